@@ -1,0 +1,55 @@
+import type { Readable } from 'node:stream'
+import type { MediaId } from '../core/media-id.ts'
+
+/** Bytes that arrived whole and are durable, but stand under no id yet. */
+export interface ReceivedBlob {
+  /** Names the temporary bytes inside their store; meaningless outside it. */
+  readonly handle: string
+  /** Bytes. */
+  readonly size: number
+  /** 32 bytes. */
+  readonly sha256: Uint8Array
+  /** The first bytes, at most `headLength` of them, for sniffing the type. */
+  readonly head: Uint8Array
+}
+
+/** Enough for every signature that the sniffer knows but those inside containers. */
+export const headLength = 4100
+
+/** Bytes opened for reading: exactly `size` of them. Either `stream` is called once, or `close`. */
+export interface OpenBlob {
+  readonly size: number
+  /** Bytes `start` to `end`, both inclusive; closes the blob when it ends or is destroyed. */
+  stream(start: number, end: number): Readable
+  close(): Promise<void>
+}
+
+/** The bytes. Every promise of a change resolves only when the change would survive a power cut. */
+export interface BlobStore {
+  /**
+   * Streams `source` into temporary bytes, never holding them whole, hashing and counting in passing, and syncs them.
+   * Throws Fault `file-too-large` above `limit` bytes and `storage-full`; whatever it throws, nothing is left behind.
+   */
+  receive(source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>
+
+  /** The received bytes, readable at random, for sniffing inside containers. */
+  peek(blob: ReceivedBlob): Promise<Blob>
+
+  /** Puts received bytes in place under `id`, which was never used before. */
+  keep(blob: ReceivedBlob, id: MediaId): Promise<void>
+
+  /** Drops received bytes that were not kept. */
+  discard(blob: ReceivedBlob): Promise<void>
+
+  /**
+   * Null when nothing stands under `id`. Throws Fault `media-unknown` when what stands there, or a directory on the
+   * way, is a link or no regular file: it was not put there by the store and is never followed (docs/interface.md B8).
+   */
+  open(id: MediaId): Promise<OpenBlob | null>
+
+  /** Removes the bytes under `id`; none there is fine. */
+  remove(id: MediaId): Promise<void>
+
+  /** Drops temporary bytes that an earlier process left behind; says how many. Only while no other process writes. */
+  recover(): Promise<number>
+}

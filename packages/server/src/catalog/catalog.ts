@@ -1,0 +1,121 @@
+import type { MediaId } from '../core/media-id.ts'
+import type { Scope } from '../core/scopes.ts'
+
+declare const brand: unique symbol
+export type BucketId = number & { readonly [brand]: 'BucketId' }
+export type TokenId = string & { readonly [brand]: 'TokenId' }
+
+/** What one statement tells of a presented token and its bucket; times are milliseconds since 1970. */
+export interface Grant {
+  readonly tokenId: TokenId
+  readonly bucketId: BucketId
+  readonly scopes: ReadonlySet<Scope>
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+  readonly lastUsedAt: number | null
+  /** Grows with every change of the bucket's items; with the catalog's epoch it names one state for ever. */
+  readonly revision: number
+  readonly total: number
+}
+
+/** One page's rows and the numbers that belong to them, from one snapshot. */
+export interface PageRows {
+  readonly revision: number
+  readonly total: number
+  readonly rows: readonly { readonly id: MediaId; readonly extension: string | null }[]
+}
+
+/** An item as it is about to be stored. */
+export interface NewMedia {
+  readonly id: MediaId
+  readonly filename: string | null
+  readonly contentType: string
+  /** Without the dot; null where the type is unknown. */
+  readonly extension: string | null
+  /** Bytes. */
+  readonly size: number
+  /** 32 bytes; null only for rows that were seeded without bytes. */
+  readonly sha256: Uint8Array | null
+  readonly width: number | null
+  readonly height: number | null
+  /** Milliseconds since 1970; shown, never used for order. */
+  readonly createdAt: number
+}
+
+export interface Media extends NewMedia {
+  readonly bucketId: BucketId
+}
+
+export interface TokenRecord {
+  readonly id: TokenId
+  readonly bucket: string
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly lastUsedAt: number | null
+  readonly revokedAt: number | null
+}
+
+export interface NewToken {
+  readonly id: TokenId
+  /** The bucket's name; the bucket is made if it does not exist. */
+  readonly bucket: string
+  readonly name: string
+  /** SHA-256 of the token, 32 bytes. */
+  readonly hash: Uint8Array
+  readonly scopes: readonly Scope[]
+  readonly createdAt: number
+  readonly expiresAt: number | null
+}
+
+/**
+ * The rows: buckets, media, tokens. A change is durable when its promise resolves; a read sees every change whose
+ * promise resolved before the read began, those of other processes included. Throws Fault `catalog-busy`
+ * and `storage-full`; any other error is unexpected.
+ */
+export interface Catalog {
+  /** Random name of this body of data; restoring a backup renews it, so that no revision means two states. */
+  readonly epoch: string
+
+  /** The token's and its bucket's present state; null when no token has this SHA-256. Never cached. */
+  authorise(tokenHash: Uint8Array): Promise<Grant | null>
+
+  /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
+  page(bucketId: BucketId, page: number): Promise<PageRows>
+
+  /** An item by its id, whichever bucket it is in. */
+  media(id: MediaId): Promise<Media | null>
+
+  /** Appends the items to the bucket in the order given: all of them or none. */
+  addMedia(bucketId: BucketId, items: readonly NewMedia[]): Promise<void>
+
+  /** Removes the item and leaves a tombstone for its bytes; false when this bucket has no such item. */
+  removeMedia(bucketId: BucketId, id: MediaId): Promise<boolean>
+
+  /** Ids removed whose bytes may still be there. */
+  tombstones(): Promise<MediaId[]>
+
+  /** Forgets tombstones whose bytes are gone. */
+  clearTombstones(ids: readonly MediaId[]): Promise<void>
+
+  /** Makes the token, and its bucket if need be. */
+  addToken(token: NewToken): Promise<void>
+
+  /** All tokens, or those of one bucket, oldest first; never their hashes. */
+  tokens(bucket?: string): Promise<TokenRecord[]>
+
+  /** False when there is no such token. Revoking twice keeps the first time. */
+  revokeToken(id: TokenId, at: number): Promise<boolean>
+
+  /** Records a use; the caller decides how coarsely. */
+  touchToken(id: TokenId, at: number): Promise<void>
+
+  /** True when the catalog holds no bucket yet. */
+  isNew(): Promise<boolean>
+
+  /** Resolves when rows can be read and written now; throws otherwise. */
+  check(): Promise<void>
+
+  close(): Promise<void>
+}

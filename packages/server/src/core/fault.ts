@@ -1,0 +1,54 @@
+/** Why an operation was refused or failed, in the domain's words; http/problems.ts turns each code into an answer. */
+export type FaultCode =
+  | 'page-malformed'
+  | 'request-malformed'
+  | 'authorization-repeated'
+  | 'token-missing'
+  | 'token-malformed'
+  | 'token-unknown'
+  | 'token-expired'
+  | 'token-revoked'
+  | 'scope-missing'
+  | 'route-unknown'
+  | 'media-unknown'
+  | 'method-not-allowed'
+  | 'request-timeout'
+  | 'precondition-failed'
+  | 'file-too-large'
+  | 'parts-too-many'
+  | 'body-too-large'
+  | 'content-coding-unsupported'
+  | 'range-unsatisfiable'
+  | 'headers-too-large'
+  | 'form-malformed'
+  | 'form-without-file'
+  | 'upload-incomplete'
+  | 'filename-malformed'
+  | 'bytes-missing'
+  | 'storage-full'
+  | 'catalog-busy'
+  | 'shutting-down'
+  | 'internal'
+
+/** One faulty parameter: where it stands and what it accepts. */
+export interface ParameterFault {
+  readonly parameter: string
+  readonly detail: string
+}
+
+/** An expected failure. `detail` is shown to the caller: no path, no token, no stack in it. */
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  readonly code: FaultCode
+  readonly parameters: readonly ParameterFault[]
+
+  constructor(
+    code: FaultCode,
+    detail: string,
+    options: { parameters?: readonly ParameterFault[]; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: options.cause })
+    this.code = code
+    this.parameters = options.parameters ?? []
+  }
+}
