@@ -1,0 +1,33 @@
+import type { Catalog, Grant } from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
+import { hashToken, isWellFormedToken } from '../core/token-format.ts'
+import { createRecordUse } from './record-use.ts'
+
+/**
+ * Looks a token up, anew each time: what was revoked or has expired fails from that moment on (docs/interface.md A2,
+ * A7, A9). Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
+ */
+export function createVerifyToken(parts: {
+  readonly catalog: Pick<Catalog, 'authorise' | 'touchToken'>
+  readonly now: () => number
+  /** Hears why a use could not be recorded; the request is not held up by it. */
+  readonly onTouchFailure: (error: unknown) => void
+}): (token: string) => Promise<Grant> {
+  const { catalog, now } = parts
+  const recordUse = createRecordUse(parts)
+  return async (token) => {
+    if (!isWellFormedToken(token))
+      throw new Fault(
+        'token-malformed',
+        'This is no token of this service; it may have been cut off or mistyped.',
+      )
+    const grant = await catalog.authorise(hashToken(token))
+    if (grant === null) throw new Fault('token-unknown', 'This service has not issued this token.')
+    if (grant.revokedAt !== null) throw new Fault('token-revoked', 'This token has been revoked.')
+    const at = now()
+    if (grant.expiresAt !== null && grant.expiresAt <= at)
+      throw new Fault('token-expired', `This token expired at ${new Date(grant.expiresAt).toISOString()}.`)
+    recordUse(grant, at)
+    return grant
+  }
+}

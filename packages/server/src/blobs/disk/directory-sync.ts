@@ -1,0 +1,47 @@
+import { constants } from 'node:fs'
+import type { Files } from './files.ts'
+
+export type DirectorySync = (directory: string) => Promise<void>
+
+interface Round {
+  readonly running: Promise<void>
+  next: Promise<void> | null
+}
+
+/**
+ * Syncs directories. Calls that come while a directory's sync is running share the next one: only a sync that begins
+ * after a change is proof of it.
+ */
+export function createDirectorySync(files: Pick<Files, 'open'>): DirectorySync {
+  const rounds = new Map<string, Round>()
+
+  async function syncOnce(directory: string): Promise<void> {
+    const handle = await files.open(
+      directory,
+      constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
+    )
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  }
+
+  function begin(directory: string): Promise<void> {
+    const round: Round = { running: syncOnce(directory), next: null }
+    rounds.set(directory, round)
+    const forget = (): void => {
+      if (round.next === null) rounds.delete(directory)
+    }
+    round.running.then(forget, forget)
+    return round.running
+  }
+
+  return (directory) => {
+    const round = rounds.get(directory)
+    if (round === undefined) return begin(directory)
+    const again = (): Promise<void> => begin(directory)
+    round.next ??= round.running.then(again, again)
+    return round.next
+  }
+}

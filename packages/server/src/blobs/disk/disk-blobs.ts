@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto'
+import { openAsBlob } from 'node:fs'
+import { lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+import type { MediaId } from '../../core/media-id.ts'
+import type { BlobStore } from '../blobs.ts'
+import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
+import { asStorageFault, type Files, systemCode } from './files.ts'
+import { openFile } from './open-file.ts'
+import { receiveFile } from './receive-file.ts'
+import { ForeignEntry, openShards, standing } from './shards.ts'
+
+const nodeFiles: Files = {
+  open,
+  lstat: (path) => lstat(path),
+  mkdir: async (path, mode) => {
+    await mkdir(path, { mode })
+  },
+  rename,
+  rmdir: (path) => rmdir(path),
+  unlink,
+}
+
+/**
+ * Blobs as files: `tmp/` for those on their way in, `blobs/<first two characters of the id>/<id>` for those kept.
+ * Makes the directories that are missing. `files` stands in for the disk's own calls in tests of failing disks.
+ */
+export async function openDiskBlobs(options: {
+  readonly directory: string
+  readonly files?: Files
+}): Promise<BlobStore> {
+  const files = options.files ?? nodeFiles
+  const sync = createDirectorySync(files)
+  const directory = await ensureDirectory(options.directory, sync)
+  const temporary = await ensureOwnDirectory(directory, 'tmp', files)
+  const root = await ensureOwnDirectory(directory, 'blobs', files)
+  await sync(directory)
+  const shards = await openShards(root, files, sync)
+
+  return {
+    async receive(source, limit) {
+      const handle = randomBytes(20).toString('hex')
+      return { handle, ...(await receiveFile(files, join(temporary, handle), source, limit)) }
+    },
+
+    peek: (blob) => openAsBlob(join(temporary, blob.handle)),
+
+    async keep(blob, id) {
+      const shard = shards.directory(id)
+      const path = join(shard, id)
+      try {
+        await shards.ensure(shard)
+        // Ids are never used twice, so nothing but a mistake puts anything here between the look and the rename.
+        if ((await standing(files, path)) !== 'nothing') throw new ForeignEntry(`${path} stands already`)
+        await files.rename(join(temporary, blob.handle), path)
+        await syncKept(shard, path)
+      } catch (error) {
+        throw asStorageFault(error)
+      }
+    },
+
+    discard: (blob) => unlinkIfThere(join(temporary, blob.handle)),
+
+    async open(id: MediaId) {
+      const shard = shards.directory(id)
+      try {
+        return (await shards.exists(shard)) ? await openFile(files, join(shard, id)) : null
+      } catch (error) {
+        if (!(error instanceof ForeignEntry)) throw error
+        throw new Fault('media-unknown', 'There is no such item.', { cause: error })
+      }
+    },
+
+    async remove(id) {
+      const shard = shards.directory(id)
+      if (!(await shards.exists(shard))) return
+      await unlinkIfThere(join(shard, id))
+      // Also when it was gone: the process that unlinked it may have ended before its sync.
+      await sync(shard)
+    },
+
+    async recover() {
+      const names = await readdir(temporary)
+      for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
+      return names.length
+    },
+  }
+
+  async function syncKept(shard: string, path: string): Promise<void> {
+    try {
+      await sync(shard)
+    } catch (error) {
+      await files.unlink(path).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async function unlinkIfThere(path: string): Promise<void> {
+    try {
+      await files.unlink(path)
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error
+    }
+  }
+}
+
+/** Makes the data directory durably; an operator may have put a link in its place, so its true path is what counts. */
+async function ensureDirectory(path: string, sync: DirectorySync): Promise<string> {
+  const topmost = await mkdir(path, { recursive: true, mode: 0o700 })
+  const directory = await realpath(path)
+  if (topmost === undefined) return directory
+  const stop = dirname(await realpath(topmost))
+  for (let above = dirname(directory); above !== stop; above = dirname(above)) await sync(above)
+  await sync(stop)
+  return directory
+}
+
+async function ensureOwnDirectory(directory: string, name: string, files: Files): Promise<string> {
+  const path = join(directory, name)
+  try {
+    await files.mkdir(path, 0o700)
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error
+  }
+  if ((await standing(files, path)) !== 'directory')
+    throw new ForeignEntry(
+      `${path} must be a directory of its own, not a link: nothing else keeps ${name} safe`,
+    )
+  return path
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { Fault } from '../../core/fault.ts'
+import { headLength, type ReceivedBlob } from '../blobs.ts'
+import { asStorageFault, type Files } from './files.ts'
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+
+/**
+ * Streams `source` into a new file at `path`, synced when it resolves. Throws Fault `file-too-large` above `limit`
+ * bytes, Fault `storage-full`, and what the source throws; then no file is left.
+ */
+export async function receiveFile(
+  files: Pick<Files, 'open' | 'unlink'>,
+  path: string,
+  source: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<Omit<ReceivedBlob, 'handle'>> {
+  try {
+    const file = await files.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    try {
+      const received = await writeThrough(file, source, limit)
+      // Never tried again: after a sync that failed the kernel may have dropped the very pages it could not write.
+      await file.sync()
+      await file.close()
+      return received
+    } catch (error) {
+      await file.close().catch(() => undefined)
+      await files.unlink(path).catch(() => undefined)
+      throw error
+    }
+  } catch (error) {
+    throw asStorageFault(error)
+  }
+}
+
+async function writeThrough(
+  file: FileHandle,
+  source: AsyncIterable<Uint8Array>,
+  limit: number,
+): Promise<Omit<ReceivedBlob, 'handle'>> {
+  const hash = createHash('sha256')
+  const head: Uint8Array[] = []
+  let headMissing = headLength
+  let size = 0
+  for await (const chunk of source) {
+    size += chunk.byteLength
+    if (size > limit)
+      throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+    hash.update(chunk)
+    if (headMissing > 0 && chunk.byteLength > 0) {
+      // A copy: a view would keep the whole chunk in memory.
+      head.push(chunk.slice(0, headMissing))
+      headMissing -= Math.min(headMissing, chunk.byteLength)
+    }
+    await writeWhole(file, chunk)
+  }
+  return { size, sha256: hash.digest(), head: Buffer.concat(head) }
+}
+
+async function writeWhole(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let offset = 0; offset < bytes.byteLength; ) {
+    const { bytesWritten } = await file.write(bytes, offset, bytes.byteLength - offset)
+    offset += bytesWritten
+  }
+}

@@ -1,0 +1,79 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { MediaId } from '../../core/media-id.ts'
+import type { DirectorySync } from './directory-sync.ts'
+import { type Files, systemCode } from './files.ts'
+
+/** What stands at a path; `other` is anything the store would not have put there, links first of all. */
+export type Standing = 'nothing' | 'directory' | 'file' | 'other'
+
+export async function standing(files: Pick<Files, 'lstat'>, path: string): Promise<Standing> {
+  try {
+    const status = await files.lstat(path)
+    if (status.isDirectory()) return 'directory'
+    return status.isFile() ? 'file' : 'other'
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return 'nothing'
+    throw error
+  }
+}
+
+/** The directories that hold the blobs, named by the first two characters of their ids. */
+export interface Shards {
+  directory(id: MediaId): string
+  /** False when there is none; throws ForeignEntry when it, or the root, is no real directory (B8). */
+  exists(directory: string): Promise<boolean>
+  /** Resolves once the directory exists and its entry in the root would survive a power cut. */
+  ensure(directory: string): Promise<void>
+}
+
+/** Something stands in the store's tree that the store did not put there. */
+export class ForeignEntry extends Error {
+  override readonly name = 'ForeignEntry'
+}
+
+/** Throws when `root` cannot be synced: what an earlier process left in it is believed from here on. */
+export async function openShards(root: string, files: Files, sync: DirectorySync): Promise<Shards> {
+  await sync(root)
+  const durable = new Map<string, Promise<void>>()
+  for (const entry of await readdir(root, { withFileTypes: true }))
+    if (entry.isDirectory()) durable.set(join(root, entry.name), Promise.resolve())
+
+  async function exists(directory: string): Promise<boolean> {
+    const [above, here] = await Promise.all([standing(files, root), standing(files, directory)])
+    if (above !== 'directory') throw new ForeignEntry('the root of the blobs is not a directory any more')
+    if (here === 'nothing') return false
+    if (here !== 'directory') throw new ForeignEntry(`${directory} is not a directory`)
+    return true
+  }
+
+  async function make(directory: string): Promise<void> {
+    try {
+      await files.mkdir(directory, 0o700)
+    } catch (error) {
+      if (systemCode(error) !== 'EEXIST') throw error
+    }
+    try {
+      await sync(root)
+    } catch (error) {
+      // A later sync could succeed without having written this entry; made anew, the entry is written anew.
+      await files.rmdir(directory).catch(() => undefined)
+      throw error
+    }
+  }
+
+  return {
+    directory: (id) => join(root, id.slice(0, 2)),
+    exists,
+    async ensure(directory) {
+      if (!(await exists(directory))) durable.delete(directory)
+      let made = durable.get(directory)
+      if (made === undefined) {
+        made = make(directory)
+        durable.set(directory, made)
+        made.catch(() => durable.delete(directory))
+      }
+      await made
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import type { Media } from '../catalog/catalog.ts'
+import { mediaUrl, type UrlForm } from '../core/media-url.ts'
+
+/** An item as it is shown (docs/interface.md M1). */
+export interface MediaObject {
+  readonly id: string
+  readonly url: string
+  readonly filename: string | null
+  readonly content_type: string
+  /** Bytes. */
+  readonly size: number
+  /** Hex; null only for items that were seeded without bytes. */
+  readonly sha256: string | null
+  /** RFC 3339, UTC. */
+  readonly created_at: string
+  /** Pixels. */
+  readonly width: number | null
+  readonly height: number | null
+}
+
+export function describeMedia(form: UrlForm, media: Media): MediaObject {
+  return {
+    id: media.id,
+    url: mediaUrl(form, media.id, media.extension),
+    filename: media.filename,
+    content_type: media.contentType,
+    size: media.size,
+    sha256: media.sha256 === null ? null : Buffer.from(media.sha256).toString('hex'),
+    created_at: new Date(media.createdAt).toISOString(),
+    width: media.width,
+    height: media.height,
+  }
+}

@@ -1,0 +1,31 @@
+import type { BucketId, Catalog, Media } from '../catalog/catalog.ts'
+import { isMediaId } from '../core/media-id.ts'
+import { mediaUnknown } from './media-unknown.ts'
+
+/** The bucket's item with this id, which may be any text. Throws Fault `media-unknown` (docs/interface.md A6, M3). */
+export async function findMedia(
+  catalog: Pick<Catalog, 'media'>,
+  bucketId: BucketId,
+  id: string,
+): Promise<Media> {
+  const media = isMediaId(id) ? await catalog.media(id) : null
+  if (media === null || media.bucketId !== bucketId) throw mediaUnknown()
+  return media
+}
+
+/**
+ * Any bucket's item by the name that its URL ends in: its id, alone or with a dot and its own extension
+ * (docs/interface.md B1, B7). The name may be any text. Throws Fault `media-unknown`.
+ */
+export function createFindByName(parts: {
+  readonly catalog: Pick<Catalog, 'media'>
+}): (name: string) => Promise<Media> {
+  return async (name) => {
+    const dot = name.indexOf('.')
+    const id = dot < 0 ? name : name.slice(0, dot)
+    const media = isMediaId(id) ? await parts.catalog.media(id) : null
+    if (media === null) throw mediaUnknown()
+    if (dot >= 0 && name.slice(dot + 1) !== media.extension) throw mediaUnknown()
+    return media
+  }
+}

@@ -1,0 +1,25 @@
+import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
+import type { Catalog, Media } from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
+import { mediaUnknown } from './media-unknown.ts'
+
+/** Opens an item's bytes. Throws Fault `bytes-missing` when they are not what the row says (docs/interface.md B9). */
+export function createOpenBytes(parts: {
+  readonly catalog: Pick<Catalog, 'media'>
+  readonly blobs: Pick<BlobStore, 'open'>
+}): (media: Media) => Promise<OpenBlob> {
+  const { catalog, blobs } = parts
+  return async (media) => {
+    const blob = await blobs.open(media.id)
+    if (blob === null) {
+      // A delete may have come between the row and its bytes.
+      if ((await catalog.media(media.id)) === null) throw mediaUnknown()
+      throw new Fault('bytes-missing', 'The bytes of this item are missing on the server.')
+    }
+    if (blob.size !== media.size) {
+      await blob.close()
+      throw new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
+    }
+    return blob
+  }
+}

@@ -1,0 +1,48 @@
+import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
+import { type BlobStore, headLength, type ReceivedBlob } from '../blobs/blobs.ts'
+
+export interface SniffedType {
+  readonly mime: string
+  /** Without the dot. */
+  readonly ext: string
+}
+
+/** Milliseconds. Every scan has an end of its own; this bounds what a slow disk makes of it. */
+const patience = 2_000
+
+/**
+ * The type that the bytes show, null when they show none. The head decides, but where it cannot be enough the whole
+ * file is asked. Never throws: bytes that break the sniffer are bytes of an unknown type.
+ */
+export async function sniffType(
+  blobs: Pick<BlobStore, 'peek'>,
+  blob: ReceivedBlob,
+): Promise<SniffedType | null> {
+  const byHead = await within(patience, () => fileTypeFromBuffer(blob.head))
+  if (blob.size <= headLength || (byHead !== null && !hidesItsType(blob.head))) return byHead
+  return (await within(patience, async () => fileTypeFromBlob(await blobs.peek(blob)))) ?? byHead
+}
+
+/** ZIP files, and an ID3 tag that can be longer than the head, tell by what follows what they are. */
+const hidingSignatures = ['PK\x03\x04', 'ID3']
+const hidesItsType = (head: Uint8Array): boolean =>
+  hidingSignatures.some((signature) =>
+    Buffer.from(head.subarray(0, signature.length)).equals(Buffer.from(signature)),
+  )
+
+async function within(
+  time: number,
+  sniff: () => Promise<SniffedType | undefined>,
+): Promise<SniffedType | null> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, time, null)
+  })
+  try {
+    return (await Promise.race([sniff(), late])) ?? null
+  } catch {
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
+}
