@@ -1,0 +1,67 @@
+import type { Catalog } from '../catalog.ts'
+import { openConnection } from './connection.ts'
+import { openDataDirectory } from './data-directory.ts'
+import { openDirectWriter } from './direct-writer.ts'
+import { prepareRanks } from './ranks.ts'
+import { prepareReads } from './reads.ts'
+import { asFault } from './sqlite-errors.ts'
+import { startThreadWriter } from './thread-writer.ts'
+
+/** Milliseconds for which a read waits; WAL makes it wait only while a log is recovered after a crash. */
+const readTimeout = 5_000
+
+export interface SqliteCatalogOptions {
+  /** The data directory; made if it does not exist. */
+  readonly directory: string
+  /** `thread` for the server, `direct` for commands: see thread-writer.ts and direct-writer.ts. */
+  readonly writer: 'thread' | 'direct'
+  /** Called when the writer thread has died: nothing can be written any more. */
+  readonly onWriterFailure?: (error: Error) => void
+}
+
+export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<Catalog> {
+  const { directory, onWriterFailure = () => {} } = options
+  openDataDirectory(directory).close()
+  const writer =
+    options.writer === 'thread'
+      ? await startThreadWriter(directory, onWriterFailure)
+      : openDirectWriter(directory)
+  const db = openConnection(directory, readTimeout)
+  db.exec('PRAGMA query_only = ON')
+  const reads = prepareReads(db, prepareRanks(db))
+
+  return {
+    epoch: reads.epoch(),
+    authorise: async (tokenHash) => reading(() => reads.authorise(tokenHash)),
+    page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
+    media: async (id) => reading(() => reads.media(id)),
+    addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
+    removeMedia: (bucketId, id) => writer.apply({ kind: 'remove-media', input: { bucketId, id } }),
+    tombstones: async () => reading(() => reads.tombstones()),
+    clearTombstones: (ids) => writer.apply({ kind: 'clear-tombstones', input: { ids } }),
+    addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
+    tokens: async (bucket) => reading(() => reads.tokens(bucket ?? null)),
+    revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),
+    touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),
+    isNew: async () => reading(() => reads.isNew()),
+
+    async check() {
+      reading(() => reads.isNew())
+      await writer.apply({ kind: 'check', input: null })
+    },
+
+    async close() {
+      // The last connection to close writes the log back and removes it; that sync belongs to the writer's thread.
+      if (db.isOpen) db.close()
+      await writer.close()
+    },
+  }
+}
+
+function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw asFault(error)
+  }
+}

@@ -1,0 +1,17 @@
+import { mkdirSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { openConnection } from './connection.ts'
+import { migrate } from './migrate.ts'
+
+/** Opens the catalog of a data directory at this program's version; makes the directory, for its owner alone. */
+export function openDataDirectory(directory: string): DatabaseSync {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const db = openConnection(directory)
+  try {
+    migrate(db)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}

@@ -1,0 +1,43 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { isBusy } from './sqlite-errors.ts'
+
+/** Milliseconds to wait for a holder: one that is just ending, or another that starts at the same moment. */
+const patience = 1_000
+
+export class DataLockedError extends Error {
+  override readonly name = 'DataLockedError'
+
+  constructor(directory: string) {
+    super(
+      `The data directory ${directory} is already served by another mediabucket process. ` +
+        'Stop that process first, or set another data directory for this one.',
+    )
+  }
+}
+
+export interface DataLock {
+  release(): void
+}
+
+/**
+ * Makes this process the only one that serves the directory, until it releases the lock or ends in any way.
+ * The lock is SQLite's on `lock.db`, of the kind fcntl: nothing else in this process may open that file, since
+ * closing any descriptor of it would drop the lock.
+ */
+export function acquireDataLock(directory: string): DataLock {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const db = new DatabaseSync(join(directory, 'lock.db'), { timeout: patience })
+  try {
+    db.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    db.close()
+    throw isBusy(error) ? new DataLockedError(directory) : error
+  }
+  return {
+    release() {
+      if (db.isOpen) db.close()
+    },
+  }
+}

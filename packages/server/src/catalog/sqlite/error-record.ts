@@ -1,0 +1,42 @@
+import { Fault, type FaultCode } from '../../core/fault.ts'
+import { asFault, resultCode } from './sqlite-errors.ts'
+
+/** An error as data that crosses threads: a structured clone would lose the codes of both kinds. */
+export interface ErrorRecord {
+  readonly message: string
+  readonly stack: string | undefined
+  readonly faultCode: FaultCode | null
+  readonly errcode: number | null
+  readonly cause: ErrorRecord | null
+}
+
+export function toRecord(thrown: unknown): ErrorRecord {
+  const error = asFault(thrown)
+  if (!(error instanceof Error)) return { ...toRecord(new Error(String(error))), stack: undefined }
+  return {
+    message: error.message,
+    stack: error.stack,
+    faultCode: error instanceof Fault ? error.code : null,
+    errcode: resultCode(error),
+    cause: error.cause instanceof Error ? toCause(error.cause) : null,
+  }
+}
+
+/** A cause stays what it is, or a busy cause would become a fault that has itself as its cause. */
+const toCause = (error: Error): ErrorRecord => ({
+  message: error.message,
+  stack: error.stack,
+  faultCode: null,
+  errcode: resultCode(error),
+  cause: null,
+})
+
+export function fromRecord(record: ErrorRecord): Error {
+  const cause = record.cause === null ? {} : { cause: fromRecord(record.cause) }
+  const error =
+    record.faultCode === null
+      ? new Error(record.message, cause)
+      : new Fault(record.faultCode, record.message, cause)
+  if (record.stack !== undefined) error.stack = record.stack
+  return record.errcode === null ? error : Object.assign(error, { errcode: record.errcode })
+}

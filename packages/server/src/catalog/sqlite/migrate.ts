@@ -1,0 +1,46 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { initial } from './migrations/0001-initial.ts'
+import { integer, one } from './rows.ts'
+import { immediate } from './transaction.ts'
+
+/** Position + 1 is the version that a migration leads to; kept in PRAGMA user_version. */
+const migrations: readonly string[] = [initial]
+
+/** 'mbkt' in ASCII; marks the file as ours (`file catalog.db` shows it). */
+const applicationId = 0x6d626b74
+
+/** The catalog cannot be opened by this program; the message says why and what to do. */
+export class CatalogVersionError extends Error {
+  override readonly name = 'CatalogVersionError'
+}
+
+/** Brings the database to this program's version; two processes may do so at once. */
+export function migrate(db: DatabaseSync): void {
+  if (version(db) === migrations.length) return
+  immediate(db, () => {
+    // Read again under the lock: another process may have been here first.
+    const present = version(db)
+    for (const migration of migrations.slice(present)) db.exec(migration)
+    db.exec(`PRAGMA user_version = ${migrations.length}; PRAGMA application_id = ${applicationId}`)
+  })
+}
+
+/** The version of the catalog, 0 for an empty file; throws when this program must not touch it. */
+function version(db: DatabaseSync): number {
+  const number = (sql: string) => integer(one(db.prepare(sql)) ?? [], 0)
+  const present = number('PRAGMA user_version')
+  const owner = number('PRAGMA application_id')
+  const tables = number('SELECT count(*) FROM sqlite_schema')
+  if (owner !== applicationId && (owner !== 0 || present !== 0 || tables !== 0)) {
+    throw new CatalogVersionError(
+      'catalog.db is a database of another program; choose another data directory.',
+    )
+  }
+  if (present > migrations.length) {
+    throw new CatalogVersionError(
+      `The catalog has version ${present}, and this mediabucket knows versions up to ${migrations.length}. ` +
+        'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
+    )
+  }
+  return present
+}

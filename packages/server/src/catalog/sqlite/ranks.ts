@@ -1,0 +1,73 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { BucketId } from '../catalog.ts'
+import { defaultShape, indexOf, RankNode, type RankShape, slotOf, topLevel } from './rank-nodes.ts'
+import { bytes, one } from './rows.ts'
+
+/** Counters of live items that find the n-th item of a bucket in one point read per level. */
+export interface Ranks {
+  /** Counts the numbers from `nextSeq` on; `total` and `nextSeq` are the bucket's before the change. */
+  add(bucketId: BucketId, total: number, nextSeq: number, count: number): void
+  /** Uncounts these numbers, ascending; `nextSeq` is the bucket's. */
+  remove(bucketId: BucketId, nextSeq: number, seqs: readonly number[]): void
+  /** Where live item `rank` (from 0, below the total) is found: `skip` live items after number `seq`. */
+  locate(bucketId: BucketId, nextSeq: number, rank: number): { seq: number; skip: number }
+}
+
+export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape): Ranks {
+  const select = db.prepare('SELECT counts FROM ranks WHERE bucket_id = ? AND level = ? AND slot = ?')
+  const upsert = db.prepare(`INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET counts = excluded.counts`)
+
+  const read = (bucketId: BucketId, level: number, slot: number): RankNode | null => {
+    const row = one(select, bucketId, level, slot)
+    return row && new RankNode(bytes(row, 0))
+  }
+
+  /** Adds `delta` for each number on every level; neighbours share one read and one write of their node. */
+  const count = (bucketId: BucketId, nextSeq: number, seqs: readonly number[], delta: number): void => {
+    for (let level = topLevel(shape, nextSeq); level > 0; level--) {
+      let slot = -1
+      let node = RankNode.empty(shape)
+      for (const seq of seqs) {
+        if (slotOf(shape, level, seq) !== slot) {
+          if (slot >= 0) upsert.run(bucketId, level, slot, node.bytes)
+          slot = slotOf(shape, level, seq)
+          node = read(bucketId, level, slot) ?? RankNode.empty(shape)
+        }
+        node.add(indexOf(shape, level, seq), delta)
+      }
+      if (slot >= 0) upsert.run(bucketId, level, slot, node.bytes)
+    }
+  }
+
+  return {
+    add(bucketId, total, nextSeq, added) {
+      // A new top starts with what the old top's node 0 counted: everything.
+      const grown = topLevel(shape, nextSeq + added)
+      for (let level = topLevel(shape, nextSeq) + 1; level <= grown; level++) {
+        const node = RankNode.empty(shape)
+        node.add(0, total)
+        upsert.run(bucketId, level, 0, node.bytes)
+      }
+      const seqs = Array.from({ length: added }, (_, index) => nextSeq + index)
+      count(bucketId, nextSeq + added, seqs, 1)
+    },
+
+    remove(bucketId, nextSeq, seqs) {
+      count(bucketId, nextSeq, seqs, -1)
+    },
+
+    locate(bucketId, nextSeq, rank) {
+      let slot = 0
+      let skip = rank
+      for (let level = topLevel(shape, nextSeq); level > 0; level--) {
+        const node = read(bucketId, level, slot)
+        if (!node) throw new RangeError(`the ranks of bucket ${bucketId} miss node ${slot} of level ${level}`)
+        const child = node.find(skip)
+        slot = slot * shape.fanOut + child.index
+        skip = child.rank
+      }
+      return { seq: slot * shape.leaf, skip }
+    },
+  }
+}

@@ -1,0 +1,136 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { MediaId } from '../../core/media-id.ts'
+import { isScope, type Scope } from '../../core/scopes.ts'
+import type { BucketId, Grant, Media, PageRows, TokenId, TokenRecord } from '../catalog.ts'
+import type { Ranks } from './ranks.ts'
+import { all, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
+
+const perPage = 10
+
+/** The reads of one connection. Each is done when it returns: none leaves a snapshot open behind it. */
+export interface Reads {
+  epoch(): string
+  authorise(tokenHash: Uint8Array): Grant | null
+  page(bucketId: BucketId, page: number): PageRows
+  media(id: MediaId): Media | null
+  tombstones(): MediaId[]
+  tokens(bucket: string | null): TokenRecord[]
+  isNew(): boolean
+}
+
+export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
+  const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
+  const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
+    revision, total FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
+  const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
+  const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
+    ORDER BY seq LIMIT ${perPage} OFFSET ?`)
+  const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
+    created_at, bucket_id FROM media WHERE id = ?`)
+  const tombstones = db.prepare('SELECT id FROM tombstones')
+  const tokens =
+    db.prepare(`SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
+    last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id
+    WHERE buckets.name = ?1 OR ?1 IS NULL ORDER BY tokens.created_at, tokens.rowid`)
+  const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
+  const begin = db.prepare('BEGIN')
+  const end = db.prepare('COMMIT')
+  const scopeSet = makeScopeSets()
+
+  const readPage = (bucketId: BucketId, page: number): PageRows => {
+    const bucket = one(bucketState, bucketId)
+    if (!bucket) throw new RangeError(`there is no bucket ${bucketId}`)
+    const revision = integer(bucket, 0)
+    const total = integer(bucket, 1)
+    // Past 2⁵³ the product is rounded, but it is past every total by then.
+    const first = (page - 1) * perPage
+    if (first >= total) return { revision, total, rows: [] }
+    const { seq, skip } = ranks.locate(bucketId, integer(bucket, 2), first)
+    const rows = all(pageRows, bucketId, seq, skip).map((row) => ({
+      id: mediaId(row, 0),
+      extension: textOrNull(row, 1),
+    }))
+    return { revision, total, rows }
+  }
+
+  return {
+    epoch: () => text(one(epoch) ?? [], 0),
+
+    authorise(tokenHash) {
+      const row = one(authorise, tokenHash)
+      return (
+        row && {
+          tokenId: tokenId(row, 0),
+          bucketId: bucketId(row, 1),
+          scopes: scopeSet(text(row, 2)),
+          expiresAt: integerOrNull(row, 3),
+          revokedAt: integerOrNull(row, 4),
+          lastUsedAt: integerOrNull(row, 5),
+          revision: integer(row, 6),
+          total: integer(row, 7),
+        }
+      )
+    },
+
+    page(bucketId, page) {
+      begin.run()
+      try {
+        return readPage(bucketId, page)
+      } finally {
+        if (db.isTransaction) end.run()
+      }
+    },
+
+    media(id) {
+      const row = one(media, id)
+      return (
+        row && {
+          id: mediaId(row, 0),
+          filename: textOrNull(row, 1),
+          contentType: text(row, 2),
+          extension: textOrNull(row, 3),
+          size: integer(row, 4),
+          sha256: bytesOrNull(row, 5),
+          width: integerOrNull(row, 6),
+          height: integerOrNull(row, 7),
+          createdAt: integer(row, 8),
+          bucketId: bucketId(row, 9),
+        }
+      )
+    },
+
+    tombstones: () => all(tombstones).map((row) => mediaId(row, 0)),
+
+    tokens: (bucket) =>
+      all(tokens, bucket).map((row) => ({
+        id: tokenId(row, 0),
+        bucket: text(row, 1),
+        name: text(row, 2),
+        scopes: [...scopeSet(text(row, 3))],
+        createdAt: integer(row, 4),
+        expiresAt: integerOrNull(row, 5),
+        lastUsedAt: integerOrNull(row, 6),
+        revokedAt: integerOrNull(row, 7),
+      })),
+
+    isNew: () => integer(one(isNew) ?? [], 0) === 1,
+  }
+}
+
+// Only ids of these kinds are ever stored in the columns that these three read.
+const mediaId = (row: Row, column: number) => text(row, column) as MediaId
+const tokenId = (row: Row, column: number) => text(row, column) as TokenId
+const bucketId = (row: Row, column: number) => integer(row, column) as BucketId
+
+/** Parses stored scopes, each distinct text once. A name that this program does not know grants nothing. */
+function makeScopeSets(): (stored: string) => ReadonlySet<Scope> {
+  const sets = new Map<string, ReadonlySet<Scope>>()
+  return (stored) => {
+    let set = sets.get(stored)
+    if (!set) {
+      set = new Set(stored.split(' ').filter(isScope))
+      sets.set(stored, set)
+    }
+    return set
+  }
+}

@@ -1,0 +1,71 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BucketId } from '../catalog.ts'
+import { prepareEnsureBucket } from './buckets.ts'
+import { openDataDirectory } from './data-directory.ts'
+import { prepareMediaRows } from './media-rows.ts'
+import { prepareRanks } from './ranks.ts'
+import { integer, one } from './rows.ts'
+import { seedItem } from './seed-items.ts'
+import { asFault } from './sqlite-errors.ts'
+import { immediate } from './transaction.ts'
+
+/** Rows of one transaction: some 50 ms, for which a running server's writes have to wait. */
+const chunk = 5_000
+/** Milliseconds between two transactions, so that a waiting writer gets its turn (see transaction.ts). */
+const gap = 5
+
+export interface SeedOptions {
+  readonly directory: string
+  /** The bucket's name; the bucket is made if it does not exist. */
+  readonly bucket: string
+  readonly items: number
+  /** Of the new items, every one whose number among them is a multiple of this is deleted again. */
+  readonly deleteEvery?: number
+  readonly onProgress?: (done: number, of: number) => void
+}
+
+/** Fills a bucket with rows without bytes, beside a running server if need be; answers the bucket's new total. */
+export async function seedBucket(options: SeedOptions): Promise<{ total: number }> {
+  const db = openDataDirectory(options.directory)
+  try {
+    return { total: await fill(db, options) }
+  } catch (error) {
+    throw asFault(error)
+  } finally {
+    db.close()
+  }
+}
+
+async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
+  const { items, deleteEvery = Number.POSITIVE_INFINITY, onProgress = () => {} } = options
+  const media = prepareMediaRows(db, prepareRanks(db))
+  const bucket = db.prepare('SELECT next_seq, total FROM buckets WHERE id = ?')
+  const ensureBucket = prepareEnsureBucket(db)
+  const bucketId = immediate(db, () => ensureBucket(options.bucket, Date.now()))
+
+  for (let done = 0; done < items; ) {
+    const count = Math.min(chunk, items - done)
+    immediate(db, () => addChunk(bucketId, done, count))
+    done += count
+    onProgress(done, items)
+    await sleep(gap)
+  }
+  return integer(one(bucket, bucketId) ?? [], 1)
+
+  function addChunk(bucketId: BucketId, done: number, count: number): void {
+    // Another writer may have appended since the last chunk: the numbers are only known under the lock.
+    const nextSeq = integer(one(bucket, bucketId) ?? [], 0)
+    const now = Date.now()
+    const indexes = Array.from({ length: count }, (_, index) => index)
+    const doomed = indexes.filter((index) => (done + index + 1) % deleteEvery === 0)
+    media.append(
+      bucketId,
+      indexes.map((index) => seedItem(done + index, now)),
+    )
+    media.remove(
+      bucketId,
+      doomed.map((index) => nextSeq + index),
+    )
+  }
+}

@@ -1,0 +1,42 @@
+import { Fault } from '../../core/fault.ts'
+
+// Result codes of SQLite, https://sqlite.org/rescode.html; the low byte is the primary code.
+const busy = 5
+const outOfMemory = 7
+const ioError = 10
+const corrupt = 11
+const full = 13
+const notADatabase = 26
+const ioErrorShmSize = 4874
+
+/** SQLite's extended result code; null for every other error. */
+export function resultCode(error: unknown): number | null {
+  if (!(error instanceof Error) || !('errcode' in error)) return null
+  return typeof error.errcode === 'number' ? error.errcode : null
+}
+
+function primaryCode(error: unknown): number | null {
+  const code = resultCode(error)
+  return code === null ? null : code & 0xff
+}
+
+export const isBusy = (error: unknown): boolean => primaryCode(error) === busy
+
+export const isIoError = (error: unknown): boolean => primaryCode(error) === ioError
+
+/** True when the fault is the file's or the machine's, so that nothing else in the transaction can be trusted. */
+export function endsTransaction(error: unknown): boolean {
+  const code = primaryCode(error)
+  return code !== null && [outOfMemory, ioError, corrupt, full, notADatabase].includes(code)
+}
+
+/** The domain's word for an error of SQLite where there is one; otherwise the error itself. */
+export function asFault(error: unknown): unknown {
+  if (resultCode(error) === ioErrorShmSize || primaryCode(error) === full) {
+    return new Fault('storage-full', 'The catalog has no space left on its disk.', { cause: error })
+  }
+  if (isBusy(error)) {
+    return new Fault('catalog-busy', 'The catalog is busy with other work; try again.', { cause: error })
+  }
+  return error
+}

@@ -1,0 +1,34 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { commitBatch, type NumberedChange } from './batch.ts'
+import { prepareChanges } from './changes.ts'
+import { openConnection } from './connection.ts'
+
+/**
+ * The thread that owns the server's writes, so that no sync to disk stalls the requests. Takes lists of changes,
+ * or null to close; says `ready` once, then answers each batch with its list of answers.
+ */
+export type ToWriter = readonly NumberedChange[] | null
+
+if (!parentPort) throw new Error('the writer runs as a worker thread only')
+const port = parentPort
+const { directory }: { directory: string } = workerData
+const db = openConnection(directory)
+// What a crashed process wrote but could not sync lies in the log, read back from memory and nowhere else:
+// a checkpoint writes it anew, into the database, before anything is built on it.
+db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+const functions = prepareChanges(db)
+
+port.on('message', (first: ToWriter) => {
+  const batch: NumberedChange[] = []
+  let message: ToWriter | undefined = first
+  while (message) {
+    batch.push(...message)
+    message = receiveMessageOnPort(port)?.message
+  }
+  if (batch.length > 0) port.postMessage(commitBatch(db, functions, batch))
+  if (message === null) {
+    db.close()
+    port.close()
+  }
+})
+port.postMessage('ready')
