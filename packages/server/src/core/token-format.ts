@@ -1,0 +1,25 @@
+import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { base32Alphabet, base32Of, randomBase32 } from './base32.ts'
+
+const prefix = 'mbkt_'
+const secretLength = 32
+const checksumLength = 6
+const shape = new RegExp(`^${prefix}[${base32Alphabet}]{${secretLength + checksumLength}}$`)
+
+/** A token of 160 random bits (docs/interface.md A8). Shown once; only its hash is stored. */
+export function newToken(): string {
+  const unsigned = prefix + randomBase32(secretLength)
+  return unsigned + checksum(unsigned)
+}
+
+/** Whether the checksum holds: tells a mistyped token from an unknown one, without a look at the catalog. */
+export function isWellFormedToken(text: string): boolean {
+  return shape.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
+}
+
+/** SHA-256, 32 bytes. Unsalted and fast is enough for 160 random bits. */
+export const hashToken = (token: string): Uint8Array => hash('sha256', token, 'buffer')
+
+/** The low 30 bits of the CRC-32: they differ for any one changed character. */
+const checksum = (text: string): string => base32Of(crc32(text), checksumLength)

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { base32Alphabet, base32Of } from '../../src/core/base32.ts'
+import { isMediaId, newMediaId } from '../../src/core/media-id.ts'
+import { hashToken, isWellFormedToken, newToken } from '../../src/core/token-format.ts'
+
+/** Made once and written down, so that tokens in use stay well-formed. */
+const issued = 'mbkt_0123456789abcdefghjkmnpqrstvwxyzmam962'
+
+test('A8 a token is mbkt_, 32 characters and 6 of checksum', () => {
+  for (let count = 0; count < 1000; count++) {
+    const token = newToken()
+    expect(token).toMatch(/^mbkt_[0-9a-hjkmnp-tv-z]{38}$/)
+    expect(isWellFormedToken(token)).toBe(true)
+  }
+})
+
+test('A8 each of the 32 characters carries five random bits', () => {
+  const seen = Array.from({ length: 32 }, () => new Set<string>())
+  for (let count = 0; count < 2000; count++) {
+    for (const [index, character] of [...newToken().slice(5, 37)].entries()) seen[index]?.add(character)
+  }
+  expect(seen.map(({ size }) => size)).toEqual(Array.from({ length: 32 }, () => 32))
+})
+
+test('A8 the checksum is the one of tokens already issued', () => {
+  expect(isWellFormedToken(issued)).toBe(true)
+})
+
+test('A8 any one changed character is detected', () => {
+  for (const token of [issued, newToken()]) {
+    for (let index = 0; index < token.length; index++) {
+      for (const character of `${base32Alphabet}ilouA_-. é`) {
+        if (character === token.charAt(index)) continue
+        const changed = token.slice(0, index) + character + token.slice(index + 1)
+        expect(isWellFormedToken(changed), changed).toBe(false)
+      }
+    }
+  }
+})
+
+test('A8 a token cut, lengthened or with two characters swapped is detected', () => {
+  fc.assert(
+    fc.property(fc.constant(null).map(newToken), fc.nat({ max: 42 }), (token, index) => {
+      expect(isWellFormedToken(token.slice(0, index))).toBe(false)
+      expect(isWellFormedToken(token + token.charAt(index))).toBe(false)
+      const [one, other] = [token.charAt(index), token.charAt(index + 1)]
+      const swapped = token.slice(0, index) + other + one + token.slice(index + 2)
+      expect(isWellFormedToken(swapped)).toBe(swapped === token)
+    }),
+  )
+})
+
+test('A8 nothing but a token is well-formed', () => {
+  const token = newToken()
+  for (const text of ['', 'mbkt_', ` ${token}`, `${token}\n`, token.toUpperCase(), token.slice(5)]) {
+    expect(isWellFormedToken(text), text).toBe(false)
+  }
+})
+
+test('A8 the hash is the SHA-256 of the token', () => {
+  expect(Buffer.from(hashToken(issued))).toEqual(createHash('sha256').update(issued).digest())
+})
+
+test('base32 writes the low bits, most significant first', () => {
+  expect(base32Of(0, 6)).toBe('000000')
+  expect(base32Of(1, 6)).toBe('000001')
+  expect(base32Of(0xffffffff, 6)).toBe('zzzzzz')
+  expect(base32Of((1 << 25) | (2 << 5) | 31, 6)).toBe('10002z')
+})
+
+test('a media id is 26 characters that no path, URL or other id can be taken for', () => {
+  const ids = new Set(Array.from({ length: 1000 }, newMediaId))
+  expect(ids.size).toBe(1000)
+  for (const id of ids) {
+    expect(id).toMatch(/^[0-9a-hjkmnp-tv-z]{26}$/)
+    expect(isMediaId(id)).toBe(true)
+  }
+  const [id = ''] = ids
+  for (const text of ['', id.slice(1), `${id}0`, id.toUpperCase(), `${id}\n`, `../${id.slice(3)}`]) {
+    expect(isMediaId(text), text).toBe(false)
+  }
+})
