@@ -1,26 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
-import { lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import type { BlobStore } from '../blobs.ts'
 import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
-import { asStorageFault, type Files, systemCode } from './files.ts'
+import { asStorageFault, type Files, nodeFiles, systemCode } from './files.ts'
 import { openFile } from './open-file.ts'
 import { receiveFile } from './receive-file.ts'
 import { ForeignEntry, openShards, standing } from './shards.ts'
-
-const nodeFiles: Files = {
-  open,
-  lstat: (path) => lstat(path),
-  mkdir: async (path, mode) => {
-    await mkdir(path, { mode })
-  },
-  rename,
-  rmdir: (path) => rmdir(path),
-  unlink,
-}
 
 /**
  * Blobs as files: `tmp/` for those on their way in, `blobs/<first two characters of the id>/<id>` for those kept.

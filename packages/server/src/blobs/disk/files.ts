@@ -1,4 +1,4 @@
-import type { lstat, open, rename, rmdir, unlink } from 'node:fs/promises'
+import { lstat, mkdir, open, rename, rmdir, unlink } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
 
 /** The calls by which the store changes its disk, so that a test can let one of them fail. */
@@ -9,6 +9,17 @@ export interface Files {
   readonly rename: typeof rename
   readonly rmdir: (path: string) => ReturnType<typeof rmdir>
   readonly unlink: typeof unlink
+}
+
+export const nodeFiles: Files = {
+  open,
+  lstat: (path) => lstat(path),
+  mkdir: async (path, mode) => {
+    await mkdir(path, { mode })
+  },
+  rename,
+  rmdir: (path) => rmdir(path),
+  unlink,
 }
 
 /** The system's name of an error, such as `ENOENT`; null for errors that are not the system's. */

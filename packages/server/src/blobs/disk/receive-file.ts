@@ -48,13 +48,15 @@ async function writeThrough(
     size += chunk.byteLength
     if (size > limit)
       throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+    // The disk works while this thread hashes.
+    const written = writeWhole(file, chunk)
     hash.update(chunk)
     if (headMissing > 0 && chunk.byteLength > 0) {
       // A copy: a view would keep the whole chunk in memory.
       head.push(chunk.slice(0, headMissing))
       headMissing -= Math.min(headMissing, chunk.byteLength)
     }
-    await writeWhole(file, chunk)
+    await written
   }
   return { size, sha256: hash.digest(), head: Buffer.concat(head) }
 }

@@ -1,0 +1,247 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import {
+  mkdir,
+  mkdtempDisposable,
+  readFile,
+  rename,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { describe, expect, test } from 'vitest'
+import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
+import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { chunksOf, describeBlobStore, keepBytes, readBytes, receiveBytes } from './blob-contract.ts'
+import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
+
+describeBlobStore('the disk', temporaryStore)
+
+const shardOf = ({ directory }: TemporaryStore, id: MediaId): string =>
+  join(directory, 'blobs', id.slice(0, 2))
+const pathOf = (opened: TemporaryStore, id: MediaId): string => join(shardOf(opened, id), id)
+
+describe('files of the disk store', () => {
+  test('bytes stand in tmp/ for their owner alone, then under blobs/ by id', async () => {
+    await using opened = await temporaryStore()
+    const received = await receiveBytes(opened.store, randomBytes(10))
+    const [name = ''] = await opened.temporary()
+    expect((await stat(join(opened.directory, 'tmp', name))).mode & 0o777).toBe(0o600)
+    const id = newMediaId()
+    await opened.store.keep(received, id)
+    expect(await opened.temporary()).toEqual([])
+    expect(await opened.kept()).toEqual([pathOf(opened, id)])
+    expect((await stat(shardOf(opened, id))).mode & 0o777).toBe(0o700)
+  })
+
+  test('a store opened again has what was kept', async () => {
+    await using opened = await temporaryStore()
+    const bytes = randomBytes(1000)
+    const id = await keepBytes(opened.store, bytes)
+    const again = await openDiskBlobs({ directory: opened.directory })
+    expect(await readBytes(again, id)).toEqual(bytes)
+  })
+
+  test('a data directory that does not exist is made, and a link to one is followed', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
+    await openDiskBlobs({ directory: join(directory.path, 'a', 'b') })
+    await symlink(join(directory.path, 'a'), join(directory.path, 'link'))
+    const id = await keepBytes(
+      await openDiskBlobs({ directory: join(directory.path, 'link', 'b') }),
+      randomBytes(3),
+    )
+    expect(await stat(join(directory.path, 'a', 'b', 'blobs', id.slice(0, 2), id))).toMatchObject({ size: 3 })
+  })
+
+  test('an id that stands already is refused, and its bytes stay', async () => {
+    await using opened = await temporaryStore()
+    const bytes = randomBytes(100)
+    const id = await keepBytes(opened.store, bytes)
+    const other = await receiveBytes(opened.store, randomBytes(100))
+    await expect(opened.store.keep(other, id)).rejects.toThrow()
+    expect(await readBytes(opened.store, id)).toEqual(bytes)
+  })
+
+  test('a shard directory that was removed is made again', async () => {
+    await using opened = await temporaryStore()
+    const id = newMediaId()
+    await opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), id)
+    await rename(shardOf(opened, id), join(opened.directory, 'elsewhere'))
+    const next = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
+    await opened.store.keep(await receiveBytes(opened.store, randomBytes(2)), next)
+    expect(await readBytes(opened.store, next)).toHaveLength(2)
+    expect(await opened.store.open(id)).toBeNull()
+  })
+})
+
+describe('open files of the disk store', () => {
+  test('U10: an upload that fails half-way leaves neither file nor descriptor', async () => {
+    await using opened = await temporaryStore()
+    const failure = new Error('gone')
+    const uploads = Array.from({ length: 50 }, () =>
+      opened.store.receive(chunksOf(randomBytes(20_000), 1000, failure), 1e6),
+    )
+    const results = await Promise.allSettled(uploads)
+    expect(results.every((result) => result.status === 'rejected' && result.reason === failure)).toBe(true)
+    await expect(opened.store.receive(chunksOf(randomBytes(20_000)), 19_999)).rejects.toThrow()
+    expect(await opened.temporary()).toEqual([])
+    expect(opened.openFiles()).toEqual([])
+  })
+
+  test('keeping, removing and reading to the end leave none', async () => {
+    await using opened = await temporaryStore()
+    for (const size of [0, 1, 600_000]) {
+      const id = await keepBytes(opened.store, randomBytes(size))
+      const blob = await opened.store.open(id)
+      const stream = blob?.stream(0, size - 1)
+      stream?.resume()
+      if (stream) await finished(stream)
+      await opened.store.remove(id)
+    }
+    expect(opened.openFiles()).toEqual([])
+  })
+
+  test('a stream destroyed before, during and without a read closes its file', async () => {
+    await using opened = await temporaryStore()
+    const id = await keepBytes(opened.store, randomBytes(2_000_000))
+    for (const reads of [0, 1, 2]) {
+      const blob = await opened.store.open(id)
+      if (blob === null) throw new Error('the blob is gone')
+      const stream = blob.stream(0, blob.size - 1)
+      const closed = new Promise((resolve) => stream.once('close', resolve))
+      for (let read = 0; read < reads; read += 1) await new Promise((resolve) => stream.once('data', resolve))
+      stream.read(0)
+      stream.destroy()
+      await closed
+    }
+    expect(opened.openFiles()).toEqual([])
+  })
+
+  test('closing without reading closes the file, twice is fine', async () => {
+    await using opened = await temporaryStore()
+    const blob = await opened.store.open(await keepBytes(opened.store, randomBytes(10)))
+    if (process.platform === 'linux') expect(opened.openFiles()).toHaveLength(1)
+    await blob?.close()
+    await blob?.close()
+    expect(opened.openFiles()).toEqual([])
+  })
+
+  test('M2: what is being read when it is removed is read to its end', async () => {
+    await using opened = await temporaryStore()
+    const bytes = randomBytes(900_000)
+    const id = await keepBytes(opened.store, bytes)
+    const blob = await opened.store.open(id)
+    await opened.store.remove(id)
+    const chunks: Buffer[] = []
+    for await (const chunk of blob?.stream(0, bytes.length - 1) ?? []) chunks.push(chunk)
+    expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
+  })
+
+  test('B9: a file that shrinks while it is read fails its stream', async () => {
+    await using opened = await temporaryStore()
+    const id = await keepBytes(opened.store, randomBytes(900_000))
+    const blob = await opened.store.open(id)
+    await truncate(pathOf(opened, id), 300_000)
+    const stream = blob?.stream(0, 899_999)
+    stream?.resume()
+    await expect(stream && finished(stream)).rejects.toThrow('ended before its size')
+    expect(opened.openFiles()).toEqual([])
+  })
+})
+
+describe('B8: what the store did not put there', () => {
+  async function withSecret(opened: TemporaryStore): Promise<{ secret: string; id: MediaId }> {
+    const outside = join(opened.directory, 'outside')
+    await mkdir(outside)
+    const id = newMediaId()
+    await writeFile(join(outside, id), 'secret')
+    return { secret: join(outside, id), id }
+  }
+
+  test('a link in the place of a blob is not followed, and removing removes only the link', async () => {
+    await using opened = await temporaryStore()
+    const { secret, id } = await withSecret(opened)
+    await mkdir(shardOf(opened, id))
+    await symlink(secret, pathOf(opened, id))
+    await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
+    const received = await receiveBytes(opened.store, randomBytes(10))
+    await expect(opened.store.keep(received, id)).rejects.toThrow()
+    await opened.store.remove(id)
+    expect(await opened.kept()).toEqual([])
+    expect(await readFile(secret, 'utf8')).toBe('secret')
+    expect(opened.openFiles()).toEqual([])
+  })
+
+  test('a link in the place of a shard is neither read, nor written, nor removed through', async () => {
+    await using opened = await temporaryStore()
+    const { secret, id } = await withSecret(opened)
+    await symlink(join(opened.directory, 'outside'), shardOf(opened, id))
+    await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
+    await expect(opened.store.remove(id)).rejects.toThrow()
+    const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
+    await expect(
+      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), sibling),
+    ).rejects.toThrow()
+    await expect(stat(join(opened.directory, 'outside', sibling))).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(await readFile(secret, 'utf8')).toBe('secret')
+  })
+
+  test('a shard that becomes a link after it was used is not trusted', async () => {
+    await using opened = await temporaryStore()
+    const id = await keepBytes(opened.store, randomBytes(10))
+    await rename(shardOf(opened, id), join(opened.directory, 'moved'))
+    await symlink(join(opened.directory, 'moved'), shardOf(opened, id))
+    await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
+    await expect(opened.store.remove(id)).rejects.toThrow()
+    const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
+    await expect(
+      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), sibling),
+    ).rejects.toThrow()
+  })
+
+  test('a root of the blobs that becomes a link is not trusted', async () => {
+    await using opened = await temporaryStore()
+    const id = await keepBytes(opened.store, randomBytes(10))
+    await rename(join(opened.directory, 'blobs'), join(opened.directory, 'moved'))
+    await symlink(join(opened.directory, 'moved'), join(opened.directory, 'blobs'))
+    await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
+    await expect(
+      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), newMediaId()),
+    ).rejects.toThrow()
+  })
+
+  test.each(['tmp', 'blobs'])('a store whose %s is a link does not open', async (name) => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
+    await mkdir(join(directory.path, 'elsewhere'))
+    await symlink(join(directory.path, 'elsewhere'), join(directory.path, name))
+    await expect(openDiskBlobs({ directory: directory.path })).rejects.toThrow('not a link')
+  })
+
+  test('a directory, a pipe and a file in the place of a shard are no blobs', async () => {
+    await using opened = await temporaryStore()
+    const [directory, pipe, flat] = ['00', '01', '02'].map(
+      (shard) => shard + newMediaId().slice(2),
+    ) as MediaId[]
+    if (!directory || !pipe || !flat) throw new Error('three ids')
+    await mkdir(pathOf(opened, directory), { recursive: true })
+    await mkdir(shardOf(opened, pipe))
+    execFileSync('mkfifo', [pathOf(opened, pipe)])
+    await writeFile(shardOf(opened, flat), 'flat')
+    for (const id of [directory, pipe, flat])
+      await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
+    expect(opened.openFiles()).toEqual([])
+  })
+
+  test('recovery removes a link in tmp/, not what it names', async () => {
+    await using opened = await temporaryStore()
+    const { secret } = await withSecret(opened)
+    await symlink(join(opened.directory, 'outside'), join(opened.directory, 'tmp', 'planted'))
+    expect(await opened.store.recover()).toBe(1)
+    expect(await opened.temporary()).toEqual([])
+    expect(await readFile(secret, 'utf8')).toBe('secret')
+  })
+})

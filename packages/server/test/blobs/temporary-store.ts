@@ -1,0 +1,47 @@
+import { readdirSync, readlinkSync } from 'node:fs'
+import { mkdtempDisposable, readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
+import type { Files } from '../../src/blobs/disk/files.ts'
+import type { OpenedStore } from './blob-contract.ts'
+
+export interface TemporaryStore extends OpenedStore {
+  readonly directory: string
+  /** Names in `tmp/`. */
+  temporary(): Promise<string[]>
+  /** Paths under `blobs/` that are no directories. */
+  kept(): Promise<string[]>
+  /** Files of this store that the process holds open; none where the system does not tell. */
+  openFiles(): string[]
+}
+
+/** A disk store in a directory of its own, which goes with it. */
+export async function temporaryStore(files?: Files): Promise<TemporaryStore> {
+  const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
+  const path = directory.path
+  return {
+    directory: path,
+    store: await openDiskBlobs(files === undefined ? { directory: path } : { directory: path, files }),
+    temporary: () => readdir(join(path, 'tmp')),
+    async kept() {
+      const entries = await readdir(join(path, 'blobs'), { recursive: true, withFileTypes: true })
+      return entries
+        .filter((entry) => !entry.isDirectory())
+        .map((entry) => join(entry.parentPath, entry.name))
+    },
+    openFiles: () => openFiles().filter((file) => file.startsWith(path)),
+    [Symbol.asyncDispose]: () => directory.remove(),
+  }
+}
+
+function openFiles(): string[] {
+  if (process.platform !== 'linux') return []
+  return readdirSync('/proc/self/fd').flatMap((descriptor) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${descriptor}`)]
+    } catch {
+      return []
+    }
+  })
+}

@@ -1,0 +1,49 @@
+import type { FileHandle } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { type Files, nodeFiles } from '../../src/blobs/disk/files.ts'
+
+/** A call to the disk: `write <name>`, `sync <name>`, `close <name>`, `rename <new name>`, `mkdir <name>` and so on. */
+export type DiskCall = string
+
+/** The real disk, with a record of the calls that returned, and a say before each of them. */
+export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = () => undefined): {
+  readonly files: Files
+  readonly calls: DiskCall[]
+} {
+  const calls: DiskCall[] = []
+
+  async function watch<Result>(call: DiskCall, work: () => Promise<Result>): Promise<Result> {
+    await before(call)
+    const result = await work()
+    calls.push(call)
+    return result
+  }
+
+  function watchHandle(handle: FileHandle, name: string): FileHandle {
+    return new Proxy(handle, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key, target)
+        if (typeof value !== 'function') return value
+        const method = value.bind(target)
+        if (key !== 'sync' && key !== 'write' && key !== 'close') return method
+        return (...args: unknown[]) => watch(`${key} ${name}`, () => method(...args))
+      },
+    })
+  }
+
+  const files: Files = {
+    open: (path, ...rest) =>
+      watch(`open ${basename(String(path))}`, async () =>
+        watchHandle(await nodeFiles.open(path, ...rest), basename(String(path))),
+      ),
+    lstat: nodeFiles.lstat,
+    mkdir: (path, mode) => watch(`mkdir ${basename(path)}`, () => nodeFiles.mkdir(path, mode)),
+    rename: (from, to) => watch(`rename ${basename(String(to))}`, () => nodeFiles.rename(from, to)),
+    rmdir: (path) => watch(`rmdir ${basename(path)}`, () => nodeFiles.rmdir(path)),
+    unlink: (path) => watch(`unlink ${basename(String(path))}`, () => nodeFiles.unlink(path)),
+  }
+  return { files, calls }
+}
+
+/** An error as the system gives it. */
+export const systemError = (code: string): Error => Object.assign(new Error(`${code}: from a test`), { code })
