@@ -1,1 +1,18 @@
-console.log(1)
+#!/usr/bin/env node
+// Plain JavaScript, so that an old Node can read at least this far and say what it lacks.
+const major = Number(process.versions.node.split('.')[0])
+if (major < 24) {
+  console.error(
+    `mediabucket needs Node.js 24 or newer; this is ${process.versions.node} (${process.execPath}).\n` +
+      'In a clone, `npm install` brings the right one for npm scripts and npx on Linux and Apple silicon;\n' +
+      'elsewhere install it from https://nodejs.org/ and try again.',
+  )
+  process.exit(1)
+}
+// File syncs, reads and hashes share libuv's pool, whose size is read once, at its first use. Four is too few
+// when thirty uploads sync at a time.
+process.env.UV_THREADPOOL_SIZE ??= '16'
+const { existsSync } = await import('node:fs')
+const source = new URL('../src/cli/main.ts', import.meta.url)
+const { main } = await import(existsSync(source) ? source.href : '../dist/cli/main.js')
+await main(process.argv.slice(2))

@@ -1,0 +1,66 @@
+import closeWithGrace from 'close-with-grace'
+import { destination, pino } from 'pino'
+import { startServer } from '../server.ts'
+import { type Command, UsageError } from './command.ts'
+
+export const serve: Command = {
+  summary: 'Serve the bucket over HTTP.',
+  help: `Usage: mediabucket serve
+
+Serves at MEDIABUCKET_HOST and MEDIABUCKET_PORT (http://127.0.0.1:8080 unless set) from the directory
+MEDIABUCKET_DATA (./data unless set), which is made if need be. The first start makes the bucket "default"
+and prints its token once. Stops on SIGTERM or SIGINT when the requests under way are done.
+
+The log goes to standard error, one line of JSON for each event. \`mediabucket help\` lists the settings.`,
+
+  async run(args, { config, warnings, print }) {
+    if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given: ${args.join(' ')}`)
+    const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: true }))
+    for (const warning of warnings) log.warn(warning)
+
+    const stopping = new AbortController()
+    const server = await startServer(config, log, (error) => {
+      log.fatal({ err: error }, 'the writer of the catalog failed; stopping')
+      process.exitCode = 1
+      stopping.abort()
+    })
+    const { close } = closeWithGrace(
+      { delay: config.shutdownTimeout + 5_000, logger: false },
+      async ({ err, signal }) => {
+        if (err) log.fatal({ err }, 'an unexpected error; stopping')
+        else log.info({ signal }, 'stopping')
+        await server.stop()
+        log.info('stopped')
+      },
+    )
+    stopping.signal.addEventListener('abort', () => void close())
+
+    log.info(
+      { url: server.baseUrl, host: config.host, port: server.port, data: config.data, pid: process.pid },
+      'listening',
+    )
+    print(server.firstToken === null ? later(server.baseUrl) : welcome(server.baseUrl, server.firstToken))
+  },
+}
+
+const welcome = (baseUrl: string, token: string) => `
+Mediabucket is ready at ${baseUrl}
+
+The bucket "default" is made. This is its token; it is shown this once:
+
+  ${token}
+
+Upload a file:
+
+  curl -H 'Authorization: Bearer ${token}' -F file=@README.md ${baseUrl}/api/media
+
+List what is there:
+
+  curl -H 'Authorization: Bearer ${token}' ${baseUrl}/api/media
+`
+
+const later = (baseUrl: string) => `
+Mediabucket is ready at ${baseUrl}
+
+To make another token: npx mediabucket token create --bucket default
+`

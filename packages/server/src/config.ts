@@ -1,0 +1,239 @@
+import { parseDuration } from './core/duration.ts'
+import { parseSize } from './core/size.ts'
+
+/** Everything that can be set, validated and frozen. Durations are milliseconds, sizes bytes. */
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** Null where it follows host and port. Never ends in a slash. */
+  readonly baseUrl: string | null
+  readonly data: string
+  readonly envelope: 'bare' | 'wrapped'
+  readonly extensions: boolean
+  readonly links: 'all' | 'window'
+  readonly maxFileSize: number
+  readonly maxParts: number
+  readonly corsOrigins: readonly string[]
+  readonly mediaMaxAge: number
+  readonly headerTimeout: number
+  readonly idleTimeout: number
+  readonly shutdownTimeout: number
+  readonly logLevel: string
+}
+
+interface Setting<T> {
+  readonly about: string
+  /** What a good value looks like, for people. */
+  readonly accepts: string
+  readonly fallback: string
+  /** Undefined when the text is not accepted. */
+  readonly parse: (text: string) => T | undefined
+}
+
+const setting = <T>(
+  fallback: string,
+  accepts: string,
+  about: string,
+  parse: Setting<T>['parse'],
+): Setting<T> => ({
+  about,
+  accepts,
+  fallback,
+  parse,
+})
+
+const oneOf =
+  <const T extends string>(...choices: readonly T[]) =>
+  (text: string): T | undefined =>
+    choices.find((choice) => choice === text)
+
+const integer = (least: number, most: number) => (text: string) => {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  return value >= least && value <= most ? value : undefined
+}
+
+const duration = (text: string) => parseDuration(text) ?? undefined
+const aDuration = 'a duration such as 30s, 15m, 12h or 30d'
+
+function httpUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const plain = url && !url.username && !url.password && !url.search && !url.hash
+  return plain && /^https?:$/.test(url.protocol) ? url : undefined
+}
+
+function baseUrl(text: string): string | null | undefined {
+  if (text === '') return null
+  return httpUrl(text)?.href.replace(/\/+$/, '')
+}
+
+function origins(text: string): readonly string[] | undefined {
+  const names = text.split(',').map((name) => name.trim())
+  const given = names.filter((name) => name !== '')
+  return given.every((name) => name === '*' || httpUrl(name)?.origin === name) ? given : undefined
+}
+
+/** The one list of settings: what the server reads, and what the docs are checked against. */
+export const settings = {
+  MEDIABUCKET_HOST: setting(
+    '127.0.0.1',
+    'an address or host name',
+    'Address to listen on; `0.0.0.0` or `::` for every interface.',
+    (text) => (/^[\w.:%-]+$/.test(text) ? text : undefined),
+  ),
+  MEDIABUCKET_PORT: setting(
+    '8080',
+    'a port from 0 to 65535',
+    'Port to listen on; 0 takes a free one.',
+    integer(0, 65_535),
+  ),
+  MEDIABUCKET_BASE_URL: setting(
+    '',
+    'an absolute http or https URL without query or credentials, such as https://media.example.org',
+    'What every URL in an answer begins with. Without it, it follows host and port.',
+    baseUrl,
+  ),
+  MEDIABUCKET_DATA: setting(
+    './data',
+    'a directory',
+    'Where the catalog and the bytes are kept.',
+    (text) => text,
+  ),
+  MEDIABUCKET_ENVELOPE: setting(
+    'bare',
+    'bare or wrapped',
+    'Whether a page stands alone or inside `{"data": …}`.',
+    oneOf('bare', 'wrapped'),
+  ),
+  MEDIABUCKET_EXTENSIONS: setting(
+    'on',
+    'on or off',
+    'Whether media URLs carry the extension of their type.',
+    (text) => (text === 'on' ? true : text === 'off' ? false : undefined),
+  ),
+  MEDIABUCKET_LINKS: setting(
+    'all',
+    'all or window',
+    'Whether a page links every page, or a window around the current one.',
+    oneOf('all', 'window'),
+  ),
+  MEDIABUCKET_MAX_FILE_SIZE: setting(
+    '5GB',
+    'a size such as 500MB, 5GB or 2GiB',
+    'The largest file that is stored.',
+    (text) => parseSize(text) ?? undefined,
+  ),
+  MEDIABUCKET_MAX_PARTS: setting(
+    '1000',
+    'a number from 1 to 100000',
+    'The most parts, files and fields together, that one form may have.',
+    integer(1, 100_000),
+  ),
+  MEDIABUCKET_CORS_ORIGINS: setting(
+    '',
+    'origins such as https://app.example.org, separated by commas, or *',
+    'Web origins whose pages may call the service. None unless set.',
+    origins,
+  ),
+  MEDIABUCKET_MEDIA_MAX_AGE: setting(
+    '1d',
+    aDuration,
+    'How long caches may keep the bytes of an item; a deleted item may live on in them for that long.',
+    duration,
+  ),
+  MEDIABUCKET_HEADER_TIMEOUT: setting(
+    '15s',
+    aDuration,
+    'How long a client may take to send the headers of a request.',
+    duration,
+  ),
+  MEDIABUCKET_IDLE_TIMEOUT: setting(
+    '60s',
+    aDuration,
+    'How long a connection may stay silent, within a request or between two.',
+    duration,
+  ),
+  MEDIABUCKET_SHUTDOWN_TIMEOUT: setting(
+    '10s',
+    aDuration,
+    'How long requests under way may take to finish when the service is told to stop.',
+    duration,
+  ),
+  MEDIABUCKET_LOG_LEVEL: setting(
+    'info',
+    'trace, debug, info, warn, error, fatal or silent',
+    'The least level that is logged.',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+  ),
+}
+
+/** Names that start like ours and belong to the client and the command line. */
+const foreign = new Set(['MEDIABUCKET_URL', 'MEDIABUCKET_TOKEN'])
+
+/** All faults of the settings at once (docs/interface.md O7). */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(
+      `Mediabucket's settings have ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n  ${faults.join('\n  ')}`,
+    )
+    this.faults = faults
+  }
+}
+
+/** Reads the environment. Throws ConfigError; warnings are worth a line of the log. */
+export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): {
+  config: Config
+  warnings: string[]
+} {
+  const faults: string[] = []
+
+  /** An empty variable counts as unset: that is how compose files write "none". */
+  function read<T>(name: keyof typeof settings, from: Setting<T>): T {
+    const text = env[name]?.trim() || from.fallback
+    const value = from.parse(text)
+    if (value !== undefined) return value
+    faults.push(`${name} is ${JSON.stringify(text)}; it must be ${from.accepts}.`)
+    return read(name, { ...from, parse: () => from.parse(from.fallback) })
+  }
+
+  const config: Config = {
+    host: read('MEDIABUCKET_HOST', settings.MEDIABUCKET_HOST),
+    port: read('MEDIABUCKET_PORT', settings.MEDIABUCKET_PORT),
+    baseUrl: read('MEDIABUCKET_BASE_URL', settings.MEDIABUCKET_BASE_URL),
+    data: read('MEDIABUCKET_DATA', settings.MEDIABUCKET_DATA),
+    envelope: read('MEDIABUCKET_ENVELOPE', settings.MEDIABUCKET_ENVELOPE),
+    extensions: read('MEDIABUCKET_EXTENSIONS', settings.MEDIABUCKET_EXTENSIONS),
+    links: read('MEDIABUCKET_LINKS', settings.MEDIABUCKET_LINKS),
+    maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE', settings.MEDIABUCKET_MAX_FILE_SIZE),
+    maxParts: read('MEDIABUCKET_MAX_PARTS', settings.MEDIABUCKET_MAX_PARTS),
+    corsOrigins: read('MEDIABUCKET_CORS_ORIGINS', settings.MEDIABUCKET_CORS_ORIGINS),
+    mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE', settings.MEDIABUCKET_MEDIA_MAX_AGE),
+    headerTimeout: read('MEDIABUCKET_HEADER_TIMEOUT', settings.MEDIABUCKET_HEADER_TIMEOUT),
+    idleTimeout: read('MEDIABUCKET_IDLE_TIMEOUT', settings.MEDIABUCKET_IDLE_TIMEOUT),
+    shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT', settings.MEDIABUCKET_SHUTDOWN_TIMEOUT),
+    logLevel: read('MEDIABUCKET_LOG_LEVEL', settings.MEDIABUCKET_LOG_LEVEL),
+  }
+  if (faults.length > 0) throw new ConfigError(faults)
+
+  const warnings = Object.keys(env)
+    .filter((name) => name.startsWith('MEDIABUCKET_') && !(name in settings) && !foreign.has(name))
+    .map((name) => `${name} is no setting of Mediabucket; it is ignored.`)
+  if (config.baseUrl === null && !isLoopback(config.host)) {
+    warnings.push(
+      `The service listens on ${config.host}, and its answers will hold URLs that begin with ${defaultBaseUrl(config.host, config.port)}. ` +
+        'Set MEDIABUCKET_BASE_URL to the address that clients use.',
+    )
+  }
+  return { config: Object.freeze(config), warnings }
+}
+
+const isLoopback = (host: string) =>
+  host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+
+/** Where a service on this host and port can be reached from its own machine. */
+export function defaultBaseUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}

@@ -1,0 +1,42 @@
+import { METHODS } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { Fault } from '../core/fault.ts'
+
+/**
+ * Makes every known path answer the methods it lacks with 405 and `Allow` (docs/interface.md P4), and OPTIONS with
+ * 204 and `Allow`. Call it before the routes are added, and `close` after the last of them.
+ */
+export function watchMethods(app: FastifyInstance): { close(): void } {
+  // The router answers 404 to methods it does not know, so it learns all that Node's parser takes.
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
+  const methodsOf = new Map<string, Set<string>>()
+  let open = true
+  app.addHook('onRoute', ({ url, method }) => {
+    if (!open || url === '*') return
+    const methods = methodsOf.get(url) ?? new Set()
+    for (const name of [method].flat()) methods.add(name)
+    methodsOf.set(url, methods)
+  })
+
+  return {
+    close() {
+      open = false
+      for (const [url, methods] of methodsOf) {
+        const allow = [...methods, 'OPTIONS'].sort().join(', ')
+        const others = METHODS.filter((method) => !methods.has(method) && method !== 'CONNECT')
+        app.route({
+          method: others,
+          url,
+          handler: (request, reply) => {
+            reply.header('allow', allow)
+            if (request.method === 'OPTIONS') return reply.code(204).send()
+            throw new Fault(
+              'method-not-allowed',
+              `${request.method} is not allowed here; use one of ${allow}.`,
+            )
+          },
+        })
+      }
+    },
+  }
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { OpenBlob } from '../blobs/blobs.ts'
+import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
+import type { PageForm } from '../core/page.ts'
+import type { Listing } from '../media/list-media.ts'
+import type { IncomingFile } from '../media/store-media.ts'
+import { watchMethods } from './allowed-methods.ts'
+import { createAuthorise } from './caller.ts'
+import { allowOrigins, varyOn } from './cors.ts'
+import { createClientErrorHandler, createErrorHandler, sendProblem } from './error-answers.ts'
+import { createMetrics } from './metrics.ts'
+import { recordRequests } from './request-log.ts'
+import { explainProblemRoute } from './routes/explain-problem.ts'
+import { findMediaRoute } from './routes/find-media.ts'
+import { listMediaRoute } from './routes/list-media.ts'
+import { operationsRoutes } from './routes/operations.ts'
+import { removeMediaRoute } from './routes/remove-media.ts'
+import { serveBytesRoute } from './routes/serve-bytes.ts'
+import { storeMediaRoute } from './routes/store-media.ts'
+import { boundUnreadBodies } from './unread-bodies.ts'
+
+/** The operations that the wire carries. */
+export interface Operations {
+  readonly verifyToken: (token: string) => Promise<Grant>
+  readonly listMedia: (bucketId: BucketId, page: number) => Promise<Listing>
+  readonly storeMedia: (bucketId: BucketId, files: AsyncIterable<IncomingFile>) => Promise<Media[]>
+  readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
+  readonly findByName: (name: string) => Promise<Media>
+  readonly openBytes: (media: Media) => Promise<OpenBlob>
+}
+
+/** The settings of the wire; durations are milliseconds, sizes bytes. */
+export interface WireSettings extends PageForm {
+  readonly envelope: 'bare' | 'wrapped'
+  readonly corsOrigins: readonly string[]
+  readonly maxFileSize: number
+  readonly maxParts: number
+  readonly mediaMaxAge: number
+  readonly headerTimeout: number
+  readonly idleTimeout: number
+}
+
+/** The largest body that an operation other than an upload reads. Bytes. */
+const smallBody = 65_536
+
+/** The HTTP service, ready to listen. */
+export async function createApp(
+  operations: Operations,
+  parts: { catalog: Catalog; settings: WireSettings; log: FastifyBaseLogger; isStopping: () => boolean },
+): Promise<FastifyInstance> {
+  const { catalog, settings, log, isStopping } = parts
+  const { baseUrl, extensions, links } = settings
+  const form: PageForm = { baseUrl, extensions, links }
+  const app: FastifyInstance = fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: () => randomUUID(),
+    bodyLimit: smallBody,
+    connectionTimeout: settings.idleTimeout,
+    keepAliveTimeout: settings.idleTimeout,
+    forceCloseConnections: 'idle',
+    http: {
+      headersTimeout: settings.headerTimeout,
+      connectionsCheckingInterval: Math.min(settings.headerTimeout, 1_000),
+    },
+    clientErrorHandler: createClientErrorHandler(baseUrl, randomUUID),
+    frameworkErrors: createErrorHandler(baseUrl),
+  })
+  const authorise = createAuthorise(operations.verifyToken)
+  const metrics = createMetrics()
+
+  recordRequests(app, metrics)
+  boundUnreadBodies(app, app.server)
+  await allowOrigins(app, settings.corsOrigins)
+  app.setErrorHandler(createErrorHandler(baseUrl))
+  app.setNotFoundHandler((_request, reply) =>
+    sendProblem(reply, new Fault('route-unknown', 'The service has no such path.'), baseUrl),
+  )
+  // No operation but the upload takes a body; what comes is read up to a small limit and ignored.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null))
+
+  const methods = watchMethods(app)
+  listMediaRoute(app, {
+    authorise,
+    listMedia: operations.listMedia,
+    form,
+    envelope: settings.envelope,
+    epoch: catalog.epoch,
+    vary: varyOn(settings.corsOrigins, 'Authorization', 'Accept-Encoding'),
+  })
+  await app.register((scope) =>
+    storeMediaRoute(scope, {
+      authorise,
+      storeMedia: operations.storeMedia,
+      form,
+      maxFileSize: settings.maxFileSize,
+      maxParts: settings.maxParts,
+      metrics,
+    }),
+  )
+  findMediaRoute(app, { authorise, catalog, form })
+  removeMediaRoute(app, { authorise, removeMedia: operations.removeMedia, metrics })
+  serveBytesRoute(app, {
+    findByName: operations.findByName,
+    openBytes: operations.openBytes,
+    maxAge: settings.mediaMaxAge,
+  })
+  explainProblemRoute(app)
+  operationsRoutes(app, { check: () => catalog.check(), isStopping, metrics })
+  methods.close()
+  return app
+}

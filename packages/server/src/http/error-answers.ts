@@ -1,0 +1,88 @@
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Fault, type FaultCode } from '../core/fault.ts'
+import { problemHeaders, problemKinds, problemOf } from './problems.ts'
+
+/** Answers the fault as a problem (docs/interface.md P1, P5). */
+export function sendProblem(reply: FastifyReply, fault: Fault, baseUrl: string): FastifyReply {
+  const problem = problemOf(fault, baseUrl, reply.request.id)
+  // Whatever the route had begun to say of a success belongs to no problem.
+  for (const name of ['etag', 'last-modified', 'content-disposition', 'content-length', 'accept-ranges']) {
+    reply.removeHeader(name)
+  }
+  return (
+    reply
+      .code(problem.status)
+      .headers(problemHeaders(fault))
+      .type('application/problem+json')
+      // As bytes: Fastify adds a charset to text, and RFC 9457 knows none.
+      .send(Buffer.from(JSON.stringify(problem)))
+  )
+}
+
+/** What Fastify and its plugins throw for requests that are at fault, in our words. */
+const foreignCodes: Readonly<Record<string, readonly [FaultCode, string]>> = {
+  FST_ERR_BAD_URL: ['request-malformed', 'The path of the request cannot be decoded.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['body-too-large', 'This operation takes no body of this size.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['upload-incomplete', 'The body and its Content-Length differ.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['request-malformed', 'The Content-Type header is not a media type.'],
+  FST_PARTS_LIMIT: ['parts-too-many', 'The form has more parts than MEDIABUCKET_MAX_PARTS allows.'],
+  FST_FILES_LIMIT: ['parts-too-many', 'The form has more files than MEDIABUCKET_MAX_PARTS allows.'],
+  FST_FIELDS_LIMIT: ['parts-too-many', 'The form has more fields than MEDIABUCKET_MAX_PARTS allows.'],
+  FST_PROTO_VIOLATION: ['form-malformed', 'The form has a part with a name that is not allowed.'],
+  FST_INVALID_JSON_FIELD_ERROR: ['form-malformed', 'A field of the form says it is JSON, and is not.'],
+  FST_ERR_REQ_PREMATURE_CLOSE: [
+    'upload-incomplete',
+    'The connection ended before the whole body had arrived.',
+  ],
+  ECONNRESET: ['upload-incomplete', 'The connection ended before the whole body had arrived.'],
+}
+
+/** Turns anything thrown into a Fault; what nobody expected becomes a bare `internal`. */
+export function faultOf(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const known = typeof code === 'string' ? foreignCodes[code] : undefined
+  if (known) return new Fault(known[0], known[1], { cause: error })
+  return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
+}
+
+export function createErrorHandler(baseUrl: string) {
+  return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
+    const fault = faultOf(error)
+    if (problemKinds[fault.code].status >= 500)
+      request.log.error({ err: fault.cause ?? fault }, fault.message)
+    return sendProblem(reply, fault, baseUrl)
+  }
+}
+
+const parserFaults: Readonly<Record<string, readonly [FaultCode, string]>> = {
+  HPE_HEADER_OVERFLOW: ['headers-too-large', 'The headers of the request exceed 16 KiB.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request-timeout', 'The headers of the request took too long to arrive.'],
+}
+
+/** Answers what never became a request (RFC 9112), then closes: nothing after it on the connection can be trusted. */
+export function createClientErrorHandler(baseUrl: string, newRequestId: () => string) {
+  return (error: Error & { code?: string }, socket: Socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const [code, detail] = parserFaults[error.code ?? ''] ?? [
+      'request-malformed',
+      'The request is not valid HTTP.',
+    ]
+    const fault = new Fault(code, detail)
+    const problem = problemOf(fault, baseUrl, newRequestId())
+    const body = JSON.stringify(problem)
+    const headers = Object.entries({
+      'content-type': 'application/problem+json',
+      'content-length': String(Buffer.byteLength(body)),
+      connection: 'close',
+      ...problemHeaders(fault),
+    })
+    const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+    socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${head}\r\n${body}`)
+  }
+}

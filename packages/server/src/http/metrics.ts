@@ -1,0 +1,32 @@
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+
+/** What `/metrics` tells (docs/interface.md O2); one set per service, no global registry. */
+export function createMetrics() {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const duration = new Histogram({
+    name: 'mediabucket_http_request_duration_seconds',
+    help: 'Time from the end of a request’s headers to the end of its answer.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30],
+    registers: [registry],
+  })
+  const uploadedBytes = new Counter({
+    name: 'mediabucket_uploaded_bytes_total',
+    help: 'Bytes of the items stored.',
+    registers: [registry],
+  })
+  const uploadedItems = new Counter({
+    name: 'mediabucket_uploaded_items_total',
+    help: 'Items stored.',
+    registers: [registry],
+  })
+  const deletedItems = new Counter({
+    name: 'mediabucket_deleted_items_total',
+    help: 'Items deleted.',
+    registers: [registry],
+  })
+  return { registry, duration, uploadedBytes, uploadedItems, deletedItems }
+}
+
+export type Metrics = ReturnType<typeof createMetrics>

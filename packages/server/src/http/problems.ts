@@ -1,0 +1,232 @@
+import type { Fault, FaultCode, ParameterFault } from '../core/fault.ts'
+
+interface ProblemKind {
+  readonly status: number
+  readonly title: string
+  /** Why it happens, and what to do about it; shown at `/problems/{code}`. */
+  readonly cause: string
+  readonly cure: string
+}
+
+/** Every problem that an answer can carry: the one place where codes meet statuses (docs/interface.md P2). */
+export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
+  'page-malformed': {
+    status: 400,
+    title: 'The page number is malformed',
+    cause: 'The query parameter `page` was not a plain whole number, or was given more than once.',
+    cure: 'Send `page` once, as a whole number from 1 up without sign or leading zero, or leave it out for page 1.',
+  },
+  'request-malformed': {
+    status: 400,
+    title: 'The request is malformed',
+    cause: 'The request is not valid HTTP, or its path cannot be decoded.',
+    cure: 'Check the escapes in the URL, the headers and the length of the body.',
+  },
+  'authorization-repeated': {
+    status: 400,
+    title: 'More than one Authorization header',
+    cause: 'The request carried several Authorization headers, so it is unclear who is asking.',
+    cure: 'Send exactly one `Authorization: Bearer …` header.',
+  },
+  'token-missing': {
+    status: 401,
+    title: 'A token is needed',
+    cause: 'The request carried no bearer token in its Authorization header.',
+    cure: 'Send `Authorization: Bearer …`. A token in the URL is never accepted. `mediabucket token create` makes one.',
+  },
+  'token-malformed': {
+    status: 401,
+    title: 'The token is malformed',
+    cause: 'What was sent is not a token of this service: its form or its checksum is wrong.',
+    cure: 'Copy the token again, whole; it begins with `mbkt_` and is 43 characters long.',
+  },
+  'token-unknown': {
+    status: 401,
+    title: 'The token is unknown',
+    cause: 'The token is well formed, but this service holds no such token.',
+    cure: 'Check that token and service belong together, or make a token with `mediabucket token create`.',
+  },
+  'token-expired': {
+    status: 401,
+    title: 'The token has expired',
+    cause: 'The token was made with an expiry, and that time has come.',
+    cure: 'Make a new token with `mediabucket token create`.',
+  },
+  'token-revoked': {
+    status: 401,
+    title: 'The token was revoked',
+    cause: 'Somebody revoked this token.',
+    cure: 'Make a new token with `mediabucket token create`.',
+  },
+  'scope-missing': {
+    status: 403,
+    title: 'The token may not do this',
+    cause: 'The token is good, but lacks the scope that this operation needs.',
+    cure: 'Use a token with the scope named in the answer; `mediabucket token create --scope …` makes one.',
+  },
+  'route-unknown': {
+    status: 404,
+    title: 'There is nothing at this address',
+    cause: 'The service has no such path.',
+    cure: 'Check the path: uploads and listings live at `/api/media`, bytes at `/media/…`.',
+  },
+  'media-unknown': {
+    status: 404,
+    title: 'There is no such item',
+    cause:
+      'No item has this id, it was deleted, it belongs to another bucket, or the extension is not its own.',
+    cure: 'List the bucket to see which items there are.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    title: 'The method is not allowed here',
+    cause: 'The path exists, but not with this method.',
+    cure: 'Use one of the methods in the `Allow` header of the answer.',
+  },
+  'request-timeout': {
+    status: 408,
+    title: 'The request took too long to arrive',
+    cause: 'The headers of the request were not complete within the time allowed.',
+    cure: 'Try again on a new connection.',
+  },
+  'precondition-failed': {
+    status: 412,
+    title: 'A precondition failed',
+    cause: '`If-Match` or `If-Unmodified-Since` did not hold for the present bytes.',
+    cure: 'Fetch the item anew and repeat the request with its present `ETag`.',
+  },
+  'file-too-large': {
+    status: 413,
+    title: 'The file is too large',
+    cause: 'The file has more bytes than `MEDIABUCKET_MAX_FILE_SIZE` allows. Nothing was stored.',
+    cure: 'Send a smaller file, or ask the operator to raise the limit.',
+  },
+  'parts-too-many': {
+    status: 413,
+    title: 'The form has too many parts',
+    cause: 'The form has more parts than `MEDIABUCKET_MAX_PARTS` allows. Nothing was stored.',
+    cure: 'Send the files in several requests.',
+  },
+  'body-too-large': {
+    status: 413,
+    title: 'The body is too large',
+    cause: 'The operation takes no body of this size.',
+    cure: 'Send no body, or upload files with `POST /api/media`.',
+  },
+  'content-coding-unsupported': {
+    status: 415,
+    title: 'The content coding is not supported',
+    cause: 'The body was sent with a `Content-Encoding`; the service keeps bytes exactly as they are.',
+    cure: 'Send the file itself, without `Content-Encoding`.',
+  },
+  'range-unsatisfiable': {
+    status: 416,
+    title: 'The range lies outside the file',
+    cause: 'The requested range begins past the last byte.',
+    cure: 'The size stands in `Content-Range`; ask for bytes before it.',
+  },
+  'headers-too-large': {
+    status: 431,
+    title: 'The headers are too large',
+    cause: 'The headers of the request exceed 16 KiB.',
+    cure: 'Send fewer or shorter headers.',
+  },
+  'form-malformed': {
+    status: 400,
+    title: 'The form is malformed',
+    cause: 'The body is not valid multipart/form-data. Nothing was stored.',
+    cure: 'Let a library or `curl -F` build the form, and do not set its Content-Type by hand.',
+  },
+  'form-without-file': {
+    status: 400,
+    title: 'The form holds no file',
+    cause: 'None of the parts of the form is a file. Nothing was stored.',
+    cure: 'Give at least one part a filename, as `curl -F file=@photo.jpg` does.',
+  },
+  'upload-incomplete': {
+    status: 400,
+    title: 'The upload ended early',
+    cause: 'The connection or the form ended before the whole body had arrived. Nothing was stored.',
+    cure: 'Send it again.',
+  },
+  'filename-malformed': {
+    status: 400,
+    title: 'The Content-Disposition header is malformed',
+    cause: 'The header does not follow RFC 6266. Nothing was stored.',
+    cure: 'Send `Content-Disposition: attachment; filename="name.ext"`, or leave the header out.',
+  },
+  'bytes-missing': {
+    status: 500,
+    title: 'The bytes of this item are damaged or gone',
+    cause: 'The item is listed, but what is stored under it is missing or has another length.',
+    cure: 'Tell the operator the `instance` of the answer; the bytes must come back from a backup.',
+  },
+  'storage-full': {
+    status: 507,
+    title: 'The storage is full',
+    cause: 'The disk has no room for this upload. Nothing was stored.',
+    cure: 'Delete items or enlarge the disk, then send it again.',
+  },
+  'catalog-busy': {
+    status: 503,
+    title: 'The service is busy',
+    cause: 'Another process held the catalog for longer than the service waits.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  'shutting-down': {
+    status: 503,
+    title: 'The service is not ready',
+    cause: 'The service is stopping, or cannot reach its data.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  internal: {
+    status: 500,
+    title: 'Something went wrong inside the service',
+    cause: 'An unexpected error. The log holds it under the `instance` of the answer.',
+    cure: 'Tell the operator the `instance`.',
+  },
+}
+
+/** RFC 9457, with `code` for programs and `errors` for faulty parameters (docs/interface.md P1). */
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly instance: string
+  readonly code: FaultCode
+  readonly errors?: readonly ParameterFault[]
+}
+
+export function problemOf(fault: Fault, baseUrl: string, instance: string): Problem {
+  const { status, title } = problemKinds[fault.code]
+  return {
+    type: `${baseUrl}/problems/${fault.code}`,
+    title,
+    status,
+    detail: fault.message,
+    instance,
+    code: fault.code,
+    ...(fault.parameters.length > 0 ? { errors: fault.parameters } : {}),
+  }
+}
+
+/** The headers that belong to a problem besides its type and length. */
+export function problemHeaders(fault: Fault): Record<string, string> {
+  const { status } = problemKinds[fault.code]
+  return {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...(status === 401 || status === 403 ? { 'www-authenticate': challenge(fault) } : {}),
+    ...(status === 503 ? { 'retry-after': '2' } : {}),
+  }
+}
+
+/** RFC 6750, section 3: no error code when no token was sent. */
+function challenge(fault: Fault): string {
+  const realm = 'Bearer realm="mediabucket"'
+  if (fault.code === 'token-missing') return realm
+  const error = fault.code === 'scope-missing' ? 'insufficient_scope' : 'invalid_token'
+  const scope = fault.parameters.find(({ parameter }) => parameter === 'scope')
+  return `${realm}, error="${error}", error_description="${problemKinds[fault.code].title}"${scope ? `, scope="${scope.detail}"` : ''}`
+}

@@ -1,0 +1,34 @@
+import type { FastifyInstance } from 'fastify'
+import { Fault } from '../../core/fault.ts'
+import type { Metrics } from '../metrics.ts'
+
+interface Parts {
+  /** Throws when the service cannot serve. */
+  readonly check: () => Promise<void>
+  readonly isStopping: () => boolean
+  readonly metrics: Metrics
+}
+
+/** `/healthz`, `/readyz`, `/metrics` (docs/interface.md O1, O2). */
+export function operationsRoutes(app: FastifyInstance, { check, isStopping, metrics }: Parts): void {
+  const noStore = { 'cache-control': 'no-store' }
+
+  app.get('/healthz', async (_request, reply) => reply.headers(noStore).send({ status: 'ok' }))
+
+  app.get('/readyz', async (_request, reply) => {
+    if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
+    try {
+      await check()
+    } catch (cause) {
+      throw new Fault('shutting-down', 'The service cannot reach its data.', { cause })
+    }
+    return reply.headers(noStore).send({ status: 'ready' })
+  })
+
+  app.get('/metrics', async (_request, reply) =>
+    reply
+      .headers(noStore)
+      .type(metrics.registry.contentType)
+      .send(await metrics.registry.metrics()),
+  )
+}

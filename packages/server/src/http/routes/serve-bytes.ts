@@ -1,0 +1,79 @@
+import { create } from 'content-disposition'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { OpenBlob } from '../../blobs/blobs.ts'
+import type { Media } from '../../catalog/catalog.ts'
+import { parseByteRange } from '../../core/byte-range.ts'
+import { deliveryOf } from '../../core/delivery.ts'
+import { Fault } from '../../core/fault.ts'
+import { checkPreconditions, rangeApplies } from '../../core/preconditions.ts'
+import { BytesParams } from '../schemas.ts'
+
+interface Parts {
+  /** The item that a name (`id` or `id.ext`) stands for. Throws Fault `media-unknown`. */
+  readonly findByName: (name: string) => Promise<Media>
+  readonly openBytes: (media: Media) => Promise<OpenBlob>
+  /** Milliseconds. */
+  readonly maxAge: number
+}
+
+type BytesRequest = FastifyRequest<{ Params: BytesParams }>
+
+/** `GET` and `HEAD /media/{id}[.ext]`: the bytes (docs/interface.md, Bytes). */
+export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
+  const { findByName, openBytes, maxAge } = parts
+  const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
+
+  async function serve(request: BytesRequest, reply: FastifyReply) {
+    const media = await findByName(request.params.name)
+    const validators = { etag: tagOf(media), lastModified: media.createdAt }
+    reply.headers({
+      etag: validators.etag,
+      'last-modified': new Date(media.createdAt).toUTCString(),
+      'cache-control': cacheControl,
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'cross-origin',
+    })
+    const verdict = checkPreconditions(request.headers, validators)
+    if (verdict === 'not-modified') return reply.code(304).send()
+    if (verdict === 'failed')
+      throw new Fault('precondition-failed', 'The present bytes do not meet the precondition.')
+
+    const { contentType, disposition, sandboxed } = deliveryOf(media.contentType)
+    reply.headers({
+      'content-type': contentType,
+      'content-disposition': create(media.filename ?? undefined, { type: disposition }),
+      'accept-ranges': 'bytes',
+    })
+    if (sandboxed)
+      reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+
+    // RFC 9110, section 14.2: Range has a meaning for GET alone.
+    const asked =
+      request.method === 'GET' && rangeApplies(request.headers['if-range']?.toString(), validators)
+    const range = parseByteRange(asked ? request.headers.range : undefined, media.size)
+    if (range === 'unsatisfiable') {
+      reply.header('content-range', `bytes */${media.size}`)
+      throw new Fault('range-unsatisfiable', `The file has ${media.size} bytes; the range lies past them.`)
+    }
+    const blob = await openBytes(media)
+    const { start, end } = range === 'whole' ? { start: 0, end: media.size - 1 } : range
+    if (range !== 'whole') reply.code(206).header('content-range', `bytes ${start}-${end}/${media.size}`)
+    reply.header('content-length', end - start + 1)
+    if (request.method === 'HEAD' || media.size === 0) {
+      await blob.close()
+      return reply.send()
+    }
+    return reply.send(blob.stream(start, end))
+  }
+
+  app.route<{ Params: BytesParams }>({
+    method: ['GET', 'HEAD'],
+    url: '/media/:name',
+    schema: { params: BytesParams },
+    handler: serve,
+  })
+}
+
+/** Strong, from the bytes alone; an item without bytes is known by its id. */
+const tagOf = ({ sha256, id }: Media): string =>
+  `"${sha256 ? Buffer.from(sha256).toString('base64url') : id}"`

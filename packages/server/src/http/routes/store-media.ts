@@ -1,0 +1,62 @@
+import multipart from '@fastify/multipart'
+import type { FastifyInstance } from 'fastify'
+import type { BucketId, Media } from '../../catalog/catalog.ts'
+import { Fault } from '../../core/fault.ts'
+import type { UrlForm } from '../../core/media-url.ts'
+import { describeMedia } from '../../media/describe-media.ts'
+import type { IncomingFile } from '../../media/store-media.ts'
+import type { Authorise } from '../caller.ts'
+import { fileOfBody, filesOfForm } from '../incoming-files.ts'
+import type { Metrics } from '../metrics.ts'
+import { acceptBody } from '../unread-bodies.ts'
+
+interface Parts {
+  readonly authorise: Authorise
+  readonly storeMedia: (bucketId: BucketId, files: AsyncIterable<IncomingFile>) => Promise<Media[]>
+  readonly form: UrlForm
+  readonly maxFileSize: number
+  readonly maxParts: number
+  readonly metrics: Metrics
+}
+
+/** What a form adds to its files at the most, for refusing by the declared length alone. Bytes per part. */
+const partOverhead = 16_384
+
+/** `POST /api/media`: one or many files, all or none (docs/interface.md, Upload). */
+export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
+  const { authorise, storeMedia, form, maxFileSize, maxParts, metrics } = parts
+
+  // Bodies stay unread until the handler has seen the token; JSON and text are files like any others (U3).
+  app.removeAllContentTypeParsers()
+  await app.register(multipart)
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+
+  for (const url of ['/api/media', '/api/media/', '/v1/media', '/v1/media/']) {
+    app.post(url, async (request, reply) => {
+      const grant = await authorise(request, 'media:write')
+      if (request.headers['content-encoding'] !== undefined) {
+        throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
+      }
+      const isForm = request.isMultipart()
+      const declared = Number(request.headers['content-length'] ?? 0)
+      if (!isForm && declared > maxFileSize) throw tooLarge(maxFileSize)
+      if (isForm && declared > maxParts * (maxFileSize + partOverhead)) throw tooLarge(maxFileSize)
+
+      acceptBody(request.raw, reply.raw)
+      const stored = await storeMedia(
+        grant.bucketId,
+        isForm ? filesOfForm(request, maxParts) : fileOfBody(request),
+      )
+      metrics.uploadedItems.inc(stored.length)
+      metrics.uploadedBytes.inc(stored.reduce((sum, { size }) => sum + size, 0))
+
+      const media = stored.map((item) => describeMedia(form, item))
+      const [only, ...others] = media
+      reply.code(201).header('cache-control', 'private, no-cache')
+      if (!only || others.length > 0) return { data: media }
+      return reply.header('location', `${form.baseUrl}/api/media/${only.id}`).send(only)
+    })
+  }
+}
+
+const tooLarge = (limit: number) => new Fault('file-too-large', `A file may have at most ${limit} bytes.`)

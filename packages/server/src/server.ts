@@ -1,0 +1,113 @@
+import { createServer as createNetServer } from 'node:net'
+import type { Logger } from 'pino'
+import { issueToken } from './access/issue-token.ts'
+import { createVerifyToken } from './access/verify-token.ts'
+import { type Config, defaultBaseUrl } from './config.ts'
+import { defaultScopes } from './core/scopes.ts'
+import { lockData, openBlobs, openCatalog } from './engines.ts'
+import { createApp } from './http/app.ts'
+import { createFindByName } from './media/find-by-name.ts'
+import { createListMedia } from './media/list-media.ts'
+import { createOpenBytes } from './media/open-bytes.ts'
+import { recover } from './media/recover.ts'
+import { createRemoveMedia } from './media/remove-media.ts'
+import { createStoreMedia } from './media/store-media.ts'
+
+export interface Server {
+  readonly baseUrl: string
+  /** The port it listens on, also where the settings left the choice open. */
+  readonly port: number
+  /** The token of the bucket `default`, on the very first start of these data; null ever after. */
+  readonly firstToken: string | null
+  /** Takes no new work, lets what is under way finish within the deadline, and gives the data back. */
+  stop(): Promise<void>
+}
+
+/** The composition root. Rejects when the data or the address is taken. */
+export async function startServer(
+  config: Config,
+  log: Logger,
+  onFailure: (error: Error) => void,
+): Promise<Server> {
+  const closers: (() => unknown)[] = []
+  const closeAll = async () => {
+    for (const close of closers.reverse()) await close()
+  }
+  try {
+    const lock = lockData(config)
+    closers.push(() => lock.release())
+    const catalog = await openCatalog(config, { writer: 'thread', onWriterFailure: onFailure })
+    closers.push(() => catalog.close())
+    const blobs = await openBlobs(config)
+    const erasing = {
+      catalog,
+      blobs,
+      onLeftover: (id: string, err: unknown) =>
+        log.warn({ id, err }, 'bytes of a deleted item stay until the next start'),
+    }
+    const recovered = await recover(erasing)
+    if (recovered.temporary + recovered.tombstones > 0) {
+      log.info(recovered, 'cleared what an interrupted run had left behind')
+    }
+    const { remove, settled } = createRemoveMedia(erasing)
+    closers.push(settled)
+
+    const port = config.port || (await freePort(config.host))
+    const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
+    const settings = { ...config, baseUrl }
+    let stopping = false
+    const app = await createApp(
+      {
+        verifyToken: createVerifyToken({
+          catalog,
+          now: Date.now,
+          onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
+        }),
+        listMedia: createListMedia({ catalog, form: settings }),
+        storeMedia: createStoreMedia({ catalog, blobs, maxFileSize: config.maxFileSize, now: Date.now }),
+        removeMedia: remove,
+        findByName: createFindByName({ catalog }),
+        openBytes: createOpenBytes({ catalog, blobs }),
+      },
+      { catalog, settings, log, isStopping: () => stopping },
+    )
+    closers.push(() => app.close())
+    await app.listen({ host: config.host, port })
+
+    const firstToken = (await catalog.isNew())
+      ? await issueToken(catalog, {
+          bucket: 'default',
+          name: 'first',
+          scopes: defaultScopes,
+          expiresAt: null,
+          now: Date.now(),
+        })
+      : null
+
+    return {
+      baseUrl,
+      port,
+      firstToken: firstToken?.token ?? null,
+      async stop() {
+        stopping = true
+        const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
+        await closeAll()
+        clearTimeout(deadline)
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** A port that is free now; the base URL must be known before the service listens. */
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createNetServer().once('error', reject)
+    probe.listen(0, host, () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { settings } from '../../packages/server/src/config.ts'
+import { problemKinds } from '../../packages/server/src/http/problems.ts'
+import { filesBelow, read } from './sources.ts'
+
+const rules = [...read('docs/interface.md').matchAll(/^- \*\*([A-Z]\d+)\*\* /gm)].map(
+  ([, rule]) => rule ?? '',
+)
+
+/** The names of all tests, whichever quotes they stand in. */
+const testNames = ['test', 'packages/server/test']
+  .flatMap(filesBelow)
+  .flatMap((path) =>
+    [...read(path).matchAll(/\b(?:test|it|describe)(?:\.\w+)*\(\s*(['"`])(.*?)\1/g)].map(
+      ([, , name]) => name ?? '',
+    ),
+  )
+
+test('the rules of docs/interface.md are numbered without gap or repetition', () => {
+  const expected = [...new Set(rules.map((rule) => rule[0]))].flatMap((letter) =>
+    rules.filter((rule) => rule[0] === letter).map((_, index) => `${letter}${index + 1}`),
+  )
+  expect(rules.length).toBeGreaterThan(50)
+  expect(rules).toEqual(expected)
+})
+
+test('every rule of docs/interface.md has a test that cites it', () => {
+  const cited = new Set(testNames.flatMap((name) => name.match(/\b[A-Z]\d+\b/g) ?? []))
+  expect(rules.filter((rule) => !cited.has(rule))).toEqual([])
+})
+
+test('no test cites a rule that docs/interface.md lacks', () => {
+  const families = new Set(rules.map((rule) => rule[0]))
+  const cited = testNames.flatMap((name) => name.match(/^(?:[A-Z]\d+[ ,]+)+/)?.[0].match(/[A-Z]\d+/g) ?? [])
+  expect(cited.filter((rule) => families.has(rule[0]) && !rules.includes(rule))).toEqual([])
+})
+
+test('docs/problems.md tells every problem as the service does', () => {
+  const told = Object.entries(problemKinds).map(
+    ([code, { status, title, cause, cure }]) => `## ${code}\n\n**${status} ${title}.** ${cause}\n\n${cure}\n`,
+  )
+  const [, ...sections] = read('docs/problems.md').split(/^(?=## )/m)
+  expect(sections.map((section) => `${section.trim()}\n`)).toEqual(told)
+})
+
+test('docs/settings.md tells every setting as the service does', () => {
+  const told = Object.entries(settings).map(
+    ([name, { about, accepts, fallback }]) =>
+      `| \`${name}\` | ${fallback === '' ? '' : `\`${fallback}\``} | ${about} | ${accepts} |`,
+  )
+  expect(read('docs/settings.md').match(/^\| `MEDIABUCKET_.*$/gm)).toEqual(told)
+})

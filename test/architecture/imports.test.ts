@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import { filesBelow, importsOf, read } from './sources.ts'
+
+const src = 'packages/server/src/'
+
+/** Which rooms each room may import from; a room may always import from itself. */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  catalog: ['core'],
+  blobs: ['core'],
+  access: ['catalog', 'core'],
+  media: ['catalog', 'blobs', 'core'],
+  http: ['media', 'access', 'catalog', 'blobs', 'core'],
+  'config.ts': ['core'],
+  'engines.ts': ['catalog', 'blobs', 'config.ts', 'core'],
+  'server.ts': ['http', 'media', 'access', 'catalog', 'blobs', 'core', 'config.ts', 'engines.ts'],
+  cli: ['server.ts', 'engines.ts', 'config.ts', 'access', 'catalog', 'core'],
+}
+
+const files = filesBelow(src)
+const roomOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
+
+test('every file lives in a known room', () => {
+  expect(files.map(roomOf).filter((room) => !(room in arrows))).toEqual([])
+})
+
+test('imports point one way, from the command line down to the core', () => {
+  const uphill = files.flatMap((path) =>
+    importsOf(path)
+      .own.filter((target) => {
+        const [from, to] = [roomOf(path), roomOf(target)]
+        return !target.startsWith(src) || (from !== to && !arrows[from]?.includes(to))
+      })
+      .map((target) => `${path} → ${target}`),
+  )
+  expect(uphill).toEqual([])
+})
+
+test('engines are named by engines.ts alone', () => {
+  const engine = /^packages\/server\/src\/(catalog\/sqlite|blobs\/disk)\//
+  const named = files
+    .filter((path) => !engine.test(path) && roomOf(path) !== 'engines.ts')
+    .flatMap((path) => importsOf(path).own.filter((target) => engine.test(target)))
+  expect(named).toEqual([])
+})
+
+test('the environment is read in config.ts alone', () => {
+  const reads = files.filter((path) => /\bprocess\.env\b/.test(read(path)))
+  expect(reads).toEqual(['packages/server/src/config.ts'])
+})
+
+test('no import circle, type imports included', () => {
+  const circles: string[] = []
+  const state = new Map<string, 'open' | 'done'>()
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === 'done') return
+    if (state.get(path) === 'open') {
+      circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+      return
+    }
+    state.set(path, 'open')
+    for (const target of importsOf(path).own) visit(target, [...trail, path])
+    state.set(path, 'done')
+  }
+  for (const path of files) visit(path, [])
+  expect(circles).toEqual([])
+})
+
+test('the core does no I/O', () => {
+  const io = /^node:(?!crypto$|zlib$)/
+  const found = files
+    .filter((path) => roomOf(path) === 'core')
+    .flatMap((path) =>
+      importsOf(path)
+        .foreign.filter((name) => io.test(name))
+        .map((name) => `${path} → ${name}`),
+    )
+  expect(found).toEqual([])
+})

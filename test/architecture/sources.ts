@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { parseSync } from 'oxc-parser'
+
+export const root = resolve(import.meta.dirname, '../..')
+
+/** The TypeScript files below a directory, as paths from the project's root. */
+export function filesBelow(directory: string): string[] {
+  return readdirSync(join(root, directory), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .filter((path) => !path.includes('node_modules'))
+    .sort()
+}
+
+export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** What a file imports or re-exports, types included; our own files as paths from the project's root. */
+export function importsOf(path: string): { own: string[]; foreign: string[] } {
+  const { module } = parseSync(path, read(path))
+  const statics = [
+    ...module.staticImports.map((found) => found.moduleRequest.value),
+    ...module.staticExports.flatMap((found) =>
+      found.entries.flatMap((entry) => entry.moduleRequest?.value ?? []),
+    ),
+  ]
+  const dynamic = module.dynamicImports.map(({ moduleRequest: { start, end } }) =>
+    read(path)
+      .slice(start, end)
+      .replace(/^['"]|['"]$/g, ''),
+  )
+  const all = [...new Set([...statics, ...dynamic])]
+  return {
+    own: all.filter((name) => name.startsWith('.')).map((name) => join(dirname(path), name)),
+    foreign: all.filter((name) => !name.startsWith('.')),
+  }
+}

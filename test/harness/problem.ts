@@ -1,0 +1,20 @@
+import { expect } from 'vitest'
+import { parseProblem } from './wire.ts'
+
+/** What no problem may hold: a token, a path of the server, a stack (docs/interface.md P3). */
+const secrets = /mbkt_[0-9a-z]{8}|\/tmp\/|node_modules|\.[tj]s:\d+/
+
+/** Asserts that an answer is a problem with this status and code, and gives its body back (docs/interface.md P1, P5). */
+export async function expectProblem(answer: Response, status: number, code: string) {
+  const text = await answer.text()
+  expect([answer.status, answer.headers.get('content-type'), text]).toEqual([
+    status,
+    'application/problem+json',
+    expect.stringContaining(`"code":"${code}"`),
+  ])
+  const problem = parseProblem(text)
+  expect(problem).toMatchObject({ status, code, type: expect.stringMatching(`/problems/${code}$`) })
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect(text).not.toMatch(secrets)
+  return problem
+}

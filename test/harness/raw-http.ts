@@ -1,0 +1,37 @@
+import { connect } from 'node:net'
+
+export interface RawAnswer {
+  readonly status: number
+  /** Lower-case names; repeated headers joined by `, `. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+/**
+ * Sends bytes as they are and reads until the server closes the connection: for requests that no client library
+ * would send. Ask for `Connection: close` where the server would keep it open.
+ */
+export function sendRaw(url: string, bytes: string | Uint8Array): Promise<RawAnswer> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(bytes))
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk) => chunks.push(chunk))
+    socket.on('error', (error) => (chunks.length > 0 ? undefined : reject(error)))
+    socket.on('close', () => resolve(parse(Buffer.concat(chunks).toString('latin1'))))
+  })
+}
+
+function parse(text: string): RawAnswer {
+  const [head = '', ...rest] = text.split('\r\n\r\n')
+  const [status = '', ...lines] = head.split('\r\n')
+  const headers = new Map<string, string>()
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon).toLowerCase()
+    const value = line.slice(colon + 1).trim()
+    const before = headers.get(name)
+    headers.set(name, before === undefined ? value : `${before}, ${value}`)
+  }
+  return { status: Number(status.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
+}

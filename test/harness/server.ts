@@ -1,0 +1,104 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+
+const bin = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
+
+type Settings = Readonly<Record<string, string>>
+
+/** A line of the server's log. */
+export interface LogLine {
+  readonly msg: string
+  readonly [member: string]: unknown
+}
+
+/** A real server in a process of its own, on a free port. */
+export interface TestServer extends AsyncDisposable {
+  readonly url: string
+  readonly data: string
+  /** The token that the first start printed; empty on a later start. */
+  readonly token: string
+  readonly process: ChildProcess
+  /** Everything the server printed and logged so far. */
+  readonly stdout: () => string
+  readonly stderr: () => string
+  readonly log: () => LogLine[]
+  /** A request with the first token; pass `authorization` to send another one. */
+  readonly request: (path: string, init?: RequestInit) => Promise<Response>
+  /** Runs a command on the same data, such as `command('token', 'list')`. */
+  readonly command: (...args: string[]) => Promise<{ stdout: string; stderr: string }>
+  /** Sends SIGTERM and resolves with the exit code. */
+  readonly stop: () => Promise<number | null>
+  /** Sends SIGKILL and resolves when the process is gone. */
+  readonly kill: () => Promise<void>
+}
+
+/** Starts a server and resolves when it listens. Without `data` it gets a new directory, which disposing removes. */
+export async function startServer(settings: Settings = {}, data?: string): Promise<TestServer> {
+  const directory = data ?? (await mkdtemp(join(tmpdir(), 'mediabucket-')))
+  const env = { PATH: process.env['PATH'], MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }
+  const child = spawn(process.execPath, [bin, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)))
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  const log = (): LogLine[] =>
+    stderr
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+
+  // What it prints last is how to go on, so the token is there too.
+  await new Promise<void>((done, fail) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (/token create|curl .*\/api\/media$/.test(line)) done()
+    })
+    void exited.then((code) => fail(new Error(`the server exited with ${code}: ${stderr}`)))
+  })
+  const origin = /ready at (\S+)/.exec(stdout)?.[1] ?? ''
+  const listening = log().find(({ msg }) => msg === 'listening')
+  const url = `http://127.0.0.1:${listening?.['port'] ?? new URL(origin).port}`
+  const token = /mbkt_\w+/.exec(stdout)?.[0] ?? ''
+
+  async function stop() {
+    child.kill('SIGTERM')
+    return await exited
+  }
+  async function kill() {
+    child.kill('SIGKILL')
+    await exited
+  }
+  return {
+    url,
+    data: directory,
+    token,
+    process: child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    log,
+    request(path, init = {}) {
+      const headers = new Headers(init.headers)
+      if (!headers.has('authorization')) headers.set('authorization', `Bearer ${token}`)
+      return fetch(new URL(path, url), { ...init, headers })
+    },
+    command: (...args) => promisify(execFile)(process.execPath, [bin, ...args], { env }),
+    stop,
+    kill,
+    async [Symbol.asyncDispose]() {
+      await kill()
+      if (data === undefined) await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs a command on a directory of its own or a given one; rejects as execFile does when it fails. */
+export const runCommand = (args: readonly string[], settings: Settings) =>
+  promisify(execFile)(process.execPath, [bin, ...args], { env: { PATH: process.env['PATH'], ...settings } })

@@ -1,0 +1,74 @@
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+
+// What the wire must carry, written down apart from the service, so that a change of it is noticed here.
+
+const UrlOrNull = Type.Union([Type.String(), Type.Null()])
+const CountOrNull = Type.Union([Type.Integer(), Type.Null()])
+const closed = { additionalProperties: false }
+
+const Page = Type.Object(
+  {
+    current_page: Type.Integer(),
+    data: Type.Array(Type.String(), { maxItems: 10 }),
+    first_page_url: Type.String(),
+    from: CountOrNull,
+    last_page: Type.Integer(),
+    last_page_url: Type.String(),
+    links: Type.Array(Type.Object({ url: UrlOrNull, label: Type.String(), active: Type.Boolean() }, closed)),
+    next_page_url: UrlOrNull,
+    path: Type.String(),
+    per_page: Type.Literal(10),
+    prev_page_url: UrlOrNull,
+    to: CountOrNull,
+    total: Type.Integer(),
+  },
+  closed,
+)
+
+const Media = Type.Object(
+  {
+    id: Type.String(),
+    url: Type.String(),
+    filename: Type.Union([Type.String(), Type.Null()]),
+    content_type: Type.String(),
+    size: Type.Integer(),
+    sha256: Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()]),
+    created_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
+    width: CountOrNull,
+    height: CountOrNull,
+  },
+  closed,
+)
+
+const Problem = Type.Object(
+  {
+    type: Type.String({ pattern: '^https?://.+/problems/[a-z0-9-]+$' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String(),
+    code: Type.String(),
+    errors: Type.Optional(
+      Type.Array(Type.Object({ parameter: Type.String(), detail: Type.String() }, closed), { minItems: 1 }),
+    ),
+  },
+  closed,
+)
+
+/** The page object of an answer in the bare envelope; throws where it is none. */
+export const readPage = async (answer: Response) => Value.Parse(Page, await answer.json())
+
+/** The page object of an answer in the wrapped envelope; throws where it is none. */
+export const readWrappedPage = async (answer: Response) =>
+  Value.Parse(Type.Object({ data: Page }, closed), await answer.json()).data
+
+/** The media object of an answer. */
+export const readMedia = async (answer: Response) => Value.Parse(Media, await answer.json())
+
+/** The media objects of an answer to a form with several files. */
+export const readManyMedia = async (answer: Response) =>
+  Value.Parse(Type.Object({ data: Type.Array(Media) }, closed), await answer.json()).data
+
+/** The problem in a text. */
+export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(text))

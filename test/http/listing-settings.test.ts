@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { seed } from '../harness/seed.ts'
+import { startServer } from '../harness/server.ts'
+import { readManyMedia, readMedia, readPage, readWrappedPage } from '../harness/wire.ts'
+
+test('L15 the wrapped envelope holds the page on all four paths', async () => {
+  await using server = await startServer({ MEDIABUCKET_ENVELOPE: 'wrapped' })
+  for (const path of ['/api/media', '/api/media/', '/v1/media', '/v1/media/']) {
+    expect(await readWrappedPage(await server.request(path))).toMatchObject({ current_page: 1, data: [] })
+  }
+})
+
+test('L14 with extensions off no URL carries one, and both forms are served', async () => {
+  await using server = await startServer({ MEDIABUCKET_EXTENSIONS: 'off' })
+  const form = new FormData()
+  form.append('file', new File(['a,b'], 'a.csv', { type: 'text/csv' }))
+  const { url, id } = await readMedia(await server.request('/api/media', { method: 'POST', body: form }))
+  expect(url).toBe(`${server.url}/media/${id}`)
+  expect((await readPage(await server.request('/api/media'))).data).toEqual([url])
+  expect(await (await fetch(url)).text()).toBe('a,b')
+  expect(await (await fetch(`${url}.csv`)).text()).toBe('a,b')
+})
+
+test('L14 with extensions on, a URL carries that of the known type alone', async () => {
+  await using server = await startServer()
+  const form = new FormData()
+  form.append('file', new File(['a,b'], 'a.CSV', { type: 'text/csv' }))
+  form.append('file', new File(['?'], 'a.unknown-type', { type: 'application/octet-stream' }))
+  const media = await readManyMedia(await server.request('/api/media', { method: 'POST', body: form }))
+  expect(media.map(({ url }) => url)).toEqual([
+    `${server.url}/media/${media[0]?.id}.csv`,
+    `${server.url}/media/${media[1]?.id}`,
+  ])
+})
+
+test('L9 with MEDIABUCKET_LINKS=window the links are a window', async () => {
+  await using server = await startServer({ MEDIABUCKET_LINKS: 'window' })
+  const { token } = await seed(server, '--items', '200', '--bucket', 'default')
+  const authorization = `Bearer ${token}`
+  const page = await readPage(await server.request('/api/media?page=10', { headers: { authorization } }))
+  const labels = page.links.map(({ label }) => label)
+  expect(labels.slice(1, -1).join(' ')).toBe('1 2 ... 7 8 9 10 11 12 13 ... 19 20')
+  expect(page.links[3]).toEqual({ url: null, label: '...', active: false })
+})
+
+test('L18 every URL begins with the configured base URL', async () => {
+  const base = 'https://media.example.org/box'
+  await using server = await startServer({ MEDIABUCKET_BASE_URL: `${base}/` })
+  const uploaded = await server.request('/api/media', { method: 'POST', body: 'x' })
+  const { url, id } = await readMedia(uploaded)
+  expect(url).toBe(`${base}/media/${id}`)
+  expect(uploaded.headers.get('location')).toBe(`${base}/api/media/${id}`)
+  const page = await readPage(await server.request('/api/media'))
+  expect(page).toMatchObject({
+    data: [url],
+    path: `${base}/api/media`,
+    first_page_url: `${base}/api/media?page=1`,
+  })
+  const problem = await expectProblem(await fetch(`${server.url}/nowhere`), 404, 'route-unknown')
+  expect(problem.type).toBe(`${base}/problems/route-unknown`)
+})
