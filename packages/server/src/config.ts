@@ -120,7 +120,7 @@ export const settings = {
     '5GB',
     'a size such as 500MB, 5GB or 2GiB',
     'The largest file that is stored.',
-    (text) => parseSize(text) ?? undefined,
+    (text) => parseSize(text) || undefined,
   ),
   MEDIABUCKET_MAX_PARTS: setting(
     '1000',

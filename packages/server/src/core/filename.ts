@@ -2,9 +2,12 @@ const longest = 255
 /** What follows a later dot is no extension when it is longer, and need not outlive a cut. */
 const longestExtension = 32
 
-/** Controls, line separators, and characters that are invisible or turn the direction of those around them. */
+/**
+ * Controls, line separators, and characters that are invisible or turn the direction of those around them. The two
+ * joiners stay: emoji and several scripts are written with them.
+ */
 const unseen =
-  /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{AD}\u{180E}\u{200B}-\u{200F}\u{2060}-\u{206F}\u{FEFF}\u{FFF9}-\u{FFFB}]/gu
+  /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u{AD}\u{180E}\u{200B}\u{2060}-\u{206F}\u{FEFF}\u{FFF9}-\u{FFFB}]/gu
 
 /** A name that is safe to show and to send, null when nothing is left of it (docs/interface.md U8). Never a path. */
 export function cleanFilename(raw: string | null | undefined): string | null {

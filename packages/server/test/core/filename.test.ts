@@ -15,7 +15,8 @@ test.each([
   ['a\0b\r\nc\td\u007fe\u0085f.txt', 'abcdef.txt'],
   ['invoice\u202Egpj.exe', 'invoicegpj.exe'],
   ['\u2066a\u2069\u200Fb\u061C.txt', 'ab.txt'],
-  ['a\u200Bb\u200Dc\u2060d\uFEFFe\u00ADf.txt', 'abcdef.txt'],
+  ['a\u200Bb\u2060c\uFEFFd\u00ADe.txt', 'abcde.txt'],
+  ['👩\u200D🚀 می\u200Cخواهم.txt', '👩\u200D🚀 می\u200Cخواهم.txt'],
   ['a\u2028b\u2029c', 'abc'],
   ['\uD83Da.txt', '\uFFFDa.txt'],
   ['a\uD83D\u200B\uDE00', 'a\uFFFD\uFFFD'],
@@ -57,7 +58,7 @@ test('U8 nothing that comes out can harm a path, a header or the reader’s eye'
       if (name === null) return
       expect(name).not.toMatch(/[/\\]/)
       expect(name).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u)
-      expect(name).not.toMatch(/\u200B|\u200C|\u200D|\u2060|\uFEFF/u)
+      expect(name).not.toMatch(/[\u200B\u2060\uFEFF]/u)
       expect(['', '.', '..']).not.toContain(name)
       expect(name.isWellFormed()).toBe(true)
       expect(name.normalize('NFC')).toBe(name)
