@@ -1,11 +1,11 @@
 import type { Catalog } from '../catalog.ts'
-import { openConnection } from './connection.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { openDirectWriter } from './direct-writer.ts'
 import { prepareRanks } from './ranks.ts'
 import { prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
 import { startThreadWriter } from './thread-writer.ts'
+import type { Writer } from './writer.ts'
 
 /** Milliseconds for which a read waits; WAL makes it wait only while a log is recovered after a crash. */
 const readTimeout = 5_000
@@ -21,12 +21,17 @@ export interface SqliteCatalogOptions {
 
 export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<Catalog> {
   const { directory, onWriterFailure = () => {} } = options
-  openDataDirectory(directory).close()
-  const writer =
-    options.writer === 'thread'
-      ? await startThreadWriter(directory, onWriterFailure)
-      : openDirectWriter(directory)
-  const db = openConnection(directory, readTimeout)
+  const db = openDataDirectory(directory, readTimeout)
+  let writer: Writer
+  try {
+    writer =
+      options.writer === 'thread'
+        ? await startThreadWriter(directory, onWriterFailure)
+        : openDirectWriter(directory)
+  } catch (error) {
+    db.close()
+    throw error
+  }
   db.exec('PRAGMA query_only = ON')
   const reads = prepareReads(db, prepareRanks(db))
 

@@ -3,10 +3,10 @@ import type { DatabaseSync } from 'node:sqlite'
 import { openConnection } from './connection.ts'
 import { migrate } from './migrate.ts'
 
-/** Opens the catalog of a data directory at this program's version; makes the directory, for its owner alone. */
-export function openDataDirectory(directory: string): DatabaseSync {
+/** Opens the catalog at this program's version; makes the directory, for its owner alone, and the catalog. */
+export function openDataDirectory(directory: string, busyTimeout = 0): DatabaseSync {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const db = openConnection(directory)
+  const db = openConnection(directory, busyTimeout)
   try {
     migrate(db)
     return db

@@ -17,6 +17,9 @@ export class DataLockedError extends Error {
   }
 }
 
+/** Keeps held locks from the garbage collector, which closes a connection that nothing refers to. */
+const held = new Set<DatabaseSync>()
+
 export interface DataLock {
   release(): void
 }
@@ -35,9 +38,10 @@ export function acquireDataLock(directory: string): DataLock {
     db.close()
     throw isBusy(error) ? new DataLockedError(directory) : error
   }
+  held.add(db)
   return {
     release() {
-      if (db.isOpen) db.close()
+      if (held.delete(db)) db.close()
     },
   }
 }

@@ -17,7 +17,7 @@ export function openDirectWriter(directory: string): Writer {
       }
     },
     async close() {
-      db.close()
+      if (db.isOpen) db.close()
     },
   }
 }

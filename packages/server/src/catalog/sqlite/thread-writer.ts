@@ -20,7 +20,8 @@ export async function startThreadWriter(
 ): Promise<Writer> {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
-  const worker = new Worker(file, { workerData: { directory }, name: 'catalog-writer' })
+  // Flags of the main program, such as --input-type, would keep the thread from starting.
+  const worker = new Worker(file, { workerData: { directory }, name: 'catalog-writer', execArgv: [] })
   await once(worker, 'message')
 
   const waiting = new Map<number, Waiting>()

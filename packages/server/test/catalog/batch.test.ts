@@ -1,0 +1,85 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type Answer, commitBatch, type NumberedChange } from '../../src/catalog/sqlite/batch.ts'
+import { type Change, prepareChanges } from '../../src/catalog/sqlite/changes.ts'
+import { openDataDirectory } from '../../src/catalog/sqlite/data-directory.ts'
+import { fromRecord } from '../../src/catalog/sqlite/error-record.ts'
+import { all, one } from '../../src/catalog/sqlite/rows.ts'
+import { newItem, newItems, newToken } from './samples.ts'
+import { tempDirectory } from './temp-directory.ts'
+
+function openWithBucket() {
+  const directory = tempDirectory()
+  const db = openDataDirectory(directory)
+  onTestFinished(() => db.close())
+  const functions = prepareChanges(db)
+  const run = (...changes: Change[]) => commitBatch(db, functions, numbered(changes))
+  expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ number: 0, output: undefined }])
+  const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM media) FROM buckets'))
+  return { db, directory, run, total }
+}
+
+const numbered = (changes: readonly Change[]): NumberedChange[] =>
+  changes.map((change, number) => ({ number, change }))
+
+const adding = (items = newItems(1)): Change => ({
+  kind: 'add-media',
+  input: { bucketId: 1 as never, items },
+})
+
+const errorOf = (answer: Answer | undefined): Error | null =>
+  answer && 'error' in answer ? fromRecord(answer.error) : null
+
+/** Makes one COMMIT fail as SQLite does when the sync of the log fails (SQLITE_IOERR_FSYNC). */
+function failNextCommit(db: DatabaseSync) {
+  const exec = db.exec.bind(db)
+  const spy = vi.spyOn(db, 'exec').mockImplementation((sql) => {
+    if (sql !== 'COMMIT') return exec(sql)
+    spy.mockRestore()
+    throw Object.assign(new Error('disk I/O error'), { code: 'ERR_SQLITE_ERROR', errcode: 1034 })
+  })
+}
+
+describe('a batch', () => {
+  test('is one transaction however many changes it has', () => {
+    const { db, run, total } = openWithBucket()
+    const exec = vi.spyOn(db, 'exec')
+    run(...Array.from({ length: 50 }, () => adding()))
+    expect(exec.mock.calls.filter(([sql]) => sql === 'COMMIT')).toHaveLength(1)
+    expect(total()).toEqual([50, 50])
+  })
+
+  test('a change that fails half-way is undone alone', () => {
+    const { run, total } = openWithBucket()
+    const item = newItem()
+    const answers = run(adding([item]), adding([newItem(), newItem(), item]), adding())
+    expect(answers.map((answer) => 'error' in answer)).toEqual([false, true, false])
+    expect(errorOf(answers[1])).toMatchObject({ message: expect.stringContaining('UNIQUE'), errcode: 2067 })
+    expect(total()).toEqual([2, 2])
+  })
+
+  test('a failed commit fails every change and leaves nothing, and the log’s frames are written over', () => {
+    const { db, run, total } = openWithBucket()
+    failNextCommit(db)
+    const answers = run(adding(), adding())
+    expect(answers.map((answer) => errorOf(answer)?.message)).toEqual(['disk I/O error', 'disk I/O error'])
+    expect(total()).toEqual([0, 0])
+    expect(all(db.prepare("SELECT value FROM meta WHERE key = 'failed_commits'"))).toEqual([['1']])
+    expect(run(adding())).toEqual([{ number: 0, output: undefined }])
+    expect(total()).toEqual([1, 1])
+  })
+
+  test('a full disk is storage-full for the whole batch; it goes on when there is space again', () => {
+    const { db, run, total } = openWithBucket()
+    const pages = Number(one(db.prepare('PRAGMA page_count'))?.[0])
+    db.exec(`PRAGMA max_page_count = ${pages}`)
+    const answers = run(adding(), adding(newItems(500)), adding())
+    for (const answer of answers)
+      expect(errorOf(answer)).toMatchObject({ name: 'Fault', code: 'storage-full' })
+    expect(answers).toHaveLength(3)
+    expect(total()).toEqual([0, 0])
+    db.exec('PRAGMA max_page_count = 1000000')
+    run(adding(newItems(500)))
+    expect(total()).toEqual([500, 500])
+  })
+})

@@ -1,0 +1,147 @@
+import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { BucketId } from '../../src/catalog/catalog.ts'
+import { prepareEnsureBucket } from '../../src/catalog/sqlite/buckets.ts'
+import { prepareMediaRows } from '../../src/catalog/sqlite/media-rows.ts'
+import { migrate } from '../../src/catalog/sqlite/migrate.ts'
+import { defaultShape, type RankShape, topLevel } from '../../src/catalog/sqlite/rank-nodes.ts'
+import { prepareRanks } from '../../src/catalog/sqlite/ranks.ts'
+import { prepareReads } from '../../src/catalog/sqlite/reads.ts'
+import { all, bytes, integer } from '../../src/catalog/sqlite/rows.ts'
+import { newItems } from './samples.ts'
+
+/** A bucket in memory beside a plain array that must always list the same. */
+function bucketAndModel(shape: RankShape) {
+  const db = new DatabaseSync(':memory:', { returnArrays: true })
+  migrate(db)
+  const ranks = prepareRanks(db, shape)
+  const media = prepareMediaRows(db, ranks)
+  const reads = prepareReads(db, ranks)
+  const bucketId = prepareEnsureBucket(db)('b', 0)
+  let model: { id: string; seq: number }[] = []
+  let nextSeq = 0
+
+  return {
+    add(count: number) {
+      const items = newItems(count)
+      media.append(bucketId, items)
+      model.push(...items.map((item) => ({ id: item.id, seq: nextSeq++ })))
+    },
+    remove(isDoomed: (seq: number) => boolean) {
+      media.remove(
+        bucketId,
+        model.map((item) => item.seq).filter((seq) => isDoomed(seq)),
+      )
+      model = model.filter((item) => !isDoomed(item.seq))
+    },
+    expectEqual() {
+      const lastPage = Math.ceil(model.length / 10)
+      for (let page = 1; page <= lastPage + 1; page++) {
+        const { total, rows } = reads.page(bucketId, page)
+        expect(total).toBe(model.length)
+        const wanted = model.slice((page - 1) * 10, page * 10)
+        expect(rows.map((row) => row.id)).toEqual(wanted.map((item) => item.id))
+      }
+      expectEveryCounter(db, bucketId, shape, nextSeq)
+    },
+    close: () => db.close(),
+    levels: () => topLevel(shape, nextSeq),
+  }
+}
+
+/** Each counter of each node equals the number of rows in its range. */
+function expectEveryCounter(db: DatabaseSync, bucketId: BucketId, shape: RankShape, nextSeq: number): void {
+  const live = db.prepare('SELECT count(*) FROM media WHERE bucket_id = ? AND seq >= ? AND seq < ?')
+  for (const row of all(db.prepare('SELECT level, slot, counts FROM ranks'))) {
+    const level = integer(row, 0)
+    expect(level).toBeLessThanOrEqual(topLevel(shape, nextSeq))
+    const counts = Buffer.from(bytes(row, 2))
+    const width = shape.leaf * shape.fanOut ** (level - 1)
+    for (let index = 0; index < shape.fanOut; index++) {
+      const from = (integer(row, 1) * shape.fanOut + index) * width
+      const [counted] = all(live, bucketId, from, from + width)
+      expect(counts.readUInt32LE(index * 4)).toBe(counted?.[0])
+    }
+  }
+}
+
+const steps = (most: number) =>
+  fc.array(
+    fc.oneof(
+      fc.record({ add: fc.integer({ min: 1, max: most }) }),
+      fc.record({ every: fc.integer({ min: 1, max: 9 }), from: fc.nat({ max: most }) }),
+    ),
+    { minLength: 1, maxLength: 12 },
+  )
+
+function runSteps(shape: RankShape, plan: readonly ({ add: number } | { every: number; from: number })[]) {
+  const bucket = bucketAndModel(shape)
+  try {
+    for (const step of plan) {
+      if ('add' in step) bucket.add(step.add)
+      else bucket.remove((seq) => seq >= step.from && seq % step.every === 0)
+      bucket.expectEqual()
+    }
+  } finally {
+    bucket.close()
+  }
+}
+
+describe('ranks', () => {
+  test('leaves of 2 and nodes of 3: any adds and removals list as a plain array does', () => {
+    fc.assert(
+      fc.property(steps(40), (plan) => runSteps({ leaf: 2, fanOut: 3 }, plan)),
+      { numRuns: 150 },
+    )
+  })
+
+  test('leaves of 1 and nodes of 2: the same with one level for each bit', () => {
+    fc.assert(
+      fc.property(steps(20), (plan) => runSteps({ leaf: 1, fanOut: 2 }, plan)),
+      { numRuns: 100 },
+    )
+  })
+
+  test('the shape in use: the same', () => {
+    fc.assert(
+      fc.property(steps(3_000), (plan) => runSteps(defaultShape, plan)),
+      { numRuns: 5 },
+    )
+  })
+
+  test('one add at a time grows level after level', () => {
+    const bucket = bucketAndModel({ leaf: 2, fanOut: 3 })
+    for (let count = 1; count <= 200; count++) {
+      bucket.add(1)
+      if (count % 7 === 0) bucket.remove((seq) => seq % 7 === 3)
+      bucket.expectEqual()
+    }
+    expect(bucket.levels()).toBe(5)
+    bucket.close()
+  })
+
+  test('one add may grow several levels, from nothing and from a bucket that was emptied', () => {
+    const bucket = bucketAndModel({ leaf: 2, fanOut: 3 })
+    bucket.add(100)
+    bucket.expectEqual()
+    bucket.remove(() => true)
+    bucket.expectEqual()
+    bucket.add(1_000)
+    bucket.expectEqual()
+    expect(bucket.levels()).toBe(6)
+    bucket.close()
+  })
+})
+
+describe('topLevel', () => {
+  test('is the least level whose first node covers all numbers', () => {
+    const { leaf, fanOut } = defaultShape
+    const width = leaf * fanOut
+    expect(topLevel(defaultShape, 0)).toBe(1)
+    expect(topLevel(defaultShape, width)).toBe(1)
+    expect(topLevel(defaultShape, width + 1)).toBe(2)
+    expect(topLevel(defaultShape, width * fanOut)).toBe(2)
+    expect(topLevel(defaultShape, width * fanOut + 1)).toBe(3)
+  })
+})

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import type { BucketId, Catalog, NewMedia, NewToken, TokenId } from '../../src/catalog/catalog.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+
+export const hashOf = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text).digest())
+
+export const newItem = (fields: Partial<NewMedia> = {}): NewMedia => ({
+  id: newMediaId(),
+  filename: 'harbour.jpg',
+  contentType: 'image/jpeg',
+  extension: 'jpg',
+  size: 1_000,
+  sha256: hashOf('harbour'),
+  width: 640,
+  height: 480,
+  createdAt: 1_790_000_000_000,
+  ...fields,
+})
+
+export const newItems = (count: number): NewMedia[] => Array.from({ length: count }, () => newItem())
+
+/** A token whose id is `name` and whose hash is that of `name`. */
+export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken => ({
+  id: name as TokenId,
+  bucket: 'holiday',
+  name,
+  hash: hashOf(name),
+  scopes: ['media:read', 'media:write'],
+  createdAt: 1_790_000_000_000,
+  expiresAt: null,
+  ...fields,
+})
+
+/** Makes a bucket with a token of the same name and answers its id. */
+export async function newBucket(catalog: Catalog, name: string): Promise<BucketId> {
+  await catalog.addToken(newToken(name, { bucket: name }))
+  const grant = await catalog.authorise(hashOf(name))
+  if (!grant) throw new Error('a token that was just made is unknown')
+  return grant.bucketId
+}
+
+/** The ids on all pages, in order, the empty page after the last one included. */
+export async function allPages(catalog: Catalog, bucketId: BucketId): Promise<string[]> {
+  const ids: string[] = []
+  for (let page = 1; ; page++) {
+    const { rows } = await catalog.page(bucketId, page)
+    if (rows.length === 0) return ids
+    ids.push(...rows.map((row) => row.id))
+  }
+}

@@ -1,0 +1,151 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Worker } from 'node:worker_threads'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { openConnection } from '../../src/catalog/sqlite/connection.ts'
+import { integer, one } from '../../src/catalog/sqlite/rows.ts'
+import { describeCatalog } from './catalog-contract.ts'
+import { allPages, newBucket, newItem, newItems } from './samples.ts'
+import { tempDirectory } from './temp-directory.ts'
+
+for (const writer of ['thread', 'direct'] as const) {
+  describeCatalog(`SQLite, ${writer} writer`, async () => {
+    const directory = join(tempDirectory(), 'data')
+    return { open: () => openSqliteCatalog({ directory, writer }) }
+  })
+}
+
+async function openThread(directory: string, onWriterFailure?: (error: Error) => void) {
+  let worker: Worker | undefined
+  process.once('worker', (started: Worker) => {
+    worker = started
+  })
+  const failure = onWriterFailure && { onWriterFailure }
+  const catalog = await openSqliteCatalog({ directory, writer: 'thread', ...failure })
+  onTestFinished(() => catalog.close())
+  if (!worker) throw new Error('no writer thread was started')
+  return { catalog, worker }
+}
+
+async function openDirect(directory: string): Promise<Catalog> {
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  onTestFinished(() => catalog.close())
+  return catalog
+}
+
+describe('SQLite: files', () => {
+  test('the data directory is its owner’s alone', async () => {
+    const directory = join(tempDirectory(), 'deep', 'data')
+    await openDirect(directory)
+    expect(statSync(directory).mode & 0o777).toBe(0o700)
+  })
+
+  test('commits are synced: WAL with synchronous FULL', () => {
+    const db = openConnection(tempDirectory())
+    onTestFinished(() => db.close())
+    const pragma = (name: string) => one(db.prepare(`PRAGMA ${name}`))
+    expect([pragma('journal_mode'), pragma('synchronous'), pragma('foreign_keys')]).toEqual([
+      ['wal'],
+      [2],
+      [1],
+    ])
+  })
+
+  test('reads leave no snapshot open: the log can be written back whole after each', async () => {
+    const directory = tempDirectory()
+    const catalog = await openDirect(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    const item = newItem()
+    await catalog.addMedia(bucketId, [item, ...newItems(30)])
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    const reads = [
+      () => catalog.page(bucketId, 2),
+      () => catalog.page(bucketId, 99),
+      () => catalog.page(-1 as never, 1).catch(() => null),
+      () => catalog.media(item.id),
+      () => catalog.tokens(),
+      () => catalog.tombstones(),
+    ]
+    for (const read of reads) {
+      await read()
+      await catalog.addMedia(bucketId, newItems(1))
+      const row = one(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')) ?? []
+      expect(integer(row, 0), 'a snapshot keeps the log').toBe(0)
+    }
+  })
+
+  test('a write that waits too long for another process is catalog-busy', async () => {
+    const directory = tempDirectory()
+    const catalog = await openDirect(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    db.exec('BEGIN IMMEDIATE')
+    let now = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += 1_000
+      return now
+    })
+    onTestFinished(() => clock.mockRestore())
+    await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toMatchObject({
+      name: 'Fault',
+      code: 'catalog-busy',
+    })
+    db.exec('ROLLBACK')
+    await catalog.addMedia(bucketId, newItems(1))
+    expect(await allPages(catalog, bucketId)).toHaveLength(1)
+  })
+})
+
+describe('SQLite: the writer thread', () => {
+  test('changes that gather share a commit', async () => {
+    const directory = tempDirectory()
+    const { catalog } = await openThread(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    await Promise.all(newItems(300).map((item) => catalog.addMedia(bucketId, [item])))
+    // Alone, each would write four pages or more: media, its index, ranks and buckets.
+    const pages = statSync(join(directory, 'catalog.db-wal')).size / 4_096
+    expect(pages).toBeLessThan(300)
+    expect(await allPages(catalog, bucketId)).toHaveLength(300)
+  })
+
+  test('a change that fails fails alone', async () => {
+    const { catalog } = await openThread(tempDirectory())
+    const bucketId = await newBucket(catalog, 'b')
+    const item = newItem()
+    const requests = [[item], [newItem(), item], newItems(2), [newItem()]]
+    const results = await Promise.allSettled(requests.map((items) => catalog.addMedia(bucketId, items)))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    const wanted = [requests[0], requests[2], requests[3]].flat().map((listed) => listed?.id)
+    expect(await allPages(catalog, bucketId)).toEqual(wanted)
+  })
+
+  test('when it dies, what waits is rejected, its owner hears of it once, and reads go on', async () => {
+    const heard: Error[] = []
+    const { catalog, worker } = await openThread(tempDirectory(), (error) => heard.push(error))
+    const bucketId = await newBucket(catalog, 'b')
+    const waiting = newItems(5).map((item) => catalog.addMedia(bucketId, [item]))
+    const settled = Promise.allSettled(waiting)
+    await worker.terminate()
+    const outcomes = (await settled).map(({ status }) => status)
+    expect(outcomes).toEqual(Array(5).fill('rejected'))
+    await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toThrow(
+      'the thread that writes the catalog',
+    )
+    await expect(catalog.check()).rejects.toThrow()
+    expect(heard).toHaveLength(1)
+    expect(await allPages(catalog, bucketId)).toEqual([])
+    await catalog.close()
+    expect(heard).toHaveLength(1)
+  })
+
+  test('its owner is not called when it is closed', async () => {
+    const heard: Error[] = []
+    const { catalog } = await openThread(tempDirectory(), (error) => heard.push(error))
+    await Promise.all([catalog.close(), catalog.close()])
+    expect(heard).toEqual([])
+  })
+})
