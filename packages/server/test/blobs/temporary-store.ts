@@ -30,7 +30,8 @@ export async function temporaryStore(files?: Files): Promise<TemporaryStore> {
         .filter((entry) => !entry.isDirectory())
         .map((entry) => join(entry.parentPath, entry.name))
     },
-    openFiles: () => openFiles().filter((file) => file.startsWith(path)),
+    openFiles: () =>
+      openFiles().filter((file) => ['tmp', 'blobs'].some((name) => file.startsWith(join(path, name)))),
     [Symbol.asyncDispose]: () => directory.remove(),
   }
 }

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { requireScope } from '../../src/access/require-scope.ts'
+import { type Scope, scopes } from '../../src/core/scopes.ts'
+
+test('A3: each scope opens its own operations, no other scope does', () => {
+  for (const needed of scopes) {
+    requireScope({ scopes: new Set<Scope>([needed]) }, needed)
+    const others = new Set<Scope>(scopes.filter((scope) => scope !== needed))
+    const refused = { code: 'scope-missing', message: expect.stringContaining(needed) }
+    expect(() => requireScope({ scopes: others }, needed)).toThrow(expect.objectContaining(refused))
+  }
+})

@@ -1,0 +1,184 @@
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { issueToken } from '../../src/access/issue-token.ts'
+import { createVerifyToken } from '../../src/access/verify-token.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { defaultScopes } from '../../src/core/scopes.ts'
+import { newToken } from '../../src/core/token-format.ts'
+
+const noon = Date.UTC(2026, 5, 1, 12)
+
+interface Access extends AsyncDisposable {
+  readonly catalog: Catalog
+  /** A second connection to the same data, as another process has it. */
+  another(): Promise<Catalog>
+  issue(expiresAt?: number | null): ReturnType<typeof issueToken>
+}
+
+async function temporaryAccess(): Promise<Access> {
+  const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-access-'))
+  const opened: Catalog[] = []
+  const another = async () => {
+    const catalog = await openSqliteCatalog({ directory: directory.path, writer: 'direct' })
+    opened.push(catalog)
+    return catalog
+  }
+  const catalog = await another()
+  return {
+    catalog,
+    another,
+    issue: (expiresAt = null) =>
+      issueToken(catalog, { bucket: 'default', name: 'test', scopes: defaultScopes, expiresAt, now: noon }),
+    async [Symbol.asyncDispose]() {
+      for (const each of opened) await each.close()
+      await directory.remove()
+    },
+  }
+}
+
+function verifying(catalog: Catalog, now: () => number) {
+  return createVerifyToken({
+    catalog,
+    now,
+    onTouchFailure: (error) => {
+      throw error
+    },
+  })
+}
+
+describe('verifying a token', () => {
+  test('A6: a token that was issued tells its bucket and scopes', async () => {
+    await using access = await temporaryAccess()
+    const { token, id } = await access.issue()
+    const grant = await verifying(access.catalog, () => noon)(token)
+    expect(grant).toMatchObject({ tokenId: id, expiresAt: null, revokedAt: null, total: 0 })
+    expect([...grant.scopes].sort()).toEqual([...defaultScopes].sort())
+  })
+
+  test('A2, A8: text that is no token is told from a token that was never issued, without the catalog', async () => {
+    await using access = await temporaryAccess()
+    const { token } = await access.issue()
+    const authorise = () => Promise.reject(new Error('the catalog was asked'))
+    const verify = verifying({ ...access.catalog, authorise }, () => noon)
+    const mistyped = token.slice(0, 20) + (token[20] === 'x' ? 'y' : 'x') + token.slice(21)
+    for (const text of ['', 'x', token.slice(0, -1), `${token}x`, ` ${token}`, mistyped, token.toUpperCase()])
+      await expect(verify(text)).rejects.toMatchObject({
+        code: 'token-malformed',
+        message: expect.stringMatching(/cut off or mistyped/),
+      })
+    await expect(verifying(access.catalog, () => noon)(newToken())).rejects.toMatchObject({
+      code: 'token-unknown',
+    })
+  })
+
+  test('A7: a token that another process revokes fails the next time', async () => {
+    await using access = await temporaryAccess()
+    const { token, id } = await access.issue()
+    const verify = verifying(access.catalog, () => noon)
+    await verify(token)
+    await (await access.another()).revokeToken(id, noon)
+    await expect(verify(token)).rejects.toMatchObject({ code: 'token-revoked' })
+  })
+
+  test('A7: a token that another process issues works the next time', async () => {
+    await using access = await temporaryAccess()
+    const other = await access.another()
+    const verify = verifying(other, () => noon)
+    const { token } = await access.issue()
+    await verify(token)
+  })
+
+  test('A9: a token fails from the moment of its expiry on', async () => {
+    await using access = await temporaryAccess()
+    const { token } = await access.issue(noon + 1000)
+    let now = noon
+    const verify = verifying(access.catalog, () => now)
+    now = noon + 999
+    await verify(token)
+    for (now of [noon + 1000, noon + 1001, noon + 1e10])
+      await expect(verify(token)).rejects.toMatchObject({
+        code: 'token-expired',
+        message: expect.stringContaining('2026-06-01T12:00:01.000Z'),
+      })
+  })
+
+  test('A2: a token that is revoked and expired is called revoked', async () => {
+    await using access = await temporaryAccess()
+    const { token, id } = await access.issue(noon)
+    await access.catalog.revokeToken(id, noon)
+    await expect(verifying(access.catalog, () => noon)(token)).rejects.toMatchObject({
+      code: 'token-revoked',
+    })
+  })
+
+  test('P3: no message holds the token', async () => {
+    await using access = await temporaryAccess()
+    const { token, id } = await access.issue(noon)
+    const verify = verifying(access.catalog, () => noon)
+    for (const text of [token, token.slice(0, -1), newToken()]) {
+      const error = await verify(text).catch((reason: unknown) => reason)
+      expect(String(error)).not.toContain(text.slice(5))
+    }
+    await access.catalog.revokeToken(id, noon)
+    expect(String(await verify(token).catch((reason: unknown) => reason))).not.toContain(token.slice(5))
+  })
+
+  test('its last use is recorded', async () => {
+    await using access = await temporaryAccess()
+    const { token } = await access.issue()
+    const touched = Promise.withResolvers<void>()
+    const touchToken: Catalog['touchToken'] = async (...use) => {
+      await access.catalog.touchToken(...use)
+      touched.resolve()
+    }
+    await verifying({ ...access.catalog, touchToken }, () => noon)(token)
+    await touched.promise
+    expect(await access.catalog.tokens()).toMatchObject([{ lastUsedAt: noon }])
+  })
+
+  test('a token that fails leaves no trace of use', async () => {
+    await using access = await temporaryAccess()
+    const { token } = await access.issue(noon)
+    const touchToken = () => Promise.reject(new Error('the use was recorded'))
+    await expect(verifying({ ...access.catalog, touchToken }, () => noon)(token)).rejects.toThrow('expired')
+    expect(await access.catalog.tokens()).toMatchObject([{ lastUsedAt: null }])
+  })
+})
+
+describe('issuing a token', () => {
+  test('A8: it is shown once; the catalog tells its name, scopes and times, never the token', async () => {
+    await using access = await temporaryAccess()
+    const { token, id } = await issueToken(access.catalog, {
+      bucket: 'pictures',
+      name: 'camera',
+      scopes: ['media:write'],
+      expiresAt: noon + 1,
+      now: noon,
+    })
+    expect(token).toMatch(/^mbkt_[0-9a-z]{38}$/)
+    expect(id).toMatch(/^tok_[0-9a-z]{12}$/)
+    const records = await access.catalog.tokens()
+    expect(records).toEqual([
+      {
+        id,
+        bucket: 'pictures',
+        name: 'camera',
+        scopes: ['media:write'],
+        createdAt: noon,
+        expiresAt: noon + 1,
+        lastUsedAt: null,
+        revokedAt: null,
+      },
+    ])
+  })
+
+  test('no two are alike', async () => {
+    await using access = await temporaryAccess()
+    const issued = await Promise.all(Array.from({ length: 50 }, () => access.issue()))
+    expect(new Set(issued.map(({ token }) => token)).size).toBe(50)
+    expect(new Set(issued.map(({ id }) => id)).size).toBe(50)
+  })
+})

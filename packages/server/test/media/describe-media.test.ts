@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { describeMedia } from '../../src/media/describe-media.ts'
+import { temporaryMedia } from './temporary-media.ts'
+
+test('M1: an item is shown with these members, hex, UTC and an absolute URL', async () => {
+  await using media = await temporaryMedia()
+  const item = {
+    ...(await media.store('')),
+    extension: 'txt',
+    filename: 'ä.txt',
+    createdAt: 1_700_000_000_123,
+  }
+  expect(describeMedia({ baseUrl: 'https://media.example', extensions: true }, item)).toEqual({
+    id: item.id,
+    url: `https://media.example/media/${item.id}.txt`,
+    filename: 'ä.txt',
+    content_type: 'application/octet-stream',
+    size: 0,
+    sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+    created_at: '2023-11-14T22:13:20.123Z',
+    width: null,
+    height: null,
+  })
+  const seeded = describeMedia(
+    { baseUrl: 'https://media.example', extensions: false },
+    { ...item, sha256: null },
+  )
+  expect(seeded).toMatchObject({ url: `https://media.example/media/${item.id}`, sha256: null })
+})

@@ -1,0 +1,182 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { Fault } from '../../src/core/fault.ts'
+import { createStoreMedia } from '../../src/media/store-media.ts'
+import { chunksOf, readBytes } from '../blobs/blob-contract.ts'
+import { systemError, watchedFiles } from '../blobs/watched-files.ts'
+import { file, incoming, type TemporaryMedia, temporaryMedia } from './temporary-media.ts'
+
+const at = Date.UTC(2026, 0, 2, 3, 4, 5)
+
+const storing = ({ catalog, blobs }: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSize = 1e9) =>
+  createStoreMedia({ catalog: { ...catalog, ...change }, blobs, maxFileSize, now: () => at })
+
+/** What must be so after a request that was refused. */
+async function expectNothing(media: TemporaryMedia): Promise<void> {
+  expect(await media.listed(await media.bucket('default'))).toEqual([])
+  expect(await media.disk.temporary()).toEqual([])
+  expect(await media.disk.kept()).toEqual([])
+  // A Blob's file is closed in the background after its last read.
+  await expect.poll(() => media.disk.openFiles()).toEqual([])
+}
+
+describe('storing', () => {
+  test('U1, L10: several files are kept, described and listed in the order sent', async () => {
+    await using media = await temporaryMedia()
+    const bucketId = await media.bucket('default')
+    const contents = Array.from({ length: 9 }, (_, index) => randomBytes(index * 1000))
+    const stored = await storing(media)(bucketId, incoming(...contents.map((bytes) => file(bytes))))
+    expect(await media.listed(bucketId)).toEqual(stored.map(({ id }) => id))
+    for (const [index, bytes] of contents.entries()) {
+      const item = stored[index]
+      if (item === undefined) throw new Error('an item is missing')
+      expect(item).toMatchObject({ bucketId, size: bytes.length, createdAt: at, filename: null, width: null })
+      expect(Buffer.from(item.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
+      expect(await readBytes(media.blobs, item.id)).toEqual(bytes)
+      const row = await media.catalog.media(item.id)
+      expect({ ...row, sha256: Buffer.from(row?.sha256 ?? []) }).toEqual({
+        ...item,
+        sha256: Buffer.from(item.sha256 ?? []),
+      })
+    }
+    expect(await media.disk.temporary()).toEqual([])
+  })
+
+  test('U5: an empty file is a file', async () => {
+    await using media = await temporaryMedia()
+    const bucketId = await media.bucket('default')
+    const [item] = await storing(media)(
+      bucketId,
+      incoming(file(new Uint8Array(0), 'empty.txt', 'text/plain')),
+    )
+    expect(item).toMatchObject({
+      size: 0,
+      filename: 'empty.txt',
+      contentType: 'text/plain',
+      extension: 'txt',
+    })
+  })
+
+  test('no files are no items', async () => {
+    await using media = await temporaryMedia()
+    expect(await storing(media)(await media.bucket('default'), incoming())).toEqual([])
+    await expectNothing(media)
+  })
+
+  test('U7, U8: the bytes decide the type, and the name loses what is no name', async () => {
+    await using media = await temporaryMedia()
+    const png = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9',
+      'base64',
+    )
+    const [item] = await storing(media)(
+      await media.bucket('default'),
+      incoming(file(png, '../../etc/a\r\n.html', 'text/html')),
+    )
+    expect(item).toMatchObject({ filename: 'a.html', contentType: 'image/png', extension: 'png' })
+  })
+
+  test('a file is asked for only when the one before it has been read to its end', async () => {
+    await using media = await temporaryMedia()
+    const order: string[] = []
+    async function* told(name: string): AsyncGenerator<Uint8Array> {
+      order.push(`${name} begins`)
+      yield randomBytes(10)
+      order.push(`${name} ends`)
+    }
+    async function* files() {
+      for (const name of ['first', 'second']) {
+        order.push(`${name} is asked for`)
+        yield { source: told(name), filename: null, declaredType: null }
+      }
+    }
+    await storing(media)(await media.bucket('default'), files())
+    expect(order).toEqual(
+      ['first', 'second'].flatMap((name) => [`${name} is asked for`, `${name} begins`, `${name} ends`]),
+    )
+  })
+
+  test('all bytes are in place before the one transaction of all rows', async () => {
+    await using media = await temporaryMedia()
+    const commits: [kept: number, temporary: number, items: number][] = []
+    const addMedia: Catalog['addMedia'] = async (bucketId, items) => {
+      commits.push([(await media.disk.kept()).length, (await media.disk.temporary()).length, items.length])
+      await media.catalog.addMedia(bucketId, items)
+    }
+    const files = Array.from({ length: 12 }, () => file(randomBytes(10)))
+    await storing(media, { addMedia })(await media.bucket('default'), incoming(...files))
+    expect(commits).toEqual([[12, 0, 12]])
+  })
+})
+
+describe('U2: all or none', () => {
+  const broken = {
+    source: chunksOf(randomBytes(9000), 1000, new Error('gone')),
+    filename: null,
+    declaredType: null,
+  }
+
+  test('U10: a file whose source fails takes the files before it along', async () => {
+    await using media = await temporaryMedia()
+    const files = incoming(file(randomBytes(10)), file(randomBytes(5000)), broken, file(randomBytes(10)))
+    await expect(storing(media)(await media.bucket('default'), files)).rejects.toThrow('gone')
+    await expectNothing(media)
+  })
+
+  test('U6: a file one byte above the limit takes the others along', async () => {
+    await using media = await temporaryMedia()
+    const files = incoming(file(randomBytes(100)), file(randomBytes(101)))
+    await expect(storing(media, {}, 100)(await media.bucket('default'), files)).rejects.toMatchObject({
+      code: 'file-too-large',
+    })
+    await expectNothing(media)
+  })
+
+  test('U10: a form that breaks off after its files leaves none of them', async () => {
+    await using media = await temporaryMedia()
+    const failure = new Fault('form-malformed', 'The form ended early.')
+    const files = incoming(file(randomBytes(10)), file(randomBytes(10)), failure)
+    await expect(storing(media)(await media.bucket('default'), files)).rejects.toBe(failure)
+    await expectNothing(media)
+  })
+
+  test.each([/^rename/, /^sync ..$/])('a disk that fails at the third %s keeps none', async (matches) => {
+    let seen = 0
+    const { files } = watchedFiles((call) => {
+      if (!matches.test(call)) return
+      seen += 1
+      if (seen === 3) throw systemError('EIO')
+    })
+    await using media = await temporaryMedia(files)
+    const arriving = Array.from({ length: 8 }, () => file(randomBytes(10)))
+    await expect(storing(media)(await media.bucket('default'), incoming(...arriving))).rejects.toThrow('EIO')
+    await expectNothing(media)
+  })
+
+  test.each(['storage-full', 'catalog-busy'] as const)(
+    'a commit refused with %s removes the bytes',
+    async (code) => {
+      await using media = await temporaryMedia()
+      const refusal = new Fault(code, 'Not now.')
+      const addMedia = () => Promise.reject(refusal)
+      const files = incoming(file(randomBytes(10)), file(randomBytes(10)))
+      await expect(storing(media, { addMedia })(await media.bucket('default'), files)).rejects.toBe(refusal)
+      await expectNothing(media)
+    },
+  )
+
+  test('a commit that may have happened leaves the bytes: the rows may be there', async () => {
+    await using media = await temporaryMedia()
+    const bucketId = await media.bucket('default')
+    const bytes = randomBytes(10)
+    const addMedia: Catalog['addMedia'] = async (...request) => {
+      await media.catalog.addMedia(...request)
+      throw new Error('the connection was lost')
+    }
+    await expect(storing(media, { addMedia })(bucketId, incoming(file(bytes)))).rejects.toThrow('lost')
+    const { rows } = await media.catalog.page(bucketId, 1)
+    expect(rows).toHaveLength(1)
+    for (const { id } of rows) expect(await readBytes(media.blobs, id)).toEqual(bytes)
+  })
+})

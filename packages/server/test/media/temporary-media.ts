@@ -1,0 +1,81 @@
+import type { BlobStore } from '../../src/blobs/blobs.ts'
+import type { Files } from '../../src/blobs/disk/files.ts'
+import type { BucketId, Catalog, Media } from '../../src/catalog/catalog.ts'
+import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { hashToken, newToken } from '../../src/core/token-format.ts'
+import { createStoreMedia, type IncomingFile } from '../../src/media/store-media.ts'
+import { chunksOf } from '../blobs/blob-contract.ts'
+import { type TemporaryStore, temporaryStore } from '../blobs/temporary-store.ts'
+
+export interface TemporaryMedia extends AsyncDisposable {
+  readonly disk: TemporaryStore
+  readonly blobs: BlobStore
+  readonly catalog: Catalog
+  /** Makes the bucket if need be. */
+  bucket(name: string): Promise<BucketId>
+  /** Stores one text file in the bucket `default`. */
+  store(text: string): Promise<Media>
+  /** Ids on the first page of the bucket. */
+  listed(bucketId: BucketId): Promise<string[]>
+}
+
+/** A real catalog and a real disk in a directory of their own. */
+export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
+  const disk = await temporaryStore(files)
+  const catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
+  const blobs = disk.store
+  const storeMedia = createStoreMedia({ catalog, blobs, maxFileSize: 1e9, now: Date.now })
+  let tokens = 0
+
+  async function bucket(name: string): Promise<BucketId> {
+    const hash = hashToken(newToken())
+    tokens += 1
+    const id = `tok_${tokens}` as Parameters<Catalog['revokeToken']>[0]
+    await catalog.addToken({
+      id,
+      bucket: name,
+      name: 'test',
+      hash,
+      scopes: [],
+      createdAt: 0,
+      expiresAt: null,
+    })
+    const grant = await catalog.authorise(hash)
+    if (grant === null) throw new Error('the token that was just added is unknown')
+    return grant.bucketId
+  }
+
+  return {
+    disk,
+    blobs,
+    catalog,
+    bucket,
+    async store(text) {
+      const [media] = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))
+      if (media === undefined) throw new Error('nothing was stored')
+      return media
+    },
+    async listed(bucketId) {
+      const { rows } = await catalog.page(bucketId, 1)
+      return rows.map(({ id }) => id)
+    },
+    async [Symbol.asyncDispose]() {
+      await catalog.close()
+      await disk[Symbol.asyncDispose]()
+    },
+  }
+}
+
+export const file = (
+  bytes: Uint8Array,
+  filename: string | null = null,
+  declaredType: string | null = null,
+): IncomingFile => ({ source: chunksOf(bytes), filename, declaredType })
+
+/** Yields the files, then throws `failure` if there is one. */
+export async function* incoming(...files: (IncomingFile | Error)[]): AsyncGenerator<IncomingFile> {
+  for (const item of files) {
+    if (item instanceof Error) throw item
+    yield item
+  }
+}
