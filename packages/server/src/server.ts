@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { createServer as createNetServer } from 'node:net'
 import type { Logger } from 'pino'
 import { issueToken } from './access/issue-token.ts'
@@ -23,6 +24,9 @@ export interface Server {
   stop(): Promise<void>
 }
 
+/** Milliseconds. */
+const sweepInterval = 50
+
 /** The composition root. Rejects when the data or the address is taken. */
 export async function startServer(
   config: Config,
@@ -45,14 +49,17 @@ export async function startServer(
       onLeftover: (id: string, err: unknown) =>
         log.warn({ id, err }, 'bytes of a deleted item stay until the next start'),
     }
-    const recovered = await recover(erasing)
-    if (recovered.temporary + recovered.tombstones > 0) {
-      log.info(recovered, 'cleared what an interrupted run had left behind')
+    const { leftovers, ...cleared } = await recover(erasing)
+    for (const { id, error } of leftovers) erasing.onLeftover(id, error)
+    if (cleared.temporary + cleared.tombstones > 0) {
+      log.info(cleared, 'cleared what an interrupted run had left behind')
     }
     const { remove, settled } = createRemoveMedia(erasing)
     closers.push(settled)
 
-    const port = config.port || (await freePort(config.host))
+    // One address: for a name with two, Fastify would open a second server that no deadline of ours reaches.
+    const { address } = await lookup(config.host, { order: 'ipv4first' })
+    const port = config.port || (await freePort(address))
     const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
     const settings = { ...config, baseUrl }
     let stopping = false
@@ -72,7 +79,7 @@ export async function startServer(
       { catalog, settings, log, isStopping: () => stopping },
     )
     closers.push(() => app.close())
-    await app.listen({ host: config.host, port })
+    await app.listen({ host: address, port })
 
     const firstToken = (await catalog.isNew())
       ? await issueToken(catalog, {
@@ -91,7 +98,10 @@ export async function startServer(
       async stop() {
         stopping = true
         const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
+        // Node closes the connections that are idle now; those that become idle later would be kept alive.
+        const sweep = setInterval(() => app.server.closeIdleConnections(), sweepInterval)
         await closeAll()
+        clearInterval(sweep)
         clearTimeout(deadline)
       },
     }

@@ -29,17 +29,18 @@ export async function main(args: readonly string[]): Promise<void> {
 
 async function dispatch(args: readonly string[]): Promise<void> {
   const [name, rest] = split(args)
-  const command = commands[name]
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) {
-    if (name === '' || name === 'help' || name === '--help' || name === '-h') return console.log(help())
+    if (name === '' || name === 'help' || isHelp(name)) return console.log(help())
     const group = Object.keys(commands).filter((known) => known.startsWith(`${name} `))
+    if (rest.some(isHelp)) return console.log(group.map((known) => commands[known]?.help).join('\n\n'))
     throw new UsageError(
       group.length > 0
         ? `"${name}" needs one of: ${group.map((known) => known.slice(name.length + 1)).join(', ')}. See: mediabucket help`
         : `there is no command "${name}". See: mediabucket help`,
     )
   }
-  if (rest.includes('--help') || rest.includes('-h')) return console.log(command.help)
+  if (rest.some(isHelp)) return console.log(command.help)
   const { config, warnings } = readConfig()
   await command.run(rest, {
     config,
@@ -49,10 +50,12 @@ async function dispatch(args: readonly string[]): Promise<void> {
   })
 }
 
+const isHelp = (word: string): boolean => word === '--help' || word === '-h'
+
 /** Commands have names of one word or two. */
 function split(args: readonly string[]): [string, readonly string[]] {
   const two = args.slice(0, 2).join(' ')
-  return two in commands ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
+  return Object.hasOwn(commands, two) ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
 }
 
 /** The message of an error that was foreseen; whatever else is thrown is shown whole. */
@@ -61,10 +64,17 @@ function isTold(error: unknown): string | null {
     (kind) => error instanceof kind,
   )
   if (told && error instanceof Error) return error.message
-  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    return `${error.message}. Set MEDIABUCKET_PORT to another port, or stop what listens there.`
-  }
-  return null
+  const call = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''
+  return error instanceof Error && Object.hasOwn(remedies, call)
+    ? `${error.message}. ${remedies[call]}`
+    : null
+}
+
+/** What to do when one of these calls of the system fails. */
+const remedies: Readonly<Record<string, string>> = {
+  listen: 'Set MEDIABUCKET_HOST and MEDIABUCKET_PORT to an address that is free, or stop what listens there.',
+  getaddrinfo: 'Set MEDIABUCKET_HOST to an address of this machine.',
+  mkdir: 'Set MEDIABUCKET_DATA to a directory that this user may write to.',
 }
 
 function help(): string {

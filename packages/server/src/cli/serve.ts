@@ -18,11 +18,10 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
     const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: true }))
     for (const warning of warnings) log.warn(warning)
 
-    const stopping = new AbortController()
+    const failed = new AbortController()
     const server = await startServer(config, log, (error) => {
       log.fatal({ err: error }, 'the writer of the catalog failed; stopping')
-      process.exitCode = 1
-      stopping.abort()
+      failed.abort(error)
     })
     const { close } = closeWithGrace(
       { delay: config.shutdownTimeout + 5_000, logger: false },
@@ -31,9 +30,12 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
         else log.info({ signal }, 'stopping')
         await server.stop()
         log.info('stopped')
+        // The exit code is 0 unless this function throws.
+        failed.signal.throwIfAborted()
       },
     )
-    stopping.signal.addEventListener('abort', () => void close())
+    failed.signal.addEventListener('abort', () => void close())
+    if (failed.signal.aborted) return void close()
 
     log.info(
       { url: server.baseUrl, host: config.host, port: server.port, data: config.data, pid: process.pid },

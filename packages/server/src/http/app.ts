@@ -8,10 +8,11 @@ import type { Listing } from '../media/list-media.ts'
 import type { IncomingFile } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createAuthorise } from './caller.ts'
-import { allowOrigins, varyOn } from './cors.ts'
+import { createAllowOrigin, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler, sendProblem } from './error-answers.ts'
 import { createMetrics } from './metrics.ts'
-import { recordRequests } from './request-log.ts'
+import { createRecordRequest } from './request-log.ts'
+import { requireHost } from './require-host.ts'
 import { explainProblemRoute } from './routes/explain-problem.ts'
 import { findMediaRoute } from './routes/find-media.ts'
 import { listMediaRoute } from './routes/list-media.ts'
@@ -45,6 +46,9 @@ export interface WireSettings extends PageForm {
 /** The largest body that an operation other than an upload reads. Bytes. */
 const smallBody = 65_536
 
+/** All headers of a request together, as problems.ts tells it. Bytes. */
+const maxHeaderSize = 16_384
+
 /** The HTTP service, ready to listen. */
 export async function createApp(
   operations: Operations,
@@ -53,6 +57,11 @@ export async function createApp(
   const { catalog, settings, log, isStopping } = parts
   const { baseUrl, extensions, links } = settings
   const form: PageForm = { baseUrl, extensions, links }
+  const authorise = createAuthorise(operations.verifyToken)
+  const metrics = createMetrics()
+  const recordRequest = createRecordRequest(metrics)
+  const allowOrigin = createAllowOrigin(settings.corsOrigins)
+  const answerError = createErrorHandler(baseUrl)
   const app: FastifyInstance = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -61,20 +70,32 @@ export async function createApp(
     connectionTimeout: settings.idleTimeout,
     keepAliveTimeout: settings.idleTimeout,
     forceCloseConnections: 'idle',
+    // What still arrives on open connections while the service stops is answered as ever, and /readyz says 503.
+    return503OnClosing: false,
+    // Names in paths are judged by their guards; the limit of the headers bounds them.
+    routerOptions: { maxParamLength: maxHeaderSize },
     http: {
+      maxHeaderSize,
+      requireHostHeader: false,
       headersTimeout: settings.headerTimeout,
       connectionsCheckingInterval: Math.min(settings.headerTimeout, 1_000),
     },
-    clientErrorHandler: createClientErrorHandler(baseUrl, randomUUID),
-    frameworkErrors: createErrorHandler(baseUrl),
+    clientErrorHandler: createClientErrorHandler({ baseUrl, log, newRequestId: randomUUID }),
+    // A path that cannot be decoded meets no hooks.
+    frameworkErrors: (error, request, reply) => {
+      recordRequest(request, reply)
+      allowOrigin(request, reply)
+      answerError(error, request, reply)
+    },
   })
-  const authorise = createAuthorise(operations.verifyToken)
-  const metrics = createMetrics()
 
-  recordRequests(app, metrics)
+  app.addHook('onRequest', async (request, reply) => {
+    recordRequest(request, reply)
+    allowOrigin(request, reply)
+    requireHost(request)
+  })
   boundUnreadBodies(app, app.server)
-  await allowOrigins(app, settings.corsOrigins)
-  app.setErrorHandler(createErrorHandler(baseUrl))
+  app.setErrorHandler(answerError)
   app.setNotFoundHandler((_request, reply) =>
     sendProblem(reply, new Fault('route-unknown', 'The service has no such path.'), baseUrl),
   )

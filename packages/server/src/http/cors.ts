@@ -1,34 +1,51 @@
-import cors from '@fastify/cors'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Lets pages of the configured origins call the service, and no others (docs/interface.md C1, C2). */
-export async function allowOrigins(app: FastifyInstance, origins: readonly string[]): Promise<void> {
-  if (origins.length === 0) return
-  await app.register(cors, {
-    origin: [...origins],
-    methods: ['GET', 'HEAD', 'POST', 'DELETE'],
-    allowedHeaders: [
-      'Authorization',
-      'Content-Type',
-      'Content-Disposition',
-      'If-None-Match',
-      'If-Match',
-      'If-Range',
-      'Range',
-    ],
-    exposedHeaders: [
-      'ETag',
-      'Location',
-      'Content-Range',
-      'Content-Disposition',
-      'Accept-Ranges',
-      'Retry-After',
-      'Link',
-      'WWW-Authenticate',
-    ],
-    maxAge: 7200,
-    strictPreflight: false,
-  })
+const exposed = [
+  'ETag',
+  'Location',
+  'Content-Range',
+  'Content-Disposition',
+  'Accept-Ranges',
+  'Retry-After',
+  'Link',
+  'WWW-Authenticate',
+]
+
+const requestHeaders = [
+  'Authorization',
+  'Content-Type',
+  'Content-Disposition',
+  'If-Match',
+  'If-None-Match',
+  'If-Modified-Since',
+  'If-Unmodified-Since',
+  'If-Range',
+  'Range',
+]
+
+const preflightHeaders = {
+  'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+  'access-control-allow-headers': requestHeaders.join(', '),
+  'access-control-max-age': '7200',
+}
+
+/**
+ * What every answer, problems included, says to pages of the configured origins, and to no others (docs/interface.md
+ * C1, C2). A preflight is an OPTIONS like any other, with more headers.
+ */
+export function createAllowOrigin(origins: readonly string[]) {
+  const any = origins.includes('*')
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    if (origins.length === 0) return
+    if (!any) reply.header('vary', 'Origin')
+    const { origin } = request.headers
+    if (!any && (origin === undefined || !origins.includes(origin))) return
+    reply.headers({
+      'access-control-allow-origin': any ? '*' : origin,
+      'access-control-expose-headers': exposed.join(', '),
+      ...(request.headers['access-control-request-method'] === undefined ? {} : preflightHeaders),
+    })
+  }
 }
 
 /** A `Vary` that names what the answer depends on, the origin included where origins are told apart. */

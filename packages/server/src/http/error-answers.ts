@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http'
+import { ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '../core/fault.ts'
 import { problemHeaders, problemKinds, problemOf } from './problems.ts'
 
@@ -63,9 +63,14 @@ const parserFaults: Readonly<Record<string, readonly [FaultCode, string]>> = {
 }
 
 /** Answers what never became a request (RFC 9112), then closes: nothing after it on the connection can be trusted. */
-export function createClientErrorHandler(baseUrl: string, newRequestId: () => string) {
+export function createClientErrorHandler(parts: {
+  readonly baseUrl: string
+  readonly log: FastifyBaseLogger
+  readonly newRequestId: () => string
+}) {
+  const { baseUrl, log, newRequestId } = parts
   return (error: Error & { code?: string }, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
       socket.destroy()
       return
     }
@@ -75,6 +80,10 @@ export function createClientErrorHandler(baseUrl: string, newRequestId: () => st
     ]
     const fault = new Fault(code, detail)
     const problem = problemOf(fault, baseUrl, newRequestId())
+    log.info(
+      { requestId: problem.instance, status: problem.status, reason: error.code },
+      'refused what is no request',
+    )
     const body = JSON.stringify(problem)
     const headers = Object.entries({
       'content-type': 'application/problem+json',
@@ -86,3 +95,7 @@ export function createClientErrorHandler(baseUrl: string, newRequestId: () => st
     socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${head}\r\n${body}`)
   }
 }
+
+/** Whether an answer is under way, into whose body a problem would be written. Node itself asks in the same way. */
+const isAnswering = (socket: Socket): boolean =>
+  '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse && socket._httpMessage.headersSent

@@ -11,6 +11,8 @@ const patience = 5_000
 export function boundUnreadBodies(app: FastifyInstance, server: Server): void {
   // Node answers `100 Continue` by itself unless somebody listens here.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
+  // Any other expectation is ignored, as RFC 9110, section 10.1.1, allows; Node's own 417 would be no problem (P1).
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 
   app.addHook('onSend', async (request, reply) => {
     // Refused without 100: the client sends no body, and what comes next on this connection is not one.

@@ -16,6 +16,9 @@ interface Parts {
   readonly maxAge: number
 }
 
+/** No script, no source; styles within the file alone, without which pictures in SVG lose their looks. */
+const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
 type BytesRequest = FastifyRequest<{ Params: BytesParams }>
 
 /** `GET` and `HEAD /media/{id}[.ext]`: the bytes (docs/interface.md, Bytes). */
@@ -24,28 +27,32 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
 
   async function serve(request: BytesRequest, reply: FastifyReply) {
+    // On every answer, problems included (B5); PDF alone goes without the policy.
+    reply.headers({
+      'x-content-type-options': 'nosniff',
+      'cross-origin-resource-policy': 'cross-origin',
+      'content-security-policy': policy,
+    })
     const media = await findByName(request.params.name)
+    const { contentType, disposition, sandboxed } = deliveryOf(media.contentType)
+    if (!sandboxed) reply.removeHeader('content-security-policy')
+
     const validators = { etag: tagOf(media), lastModified: media.createdAt }
     reply.headers({
       etag: validators.etag,
       'last-modified': new Date(media.createdAt).toUTCString(),
       'cache-control': cacheControl,
-      'x-content-type-options': 'nosniff',
-      'cross-origin-resource-policy': 'cross-origin',
     })
     const verdict = checkPreconditions(request.headers, validators)
     if (verdict === 'not-modified') return reply.code(304).send()
     if (verdict === 'failed')
       throw new Fault('precondition-failed', 'The present bytes do not meet the precondition.')
 
-    const { contentType, disposition, sandboxed } = deliveryOf(media.contentType)
     reply.headers({
       'content-type': contentType,
       'content-disposition': create(media.filename ?? undefined, { type: disposition }),
       'accept-ranges': 'bytes',
     })
-    if (sandboxed)
-      reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 
     // RFC 9110, section 14.2: Range has a meaning for GET alone.
     const asked =
