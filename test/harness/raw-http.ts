@@ -35,3 +35,7 @@ function parse(text: string): RawAnswer {
   }
   return { status: Number(status.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
 }
+
+/** The same as fetch's Response, for what reads those. */
+export const responseOf = ({ status, headers, body }: RawAnswer): Response =>
+  new Response(body, { status, headers: [...headers] })

@@ -1,0 +1,19 @@
+import { join } from 'node:path'
+import type { TestServer } from './server.ts'
+import { readMedia } from './wire.ts'
+
+/** Stores one file by a form, and gives its media object back. */
+export async function upload(
+  server: TestServer,
+  bytes: string | Uint8Array<ArrayBuffer>,
+  file: { name?: string; type?: string; authorization?: string } = {},
+) {
+  const body = new FormData()
+  body.append('file', new File([bytes], file.name ?? 'file.txt', { type: file.type ?? 'text/plain' }))
+  const headers = file.authorization === undefined ? {} : { authorization: file.authorization }
+  return await readMedia(await server.request('/api/media', { method: 'POST', body, headers }))
+}
+
+/** Where the service keeps an item's bytes. */
+export const blobPath = (server: TestServer, id: string): string =>
+  join(server.data, 'blobs', id.slice(0, 2), id)

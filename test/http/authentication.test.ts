@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const list = (authorization: string) => server.request('/api/media', { headers: { authorization } })
+
+const operations = [
+  ['GET', '/api/media'],
+  ['HEAD', '/api/media/'],
+  ['GET', '/v1/media'],
+  ['GET', '/v1/media/'],
+  ['POST', '/api/media'],
+  ['POST', '/v1/media'],
+  ['GET', '/api/media/00000000000000000000000000'],
+  ['DELETE', '/api/media/00000000000000000000000000'],
+] as const
+
+test.each(operations)('A1, A2 %s %s without a token is a 401 problem', async (method, path) => {
+  const body = method === 'POST' ? 'x' : null
+  const answer = await fetch(new URL(path, server.url), { method, body })
+  expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="mediabucket"')
+  if (method === 'HEAD') expect([answer.status, await answer.text()]).toEqual([401, ''])
+  else await expectProblem(answer, 401, 'token-missing')
+})
+
+test.each(['Bearer', 'bearer', 'BEARER', 'BeArEr'])(
+  'A1 the scheme is taken in any case: %s',
+  async (scheme) => {
+    expect((await list(`${scheme} ${server.token}`)).status).toBe(200)
+  },
+)
+
+describe('A2', () => {
+  const changed = (token: string, at: number) =>
+    token.slice(0, at) + (token.charAt(at) === '0' ? '1' : '0') + token.slice(at + 1)
+
+  test.each([
+    ['garbage', () => 'garbage'],
+    ['cut short', () => server.token.slice(0, -1)],
+    ['only the prefix of a true one', () => server.token.slice(0, 20)],
+    ['with a character changed', () => changed(server.token, 10)],
+    ['with a character of the checksum changed', () => changed(server.token, 42)],
+    ['with something behind it', () => `${server.token}x`],
+    ['two words', () => `${server.token} ${server.token}`],
+    ['in upper case', () => server.token.toUpperCase()],
+    ['quoted', () => `"${server.token}"`],
+  ])('A2 a token that is %s is a 401 problem with invalid_token', async (_, make) => {
+    const answer = await list(`Bearer ${make()}`)
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
+    await expectProblem(answer, 401, 'token-malformed')
+  })
+
+  test('A2 a well-formed token of another service is a 401 problem with invalid_token', async () => {
+    await using other = await startServer()
+    const answer = await list(`Bearer ${other.token}`)
+    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
+    await expectProblem(answer, 401, 'token-unknown')
+  })
+
+  test.each([
+    ['Basic', () => `Basic ${Buffer.from(`user:${server.token}`).toString('base64')}`],
+    ['no scheme', () => server.token],
+    ['a scheme without a token', () => 'Bearer'],
+    ['nothing', () => ''],
+  ])('A2 an Authorization header of %s counts as no token', async (_, make) => {
+    const answer = await list(make())
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="mediabucket"')
+    await expectProblem(answer, 401, 'token-missing')
+  })
+
+  test('A2 a token of 1 MB is a 431 problem, and the server goes on', async () => {
+    const raw = `GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'a'.repeat(1_000_000)}\r\n\r\n`
+    const answer = await sendRaw(server.url, raw)
+    await expectProblem(responseOf(answer), 431, 'headers-too-large')
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+  })
+})
+
+describe('A3', () => {
+  const scopes = ['media:read', 'media:write', 'media:delete', 'tokens:manage'] as const
+  const attempts = [
+    ['media:read', 'GET', '/api/media', 200],
+    ['media:read', 'GET', '/api/media/«id»', 200],
+    ['media:write', 'POST', '/api/media', 201],
+    ['media:delete', 'DELETE', '/api/media/«id»', 204],
+  ] as const
+
+  test.each(scopes)('A3 a token with %s alone may do what needs that, and nothing else', async (scope) => {
+    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', scope)
+    const { id } = await upload(server, 'x')
+    for (const [needed, method, path, good] of attempts) {
+      const answer = await server.request(path.replace('«id»', id), {
+        method,
+        headers: { authorization },
+        body: method === 'POST' ? 'x' : null,
+      })
+      if (needed === scope) {
+        expect([method, path, answer.status]).toEqual([method, path, good])
+        continue
+      }
+      const challenge = answer.headers.get('www-authenticate')
+      expect(challenge).toMatch(/^Bearer .*error="insufficient_scope"/)
+      expect(challenge).toContain(`scope="${needed}"`)
+      const problem = await expectProblem(answer, 403, 'scope-missing')
+      expect(problem.errors).toEqual([{ parameter: 'scope', detail: needed }])
+    }
+  })
+
+  test('A3 a token made without scopes reads, writes and deletes', async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'default')
+    const { id } = await upload(server, 'x', { authorization })
+    expect((await list(authorization)).status).toBe(200)
+    const removed = await server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization } })
+    expect(removed.status).toBe(204)
+  })
+})
+
+describe('A4', () => {
+  const raw = (...values: string[]) =>
+    `GET /api/media HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${values.map((value) => `Authorization: ${value}\r\n`).join('')}\r\n`
+
+  test.each([
+    ['the same twice', () => [`Bearer ${server.token}`, `Bearer ${server.token}`]],
+    ['a good one first', () => [`Bearer ${server.token}`, 'Bearer x']],
+    ['a good one last', () => ['Basic x', `Bearer ${server.token}`]],
+    ['an empty one first', () => ['', `Bearer ${server.token}`]],
+  ])('A4 two Authorization headers are a 400 problem: %s', async (_, values) => {
+    await expectProblem(
+      responseOf(await sendRaw(server.url, raw(...values()))),
+      400,
+      'authorization-repeated',
+    )
+  })
+})
+
+test.each(['token', 'access_token'])('A5 ?%s= is not accepted, and logged nowhere', async (parameter) => {
+  const { token } = await makeToken(server, '--bucket', 'default')
+  for (const path of ['/api/media', '/api/media/x', '/media/x', '/media/%zz', '/nowhere', '/healthz']) {
+    const answer = await fetch(`${server.url}${path}?${parameter}=${token}`)
+    expect(await answer.text()).not.toContain(token)
+    if (path.startsWith('/api')) expect([path, answer.status]).toEqual([path, 401])
+  }
+  await until('all are logged', () => server.log().some(({ path }) => path === '/nowhere'))
+  expect(server.stderr()).not.toContain(token)
+})
+
+test('A6, M3 an item of another bucket is answered as an id that never existed', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'other')
+  const { id } = await upload(server, 'mine')
+  for (const method of ['GET', 'DELETE']) {
+    const ask = async (name: string) => {
+      const answer = await server.request(`/api/media/${name}`, { method, headers: { authorization } })
+      const { instance, ...rest } = await expectProblem(answer, 404, 'media-unknown')
+      expect(instance).not.toBe('')
+      return { ...rest, headers: [...answer.headers].filter(([key]) => key !== 'date') }
+    }
+    expect(await ask(id)).toEqual(await ask('0'.repeat(26)))
+    expect(await ask(id)).toEqual(await ask('x'.repeat(2_000)))
+  }
+  expect((await server.request(`/api/media/${id}`)).status).toBe(200)
+})
+
+test('A7 a token revoked beside the running server fails on the next request', async () => {
+  const { id, authorization } = await makeToken(server, '--bucket', 'default')
+  expect((await list(authorization)).status).toBe(200)
+  await server.command('token', 'revoke', id)
+  const answer = await list(authorization)
+  expect(answer.headers.get('www-authenticate')).toMatch(/error="invalid_token"/)
+  await expectProblem(answer, 401, 'token-revoked')
+})
+
+test('A9 an expired token fails from that moment on', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'default', '--expires', '3s')
+  expect((await list(authorization)).status).toBe(200)
+  const expired = await until('the token expires', async () => {
+    const answer = await list(authorization)
+    return answer.status === 401 ? answer : null
+  })
+  expect(expired.headers.get('www-authenticate')).toMatch(/error="invalid_token"/)
+  await expectProblem(expired, 401, 'token-expired')
+})
