@@ -14,7 +14,7 @@ export interface IncomingFile {
   readonly declaredType: string | null
 }
 
-/** Each is a sync that waits for the disk; more at once would leave none of the pool's threads to other requests. */
+/** Each waits for syncs of the disk; more at once would leave other requests too few of the pool's threads. */
 const atOnce = 4
 
 /**

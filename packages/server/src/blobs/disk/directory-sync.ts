@@ -13,6 +13,7 @@ interface Round {
  * after a change is proof of it.
  */
 export function createDirectorySync(files: Pick<Files, 'open'>): DirectorySync {
+  /** The latest round of each directory; there are no more of them than shards. */
   const rounds = new Map<string, Round>()
 
   async function syncOnce(directory: string): Promise<void> {
@@ -30,10 +31,6 @@ export function createDirectorySync(files: Pick<Files, 'open'>): DirectorySync {
   function begin(directory: string): Promise<void> {
     const round: Round = { running: syncOnce(directory), next: null }
     rounds.set(directory, round)
-    const forget = (): void => {
-      if (round.next === null) rounds.delete(directory)
-    }
-    round.running.then(forget, forget)
     return round.running
   }
 
