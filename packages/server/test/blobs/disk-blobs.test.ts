@@ -229,7 +229,7 @@ describe('B8: what the store did not put there', () => {
     if (!directory || !pipe || !flat) throw new Error('three ids')
     await mkdir(pathOf(opened, directory), { recursive: true })
     await mkdir(shardOf(opened, pipe))
-    execFileSync('mkfifo', [pathOf(opened, pipe)])
+    execFileSync('/usr/bin/mkfifo', [pathOf(opened, pipe)])
     await writeFile(shardOf(opened, flat), 'flat')
     for (const id of [directory, pipe, flat])
       await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })

@@ -20,9 +20,14 @@ export interface TemporaryStore extends OpenedStore {
 export async function temporaryStore(files?: Files): Promise<TemporaryStore> {
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
   const path = directory.path
+  const options = files === undefined ? { directory: path } : { directory: path, files }
+  const store = await openDiskBlobs(options).catch(async (error: unknown) => {
+    await directory.remove()
+    throw error
+  })
   return {
     directory: path,
-    store: await openDiskBlobs(files === undefined ? { directory: path } : { directory: path, files }),
+    store,
     temporary: () => readdir(join(path, 'tmp')),
     async kept() {
       const entries = await readdir(join(path, 'blobs'), { recursive: true, withFileTypes: true })
