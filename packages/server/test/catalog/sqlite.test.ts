@@ -112,6 +112,25 @@ describe('SQLite: the writer thread', () => {
     expect(await allPages(catalog, bucketId)).toHaveLength(300)
   })
 
+  test('changes that come one by one while it waits share a commit too', async () => {
+    const directory = tempDirectory()
+    const { catalog } = await openThread(directory)
+    const bucketId = await newBucket(catalog, 'b')
+    const db = openConnection(directory)
+    onTestFinished(() => db.close())
+    const before = statSync(join(directory, 'catalog.db-wal')).size
+    db.exec('BEGIN IMMEDIATE')
+    const adds: Promise<void>[] = []
+    for (const item of newItems(60)) {
+      adds.push(catalog.addMedia(bucketId, [item]))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    db.exec('ROLLBACK')
+    await Promise.all(adds)
+    const pages = (statSync(join(directory, 'catalog.db-wal')).size - before) / 4_096
+    expect(pages).toBeLessThan(60)
+  })
+
   test('a change that fails fails alone', async () => {
     const { catalog } = await openThread(tempDirectory())
     const bucketId = await newBucket(catalog, 'b')

@@ -7,7 +7,7 @@ import { prepareRanks } from './ranks.ts'
 import { integer, one } from './rows.ts'
 
 /** Every change of the catalog, by kind. Inputs and outputs are plain data: they cross threads. */
-export interface Changes {
+interface Changes {
   'add-media': { input: { bucketId: BucketId; items: readonly NewMedia[] }; output: undefined }
   'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: boolean }
   'clear-tombstones': { input: { ids: readonly MediaId[] }; output: undefined }

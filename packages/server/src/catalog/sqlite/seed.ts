@@ -10,10 +10,10 @@ import { seedItem } from './seed-items.ts'
 import { asFault } from './sqlite-errors.ts'
 import { immediate } from './transaction.ts'
 
-/** Rows of one transaction: some 50 ms, for which a running server's writes have to wait. */
-const chunk = 5_000
+/** Rows of one transaction: some 20 ms, for which a running server's writes have to wait. */
+const chunk = 1_000
 /** Milliseconds between two transactions, so that a waiting writer gets its turn (see transaction.ts). */
-const gap = 5
+const gap = 3
 
 export interface SeedOptions {
   readonly directory: string

@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { allPages, newBucket, newItems } from './samples.ts'
+
+/** What every engine does under many changes: in any order, and at the same time. */
+export function describeManyChanges(engine: string, fresh: Fresh): void {
+  describe(`${engine}: many changes`, () => {
+    test('any adds and removals: every page equals that of a plain array', async () => {
+      const step = fc.oneof(
+        fc.record({ add: fc.integer({ min: 1, max: 30 }) }),
+        fc.record({ remove: fc.array(fc.nat(), { maxLength: 8 }) }),
+      )
+      const catalog = await openOne(fresh)
+      let run = 0
+      const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const bucketId = await newBucket(catalog, `run ${run++}`)
+        let model: string[] = []
+        for (const step of steps) {
+          if ('add' in step) {
+            const items = newItems(step.add)
+            await catalog.addMedia(bucketId, items)
+            model.push(...items.map((item) => item.id))
+          } else {
+            const ids = new Set(step.remove.map((number) => model[number % model.length]))
+            const removals = [...ids].map((id) => id && catalog.removeMedia(bucketId, id as never))
+            await Promise.all(removals)
+            model = model.filter((id) => !ids.has(id))
+          }
+          expect(await allPages(catalog, bucketId)).toEqual(model)
+        }
+      })
+      await fc.assert(property, { numRuns: 20 })
+    })
+
+    test('changes made at the same time are all there, each with its items side by side', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const doomed = newItems(20)
+      await catalog.addMedia(bucketId, doomed)
+      const requests = Array.from({ length: 150 }, (_, index) => newItems(1 + (index % 4)))
+      await Promise.all([
+        ...requests.map((items, index) => (index % 10 === 0 ? other : catalog).addMedia(bucketId, items)),
+        ...doomed.map((item) => catalog.removeMedia(bucketId, item.id)),
+      ])
+      const listed = await allPages(catalog, bucketId)
+      const wanted = requests.map((items) => items.map((item) => item.id).join())
+      expect(listed).toHaveLength(requests.flat().length)
+      for (const run of wanted) expect(listed.join()).toContain(run)
+      expect(new Set(listed).size).toBe(listed.length)
+    })
+
+    test('L4 a page read while items come and go has as many rows as its own total says', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      let writing = true
+      const writes = (async () => {
+        for (let round = 0; round < 40; round++) {
+          const items = newItems(3)
+          await other.addMedia(bucketId, items)
+          await Promise.all(items.slice(1).map((item) => other.removeMedia(bucketId, item.id)))
+        }
+        writing = false
+      })()
+      while (writing) {
+        const page = 1 + Math.floor(Math.random() * 5)
+        const { total, rows } = await catalog.page(bucketId, page)
+        expect(rows).toHaveLength(Math.min(10, Math.max(0, total - (page - 1) * 10)))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      await writes
+    })
+  })
+}

@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import type { BucketId, TokenId } from '../../src/catalog/catalog.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { allPages, hashOf, newBucket, newItem, newItems, newToken } from './samples.ts'
+
+/** What every engine does with items. */
+export function describeMedia(engine: string, fresh: Fresh): void {
+  describe(`${engine}: media`, () => {
+    test('an item is kept whole', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const whole = newItem({ size: 2 ** 45, filename: 'Übersicht 🗺.jpg' })
+      const bare = newItem({
+        filename: null,
+        extension: null,
+        sha256: null,
+        width: null,
+        height: null,
+        size: 0,
+      })
+      await catalog.addMedia(bucketId, [whole, bare])
+      expect(await catalog.media(whole.id)).toEqual({ ...whole, bucketId })
+      expect(await catalog.media(bare.id)).toEqual({ ...bare, bucketId })
+      expect(await catalog.media(newMediaId())).toBeNull()
+    })
+
+    test('L10 items are listed in the order in which they were added, ten a page', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const items = newItems(25)
+      await catalog.addMedia(bucketId, items.slice(0, 3))
+      await catalog.addMedia(bucketId, items.slice(3))
+      const pages = await Promise.all([1, 2, 3].map((page) => catalog.page(bucketId, page)))
+      expect(pages.map(({ rows }) => rows.length)).toEqual([10, 10, 5])
+      const listed = items.map(({ id, extension }) => ({ id, extension }))
+      expect(pages.flatMap(({ rows }) => rows)).toEqual(listed)
+      expect(new Set(pages.map(({ total }) => total))).toEqual(new Set([25]))
+    })
+
+    test('L12 pages past the end are empty and tell the total, up to the largest number', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      expect(await catalog.page(bucketId, 1)).toEqual({ revision: 0, total: 0, rows: [] })
+      await catalog.addMedia(bucketId, newItems(10))
+      for (const page of [2, 3, 2 ** 31, 2 ** 32, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
+        expect(await catalog.page(bucketId, page)).toMatchObject({ total: 10, rows: [] })
+      }
+    })
+
+    test('U2 items are added all or none', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [first, ...more] = newItems(3)
+      if (!first) throw new Error('no item')
+      await catalog.addMedia(bucketId, [first])
+      const before = await catalog.page(bucketId, 1)
+      await expect(catalog.addMedia(bucketId, [...more, first])).rejects.toThrow()
+      expect(await catalog.page(bucketId, 1)).toEqual(before)
+      await catalog.addMedia(bucketId, more)
+      expect(await allPages(catalog, bucketId)).toEqual([first, ...more].map((item) => item.id))
+    })
+
+    test('a bucket that does not exist takes nothing', async () => {
+      const catalog = await openOne(fresh)
+      await expect(catalog.addMedia(99 as BucketId, newItems(1))).rejects.toThrow()
+    })
+
+    test('M2 a removed item is gone and leaves a tombstone until its bytes are gone too', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [kept, gone] = newItems(2)
+      if (!kept || !gone) throw new Error('no item')
+      await catalog.addMedia(bucketId, [kept, gone])
+      expect(await catalog.removeMedia(bucketId, gone.id)).toBe(true)
+      expect(await catalog.removeMedia(bucketId, gone.id)).toBe(false)
+      expect(await catalog.media(gone.id)).toBeNull()
+      expect(await allPages(catalog, bucketId)).toEqual([kept.id])
+      expect(await catalog.tombstones()).toEqual([gone.id])
+      await catalog.clearTombstones([gone.id])
+      expect(await catalog.tombstones()).toEqual([])
+    })
+
+    test('A6 an item of another bucket can neither be seen nor removed', async () => {
+      const catalog = await openOne(fresh)
+      const mine = await newBucket(catalog, 'mine')
+      const theirs = await newBucket(catalog, 'theirs')
+      const item = newItem()
+      await catalog.addMedia(theirs, [item])
+      expect(await allPages(catalog, mine)).toEqual([])
+      expect(await catalog.removeMedia(mine, item.id)).toBe(false)
+      expect(await allPages(catalog, theirs)).toEqual([item.id])
+      expect(await catalog.tombstones()).toEqual([])
+    })
+
+    test('the revision grows with every change of the items and with nothing else', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const revisions: number[] = []
+      const note = async () => {
+        const grant = await catalog.authorise(hashOf('b'))
+        const page = await catalog.page(bucketId, 1)
+        expect(grant).toMatchObject({ revision: page.revision, total: page.total })
+        revisions.push(page.revision)
+      }
+      await note()
+      const item = newItem()
+      await catalog.addMedia(bucketId, [item, newItem()])
+      await note()
+      await catalog.removeMedia(bucketId, item.id)
+      await note()
+      const grown = [...revisions]
+      expect(new Set(grown).size).toBe(3)
+      expect(grown).toEqual(grown.toSorted((a, b) => a - b))
+
+      await catalog.addMedia(bucketId, [])
+      await catalog.removeMedia(bucketId, item.id)
+      await catalog.clearTombstones([item.id])
+      await catalog.touchToken('b' as TokenId, 1)
+      await catalog.addToken(newToken('second', { bucket: 'b' }))
+      await note()
+      expect(revisions.at(-1)).toBe(grown.at(-1))
+    })
+
+    test('a read sees what another process has committed', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      for (const item of newItems(15)) {
+        await other.addMedia(bucketId, [item])
+        const { total } = await catalog.page(bucketId, 1)
+        expect((await catalog.authorise(hashOf('b')))?.total).toBe(total)
+        expect(await allPages(catalog, bucketId)).toHaveLength(total)
+        expect((await catalog.media(item.id))?.id).toBe(item.id)
+      }
+    })
+  })
+}
