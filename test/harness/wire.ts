@@ -72,3 +72,6 @@ export const readManyMedia = async (answer: Response) =>
 
 /** The problem in a text. */
 export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(text))
+
+/** The media object in a text. */
+export const parseMedia = (text: string) => Value.Parse(Media, JSON.parse(text))

@@ -1,57 +1,89 @@
-import { parse } from 'content-disposition'
-import type { FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
+import { decodeExtended } from 'content-disposition'
+import { essenceOf } from '../core/delivery.ts'
 import { Fault } from '../core/fault.ts'
 import type { IncomingFile } from '../media/store-media.ts'
+import { readParts } from './multipart.ts'
+import { type Parameterised, parseParameters } from './parameters.ts'
 
-/** The file parts of a form, one after another as they arrive; other parts are passed over (docs/interface.md U1). */
-export async function* filesOfForm(request: FastifyRequest, maxParts: number): AsyncIterable<IncomingFile> {
-  const limits = { parts: maxParts, fileSize: Number.POSITIVE_INFINITY, fieldSize: 1024, fieldNameSize: 200 }
+export const isForm = (request: IncomingMessage): boolean =>
+  essenceOf(request.headers['content-type'] ?? '') === 'multipart/form-data'
+
+/**
+ * The file parts of a form, one after another as they arrive; other parts are passed over (docs/interface.md U1).
+ * Throws at once where the headers of the request tell that it cannot be read.
+ */
+export function filesOfForm(request: IncomingMessage, maxParts: number): AsyncIterable<IncomingFile> {
+  const boundary = parseParameters(request.headers['content-type'] ?? '')?.parameters.get('boundary')
+  if (boundary === undefined || boundary.length > maxBoundary)
+    throw malformed(`Its Content-Type needs a boundary of at most ${maxBoundary} characters.`)
+  return filesBetween(boundary, request, maxParts)
+}
+
+/** RFC 2046, section 5.1.1. */
+const maxBoundary = 70
+
+async function* filesBetween(
+  boundary: string,
+  request: IncomingMessage,
+  maxParts: number,
+): AsyncGenerator<IncomingFile> {
   let empty = true
-  try {
-    for await (const part of request.parts({ limits })) {
-      if (!part.fieldname) throw new Fault('form-malformed', 'Every part of the form needs a name.')
-      if (part.type !== 'file') continue
-      empty = false
-      yield { source: part.file, filename: part.filename, declaredType: part.mimetype }
-    }
-  } catch (error) {
-    throw isParserError(error)
-      ? new Fault('form-malformed', 'The form cannot be parsed.', { cause: error })
-      : error
+  for await (const { headers, body } of readParts(bytesOf(request), boundary, maxParts)) {
+    const disposition = parseParameters(headers.get('content-disposition') ?? '')
+    if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))
+      throw malformed('Every part needs a Content-Disposition of form-data with a name.')
+    // RFC 7578, section 4.4.
+    const declaredType = headers.get('content-type') ?? 'text/plain'
+    const filename = filenameOf(disposition)
+    if (filename === undefined) throw malformed('The filename* of a part is malformed.')
+    if (filename === null && essenceOf(declaredType) !== 'application/octet-stream') continue
+    empty = false
+    yield { source: body, filename: filename && unescapeName(filename), declaredType }
   }
   if (empty) throw new Fault('form-without-file', 'The form has no file; give a part a filename.')
 }
 
-/** busboy throws plain errors without a code; everything else that is thrown here has one. */
-const isParserError = (error: unknown): boolean =>
-  error instanceof Error && !(error instanceof Fault) && !('code' in error)
+const malformed = (why: string) => new Fault('form-malformed', `The form cannot be read. ${why}`)
 
-/** A raw body as one file (docs/interface.md U3). */
-export async function* fileOfBody(request: FastifyRequest): AsyncIterable<IncomingFile> {
-  yield {
-    source: request.raw,
-    filename: dispositionFilename(request.headers['content-disposition']),
-    declaredType: request.headers['content-type'] ?? null,
-  }
-}
+/** Browsers and curl write a quote in a name as `%22`, and nothing else so but line ends, which no name keeps. */
+const unescapeName = (name: string): string => name.replaceAll('%22', '"').replace(/%0[ad]/gi, '')
 
-function dispositionFilename(header: string | undefined): string | null {
-  if (header === undefined) return null
-  try {
-    return fromUtf8(parse(header).parameters['filename'])
-  } catch (error) {
+/** A raw body as one file (docs/interface.md U3). Throws at once where its name cannot be read. */
+export function fileOfBody(request: IncomingMessage): AsyncIterable<IncomingFile> {
+  const header = request.headers['content-disposition']
+  const disposition = header === undefined ? null : parseParameters(header)
+  const filename = disposition === null ? undefined : filenameOf(disposition)
+  if (header !== undefined && filename === undefined)
     throw new Fault(
       'filename-malformed',
       'Content-Disposition must have the form: attachment; filename="name.ext"; filename*=UTF-8\'\'name.ext',
-      { cause: error },
     )
-  }
+  return oneFile({
+    source: bytesOf(request),
+    filename: filename ?? null,
+    declaredType: request.headers['content-type'] ?? null,
+  })
 }
 
-/** Node reads header bytes as Latin-1; clients such as curl put UTF-8 there. */
+async function* oneFile(file: IncomingFile): AsyncGenerator<IncomingFile> {
+  yield file
+}
+
+/** The body; the request outlives a reader that turns it down, so that it can be answered. */
+const bytesOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
+  request.iterator({ destroyOnReturn: false })
+
+/** The name that a Content-Disposition gives, null where it gives none, undefined where `filename*` is malformed. */
+function filenameOf({ parameters }: Parameterised): string | null | undefined {
+  const extended = parameters.get('filename*')
+  if (extended !== undefined) return decodeExtended(extended)
+  return fromUtf8(parameters.get('filename'))
+}
+
+/** Header bytes are read as Latin-1; clients such as curl put UTF-8 there. */
 function fromUtf8(text: string | undefined): string | null {
   if (text === undefined) return null
-  for (const char of text) if (char > '\xff') return text
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(text, 'latin1'))
   } catch {

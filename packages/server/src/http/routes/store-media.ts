@@ -1,4 +1,3 @@
-import multipart from '@fastify/multipart'
 import type { FastifyInstance } from 'fastify'
 import type { BucketId, Media } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
@@ -6,7 +5,7 @@ import type { UrlForm } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { IncomingFile } from '../../media/store-media.ts'
 import type { Authorise } from '../caller.ts'
-import { fileOfBody, filesOfForm } from '../incoming-files.ts'
+import { fileOfBody, filesOfForm, isForm } from '../incoming-files.ts'
 import type { Metrics } from '../metrics.ts'
 import { acceptBody } from '../unread-bodies.ts'
 
@@ -28,7 +27,6 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
 
   // Bodies stay unread until the handler has seen the token; JSON and text are files like any others (U3).
   app.removeAllContentTypeParsers()
-  await app.register(multipart)
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
   for (const url of ['/api/media', '/api/media/', '/v1/media', '/v1/media/']) {
@@ -37,16 +35,13 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       if (request.headers['content-encoding'] !== undefined) {
         throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
       }
-      const isForm = request.isMultipart()
       const declared = Number(request.headers['content-length'] ?? 0)
-      if (!isForm && declared > maxFileSize) throw tooLarge(maxFileSize)
-      if (isForm && declared > maxParts * (maxFileSize + partOverhead)) throw tooLarge(maxFileSize)
+      const most = isForm(request.raw) ? maxParts * (maxFileSize + partOverhead) : maxFileSize
+      if (declared > most) throw tooLarge(maxFileSize)
+      const files = isForm(request.raw) ? filesOfForm(request.raw, maxParts) : fileOfBody(request.raw)
 
       acceptBody(request.raw, reply.raw)
-      const stored = await storeMedia(
-        grant.bucketId,
-        isForm ? filesOfForm(request, maxParts) : fileOfBody(request),
-      )
+      const stored = await storeMedia(grant.bucketId, files)
       metrics.uploadedItems.inc(stored.length)
       metrics.uploadedBytes.inc(stored.reduce((sum, { size }) => sum + size, 0))
 

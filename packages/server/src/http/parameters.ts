@@ -1,0 +1,34 @@
+const token = "[\\w!#$%&'*+.^`|~-]+"
+const start = new RegExp(`[ \\t]*(${token}(?:/${token})?)[ \\t]*`, 'y')
+const next = new RegExp(
+  `;[ \\t]*(?:(${token})[ \\t]*=[ \\t]*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))[ \\t]*)?`,
+  'sy',
+)
+
+/** A header of the form `value; name=value; name="value"`, as Content-Type and Content-Disposition have it. */
+export interface Parameterised {
+  /** In lower case. */
+  readonly value: string
+  /** By their names in lower case. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+/** Null when the header is malformed or repeats a parameter. */
+export function parseParameters(header: string): Parameterised | null {
+  start.lastIndex = 0
+  const value = start.exec(header)?.[1]?.toLowerCase()
+  if (value === undefined) return null
+  const parameters = new Map<string, string>()
+  for (next.lastIndex = start.lastIndex; next.lastIndex < header.length; ) {
+    const match = next.exec(header)
+    if (match === null) return null
+    const [, name, quoted, plain = ''] = match
+    if (name === undefined) continue
+    if (parameters.has(name.toLowerCase())) return null
+    parameters.set(name.toLowerCase(), quoted === undefined ? plain : unquote(quoted))
+  }
+  return { value, parameters }
+}
+
+/** Of the pairs of RFC 9110, section 5.6.4, only those that are needed: some clients send bare Windows paths. */
+const unquote = (text: string): string => text.replace(/\\(["\\])/g, '$1')

@@ -1,0 +1,32 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestServer } from './server.ts'
+import { readPage } from './wire.ts'
+
+const filesIn = async (directory: string): Promise<number> =>
+  (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
+    .length
+
+/** What uploads leave behind: items in the first bucket, blobs and temporary files of all of them. */
+export async function traces(server: TestServer) {
+  const [page, blobs, temporary] = await Promise.all([
+    server.request('/api/media').then(readPage),
+    filesIn(join(server.data, 'blobs')),
+    filesIn(join(server.data, 'tmp')),
+  ])
+  return { total: page.total, blobs, temporary }
+}
+
+/** How many files and sockets the server has open. */
+export const openFiles = async ({ process }: TestServer): Promise<number> =>
+  (await readdir(`/proc/${process.pid}/fd`)).length
+
+/** Resident memory of the server, now and at its highest since the start or the last `forgetPeak`. Bytes. */
+export async function memory({ process }: TestServer) {
+  const status = await readFile(`/proc/${process.pid}/status`, 'utf8')
+  const bytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024
+  return { now: bytes('VmRSS'), peak: bytes('VmHWM') }
+}
+
+export const forgetPeak = ({ process }: TestServer): Promise<void> =>
+  writeFile(`/proc/${process.pid}/clear_refs`, '5')

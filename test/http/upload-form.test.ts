@@ -1,0 +1,160 @@
+import { execFile } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fieldPart, filePart, formBytes, sendForm } from '../harness/form.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { parseMedia, readManyMedia, readMedia, readPage } from '../harness/wire.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+const bytesAt = async (url: string) => Buffer.from(await (await fetch(url)).arrayBuffer())
+
+test('U1, U4 a form with one file answers 201, the media object and its Location', async () => {
+  const bytes = randomBytes(100_000)
+  const answer = await sendForm(server, formBytes(filePart('a b.bin', bytes, 'application/octet-stream')))
+  expect(answer.status).toBe(201)
+  const media = await readMedia(answer)
+  expect(answer.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
+  expect(media).toMatchObject({ filename: 'a b.bin', size: 100_000, sha256: sha256(bytes) })
+  expect(await bytesAt(media.url)).toEqual(bytes)
+})
+
+test('U1, U4, L10 a form with many files answers all of them, in the order sent, and lists them so', async () => {
+  const bodies = Array.from({ length: 40 }, (_, i) => randomBytes(i * 997))
+  const before = await traces(server)
+  const parts = bodies.map((body, i) => filePart(`${i}.bin`, body, 'application/octet-stream'))
+  const answer = await sendForm(server, formBytes(...parts))
+  expect([answer.status, answer.headers.get('location')]).toEqual([201, null])
+  const media = await readManyMedia(answer)
+  expect(media.map(({ filename }) => filename)).toEqual(bodies.map((_, i) => `${i}.bin`))
+  expect(media.map((item) => item.sha256)).toEqual(bodies.map(sha256))
+  expect(await traces(server)).toEqual({ ...before, total: before.total + 40, blobs: before.blobs + 40 })
+
+  const urls: string[] = []
+  for (let page = 1; page <= Math.ceil((before.total + 40) / 10); page += 1) {
+    urls.push(...(await readPage(await server.request(`/api/media?page=${page}`))).data)
+  }
+  expect(urls.slice(before.total)).toEqual(media.map(({ url }) => url))
+})
+
+test('U5 empty files are files, alone and among others', async () => {
+  const alone = await readMedia(await sendForm(server, formBytes(filePart('none.txt', ''))))
+  expect(alone).toMatchObject({ filename: 'none.txt', size: 0, sha256: sha256(Buffer.alloc(0)) })
+  expect(await bytesAt(alone.url)).toHaveLength(0)
+  const several = await sendForm(server, formBytes(filePart('a', ''), filePart('b', 'b'), filePart('c', '')))
+  expect((await readManyMedia(several)).map(({ size }) => size)).toEqual([0, 1, 0])
+})
+
+test('U1 bytes that look like a boundary stay in their file', async () => {
+  const bytes = Buffer.from('\r\n--frontie\r\n-\r\n--\r\n--front\r\r\n--frontie--\r\n\r\n')
+  const { url } = await readMedia(await sendForm(server, formBytes(filePart('a.txt', bytes))))
+  expect(await bytesAt(url)).toEqual(bytes)
+})
+
+test('U1 preamble, epilogue and padding around the boundaries are no part of a file', async () => {
+  const part = 'Content-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nbytes'
+  const body = `ignore me\r\n--frontier \t\r\n${part}\r\n--frontier--\t\r\nand me`
+  const { url } = await readMedia(await sendForm(server, body))
+  expect(await (await fetch(url)).text()).toBe('bytes')
+})
+
+test.each(['frontier', '"frontier"'])('U1 the boundary may stand in quotes: %s', async (text) => {
+  const type = `Multipart/Form-Data; charset=utf-8; Boundary=${text}`
+  expect((await sendForm(server, formBytes(filePart('a')), type)).status).toBe(201)
+})
+
+describe('U1 parts that are not files are ignored', () => {
+  test.each([
+    ['text', fieldPart('title', 'Holiday')],
+    ['long text', fieldPart('title', 'x'.repeat(200_000))],
+    ['JSON', fieldPart('meta', JSON.stringify({ tags: Array(2000).fill('tag') }), 'application/json')],
+    ['what says it is JSON', fieldPart('meta', '{', 'application/json')],
+    ['JSON with __proto__', fieldPart('meta', '{"__proto__":{"polluted":1}}', 'application/json')],
+    ['__proto__', fieldPart('__proto__', 'polluted')],
+    ['constructor', fieldPart('constructor', 'polluted')],
+    ['toString', fieldPart('toString', 'polluted')],
+  ])('%s', async (_, field) => {
+    const before = await traces(server)
+    const answer = await sendForm(server, formBytes(field, filePart('a.txt', 'a'), field))
+    expect(answer.status).toBe(201)
+    expect(await readMedia(answer)).toMatchObject({ filename: 'a.txt', size: 1 })
+    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+  })
+
+  test('and file parts may have such names', async () => {
+    const parts = ['__proto__', 'constructor', 'toString'].map((name) => ({
+      ...filePart('x'),
+      head: `Content-Disposition: form-data; name="${name}"; filename="${name}.txt"`,
+    }))
+    const media = await readManyMedia(await sendForm(server, formBytes(...parts)))
+    expect(media.map(({ filename }) => filename)).toEqual([
+      '__proto__.txt',
+      'constructor.txt',
+      'toString.txt',
+    ])
+  })
+})
+
+const disposition = 'Content-Disposition: form-data; name="file"; filename="a.txt"'
+const whole = formBytes(filePart('a.txt', 'aaaa'), filePart('b.txt', 'bbbb')).toString()
+const headed = (head: string) => formBytes(filePart('first'), { head, body: 'x' }).toString()
+
+describe('U10 a form that cannot be taken is a 400 problem, and nothing of it stays', () => {
+  test.each([
+    ['no file', 'form-without-file', formBytes(fieldPart('a', 'b')).toString(), undefined],
+    ['no part', 'form-without-file', '--frontier--\r\n', undefined],
+    ['no body', 'form-without-file', '', undefined],
+    ['no boundary parameter', 'form-malformed', whole, 'multipart/form-data'],
+    ['an empty boundary', 'form-malformed', whole, 'multipart/form-data; boundary='],
+    ['an endless boundary', 'form-malformed', whole, `multipart/form-data; boundary=${'x'.repeat(500)}`],
+    ['another boundary', 'form-malformed', whole, 'multipart/form-data; boundary=other'],
+    ['JSON that says it is a form', 'form-malformed', '{"a":1}', undefined],
+    ['an empty part name', 'form-malformed', headed(disposition.replace('"file"', '""')), undefined],
+    ['a part without a name', 'form-malformed', headed(disposition.replace('name="file"; ', '')), undefined],
+    ['a part without a head', 'form-malformed', headed(''), undefined],
+    ['a part without a disposition', 'form-malformed', headed('Content-Type: text/plain'), undefined],
+    ['a line that is no header', 'form-malformed', headed(`${disposition}\r\nwhatever`), undefined],
+    ['a bare LF in a filename', 'form-malformed', headed(disposition.replace('a.txt', 'a\nb')), undefined],
+    ['an endless head', 'form-malformed', headed(`${disposition}\r\nX: ${'x'.repeat(200_000)}`), undefined],
+    ['an open quote', 'form-malformed', headed(disposition.slice(0, -1)), undefined],
+    [
+      'a boundary that goes on',
+      'form-malformed',
+      whole.replace('\r\n--frontier\r', '\r\n--frontierX\r'),
+      undefined,
+    ],
+    ['cut in a boundary', 'upload-incomplete', whole.slice(0, -6), undefined],
+    ['cut in the second file', 'upload-incomplete', whole.slice(0, -18), undefined],
+    ['cut in the head of the second file', 'upload-incomplete', whole.slice(0, -60), undefined],
+    ['cut in the first file', 'upload-incomplete', whole.slice(0, 108), undefined],
+  ])('%s', async (_, code, body, type) => {
+    const before = await traces(server)
+    await expectProblem(await sendForm(server, body, type), 400, code)
+    expect(await traces(server)).toEqual(before)
+  })
+})
+
+test('U1, U4 what curl -F sends is stored', async () => {
+  const path = join(server.data, 'tmp', 'a "b" é.bin')
+  const bytes = randomBytes(300_000)
+  await writeFile(path, bytes)
+  const curl = ['-sS', '-H', `Authorization: Bearer ${server.token}`, `${server.url}/api/media`]
+  const { stdout } = await promisify(execFile)('curl', [
+    ...curl,
+    '-F',
+    'note=hi',
+    '-F',
+    `file=@"${path.replaceAll('"', '\\"')}"`,
+  ])
+  expect(parseMedia(stdout)).toMatchObject({ filename: 'a "b" é.bin', size: 300_000, sha256: sha256(bytes) })
+})
