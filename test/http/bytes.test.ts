@@ -1,0 +1,230 @@
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  appendFile,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { seed } from '../harness/seed.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { blobPath, upload } from '../harness/upload.ts'
+import { readPage } from '../harness/wire.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_MEDIA_MAX_AGE: '90m' })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('B1 an item is served with its extension and without', async () => {
+  const { id, url } = await upload(server, 'hello', { name: 'a.csv', type: 'text/csv' })
+  expect(url).toBe(`${server.url}/media/${id}.csv`)
+  for (const address of [url, `${server.url}/media/${id}`])
+    expect(await (await fetch(address)).text()).toBe('hello')
+})
+
+test('B1 no token is needed, and one that is sent does not matter', async () => {
+  const { url } = await upload(server, 'hello')
+  for (const authorization of ['Bearer garbage', `Bearer ${server.token}`]) {
+    expect((await fetch(url, { headers: { authorization } })).status).toBe(200)
+  }
+})
+
+test.each(['.txt', '.CSV', '.csv.csv', '.', '.csv.', '..csv', '.csv%00', '.csv/', '/', '%2ecsv.csv'])(
+  'B1, B7 any other extension is a 404 problem: %s',
+  async (extension) => {
+    const { id } = await upload(server, 'a,b', { name: 'a.csv', type: 'text/csv' })
+    const raw = `GET /media/${id}${extension} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+    const code = extension.endsWith('/') ? 'route-unknown' : 'media-unknown'
+    await expectProblem(responseOf(await sendRaw(server.url, raw)), 404, code)
+  },
+)
+
+test('B1 an item of unknown type has no extension', async () => {
+  const { id, url } = await upload(server, '?', { name: 'a.bin', type: 'application/octet-stream' })
+  expect(url).toBe(`${server.url}/media/${id}`)
+  await expectProblem(await fetch(`${url}.bin`), 404, 'media-unknown')
+})
+
+test('B1 20 MB come back byte for byte', async () => {
+  const bytes = randomBytes(20_000_000)
+  const { url, sha256 } = await upload(server, bytes, { name: 'a.bin' })
+  const back = Buffer.from(await (await fetch(url)).arrayBuffer())
+  expect(back.equals(bytes)).toBe(true)
+  expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
+})
+
+test('B2 answers carry all that a cache and a player need', async () => {
+  const before = Math.floor(Date.now() / 1000) * 1000
+  const { url, sha256 } = await upload(server, 'hello')
+  const { headers } = await fetch(url)
+  expect(headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(headers.get('content-length')).toBe('5')
+  expect(headers.get('accept-ranges')).toBe('bytes')
+  expect(headers.get('etag')).toBe(`"${Buffer.from(sha256 ?? '', 'hex').toString('base64url')}"`)
+  expect(headers.get('cache-control')).toBe('public, max-age=5400, immutable')
+  const modified = headers.get('last-modified') ?? ''
+  expect(new Date(modified).toUTCString()).toBe(modified)
+  expect(Date.parse(modified)).toBeGreaterThanOrEqual(before)
+  expect(Date.parse(modified)).toBeLessThanOrEqual(Date.now())
+})
+
+test('B2 equal bytes have equal tags, others have others', async () => {
+  const tags = await Promise.all(
+    ['one', 'one', 'two', ''].map(async (text) =>
+      (await fetch((await upload(server, text)).url)).headers.get('etag'),
+    ),
+  )
+  expect(tags[0]).toBe(tags[1])
+  expect(new Set(tags).size).toBe(3)
+})
+
+test.each([
+  ['some bytes', 'hello'],
+  ['an empty file', ''],
+])('B1, B2 HEAD answers the headers of GET and no body: %s', async (_, text) => {
+  const { url } = await upload(server, text)
+  const named = ({ headers }: Response) =>
+    [...headers].filter(([name]) => !['date', 'connection', 'keep-alive'].includes(name))
+  const [get, head] = [await fetch(url), await fetch(url, { method: 'HEAD' })]
+  expect([get.status, head.status]).toEqual([200, 200])
+  expect(named(head)).toEqual(named(get))
+  expect(await get.text()).toBe(text)
+  expect(await head.text()).toBe('')
+})
+
+describe('B7, no path reaches a file of the server', () => {
+  test.each([
+    '/media/..%2f..%2fetc%2fpasswd',
+    '/media/..%2Fcatalog.db',
+    '/media/%2e%2e%2fcatalog.db',
+    '/media/../catalog.db',
+    '/media/..%5c..%5ccatalog.db',
+    '/media/..\\catalog.db',
+    '/media//etc/passwd',
+    '//media/x',
+    '/media/%00',
+    '/media/x%00.jpg',
+    '/media/%2e',
+    '/media/..',
+    '/media/',
+    '/media',
+    '/media/.jpg',
+    '/media/__proto__',
+    '/media/catalog.db',
+    `/media/${'0'.repeat(25)}`,
+    `/media/${'0'.repeat(27)}`,
+    `/media/${'O'.repeat(26)}`,
+    `/media/${'a'.repeat(10_000)}`,
+    `/media/${'%2e%2e%2f'.repeat(1_000)}etc/passwd`,
+  ])('B7 %.60s is a 404 problem', async (path) => {
+    const raw = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+    const answer = await sendRaw(server.url, raw)
+    expect(answer.body).not.toContain('root:')
+    await expectProblem(responseOf(answer), 404, /"code":"([a-z-]+)"/.exec(answer.body)?.[1] ?? '')
+  })
+
+  test.each([
+    '/media/%zz',
+    '/media/%',
+    '/media/%ff',
+    '/media/%c0%af',
+    '/media/%e0%80%af..',
+    '/api/media/%zz',
+  ])('B7 %s cannot be decoded and is a 400 problem', async (path) => {
+    const raw = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+    await expectProblem(responseOf(await sendRaw(server.url, raw)), 400, 'request-malformed')
+  })
+})
+
+describe('B8, planted links', () => {
+  /** An item whose file is a link to a secret, and one whose directory is a link to another directory. */
+  async function plant() {
+    const [leaf, parent] = [await upload(server, 'mine'), await upload(server, 'mine')]
+    const outside = await mkdtemp(join(tmpdir(), 'mediabucket-outside-'))
+    await writeFile(join(outside, 'secret'), 'root')
+    await writeFile(join(outside, parent.id), 'root')
+    await rm(blobPath(server, leaf.id))
+    await symlink(join(outside, 'secret'), blobPath(server, leaf.id))
+    const shard = dirname(blobPath(server, parent.id))
+    await rename(shard, `${shard}-aside`)
+    await symlink(outside, shard)
+    return {
+      leaf,
+      parent,
+      targets: async () => [await readdir(outside), await readFile(join(outside, 'secret'), 'utf8')],
+      async [Symbol.asyncDispose]() {
+        await rm(shard)
+        await rename(`${shard}-aside`, shard)
+        await rm(outside, { recursive: true })
+      },
+    }
+  }
+
+  test('B8 the target of a link is not served', async () => {
+    await using planted = await plant()
+    for (const { url } of [planted.leaf, planted.parent]) {
+      await expectProblem(await fetch(url), 404, 'media-unknown')
+      expect((await fetch(url, { method: 'HEAD' })).status).toBe(404)
+      await expectProblem(await fetch(url, { headers: { range: 'bytes=0-1' } }), 404, 'media-unknown')
+    }
+  })
+
+  test('B8 the target of a link is not removed with its item', async () => {
+    await using planted = await plant()
+    const before = await planted.targets()
+    for (const { id } of [planted.leaf, planted.parent]) {
+      expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
+    }
+    await until('the second is left', () => server.log().some(({ id }) => id === planted.parent.id))
+    expect(await planted.targets()).toEqual(before)
+  })
+})
+
+describe('B9, bytes that are not what the row says', () => {
+  test.each([
+    ['gone', (path: string) => rm(path)],
+    ['cut short', (path: string) => truncate(path, 3)],
+    ['too long', (path: string) => appendFile(path, 'more')],
+  ])('B9, P3 bytes that are %s are a 500 problem, and the log names the item', async (_, damage) => {
+    const { id, url } = await upload(server, 'hello')
+    await damage(blobPath(server, id))
+    const answer = await fetch(url)
+    for (const name of ['etag', 'last-modified', 'content-disposition', 'accept-ranges', 'content-range']) {
+      expect([name, answer.headers.get(name)]).toEqual([name, null])
+    }
+    const { instance } = await expectProblem(answer, 500, 'bytes-missing')
+    const ranged = await fetch(url, { headers: { range: 'bytes=0-1' } })
+    expect(ranged.headers.get('content-range')).toBe(null)
+    await expectProblem(ranged, 500, 'bytes-missing')
+    const head = await fetch(url, { method: 'HEAD' })
+    expect([head.status, head.headers.get('cache-control')]).toEqual([500, 'no-store'])
+
+    const lines = await until('the request is logged', () => {
+      const found = server.log().filter(({ requestId }) => requestId === instance)
+      return found.some(({ msg }) => msg === 'answered') && found
+    })
+    expect(lines).toContainEqual(expect.objectContaining({ level: 50, err: expect.anything() }))
+    expect(lines).toContainEqual(expect.objectContaining({ path: new URL(url).pathname, status: 500 }))
+    expect((await server.request(`/api/media/${id}`)).status).toBe(200)
+  })
+
+  test('B9 a seeded row has no bytes', async () => {
+    const { token } = await seed(server, '--items', '20', '--bucket', 'seeded')
+    const headers = { authorization: `Bearer ${token}` }
+    const page = await readPage(await server.request('/api/media', { headers }))
+    expect(page.data.length).toBe(10)
+    for (const url of page.data) await expectProblem(await fetch(url), 500, 'bytes-missing')
+  })
+})

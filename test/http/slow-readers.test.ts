@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { connect } from 'node:net'
+import { finished } from 'node:stream/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+
+const size = 64_000_000
+let server: TestServer
+let path: string
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '1s' })
+  path = new URL((await upload(server, new Uint8Array(size), { name: 'large.bin' })).url).pathname
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const request = () => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+
+/** Resident memory of the server, in bytes. */
+const memory = () =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))?.[1]) * 1024
+
+/** How many of the server's descriptors are blobs. */
+const openBlobs = () =>
+  readdirSync(`/proc/${server.process.pid}/fd`).filter((fd) => {
+    try {
+      return readlinkSync(`/proc/${server.process.pid}/fd/${fd}`).includes('/blobs/')
+    } catch {
+      return false
+    }
+  }).length
+
+const cutShort = () =>
+  server.log().filter((line) => line.msg === 'cut short' && line['path'] === path && line['status'] === 200)
+
+test('O4, B1 clients that stop reading are cut off when idle, and cost little memory', async () => {
+  const before = memory()
+  const readers = await Promise.all(Array.from({ length: 20 }, () => openConnection(server.url)))
+  for (const reader of readers) {
+    reader.pause()
+    reader.send(request())
+  }
+  await until('all downloads run', () => openBlobs() === readers.length)
+  let most = 0
+  await until('all are cut off', () => {
+    most = Math.max(most, memory())
+    return cutShort().length === readers.length
+  })
+  // What they asked for is 1280 MB.
+  expect(most - before).toBeLessThan(100_000_000)
+  await until('all files are closed', () => openBlobs() === 0)
+  for (const reader of readers) {
+    reader.resume()
+    await reader.closed
+    expect(reader.received().length).toBeLessThan(size)
+  }
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+})
+
+test('O4, B1 a slow reader is not cut off while it reads', async () => {
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname, () => socket.write(request()))
+  let received = 0
+  let quota = 0
+  socket.on('data', (chunk) => {
+    received += chunk.length
+    quota -= chunk.length
+    if (quota <= 0) socket.pause()
+  })
+  const begun = performance.now()
+  const ended = finished(socket, { writable: false })
+  // Two megabytes every 80 ms: several idle deadlines long, and never silent for one.
+  const pace = setInterval(() => {
+    quota = 2_000_000
+    socket.resume()
+  }, 80)
+  await ended
+  clearInterval(pace)
+  expect(received).toBeGreaterThan(size)
+  expect(performance.now() - begun).toBeGreaterThan(2_000)
+})
+
+test('B1 downloads given up leave no file open', async () => {
+  for (let i = 0; i < 50; i += 1) {
+    using reader = await openConnection(server.url)
+    reader.send(request())
+    await until('the answer begins', () => reader.received().startsWith('HTTP/1.1 200'))
+  }
+  await until('all files are closed', () => openBlobs() === 0)
+  expect(server.log().filter(({ level }) => Number(level) >= 50)).toEqual([])
+})
