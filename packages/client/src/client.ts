@@ -1,0 +1,137 @@
+import { watchedAnswer } from './answer-body.ts'
+import type { CallOptions } from './call-options.ts'
+import { type ClientOptions, sendingOf } from './client-options.ts'
+import { locate } from './endpoints.ts'
+import { AnswerError } from './errors/answer-error.ts'
+import { type Media, readMedia } from './media.ts'
+import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
+import { nextPageNumber, type Page, readPage } from './page.ts'
+import { acceptJson, jsonReader } from './read-json.ts'
+import { send } from './send.ts'
+import { type UploadOptions, uploadMedia } from './upload.ts'
+import type { UploadSource } from './upload-content.ts'
+
+/** What walks over the pages take. */
+export interface CrawlOptions extends CallOptions {
+  /** The number of the page to begin with. Default: 1. */
+  readonly from?: number | undefined
+}
+
+/**
+ * One bucket of a service. Every call may reject with an `AnswerError` (a `ProblemError` where the service says why),
+ * `ConnectionError`, `TimeoutError`, `RedirectError` or `ShapeError`, and with a `TypeError` for wrong arguments.
+ */
+export interface Client {
+  /** The page with this number, from 1. A page past the last one is empty. */
+  listPage(number: number, options?: CallOptions): Promise<Page>
+
+  /**
+   * The pages from first to last, each fetched when it is asked for, until one has no next page. Uploads during the
+   * walk are met at its end. A delete moves every later item forward by one, so the walk misses one item for each that
+   * is deleted on a page behind it; it meets none twice. To delete while walking, collect the URLs first.
+   */
+  pages(options?: CrawlOptions): AsyncGenerator<Page, void, undefined>
+
+  /** The URL of every item, page by page; what holds for `pages` holds for it. */
+  media(options?: CrawlOptions): AsyncGenerator<string, void, undefined>
+
+  /** Stores one file and resolves with its media object once the service holds it durably. */
+  upload(source: UploadSource, options?: UploadOptions): Promise<Media>
+
+  /**
+   * The bytes of an item, as a `Response` with a status of 2xx; reading its body rejects when the service goes silent.
+   * A URL is fetched as it is: with the token at the client's own origin, without it at any other.
+   */
+  get(idOrUrl: string | URL, options?: CallOptions): Promise<Response>
+
+  /** The media object of an item. Of a URL it takes the id alone and asks the client's own service. */
+  describe(idOrUrl: string | URL, options?: CallOptions): Promise<Media>
+
+  /**
+   * Deletes an item. Of a URL it takes the id alone. Rejects with an `AnswerError` of status 404 when there is no such
+   * item, unless an earlier try of the same call may have deleted it.
+   */
+  delete(idOrUrl: string | URL, options?: CallOptions): Promise<void>
+}
+
+/** Makes a client; throws a `TypeError` for options that make no sense. Sends nothing yet. */
+export function createClient(options: ClientOptions): Client {
+  const sending = sendingOf(options)
+  const endpoints = locate(options.url)
+
+  async function listPage(number: number, { signal }: CallOptions = {}): Promise<Page> {
+    return await send(sending, {
+      method: 'GET',
+      url: endpoints.page(pageNumber(number)),
+      headers: acceptJson,
+      repeatable: true,
+      signal,
+      read: jsonReader('a page', readPage),
+    })
+  }
+
+  function pages({ from = 1, signal }: CrawlOptions = {}): AsyncGenerator<Page, void, undefined> {
+    return walk(pageNumber(from), signal)
+  }
+
+  async function* walk(from: number, signal: AbortSignal | undefined): AsyncGenerator<Page, void, undefined> {
+    for (let next: number | null = from; next !== null; ) {
+      const page: Page = await listPage(next, { signal })
+      yield page
+      next = nextPageNumber(page, next, endpoints.listing)
+    }
+  }
+
+  async function* media(options?: CrawlOptions): AsyncGenerator<string, void, undefined> {
+    for await (const page of pages(options)) yield* page.data
+  }
+
+  async function upload(source: UploadSource, options: UploadOptions = {}): Promise<Media> {
+    return await uploadMedia(sending, endpoints.uploads, source, options)
+  }
+
+  async function get(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<Response> {
+    return await send(sending, {
+      method: 'GET',
+      url: mediaUrlOf(idOrUrl, endpoints.bytes),
+      mayLeave: true,
+      repeatable: true,
+      signal,
+      read: async (answer, watch) => watchedAnswer(answer, watch),
+    })
+  }
+
+  async function describe(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<Media> {
+    return await send(sending, {
+      method: 'GET',
+      url: endpoints.item(mediaIdOf(idOrUrl)),
+      headers: acceptJson,
+      repeatable: true,
+      signal,
+      read: jsonReader('a media object', readMedia),
+    })
+  }
+
+  async function remove(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<void> {
+    try {
+      await send(sending, {
+        method: 'DELETE',
+        url: endpoints.item(mediaIdOf(idOrUrl)),
+        headers: acceptJson,
+        repeatable: true,
+        signal,
+        read: async (_answer, watch) => watch.close(),
+      })
+    } catch (error) {
+      const mayBeOurs = error instanceof AnswerError && error.status === 404 && error.attempts > 1
+      if (!mayBeOurs) throw error
+    }
+  }
+
+  return Object.freeze({ listPage, pages, media, upload, get, describe, delete: remove })
+}
+
+function pageNumber(number: number): number {
+  if (Number.isSafeInteger(number) && number >= 1) return number
+  throw new TypeError('the number of a page is a whole number from 1 to 2^53 - 1')
+}

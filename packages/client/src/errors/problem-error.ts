@@ -1,0 +1,13 @@
+import type { Problem } from '../problem.ts'
+import { type AnswerDetails, AnswerError } from './answer-error.ts'
+
+/** The service refused and said why (RFC 9457). `problem.code` tells programs which problem of the service it is. */
+export class ProblemError extends AnswerError {
+  override name = 'ProblemError'
+  readonly problem: Problem
+
+  constructor(details: AnswerDetails, problem: Problem) {
+    super(details, [problem.title, problem.detail].filter(Boolean).join(': ') || problem.type)
+    this.problem = problem
+  }
+}

@@ -1,0 +1,87 @@
+import { ShapeError } from './errors/shape-error.ts'
+
+interface Mismatch {
+  readonly path: string
+  readonly fault: string
+}
+
+/** Says what of a value is not a T, or null when it is one. Paths are built only where something is wrong. */
+export interface Check<T> {
+  (value: unknown): Mismatch | null
+  /** Never set: it carries the type. */
+  readonly accepts?: T
+}
+
+const kindOf = (value: unknown): string => {
+  if (value === undefined) return 'missing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return 'an object'
+  return `the ${typeof value} ${JSON.stringify(value).slice(0, 40)}`
+}
+
+const check =
+  <T>(expected: string, accepts: (value: unknown) => boolean): Check<T> =>
+  (value) =>
+    accepts(value) ? null : { path: '', fault: `must be ${expected}, and is ${kindOf(value)}` }
+
+export const text = check<string>('a string', (value) => typeof value === 'string')
+export const textOrNull = check<string | null>(
+  'a string or null',
+  (value) => value === null || typeof value === 'string',
+)
+export const flag = check<boolean>('true or false', (value) => typeof value === 'boolean')
+export const count = check<number>('a whole number', (value) => isCount(value, 0))
+export const position = check<number>('a whole number from 1', (value) => isCount(value, 1))
+export const countOrNull = check<number | null>(
+  'a whole number or null',
+  (value) => value === null || isCount(value, 0),
+)
+
+const isCount = (value: unknown, least: number): boolean =>
+  Number.isSafeInteger(value) && Number(value) >= least
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const object = check<Record<string, unknown>>('an object', isObject)
+const array = check<unknown[]>('an array', Array.isArray)
+
+/** A value that may be left out. */
+export const optional =
+  <T>(inner: Check<T>): Check<T | undefined> =>
+  (value) =>
+    value === undefined ? null : inner(value)
+
+/** Members that are not named are let through: services grow. */
+export function objectOf<T extends object>(members: { readonly [K in keyof T]-?: Check<T[K]> }): Check<T> {
+  const entries: [string, Check<unknown>][] = Object.entries(members)
+  return (value) => {
+    if (!isObject(value)) return object(value)
+    for (const [name, inner] of entries) {
+      const mismatch = inner(value[name])
+      if (mismatch) return { ...mismatch, path: `${name}${join(mismatch.path)}` }
+    }
+    return null
+  }
+}
+
+export const arrayOf =
+  <T>(inner: Check<T>): Check<readonly T[]> =>
+  (value) => {
+    if (!Array.isArray(value)) return array(value)
+    for (const [index, item] of value.entries()) {
+      const mismatch = inner(item)
+      if (mismatch) return { ...mismatch, path: `[${index}]${join(mismatch.path)}` }
+    }
+    return null
+  }
+
+const join = (path: string): string => (path === '' || path.startsWith('[') ? path : `.${path}`)
+
+/** The value itself, members that nobody named included; throws a `ShapeError` where it does not pass. */
+export function parse<T>(what: string, shape: Check<T>, value: unknown): T {
+  const mismatch = shape(value)
+  if (mismatch) throw new ShapeError(what, mismatch.path, mismatch.fault)
+  return value as T
+}

@@ -1,0 +1,48 @@
+import { RedirectError } from './errors/redirect-error.ts'
+import type { UploadingXhr } from './platform.ts'
+import type { Transport } from './transport.ts'
+
+/**
+ * Sends an upload by XMLHttpRequest, the one way in which browsers tell its progress. It follows redirects by itself;
+ * browsers drop the token where one leads to another origin (Fetch, HTTP-redirect fetch), and the answer is refused.
+ */
+export function xhrTransport(Xhr: new () => UploadingXhr): Transport {
+  return ({ method, url, headers, body }, watch) => {
+    const xhr = new Xhr()
+    watch.signal.addEventListener('abort', () => xhr.abort(), { once: true })
+    return watch.during(
+      () =>
+        new Promise((resolve, reject) => {
+          const blob = body?.content.blob?.() ?? new Blob([])
+          xhr.upload.onprogress = ({ loaded }) => {
+            watch.restart()
+            try {
+              body?.onProgress?.({ sent: loaded, total: blob.size })
+            } catch (error) {
+              watch.abort(error)
+            }
+          }
+          xhr.onerror = () => reject(new Error('XMLHttpRequest failed'))
+          xhr.onload = () => {
+            if (new URL(xhr.responseURL || url).origin === new URL(url).origin) return resolve(answerOf(xhr))
+            watch.abort(
+              new RedirectError(url, xhr.responseURL, 'The upload was redirected to another origin'),
+            )
+          }
+          xhr.open(method, url)
+          for (const [name, value] of headers) xhr.setRequestHeader(name, value)
+          xhr.send(blob)
+        }),
+    )
+  }
+}
+
+function answerOf(xhr: UploadingXhr): Response {
+  const headers = new Headers()
+  for (const line of xhr.getAllResponseHeaders().split('\r\n')) {
+    const colon = line.indexOf(':')
+    if (colon > 0) headers.append(line.slice(0, colon), line.slice(colon + 1).trim())
+  }
+  const hasBody = ![204, 205, 304].includes(xhr.status)
+  return new Response(hasBody ? xhr.responseText : null, { status: xhr.status, headers })
+}
