@@ -11,6 +11,9 @@ export interface Config {
   readonly envelope: 'bare' | 'wrapped'
   readonly extensions: boolean
   readonly links: 'all' | 'window'
+  /** Bytes; 0 for no cache. */
+  readonly pageCache: number
+  readonly linkRibbon: number
   readonly maxFileSize: number
   readonly maxParts: number
   readonly corsOrigins: readonly string[]
@@ -116,6 +119,18 @@ export const settings = {
     'Whether a page links every page, or a window around the current one.',
     oneOf('all', 'window'),
   ),
+  MEDIABUCKET_PAGE_CACHE: setting(
+    '32MB',
+    'a size such as 32MB, or 0',
+    'Memory for the bytes of pages that were listed before; 0 makes every page anew.',
+    (text) => parseSize(text) ?? undefined,
+  ),
+  MEDIABUCKET_LINK_RIBBON: setting(
+    '64MB',
+    'a size such as 64MB, or 0',
+    'Memory for the links that all pages share, about 80 bytes for each page of the largest bucket; links beyond it are made for each answer.',
+    (text) => parseSize(text) ?? undefined,
+  ),
   MEDIABUCKET_MAX_FILE_SIZE: setting(
     '5GB',
     'a size such as 500MB, 5GB or 2GiB',
@@ -206,6 +221,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     envelope: read('MEDIABUCKET_ENVELOPE', settings.MEDIABUCKET_ENVELOPE),
     extensions: read('MEDIABUCKET_EXTENSIONS', settings.MEDIABUCKET_EXTENSIONS),
     links: read('MEDIABUCKET_LINKS', settings.MEDIABUCKET_LINKS),
+    pageCache: read('MEDIABUCKET_PAGE_CACHE', settings.MEDIABUCKET_PAGE_CACHE),
+    linkRibbon: read('MEDIABUCKET_LINK_RIBBON', settings.MEDIABUCKET_LINK_RIBBON),
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE', settings.MEDIABUCKET_MAX_FILE_SIZE),
     maxParts: read('MEDIABUCKET_MAX_PARTS', settings.MEDIABUCKET_MAX_PARTS),
     corsOrigins: read('MEDIABUCKET_CORS_ORIGINS', settings.MEDIABUCKET_CORS_ORIGINS),

@@ -8,6 +8,7 @@ import { defaultScopes } from './core/scopes.ts'
 import { lockData, openBlobs, openCatalog } from './engines.ts'
 import { createApp } from './http/app.ts'
 import { createFindByName } from './media/find-media.ts'
+import { createLinkRibbon } from './media/link-ribbon.ts'
 import { createListMedia } from './media/list-media.ts'
 import { createOpenBytes } from './media/open-bytes.ts'
 import { recover } from './media/recover.ts'
@@ -62,6 +63,7 @@ export async function startServer(
     const port = config.port || (await freePort(address))
     const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
     const settings = { ...config, baseUrl }
+    const ribbon = createLinkRibbon(baseUrl, config.linkRibbon)
     let stopping = false
     const app = await createApp(
       {
@@ -70,13 +72,19 @@ export async function startServer(
           now: Date.now,
           onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
         }),
-        listMedia: createListMedia({ catalog, form: settings }),
+        listMedia: createListMedia({
+          catalog,
+          form: { baseUrl, extensions: config.extensions, links: config.links },
+          envelope: config.envelope,
+          ribbon,
+          cacheSize: config.pageCache,
+        }),
         storeMedia: createStoreMedia({ catalog, blobs, maxFileSize: config.maxFileSize, now: Date.now }),
         removeMedia: remove,
         findByName: createFindByName({ catalog }),
         openBytes: createOpenBytes({ catalog, blobs }),
       },
-      { catalog, settings, log, isStopping: () => stopping },
+      { catalog, settings, log, isStopping: () => stopping, ribbonHeld: () => ribbon.held() },
     )
     closers.push(() => app.close())
     await app.listen({ host: address, port })

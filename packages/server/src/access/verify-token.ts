@@ -2,6 +2,7 @@ import type { Catalog, Grant } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { hashToken, isWellFormedToken } from '../core/token-format.ts'
 import { createRecordUse } from './record-use.ts'
+import { shareChecks } from './share-checks.ts'
 
 /**
  * Looks a token up, anew each time: what was revoked or has expired fails from that moment on (docs/interface.md A2,
@@ -15,12 +16,7 @@ export function createVerifyToken(parts: {
 }): (token: string) => Promise<Grant> {
   const { catalog, now } = parts
   const recordUse = createRecordUse(parts)
-  return async (token) => {
-    if (!isWellFormedToken(token))
-      throw new Fault(
-        'token-malformed',
-        'This is no token of this service; it may have been cut off or mistyped.',
-      )
+  const check = shareChecks(async (token) => {
     const grant = await catalog.authorise(hashToken(token))
     if (grant === null) throw new Fault('token-unknown', 'This service has not issued this token.')
     if (grant.revokedAt !== null) throw new Fault('token-revoked', 'This token has been revoked.')
@@ -29,5 +25,12 @@ export function createVerifyToken(parts: {
       throw new Fault('token-expired', `This token expired at ${new Date(grant.expiresAt).toISOString()}.`)
     recordUse(grant, at)
     return grant
+  })
+  return async (token) => {
+    if (isWellFormedToken(token)) return check(token)
+    throw new Fault(
+      'token-malformed',
+      'This is no token of this service; it may have been cut off or mistyped.',
+    )
   }
 }

@@ -2,7 +2,8 @@ import type { UrlForm } from './media-url.ts'
 
 /** What of the settings shapes a page. */
 export interface PageForm extends UrlForm {
-  readonly links: 'all' | 'window'
+  /** `none` leaves the numbers out, for whoever adds them as bytes. */
+  readonly links: 'all' | 'window' | 'none'
 }
 
 /** One entry of a page's `links`, as on the wire. */
@@ -35,7 +36,7 @@ export const nextUrl = (form: UrlForm, page: number, lastPage: number): string |
 
 /** Previous, the page numbers, next (docs/interface.md L7 to L9). O(lastPage) unless they are windowed. */
 export function pageLinks(form: PageForm, page: number, lastPage: number): readonly Link[] {
-  const numbers = form.links === 'window' ? windowed(page, lastPage) : range(1, lastPage)
+  const numbers = numbersShown(form.links, page, lastPage)
   const links: Link[] = [{ url: previousUrl(form, page), label: '&laquo; Previous', active: false }]
   for (const number of numbers) {
     links.push(
@@ -46,6 +47,11 @@ export function pageLinks(form: PageForm, page: number, lastPage: number): reado
   }
   links.push({ url: nextUrl(form, page, lastPage), label: 'Next &raquo;', active: false })
   return links
+}
+
+function numbersShown(links: PageForm['links'], page: number, lastPage: number) {
+  if (links === 'none') return []
+  return links === 'window' ? windowed(page, lastPage) : range(1, lastPage)
 }
 
 /** docs/interface.md L9; a page past the end is taken for one at the end. */

@@ -1,15 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import type { OpenBlob } from '../blobs/blobs.ts'
 import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import type { PageForm } from '../core/page.ts'
-import type { Listing } from '../media/list-media.ts'
+import type { ListMedia } from '../media/list-media.ts'
 import type { IncomingFile } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createAuthorise } from './caller.ts'
 import { createAllowOrigin, varyOn } from './cors.ts'
-import { createClientErrorHandler, createErrorHandler, sendProblem } from './error-answers.ts'
+import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
 import { createMetrics } from './metrics.ts'
 import { createRecordRequest } from './request-log.ts'
 import { requireHost } from './require-host.ts'
@@ -20,12 +25,12 @@ import { operationsRoutes } from './routes/operations.ts'
 import { removeMediaRoute } from './routes/remove-media.ts'
 import { serveBytesRoute } from './routes/serve-bytes.ts'
 import { storeMediaRoute } from './routes/store-media.ts'
-import { boundUnreadBodies } from './unread-bodies.ts'
+import { boundUnreadBodies, ignoreBody } from './unread-bodies.ts'
 
 /** The operations that the wire carries. */
 export interface Operations {
   readonly verifyToken: (token: string) => Promise<Grant>
-  readonly listMedia: (bucketId: BucketId, page: number) => Promise<Listing>
+  readonly listMedia: ListMedia
   readonly storeMedia: (bucketId: BucketId, files: AsyncIterable<IncomingFile>) => Promise<Media[]>
   readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
   readonly findByName: (name: string) => Promise<Media>
@@ -52,13 +57,20 @@ const maxHeaderSize = 16_384
 /** The HTTP service, ready to listen. */
 export async function createApp(
   operations: Operations,
-  parts: { catalog: Catalog; settings: WireSettings; log: FastifyBaseLogger; isStopping: () => boolean },
+  parts: {
+    catalog: Catalog
+    settings: WireSettings
+    log: FastifyBaseLogger
+    isStopping: () => boolean
+    /** Bytes that the ribbon of links holds. */
+    ribbonHeld: () => number
+  },
 ): Promise<FastifyInstance> {
-  const { catalog, settings, log, isStopping } = parts
+  const { catalog, settings, log, isStopping, ribbonHeld } = parts
   const { baseUrl, extensions, links } = settings
   const form: PageForm = { baseUrl, extensions, links }
   const authorise = createAuthorise(operations.verifyToken)
-  const metrics = createMetrics()
+  const metrics = createMetrics({ ribbonHeld })
   const recordRequest = createRecordRequest(metrics)
   const allowOrigin = createAllowOrigin(settings.corsOrigins)
   const answerError = createErrorHandler(baseUrl)
@@ -66,7 +78,6 @@ export async function createApp(
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
-    bodyLimit: smallBody,
     connectionTimeout: settings.idleTimeout,
     keepAliveTimeout: settings.idleTimeout,
     forceCloseConnections: 'idle',
@@ -93,15 +104,14 @@ export async function createApp(
     recordRequest(request, reply)
     allowOrigin(request, reply)
     requireHost(request)
+    // Before the body is looked at, as with methods that are not allowed.
+    if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
   })
   boundUnreadBodies(app, app.server)
   app.setErrorHandler(answerError)
-  app.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, new Fault('route-unknown', 'The service has no such path.'), baseUrl),
-  )
   // No operation but the upload takes a body; what comes is read up to a small limit and ignored.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null))
+  app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => ignoreBody(raw, smallBody))
 
   const methods = watchMethods(app)
   listMediaRoute(app, {

@@ -1,7 +1,7 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 /** What `/metrics` tells (docs/interface.md O2); one set per service, no global registry. */
-export function createMetrics() {
+export function createMetrics(gauged: { ribbonHeld: () => number }) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const duration = new Histogram({
@@ -25,6 +25,14 @@ export function createMetrics() {
     name: 'mediabucket_deleted_items_total',
     help: 'Items deleted.',
     registers: [registry],
+  })
+  new Gauge({
+    name: 'mediabucket_link_ribbon_bytes',
+    help: 'Bytes held of the links that all pages share.',
+    registers: [registry],
+    collect() {
+      this.set(gauged.ribbonHeld())
+    },
   })
   return { registry, duration, uploadedBytes, uploadedItems, deletedItems }
 }

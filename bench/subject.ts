@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** The core for what is measured; the load runs on the other one. */
+const subjectCore = '0'
+const loadCore = '1'
+/** Linux counts CPU time in hundredths of a second. */
+const tick = 0.01
+
+/** A server under measurement, pinned to one core. */
+export interface Subject {
+  readonly name: string
+  readonly url: string
+  readonly pid: number
+  /** User and system seconds of its processes so far. */
+  readonly cpu: () => number
+  /** Resident bytes of its processes. */
+  readonly rss: () => number
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a program on the subject's core and resolves when `ready` says so of what it printed. */
+export async function startSubject(
+  name: string,
+  command: readonly string[],
+  env: Readonly<Record<string, string>>,
+  ready: (printed: string) => string | null,
+): Promise<Subject & { readonly printed: () => string }> {
+  const child = spawn('taskset', ['-c', subjectCore, ...command], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let printed = ''
+  const url = await new Promise<string>((resolve, reject) => {
+    const see = (chunk: Buffer) => {
+      printed = (printed + chunk).slice(-100_000)
+      const found = ready(printed)
+      if (found !== null) resolve(found)
+    }
+    child.stdout.on('data', see)
+    child.stderr.on('data', see)
+    child.once('exit', (code) => reject(new Error(`${name} exited with ${code}: ${printed}`)))
+  })
+  const pid = child.pid ?? 0
+  return {
+    name,
+    url,
+    pid,
+    printed: () => printed,
+    cpu: () => sumOver(pid, (stat) => (Number(stat[13]) + Number(stat[14])) * tick),
+    rss: () => sumOver(pid, (stat) => Number(stat[23]) * 4096),
+    stop: () => stop(child),
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+}
+
+/** Adds up a figure of /proc/PID/stat over a process and its children; what ended meanwhile counts nothing. */
+function sumOver(pid: number, figure: (stat: readonly string[]) => number): number {
+  const stats = readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .flatMap((entry) => {
+      try {
+        const text = readFileSync(`/proc/${entry}/stat`, 'utf8')
+        // The second field is a name in parentheses that may hold spaces.
+        const [head = '', tail = ''] = [
+          text.slice(0, text.indexOf(' ')),
+          text.slice(text.lastIndexOf(')') + 2),
+        ]
+        return [[head, '', ...tail.split(' ')]]
+      } catch {
+        return []
+      }
+    })
+  const ours = new Set([String(pid)])
+  for (let grown = 0; grown !== ours.size; ) {
+    grown = ours.size
+    for (const stat of stats) if (ours.has(stat[3] ?? '')) ours.add(stat[0] ?? '')
+  }
+  return stats.filter((stat) => ours.has(stat[0] ?? '')).reduce((sum, stat) => sum + figure(stat), 0)
+}
+
+export interface Load {
+  readonly connections: number
+  readonly seconds: number
+  readonly headers?: readonly string[]
+  /** A Lua script for wrk, and its arguments. */
+  readonly script?: readonly string[]
+}
+
+export interface Measure {
+  readonly perSecond: number
+  readonly bytesPerSecond: number
+  /** Seconds of the subject's CPU for one request. */
+  readonly cpuPerRequest: number
+  /** Milliseconds. */
+  readonly p50: number
+  readonly p99: number
+}
+
+/** Runs wrk against a subject on the other core. Rejects when an answer was not of the 2xx or 3xx kind, unless `refusals`. */
+export async function measure(
+  subject: Subject,
+  path: string,
+  load: Load,
+  refusals = false,
+): Promise<Measure> {
+  const { connections, seconds, headers = [], script } = load
+  const args = [
+    ...['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '--latency'],
+    ...headers.flatMap((header) => ['-H', header]),
+    ...(script ? ['-s', script[0] ?? ''] : []),
+    subject.url + path,
+    ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
+  ]
+  const before = subject.cpu()
+  const child = spawn('taskset', ['-c', loadCore, 'wrk', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', (chunk) => {
+    text += chunk
+  })
+  await once(child, 'close')
+  const spent = subject.cpu() - before
+  const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
+  const requests = Number(figure(/(\d+) requests in/))
+  const wrong = figure(/Non-2xx or 3xx responses: (\d+)/) || figure(/Socket errors: (.*)/)
+  if (requests === 0 || (wrong && !refusals)) throw new Error(`${subject.name} ${path}: ${text}`)
+  return {
+    perSecond: Number(figure(/Requests\/sec:\s+([\d.]+)/)),
+    bytesPerSecond: bytes(figure(/Transfer\/sec:\s+(\S+)/)),
+    cpuPerRequest: spent / requests,
+    p50: milliseconds(figure(/50%\s+(\S+)/)),
+    p99: milliseconds(figure(/99%\s+(\S+)/)),
+  }
+}
+
+const units: Readonly<Record<string, number>> = { B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 }
+const bytes = (text: string) => Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN)
+const times: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000, m: 60_000 }
+const milliseconds = (text: string) =>
+  Number.parseFloat(text) * (times[text.replace(/[\d.]/g, '')] ?? Number.NaN)
+
+export function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  const middle = sorted.length / 2
+  return sorted.length % 2
+    ? (sorted[Math.floor(middle)] ?? 0)
+    : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2
+}

@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+
+// The bare yardstick: node:http answering the bytes of a file, and doing nothing else.
+const body = readFileSync(process.argv[2] ?? '')
+const server = createServer((_request, response) => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+  response.end(body)
+})
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  console.log(`listening on http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`)
+})

@@ -1,0 +1,29 @@
+/** x⁰ in the reflected representation that CRC-32 uses. */
+const one = 0x8000_0000
+const polynomial = 0xedb8_8320
+
+/** a · b modulo CRC-32's polynomial, as zlib's multmodp. */
+function multiply(a: number, b: number): number {
+  let product = 0
+  let shifted = b
+  for (let bit = one; bit !== 0; bit >>>= 1) {
+    if (a & bit) product ^= shifted
+    shifted = shifted & 1 ? (shifted >>> 1) ^ polynomial : shifted >>> 1
+  }
+  return product >>> 0
+}
+
+/** What `length` bytes more do to a CRC-32: x to the power of their bits. Costs O(log length). */
+export function shiftOf(length: number): number {
+  let power = one >>> 8
+  let shift = one
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 2)) {
+    if (rest % 2 === 1) shift = multiply(power, shift)
+    power = multiply(power, power)
+  }
+  return shift
+}
+
+/** The CRC-32 of two runs of bytes, from theirs and the `shiftOf` the second one's length. */
+export const joinCrc32 = (first: number, second: number, shiftOfSecond: number): number =>
+  (multiply(shiftOfSecond, first) ^ second) >>> 0

@@ -1,0 +1,47 @@
+import { joinCrc32 } from '../core/crc32.ts'
+import { type Deflated, deflated, type LinkRibbon } from './link-ribbon.ts'
+import type { PagePart } from './page-parts.ts'
+
+/** What is sent for a page. The ribbon's blocks are shared by all bodies, never copied. */
+export interface PageBody {
+  /** Bytes. */
+  readonly length: number
+  /** How many of the bytes this body holds for itself alone. */
+  readonly own: number
+  readonly chunks: () => Iterable<Buffer>
+}
+
+export function plainBody(ribbon: LinkRibbon, parts: readonly PagePart[]): PageBody {
+  const own = parts.filter((part) => typeof part !== 'number')
+  const blocks = parts.filter((part) => typeof part === 'number')
+  return {
+    length: sum(own.map(({ length }) => length)) + sum(blocks.map((index) => ribbon.blockLength(index))),
+    own: sum(own.map(({ length }) => length)),
+    *chunks() {
+      for (const part of parts) yield typeof part === 'number' ? ribbon.block(part) : part
+    },
+  }
+}
+
+/** RFC 1952: magic, deflate, no flags, no time, no extra flags, unknown system. */
+const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+/** An empty final block: ends the deflate stream that the parts before it left open. */
+const end = Buffer.from([3, 0])
+
+/** The same bytes as one gzip stream, joined from parts that were compressed apart. */
+export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): Promise<PageBody> {
+  const pieces: Deflated[] = []
+  let own = 0
+  for (const part of parts) {
+    const piece = await (typeof part === 'number' ? ribbon.deflatedBlock(part) : deflated(part))
+    if (typeof part !== 'number') own += piece.bytes.length
+    pieces.push(piece)
+  }
+  const trailer = Buffer.alloc(8)
+  trailer.writeUInt32LE(pieces.reduce((crc, piece) => joinCrc32(crc, piece.crc, piece.crcShift), 0))
+  trailer.writeUInt32LE(sum(pieces.map(({ plainLength }) => plainLength)) % 2 ** 32, 4)
+  const chunks = [header, ...pieces.map(({ bytes }) => bytes), end, trailer]
+  return { length: sum(chunks.map(({ length }) => length)), own, chunks: () => chunks }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
