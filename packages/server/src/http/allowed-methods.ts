@@ -27,14 +27,13 @@ export function watchMethods(app: FastifyInstance): { close(): void } {
         app.route({
           method: others,
           url,
-          handler: (request, reply) => {
+          // Before the body is looked at: whatever it holds, the method is what is wrong.
+          onRequest: async ({ method }, reply) => {
             reply.header('allow', allow)
-            if (request.method === 'OPTIONS') return reply.code(204).send()
-            throw new Fault(
-              'method-not-allowed',
-              `${request.method} is not allowed here; use one of ${allow}.`,
-            )
+            if (method === 'OPTIONS') return reply.code(204).send()
+            throw new Fault('method-not-allowed', `${method} is not allowed here; use one of ${allow}.`)
           },
+          handler: () => undefined,
         })
       }
     },

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { upload } from '../harness/upload.ts'
+
+const ours = 'https://app.example.org'
+const alsoOurs = 'http://localhost:3000'
+const foreign = [
+  'https://evil.example',
+  'http://app.example.org',
+  'https://app.example.org:8443',
+  'https://app.example.org.evil.example',
+  'https://APP.example.org',
+  'null',
+]
+const exposed =
+  'ETag, Location, Content-Range, Content-Disposition, Accept-Ranges, Retry-After, Link, WWW-Authenticate'
+
+const cors = ({ headers }: Response) =>
+  [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)
+
+/** An answer of each sort to a page of an origin: successes and problems, with a token and without. */
+async function answersTo(server: TestServer, origin: string | null, urlOfBytes: string) {
+  const headers = origin === null ? {} : { origin }
+  const bare = (path: string, init: RequestInit = {}) =>
+    fetch(new URL(path, server.url), { headers, ...init })
+  return {
+    listing: await server.request('/api/media', { headers }),
+    upload: await server.request('/api/media', { method: 'POST', body: 'x', headers }),
+    bytes: await bare(urlOfBytes),
+    'no token': await bare('/api/media'),
+    'no such item': await server.request('/api/media/x', { headers }),
+    'no such path': await bare('/nowhere'),
+    'no such method': await bare('/healthz', { method: 'PUT' }),
+    'no readable path': await bare('/media/%zz'),
+  }
+}
+
+describe('without configured origins', () => {
+  let server: TestServer
+  beforeAll(async () => {
+    server = await startServer()
+  })
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  test.each([...foreign, ours])('C1 no answer to a page of %s allows anything', async (origin) => {
+    const answers = await answersTo(server, origin, (await upload(server, 'x')).url)
+    for (const [name, answer] of Object.entries(answers)) expect([name, cors(answer)]).toEqual([name, []])
+    const preflight = await fetch(`${server.url}/api/media`, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'POST' },
+    })
+    expect([preflight.status, cors(preflight)]).toEqual([204, []])
+    expect(answers.listing.headers.get('vary')).toBe('Authorization, Accept-Encoding')
+  })
+})
+
+describe('with configured origins', () => {
+  let server: TestServer
+  let url: string
+  beforeAll(async () => {
+    server = await startServer({ MEDIABUCKET_CORS_ORIGINS: `${ours}, ${alsoOurs}` })
+    url = (await upload(server, 'x')).url
+  })
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  test.each([ours, alsoOurs])('C1, C2 every answer to a page of %s can be read by it', async (origin) => {
+    for (const [name, { headers }] of Object.entries(await answersTo(server, origin, url))) {
+      expect([name, headers.get('access-control-allow-origin')]).toEqual([name, origin])
+      expect([name, headers.get('access-control-expose-headers')]).toEqual([name, exposed])
+      expect([name, headers.get('access-control-allow-credentials')]).toEqual([name, null])
+      expect(headers.get('vary')?.split(', ')).toContain('Origin')
+    }
+  })
+
+  test.each([...foreign, null])('C1 a foreign origin is never reflected: %s', async (origin) => {
+    for (const [name, answer] of Object.entries(await answersTo(server, origin, url))) {
+      expect([name, cors(answer)]).toEqual([name, []])
+      expect(answer.headers.get('vary')?.split(', ')).toContain('Origin')
+    }
+  })
+
+  test('C1, L17 the listing still varies by caller and coding', async () => {
+    const { headers } = await server.request('/api/media', { headers: { origin: ours } })
+    expect(headers.get('vary')).toBe('Origin, Authorization, Accept-Encoding')
+  })
+
+  test('C2 a preflight allows the methods and headers of the interface', async () => {
+    for (const path of ['/api/media', '/api/media/some-id', '/media/some-id']) {
+      const answer = await fetch(new URL(path, server.url), {
+        method: 'OPTIONS',
+        headers: {
+          origin: ours,
+          'access-control-request-method': 'DELETE',
+          'access-control-request-headers': 'authorization',
+        },
+      })
+      expect([answer.status, await answer.text()]).toEqual([204, ''])
+      expect(answer.headers.get('access-control-allow-origin')).toBe(ours)
+      expect(answer.headers.get('access-control-allow-methods')?.split(', ')).toEqual([
+        'GET',
+        'HEAD',
+        'POST',
+        'DELETE',
+      ])
+      expect(answer.headers.get('access-control-allow-headers')?.split(', ')).toEqual(
+        expect.arrayContaining([
+          'Authorization',
+          'Content-Type',
+          'Content-Disposition',
+          'If-None-Match',
+          'Range',
+        ]),
+      )
+      expect(Number(answer.headers.get('access-control-max-age'))).toBeGreaterThan(0)
+      expect(answer.headers.get('access-control-allow-credentials')).toBe(null)
+      expect(answer.headers.get('vary')?.split(', ')).toContain('Origin')
+    }
+  })
+
+  test.each(foreign)('C2 a preflight from %s allows nothing', async (origin) => {
+    const answer = await fetch(`${server.url}/api/media`, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'POST' },
+    })
+    expect([answer.status, cors(answer)]).toEqual([204, []])
+  })
+
+  test('P4, C2 a preflight to an unknown path is a 404 problem that the page can read', async () => {
+    const answer = await fetch(`${server.url}/nowhere`, {
+      method: 'OPTIONS',
+      headers: { origin: ours, 'access-control-request-method': 'POST' },
+    })
+    expect(answer.headers.get('access-control-allow-origin')).toBe(ours)
+    await expectProblem(answer, 404, 'route-unknown')
+  })
+})
+
+test('C1 with * every page may read, and none with credentials', async () => {
+  await using server = await startServer({ MEDIABUCKET_CORS_ORIGINS: '*' })
+  const { url } = await upload(server, 'x')
+  for (const origin of ['https://any.example', null]) {
+    for (const [name, { headers }] of Object.entries(await answersTo(server, origin, url))) {
+      expect([name, headers.get('access-control-allow-origin')]).toEqual([name, '*'])
+      expect(headers.get('access-control-allow-credentials')).toBe(null)
+      expect(headers.get('vary') ?? '').not.toContain('Origin')
+    }
+  }
+})

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const routes = [
+  ['/api/media', 'GET, HEAD, OPTIONS, POST'],
+  ['/api/media/', 'GET, HEAD, OPTIONS, POST'],
+  ['/v1/media', 'GET, HEAD, OPTIONS, POST'],
+  ['/v1/media/', 'GET, HEAD, OPTIONS, POST'],
+  ['/api/media/some-id', 'DELETE, GET, HEAD, OPTIONS'],
+  ['/media/some-id', 'GET, HEAD, OPTIONS'],
+  ['/problems/internal', 'GET, HEAD, OPTIONS'],
+  ['/healthz', 'GET, HEAD, OPTIONS'],
+  ['/readyz', 'GET, HEAD, OPTIONS'],
+  ['/metrics', 'GET, HEAD, OPTIONS'],
+] as const
+const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'LOCK', 'PURGE', 'M-SEARCH', 'QUERY']
+
+const send = (method: string, path: string, more = '') =>
+  sendRaw(server.url, `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`)
+
+test.each(routes)('P4 %s answers other methods 405, and says which it has', async (path, allow) => {
+  for (const method of methods.filter((name) => !allow.split(', ').includes(name))) {
+    const answer = await send(method, path)
+    expect([method, answer.headers.get('allow')]).toEqual([method, allow])
+    await expectProblem(responseOf(answer), 405, 'method-not-allowed')
+  }
+})
+
+test.each(routes)('P4 OPTIONS on %s answers 204 with the same list', async (path, allow) => {
+  const answer = await send('OPTIONS', path)
+  expect([answer.status, answer.headers.get('allow'), answer.body]).toEqual([204, allow, ''])
+})
+
+test('P4 a method is refused before a token is asked for, its body unread', async () => {
+  await expectProblem(
+    await fetch(`${server.url}/api/media`, { method: 'PUT', body: 'x' }),
+    405,
+    'method-not-allowed',
+  )
+})
+
+test.each([
+  '/',
+  '/api',
+  '/api/',
+  '/v1',
+  '/media',
+  '/API/media',
+  '/api/media/x/y',
+  '/healthz/',
+  '/problems',
+  '/favicon.ico',
+  '/index.html',
+])('P4 %s is unknown, to every method', async (path) => {
+  for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND', 'OPTIONS']) {
+    await expectProblem(responseOf(await send(method, path)), 404, 'route-unknown')
+  }
+  const head = await send('HEAD', path)
+  expect([head.status, head.body]).toEqual([404, ''])
+})
+
+test.each(['DELETE', 'POST', 'GET'])(
+  'P4 X-HTTP-Method-Override: DELETE makes no other method of a %s',
+  async (method) => {
+    const answer = await server.request('/api/media/some-id', {
+      method,
+      headers: { 'x-http-method-override': 'DELETE' },
+    })
+    if (method === 'POST') await expectProblem(answer, 405, 'method-not-allowed')
+    else await expectProblem(answer, 404, 'media-unknown')
+  },
+)
+
+test('P4 CONNECT is closed without a tunnel, and the server goes on', async () => {
+  const answer = await sendRaw(
+    server.url,
+    'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n',
+  )
+  expect(answer.status).not.toBe(200)
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+})

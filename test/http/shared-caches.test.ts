@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sendRaw } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { upload } from '../harness/upload.ts'
+import { readPage } from '../harness/wire.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Whether a shared cache that follows RFC 9111, section 3, may keep the answer. */
+const mayBeShared = (headers: Headers) => !/\b(private|no-store)\b/.test(headers.get('cache-control') ?? '')
+
+test('L17, A6 a shared cache can keep nothing that belongs to a caller', async () => {
+  const { id, url } = await upload(server, 'x')
+  const answers = {
+    page: await server.request('/api/media'),
+    'page not modified': await server.request('/api/media', { headers: { 'if-none-match': '*' } }),
+    'page by HEAD': await server.request('/api/media', { method: 'HEAD' }),
+    item: await server.request(`/api/media/${id}`),
+    upload: await server.request('/api/media', { method: 'POST', body: 'x' }),
+    'no token': await fetch(`${server.url}/api/media`),
+    'no item': await server.request('/api/media/x'),
+    'no bytes': await fetch(`${server.url}/media/x`),
+    metrics: await fetch(`${server.url}/metrics`),
+  }
+  for (const [name, { headers }] of Object.entries(answers)) {
+    expect([name, mayBeShared(headers)]).toEqual([name, false])
+  }
+  expect(mayBeShared((await fetch(url)).headers)).toBe(true)
+})
+
+test('L17, A6 the pages of two callers differ in every validator, and vary by caller', async () => {
+  const other = await makeToken(server, '--bucket', 'other')
+  const mine = await server.request('/api/media')
+  const theirs = await server.request('/api/media', { headers: { authorization: other.authorization } })
+  expect(mine.headers.get('vary')).toContain('Authorization')
+  expect(mine.headers.get('etag')).not.toBe(theirs.headers.get('etag'))
+  expect((await readPage(mine)).total).toBeGreaterThan(0)
+  expect((await readPage(theirs)).total).toBe(0)
+})
+
+test.each(['evil.example', 'evil.example:80', '127.0.0.1:1', ''])(
+  'L18 no header of a request changes a URL of an answer: Host %s',
+  async (host) => {
+    const hostile = `Host: ${host}\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 1\r\nX-Forwarded-Prefix: /evil\r\nX-Original-URL: /evil\r\nForwarded: host=evil.example;proto=https\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n`
+    const listing = await sendRaw(server.url, `GET /api/media HTTP/1.1\r\n${hostile}\r\n`)
+    expect(listing.status).toBe(200)
+    const stored = await sendRaw(
+      server.url,
+      `POST /api/media HTTP/1.1\r\n${hostile}Content-Length: 1\r\n\r\nx`,
+    )
+    expect(stored.headers.get('location')).toMatch(new RegExp(`^${server.url}/api/media/\\w+$`))
+    const problem = await sendRaw(server.url, `GET /nowhere HTTP/1.1\r\n${hostile}\r\n`)
+    for (const { body, headers } of [listing, stored, problem]) {
+      expect(body + [...headers].join()).not.toContain('evil')
+      expect(body).toContain(server.url)
+    }
+  },
+)
+
+test('L18 a target in absolute form changes no URL of an answer', async () => {
+  const raw = `GET http://evil.example/api/media HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n\r\n`
+  const answer = await sendRaw(server.url, raw)
+  expect([answer.status, answer.body.includes('evil')]).toEqual([200, false])
+})
