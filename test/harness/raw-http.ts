@@ -18,11 +18,12 @@ export function sendRaw(url: string, bytes: string | Uint8Array): Promise<RawAns
     const chunks: Buffer[] = []
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.on('error', (error) => (chunks.length > 0 ? undefined : reject(error)))
-    socket.on('close', () => resolve(parse(Buffer.concat(chunks).toString('latin1'))))
+    socket.on('close', () => resolve(parseAnswer(Buffer.concat(chunks).toString('latin1'))))
   })
 }
 
-function parse(text: string): RawAnswer {
+/** The first answer in what a connection received, and all that follows as its body. */
+export function parseAnswer(text: string): RawAnswer {
   const [head = '', ...rest] = text.split('\r\n\r\n')
   const [status = '', ...lines] = head.split('\r\n')
   const headers = new Map<string, string>()
@@ -38,4 +39,4 @@ function parse(text: string): RawAnswer {
 
 /** The same as fetch's Response, for what reads those. */
 export const responseOf = ({ status, headers, body }: RawAnswer): Response =>
-  new Response(body, { status, headers: [...headers] })
+  new Response(Buffer.from(body, 'latin1'), { status, headers: [...headers] })

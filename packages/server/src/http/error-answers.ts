@@ -24,18 +24,7 @@ export function sendProblem(reply: FastifyReply, fault: Fault, baseUrl: string):
 /** What Fastify and its plugins throw for requests that are at fault, in our words. */
 const foreignCodes: Readonly<Record<string, readonly [FaultCode, string]>> = {
   FST_ERR_BAD_URL: ['request-malformed', 'The path of the request cannot be decoded.'],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['body-too-large', 'This operation takes no body of this size.'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['upload-incomplete', 'The body and its Content-Length differ.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['request-malformed', 'The Content-Type header is not a media type.'],
-  FST_PARTS_LIMIT: ['parts-too-many', 'The form has more parts than MEDIABUCKET_MAX_PARTS allows.'],
-  FST_FILES_LIMIT: ['parts-too-many', 'The form has more files than MEDIABUCKET_MAX_PARTS allows.'],
-  FST_FIELDS_LIMIT: ['parts-too-many', 'The form has more fields than MEDIABUCKET_MAX_PARTS allows.'],
-  FST_PROTO_VIOLATION: ['form-malformed', 'The form has a part with a name that is not allowed.'],
-  FST_INVALID_JSON_FIELD_ERROR: ['form-malformed', 'A field of the form says it is JSON, and is not.'],
-  FST_ERR_REQ_PREMATURE_CLOSE: [
-    'upload-incomplete',
-    'The connection ended before the whole body had arrived.',
-  ],
   ECONNRESET: ['upload-incomplete', 'The connection ended before the whole body had arrived.'],
 }
 

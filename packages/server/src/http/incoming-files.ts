@@ -5,6 +5,7 @@ import { Fault } from '../core/fault.ts'
 import type { IncomingFile } from '../media/store-media.ts'
 import { readParts } from './multipart.ts'
 import { type Parameterised, parseParameters } from './parameters.ts'
+import { bytesOf } from './unread-bodies.ts'
 
 export const isForm = (request: IncomingMessage): boolean =>
   essenceOf(request.headers['content-type'] ?? '') === 'multipart/form-data'
@@ -69,10 +70,6 @@ export function fileOfBody(request: IncomingMessage): AsyncIterable<IncomingFile
 async function* oneFile(file: IncomingFile): AsyncGenerator<IncomingFile> {
   yield file
 }
-
-/** The body; the request outlives a reader that turns it down, so that it can be answered. */
-const bytesOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
-  request.iterator({ destroyOnReturn: false })
 
 /** The name that a Content-Disposition gives, null where it gives none, undefined where `filename*` is malformed. */
 function filenameOf({ parameters }: Parameterised): string | null | undefined {

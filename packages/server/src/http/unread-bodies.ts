@@ -1,37 +1,69 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { Fault } from '../core/fault.ts'
 
 /** How long a client may go on sending a body that was already refused, so that it gets to read why. Milliseconds. */
 const patience = 5_000
+
+/** The answers to requests whose clients wait for `100 Continue`. */
+const waiting = new WeakMap<IncomingMessage, ServerResponse>()
 
 /**
  * Bodies that are refused before they are read: a client that asked with `Expect: 100-continue` is told before it
  * sends anything (docs/interface.md U11), any other is read and discarded for a few seconds, then cut off.
  */
 export function boundUnreadBodies(app: FastifyInstance, server: Server): void {
-  // Node answers `100 Continue` by itself unless somebody listens here.
-  server.on('checkContinue', (request, response) => server.emit('request', request, response))
+  // Node answers `100 Continue` by itself unless somebody listens here. Without it, Node closes after the answer.
+  server.on('checkContinue', (request, response) => {
+    waiting.set(request, response)
+    server.emit('request', request, response)
+  })
   // Any other expectation is ignored, as RFC 9110, section 10.1.1, allows; Node's own 417 would be no problem (P1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 
-  app.addHook('onSend', async (request, reply) => {
-    // Refused without 100: the client sends no body, and what comes next on this connection is not one.
-    if (awaitsContinue(request.raw)) reply.header('connection', 'close')
+  app.addHook('onSend', async ({ raw }) => {
+    if (!raw.complete) lingerOnClose(raw)
   })
   app.addHook('onResponse', async ({ raw }) => {
     if (raw.complete || raw.destroyed) return
     const cut = setTimeout(() => raw.socket.destroy(), patience)
     raw.once('close', () => clearTimeout(cut))
-    raw.once('end', () => clearTimeout(cut))
+    raw.once('end', () => {
+      clearTimeout(cut)
+      if (raw.socket.writableEnded) raw.socket.destroy()
+    })
     raw.resume()
   })
 }
 
-/** Whether the client waits for `100 Continue`, and has not been told to go on. */
-const awaitsContinue = (request: IncomingMessage): boolean =>
-  request.headers.expect?.toLowerCase() === '100-continue' && !request.readableDidRead
+/**
+ * Where Node closes a connection after the answer, it does so both ways at once; what the client still sends then
+ * resets the connection, which destroys an answer that was not read yet. Until the body has ended, only end our side.
+ */
+function lingerOnClose(request: IncomingMessage): void {
+  const { socket } = request
+  const closeBothWays = socket.destroySoon
+  socket.destroySoon = () => (request.complete ? closeBothWays.call(socket) : void socket.end())
+}
 
 /** Tells a client that waits for it to send its body; call it once the request is accepted, just before reading. */
-export function acceptBody(request: IncomingMessage, response: ServerResponse): void {
-  if (awaitsContinue(request)) response.writeContinue()
+export function acceptBody(request: IncomingMessage): void {
+  waiting.get(request)?.writeContinue()
+  waiting.delete(request)
+}
+
+/** The body as it arrives; the request outlives a reader that gives up, so that it can be answered. */
+export const bytesOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
+  request.iterator({ destroyOnReturn: false })
+
+/** Reads a body that no operation needs, for the sake of the next request. Throws Fault above `limit` bytes. */
+export async function ignoreBody(request: IncomingMessage, limit: number): Promise<void> {
+  const tooLarge = new Fault('body-too-large', 'This operation takes no body of this size.')
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge
+  acceptBody(request)
+  let size = 0
+  for await (const chunk of bytesOf(request)) {
+    size += chunk.byteLength
+    if (size > limit) throw tooLarge
+  }
 }

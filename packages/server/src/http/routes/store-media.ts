@@ -40,7 +40,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       if (declared > most) throw tooLarge(maxFileSize)
       const files = isForm(request.raw) ? filesOfForm(request.raw, maxParts) : fileOfBody(request.raw)
 
-      acceptBody(request.raw, reply.raw)
+      acceptBody(request.raw)
       const stored = await storeMedia(grant.bucketId, files)
       metrics.uploadedItems.inc(stored.length)
       metrics.uploadedBytes.inc(stored.reduce((sum, { size }) => sum + size, 0))

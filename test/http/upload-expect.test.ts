@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Connection, openConnection } from '../harness/connection.ts'
+import { formType } from '../harness/form.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { parseAnswer, responseOf } from '../harness/raw-http.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+
+let server: TestServer
+let reader: string
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '1MB' })
+  reader = (await makeToken(server, '--bucket', 'default', '--scope', 'media:read')).token
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** The head of an upload that waits for `100 Continue`. */
+function head(
+  options: { token?: string; length?: number; line?: string; expect?: string; version?: string } = {},
+) {
+  const {
+    token = server.token,
+    length = 4,
+    line = 'Accept: */*',
+    expect = '100-continue',
+    version = '1.1',
+  } = options
+  return `POST /api/media HTTP/${version}\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nExpect: ${expect}\r\nContent-Length: ${length}\r\n${line}\r\n\r\n`
+}
+
+const statuses = (connection: Connection) =>
+  [...connection.received().matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
+const answers = (connection: Connection, ...expected: number[]) =>
+  until(`the answers ${expected}`, () => `${statuses(connection)}` === `${expected}`)
+
+describe('U11 a refusal comes before the body', () => {
+  test.each([
+    ['no token', 401, 'token-malformed', () => head({ token: 'x' })],
+    ['a missing scope', 403, 'scope-missing', () => head({ token: reader })],
+    ['a declared length', 413, 'file-too-large', () => head({ length: 1_000_001 })],
+    ['a content coding', 415, 'content-coding-unsupported', () => head({ line: 'Content-Encoding: gzip' })],
+    [
+      'a form without boundary',
+      400,
+      'form-malformed',
+      () => head({ line: 'Content-Type: multipart/form-data' }),
+    ],
+    ['a malformed name', 400, 'filename-malformed', () => head({ line: 'Content-Disposition: "' })],
+  ])('for %s', async (_, status, code, lines) => {
+    const before = await traces(server)
+    using connection = await openConnection(server.url)
+    connection.send(lines())
+    await connection.closed
+    const answer = parseAnswer(connection.received())
+    expect(answer.headers.get('connection')).toBe('close')
+    await expectProblem(responseOf(answer), status, code)
+    expect(await traces(server)).toEqual(before)
+  })
+
+  test('and a body that is sent all the same is taken for no request', async () => {
+    using connection = await openConnection(server.url)
+    const smuggled = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
+    connection.send(head({ token: 'x', length: smuggled.length }) + smuggled)
+    await connection.closed
+    expect(statuses(connection)).toEqual([401])
+  })
+})
+
+describe('U11 an upload that is accepted hears 100 Continue', () => {
+  test.each(['100-continue', '100-Continue', '100-continue, 100-continue'])(
+    'for Expect: %s',
+    async (expect) => {
+      using connection = await openConnection(server.url)
+      connection.send(head({ expect }))
+      await answers(connection, 100)
+      connection.send('body')
+      await answers(connection, 100, 201)
+      connection.send(head({ expect }))
+      await answers(connection, 100, 201, 100)
+      connection.send('body')
+      await answers(connection, 100, 201, 100, 201)
+      connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+      await answers(connection, 100, 201, 100, 201, 200)
+    },
+  )
+
+  test('and need not wait for it', async () => {
+    using connection = await openConnection(server.url)
+    connection.send(`${head()}bodyGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`)
+    await answers(connection, 100, 201, 200)
+  })
+
+  test('and so do forms that are refused later, whose connection stays usable', async () => {
+    using connection = await openConnection(server.url)
+    connection.send(head({ line: `Content-Type: ${formType}` }))
+    await answers(connection, 100)
+    connection.send('junk')
+    await answers(connection, 100, 400)
+    connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    await answers(connection, 100, 400, 200)
+  })
+
+  test('but not in HTTP/1.0, which knows none', async () => {
+    using connection = await openConnection(server.url)
+    connection.send(`${head({ version: '1.0' })}body`)
+    await connection.closed
+    expect(statuses(connection)).toEqual([201])
+  })
+})
+
+test('U11 an operation that takes no body keeps no client waiting', async () => {
+  using connection = await openConnection(server.url)
+  connection.send(head().replace('POST /api/media', 'DELETE /api/media/x'))
+  await answers(connection, 100)
+  connection.send('body')
+  await answers(connection, 100, 404)
+  connection.send(head({ length: 100_000_000 }).replace('POST /api/media', 'DELETE /api/media/x'))
+  await connection.closed
+  expect(statuses(connection)).toEqual([100, 404, 413])
+})
+
+test('U11 curl is refused before it sends, and told to go on when it may', async () => {
+  const path = join(server.data, 'file')
+  await writeFile(path, Buffer.alloc(500_000))
+  const curl = async (token: string) => {
+    const args = [
+      '-sS',
+      '-o',
+      '/dev/null',
+      '-v',
+      '-w',
+      '%{http_code} %{size_upload}',
+      '--data-binary',
+      `@${path}`,
+    ]
+    const headers = ['-H', `Authorization: Bearer ${token}`, '-H', 'Expect: 100-continue']
+    return await promisify(execFile)('curl', [...args, ...headers, `${server.url}/api/media`])
+  }
+  expect((await curl(reader)).stdout).toBe('403 0')
+  const accepted = await curl(server.token)
+  expect(accepted.stdout).toBe('201 500000')
+  expect(accepted.stderr).toContain('< HTTP/1.1 100 Continue')
+})

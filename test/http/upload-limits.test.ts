@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fieldPart, filePart, formBytes, formType, sendForm } from '../harness/form.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { readManyMedia, readMedia } from '../harness/wire.ts'
+
+const limit = 100_000
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: `${limit}` })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** The ways in which a file of one size can be sent. */
+const ways: [string, (bytes: Buffer<ArrayBuffer>) => Promise<Response>][] = [
+  ['by form', (bytes) => sendForm(server, formBytes(filePart('a', bytes)))],
+  [
+    'by a chunked form',
+    (bytes) =>
+      server.request('/api/media', {
+        method: 'POST',
+        headers: { 'content-type': formType },
+        body: new Blob([formBytes(filePart('a', bytes))]).stream(),
+        duplex: 'half',
+      }),
+  ],
+  ['raw', (body) => server.request('/api/media', { method: 'POST', body })],
+  [
+    'raw and chunked',
+    (bytes) =>
+      server.request('/api/media', { method: 'POST', body: new Blob([bytes]).stream(), duplex: 'half' }),
+  ],
+]
+
+describe.each(ways)('%s', (_, send) => {
+  test('U6 a file exactly at the limit is stored', async () => {
+    const answer = await send(Buffer.alloc(limit, 'x'))
+    expect(answer.status).toBe(201)
+    expect((await readMedia(answer)).size).toBe(limit)
+  })
+
+  test.each([1, 4_000_000])(
+    'U6 a file over the limit by %i is a 413 problem, and nothing of it stays',
+    async (over) => {
+      const before = await traces(server)
+      const problem = await expectProblem(await send(Buffer.alloc(limit + over, 'x')), 413, 'file-too-large')
+      expect(problem.detail).toContain(`${limit}`)
+      expect(await traces(server)).toEqual(before)
+    },
+  )
+})
+
+test('U6 a file whose declared length is over the limit is refused before its body comes', async () => {
+  const head = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n`
+  const raw = await sendRaw(server.url, `${head}Content-Length: ${limit + 1}\r\n\r\n`)
+  await expectProblem(responseOf(raw), 413, 'file-too-large')
+  const form = `Content-Type: ${formType}\r\nContent-Length: 99999999999999\r\n\r\n`
+  await expectProblem(responseOf(await sendRaw(server.url, head + form)), 413, 'file-too-large')
+})
+
+test('U6 the limit is for each file, not for the form', async () => {
+  const parts = Array.from({ length: 5 }, () => filePart('a', Buffer.alloc(limit)))
+  expect(await readManyMedia(await sendForm(server, formBytes(...parts)))).toHaveLength(5)
+})
+
+test.each([0, 10, 20])(
+  'U2, U6 when file %i of 21 is too large, nothing of the request stays',
+  async (large) => {
+    const before = await traces(server)
+    const parts = Array.from({ length: 21 }, (_, i) =>
+      filePart(`${i}`, Buffer.alloc(i === large ? limit + 1 : 5)),
+    )
+    await expectProblem(await sendForm(server, formBytes(...parts)), 413, 'file-too-large')
+    expect(await traces(server)).toEqual(before)
+  },
+)
+
+test('U6 a form of a thousand parts is stored, and one of a thousand and one is a 413 problem', async () => {
+  const before = await traces(server)
+  const fields = Array.from({ length: 999 }, (_, i) => fieldPart(`${i}`, 'x'))
+  expect((await sendForm(server, formBytes(...fields, filePart('a')))).status).toBe(201)
+  const one = { ...before, total: before.total + 1, blobs: before.blobs + 1 }
+  const tooMany = [
+    [filePart('a'), ...fields, fieldPart('b', 'x')],
+    [...fields, filePart('a'), filePart('b')],
+    Array.from({ length: 1001 }, () => filePart('a')),
+  ]
+  for (const parts of tooMany) {
+    await expectProblem(await sendForm(server, formBytes(...parts)), 413, 'parts-too-many')
+    expect(await traces(server)).toEqual(one)
+  }
+})
+
+test('U6 MEDIABUCKET_MAX_PARTS sets the limit', async () => {
+  await using small = await startServer({ MEDIABUCKET_MAX_PARTS: '2' })
+  const parts = [filePart('a'), filePart('b'), filePart('c')]
+  expect((await sendForm(small, formBytes(...parts.slice(1)))).status).toBe(201)
+  await expectProblem(await sendForm(small, formBytes(...parts)), 413, 'parts-too-many')
+})

@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { parseMedia, readMedia, readPage } from '../harness/wire.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+  server.request('/api/media', { method: 'POST', body, headers })
+
+/** The bytes of a POST with exactly these header lines, which may hold any byte. */
+const postBytes = (lines: string, body: string) =>
+  Buffer.from(
+    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n${lines}\r\n\r\n${body}`,
+    'latin1',
+  )
+
+test.each(['/api/media', '/api/media/', '/v1/media', '/v1/media/'])(
+  'U3, U4 a raw body posted to %s is one file, answered 201 with the media object and its Location',
+  async (path) => {
+    const bytes = randomBytes(70_000)
+    const answer = await server.request(path, {
+      method: 'POST',
+      body: bytes,
+      headers: { 'content-type': 'video/x-unknown', 'content-disposition': 'attachment; filename="a.xyz"' },
+    })
+    expect(answer.status).toBe(201)
+    const media = await readMedia(answer)
+    expect(answer.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
+    expect(media).toMatchObject({ filename: 'a.xyz', size: 70_000, sha256: sha256(bytes) })
+    expect(Buffer.from(await (await fetch(media.url)).arrayBuffer())).toEqual(bytes)
+    expect((await readPage(await server.request('/api/media'))).data).toContain(media.url)
+  },
+)
+
+test.each([
+  ['application/json', '{"a": [1, 2'],
+  ['application/json', ''],
+  ['application/problem+json', '{"a":1}'],
+  ['text/plain; charset=iso-8859-1', 'text'],
+  ['multipart/mixed; boundary=b', '--b\r\n\r\nx\r\n--b--\r\n'],
+  ['application/x-www-form-urlencoded', 'a=1&b=2'],
+  ['text/html', '<p>'],
+])('U3 bytes of %s are kept as they are: %s', async (type, body) => {
+  const media = await readMedia(await post(body, { 'content-type': type }))
+  expect(media).toMatchObject({ filename: null, size: body.length, sha256: sha256(body) })
+  expect(await (await fetch(media.url)).text()).toBe(body)
+})
+
+test('U3, U5 no content type and no body is an empty file', async () => {
+  const answer = responseOf(await sendRaw(server.url, postBytes('Content-Length: 0', '')))
+  expect(answer.status).toBe(201)
+  expect(await readMedia(answer)).toMatchObject({
+    filename: null,
+    size: 0,
+    content_type: 'application/octet-stream',
+  })
+  expect((await server.request('/api/media', { method: 'POST' })).status).toBe(201)
+})
+
+test('U3 a chunked body is one file, whatever its chunks', async () => {
+  const body = '1\r\na\r\n5;x=y\r\nbcdef\r\n0\r\nTrailer: x\r\n\r\n'
+  const answer = responseOf(await sendRaw(server.url, postBytes('Transfer-Encoding: chunked', body)))
+  expect(await readMedia(answer)).toMatchObject({ size: 6, sha256: sha256('abcdef') })
+})
+
+describe('U3, U8 the name is that of Content-Disposition', () => {
+  test.each([
+    ['attachment; filename=plain.txt', 'plain.txt'],
+    ['attachment; filename="a b;c.txt"', 'a b;c.txt'],
+    ['inline;filename="quoted \\"name\\".txt"', 'quoted "name".txt'],
+    ['ATTACHMENT; FileName = "case.txt"', 'case.txt'],
+    ["attachment; filename*=UTF-8''na%C3%AFve%20%E2%82%AC.txt", 'naïve €.txt'],
+    ["attachment; filename*=UTF-8''star.txt; filename=plain.txt", 'star.txt'],
+    ["attachment; filename=plain.txt; filename*=utf-8'de'star.txt", 'star.txt'],
+    ["attachment; filename*=UTF-8''%C3%83%C2%A9.txt", 'Ã©.txt'],
+    ["attachment; filename*=ISO-8859-1''%E9.txt", 'é.txt'],
+    [`attachment; filename="${Buffer.from('naïve €.txt').toString('latin1')}"`, 'naïve €.txt'],
+    ['attachment; filename="latin \xe9.txt"', 'latin é.txt'],
+    ['attachment; filename="../../etc/passwd"', 'passwd'],
+    ['attachment; filename="C:\\dir\\win.txt"', 'win.txt'],
+    ["attachment; filename*=UTF-8''a%2Fb%5Cc%00%0D%0Ad.txt", 'cd.txt'],
+    ["attachment; filename*=UTF-8''a%E2%80%AEgnp.exe", 'agnp.exe'],
+    ['attachment; filename=".."', null],
+    ['attachment; filename=""', null],
+    ['attachment', null],
+    ['attachment; size=3;', null],
+  ])('%s', async (header, filename) => {
+    const bytes = postBytes(`Content-Length: 1\r\nContent-Disposition: ${header}`, 'x')
+    const answer = responseOf(await sendRaw(server.url, bytes))
+    expect(answer.status).toBe(201)
+    expect((await readMedia(answer)).filename).toBe(filename)
+  })
+
+  test.each([
+    'attachment; filename="open',
+    'attachment; filename=two words.txt',
+    'attachment; filename=a; filename=b',
+    'attachment; filename',
+    'filename="a.txt"',
+    "attachment; filename*=UTF-8''%ZZ.txt",
+    "attachment; filename*=UTF-8''%ff.txt",
+    'attachment; filename*=a.txt; filename=a.txt',
+    '"',
+    '',
+  ])('and a malformed one is a 400 problem: %s', async (header) => {
+    const before = await traces(server)
+    const bytes = postBytes(`Content-Length: 1\r\nContent-Disposition: ${header}`, 'x')
+    await expectProblem(responseOf(await sendRaw(server.url, bytes)), 400, 'filename-malformed')
+    expect(await traces(server)).toEqual(before)
+  })
+})
+
+test.each(['gzip', 'identity', 'br, gzip'])(
+  'U9 a body with Content-Encoding: %s is a 415 problem',
+  async (coding) => {
+    const before = await traces(server)
+    for (const type of ['text/plain', 'multipart/form-data; boundary=b']) {
+      const headers = { 'content-type': type, 'content-encoding': coding }
+      await expectProblem(await post('x', headers), 415, 'content-coding-unsupported')
+    }
+    expect(await traces(server)).toEqual(before)
+  },
+)
+
+describe('U3, U7 what curl sends', () => {
+  // The first byte keeps random ones from being a signature by chance.
+  const bytes = Buffer.concat([Buffer.of(0), randomBytes(200_000)])
+  async function curl(...args: string[]) {
+    const path = join(server.data, 'upload.txt')
+    await writeFile(path, bytes)
+    const common = ['-sS', '-X', 'POST', '-H', `Authorization: Bearer ${server.token}`]
+    const sent = promisify(execFile)('curl', [...common, ...args, `${server.url}/api/media`], {
+      cwd: server.data,
+    })
+    sent.child.stdin?.end(bytes)
+    return parseMedia((await sent).stdout)
+  }
+  const named = ['-H', 'Content-Disposition: attachment; filename=upload.txt']
+
+  test.each([
+    ['--data-binary, whose default type counts as undeclared', ['--data-binary', '@upload.txt', ...named]],
+    ['-T with a file', ['-T', 'upload.txt', ...named]],
+    ['-T - from a pipe, chunked', ['-T', '-', ...named]],
+    ['-T - without Expect', ['-T', '-', '-H', 'Expect:', ...named]],
+  ])('%s', async (_, args) => {
+    expect(await curl(...args)).toMatchObject({
+      filename: 'upload.txt',
+      content_type: 'application/octet-stream',
+      size: bytes.length,
+      sha256: sha256(bytes),
+    })
+  })
+
+  test('a declared type that the name bears out', async () => {
+    const args = ['--data-binary', '@upload.txt', '-H', 'Content-Type: text/plain', ...named]
+    expect((await curl(...args)).content_type).toBe('text/plain')
+  })
+})
