@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
@@ -84,32 +84,34 @@ test('P1 garbage behind a request writes nothing into the answer that is under w
   expect(connection.received()).not.toContain('request-malformed')
 })
 
-test('O4, P1 headers that are not finished in time are answered 408', async () => {
-  for (const bytes of [
-    '',
-    'GET /healthz HTTP/1.1\r\nHost: x\r\n',
-    'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ',
-  ]) {
-    const answer = await sendRaw(server.url, bytes)
-    await expectProblem(responseOf(answer), 408, 'request-timeout')
-  }
-})
+describe.concurrent('deadlines', () => {
+  test('O4, P1 headers that are not finished in time are answered 408', async () => {
+    for (const bytes of [
+      '',
+      'GET /healthz HTTP/1.1\r\nHost: x\r\n',
+      'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ',
+    ]) {
+      const answer = await sendRaw(server.url, bytes)
+      await expectProblem(responseOf(answer), 408, 'request-timeout')
+    }
+  })
 
-test('O4 a connection that sends its headers drop by drop is cut off at the deadline', async () => {
-  using connection = await openConnection(server.url)
-  connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
-  const drops = setInterval(() => connection.send('a'), 50)
-  try {
-    await connection.closed
-  } finally {
-    clearInterval(drops)
-  }
-  expect(connection.received()).toMatch(/^HTTP\/1\.1 408 /)
-})
+  test('O4 a connection that sends its headers drop by drop is cut off at the deadline', async () => {
+    using connection = await openConnection(server.url)
+    connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+    const drops = setInterval(() => connection.send('a'), 50)
+    try {
+      await connection.closed
+    } finally {
+      clearInterval(drops)
+    }
+    expect(connection.received()).toMatch(/^HTTP\/1\.1 408 /)
+  })
 
-test('O4 a connection that is idle after a request is closed', async () => {
-  const begun = performance.now()
-  const answer = await sendRaw(server.url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-  expect(answer.status).toBe(200)
-  expect(performance.now() - begun).toBeGreaterThan(1_500)
+  test('O4 a connection that is idle after a request is closed', async () => {
+    const begun = performance.now()
+    const answer = await sendRaw(server.url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    expect(answer.status).toBe(200)
+    expect(performance.now() - begun).toBeGreaterThan(1_500)
+  })
 })

@@ -1,0 +1,156 @@
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { FaultCode } from '../../packages/server/src/core/fault.ts'
+import { problemKinds } from '../../packages/server/src/http/problems.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { blobPath, upload } from '../harness/upload.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer({
+    MEDIABUCKET_MAX_FILE_SIZE: '1kB',
+    MEDIABUCKET_MAX_PARTS: '2',
+    MEDIABUCKET_HEADER_TIMEOUT: '1s',
+  })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const list = (authorization: string) => server.request('/api/media', { headers: { authorization } })
+const post = (body: string, headers: Record<string, string> = {}) =>
+  server.request('/api/media', { method: 'POST', body, headers })
+const form = (body: string) => post(body, { 'content-type': 'multipart/form-data; boundary=b' })
+const part = (more: string) => `--b\r\nContent-Disposition: form-data; name="a"${more}\r\n\r\nx\r\n`
+const raw = async (text: string) => responseOf(await sendRaw(server.url, text))
+
+async function withToken(...args: string[]) {
+  return await makeToken(server, '--bucket', 'default', ...args)
+}
+
+/** An upload while something that is no directory stands where the bytes are kept. */
+async function uploadWithoutDirectory() {
+  const blobs = join(server.data, 'blobs')
+  await rename(blobs, `${blobs}-aside`)
+  await writeFile(blobs, '')
+  try {
+    return await post('x')
+  } finally {
+    await rm(blobs)
+    await rename(`${blobs}-aside`, blobs)
+  }
+}
+
+/** How each problem is met from outside, or why it cannot be in a test. */
+const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | string>> = {
+  'page-malformed': () => server.request('/api/media?page=x'),
+  'request-malformed': () => raw('GET /media/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
+  'authorization-repeated': () =>
+    raw(
+      'GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nAuthorization: b\r\nConnection: close\r\n\r\n',
+    ),
+  'token-missing': () => fetch(`${server.url}/api/media`),
+  'token-malformed': () => list('Bearer x'),
+  'token-unknown': async () => {
+    await using other = await startServer()
+    return await list(`Bearer ${other.token}`)
+  },
+  'token-expired': async () => {
+    const { authorization } = await withToken('--expires', '1ms')
+    return await list(authorization)
+  },
+  'token-revoked': async () => {
+    const { id, authorization } = await withToken()
+    await server.command('token', 'revoke', id)
+    return await list(authorization)
+  },
+  'scope-missing': async () => list((await withToken('--scope', 'media:write')).authorization),
+  'route-unknown': () => fetch(`${server.url}/nowhere`),
+  'media-unknown': () => fetch(`${server.url}/media/x`),
+  'method-not-allowed': () => fetch(`${server.url}/healthz`, { method: 'PUT' }),
+  'request-timeout': () => raw('GET /healthz HTTP/1.1\r\n'),
+  'precondition-failed': async () =>
+    fetch((await upload(server, 'x')).url, { headers: { 'if-match': '"x"' } }),
+  'file-too-large': () => post('x'.repeat(1001)),
+  'parts-too-many': () => form(`${part('; filename="f"').repeat(3)}--b--\r\n`),
+  'body-too-large': () => server.request('/api/media/x', { method: 'DELETE', body: 'x'.repeat(100_000) }),
+  'content-coding-unsupported': () => post('x', { 'content-encoding': 'gzip' }),
+  'range-unsatisfiable': async () =>
+    fetch((await upload(server, 'x')).url, { headers: { range: 'bytes=5-' } }),
+  'headers-too-large': () => raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`),
+  'form-malformed': () => form('junk'),
+  'form-without-file': () => form(`${part('')}--b--\r\n`),
+  'upload-incomplete': () => form(part('; filename="f"')),
+  'filename-malformed': () => post('x', { 'content-disposition': 'attachment; filename="' }),
+  'bytes-missing': async () => {
+    const { id, url } = await upload(server, 'x')
+    await rm(blobPath(server, id))
+    return await fetch(url)
+  },
+  internal: uploadWithoutDirectory,
+  'shutting-down': 'see test/operations/health.test.ts and shutdown.test.ts',
+  'catalog-busy': 'see test/operations/health.test.ts',
+  'storage-full': 'needs a full disk; see packages/server/test/blobs/failing-disk.test.ts',
+}
+
+for (const [code, provoke] of Object.entries(provocations)) {
+  if (typeof provoke === 'string') continue
+  const { status, title } = problemKinds[code as FaultCode]
+  test(`P1, P2, P5 ${code} is a ${status} problem, whose type leads to its page`, async () => {
+    const problem = await expectProblem(await provoke(), status, code)
+    expect(Object.keys(problem).slice(0, 6)).toEqual([
+      'type',
+      'title',
+      'status',
+      'detail',
+      'instance',
+      'code',
+    ])
+    expect(problem.title).toBe(title)
+    expect(problem.detail).not.toBe('')
+    expect(problem.instance).toMatch(/^[0-9a-f-]{36}$/)
+    expect(problem.type).toBe(`${server.url}/problems/${code}`)
+    const page = await (await fetch(problem.type)).text()
+    expect(page).toContain(title)
+    const logged = () => server.log().some(({ requestId }) => requestId === problem.instance)
+    await until('it is logged under its instance', logged)
+  })
+}
+
+test('P2 every code has a page that tells its cause and its cure', async () => {
+  for (const [code, { status, title, cause, cure }] of Object.entries(problemKinds)) {
+    const answer = await fetch(`${server.url}/problems/${code}`)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    const text = await answer.text()
+    for (const told of [code, String(status), title, cause, cure]) expect(text).toContain(told)
+  }
+})
+
+test.each(['unknown', 'constructor', '__proto__', 'Internal', ''])(
+  'P2, P4 there is no problem "%s"',
+  async (code) => {
+    await expectProblem(await fetch(`${server.url}/problems/${code}`), 404, 'route-unknown')
+  },
+)
+
+test('P3 an unexpected error is bare in the answer and whole in the log', async () => {
+  const answer = await uploadWithoutDirectory()
+  const { instance, detail, errors } = await expectProblem(answer, 500, 'internal')
+  expect([detail, errors]).toEqual(['The service met an unexpected error and has logged it.', undefined])
+  const line = await until('it is logged', () =>
+    server.log().find(({ requestId, level }) => requestId === instance && level === 50),
+  )
+  expect(line['err']).toMatchObject({ stack: expect.stringContaining('.ts:') })
+  expect((await post('x')).status).toBe(201)
+})
+
+test('P1 an error to HEAD has the head of the problem and no body', async () => {
+  const answer = await server.request('/api/media?page=x', { method: 'HEAD' })
+  expect([answer.status, await answer.text()]).toEqual([400, ''])
+  expect(answer.headers.get('content-type')).toBe('application/problem+json')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+})
