@@ -63,8 +63,9 @@ export function readRetryAfter(headers: Headers): number | null {
   return Math.max(0, until - (dateOf(headers.get('date') ?? '') ?? Date.now()))
 }
 
-/** Date.parse alone would take "1.5" for a day of the year 2001. */
+/** HTTP dates are in GMT even where they do not say so. Date.parse alone would take "1.5" for a day of the year 2001. */
 function dateOf(value: string): number | null {
-  const time = /^[A-Z][a-z]{2,8}[, ]/.test(value) ? Date.parse(value) : Number.NaN
+  if (!/^[A-Z][a-z]{2,8}[, ]/.test(value)) return null
+  const time = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`)
   return Number.isNaN(time) ? null : time
 }

@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createClient, TimeoutError } from '../src/index.ts'
+import { pageOf } from './page-of.ts'
+import { type Answer, stubFetch } from './stub-fetch.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds)
+const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
+
+/** A stream that gives what it is told to, when it is told to. */
+function handStream() {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  const cancelled = vi.fn()
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start(given) {
+      controller = given
+    },
+    cancel: cancelled,
+  })
+  return {
+    stream,
+    cancelled,
+    give: (text: string) => controller?.enqueue(new TextEncoder().encode(text)),
+    end: () => controller?.close(),
+  }
+}
+
+function clientOn(...answers: Answer[]) {
+  const { fetch } = stubFetch(...answers)
+  const retry = { attempts: 1 }
+  return createClient({ url: 'https://media.example.org', token: 'secret', fetch, timeout: 60_000, retry })
+}
+
+test('a slow download may take as long as bytes keep coming', async () => {
+  const hand = handStream()
+  const client = clientOn(() => new Response(hand.stream))
+  const text = (await client.get('abc')).text()
+  for (const part of ['a', 'b', 'c', 'd']) {
+    await pass(59_000)
+    hand.give(part)
+  }
+  hand.end()
+  expect(await text).toBe('abcd')
+})
+
+test('a download that goes silent fails, and the answer is let go of', async () => {
+  const hand = handStream()
+  const client = clientOn(() => new Response(hand.stream))
+  const text = caught((await client.get('abc')).text())
+  hand.give('a')
+  await pass(59_999)
+  expect(hand.cancelled).not.toHaveBeenCalled()
+  await pass(1)
+  expect(await text).toBeInstanceOf(TimeoutError)
+  expect(await text).toMatchObject({ timeout: 60_000 })
+  expect(hand.cancelled).toHaveBeenCalledOnce()
+})
+
+test('a reader of a download may be as slow as it likes', async () => {
+  const hand = handStream()
+  const client = clientOn(() => new Response(hand.stream))
+  const reader = (await client.get('abc')).body?.getReader()
+  hand.give('a')
+  expect((await reader?.read())?.done).toBe(false)
+  await pass(3_600_000)
+  hand.give('b')
+  hand.end()
+  expect((await reader?.read())?.done).toBe(false)
+  expect((await reader?.read())?.done).toBe(true)
+})
+
+test('a download that is cancelled is let go of', async () => {
+  const hand = handStream()
+  const signals: (AbortSignal | null | undefined)[] = []
+  const client = clientOn(({ init }) => {
+    signals.push(init.signal)
+    return new Response(hand.stream)
+  })
+  await (await client.get('abc')).body?.cancel()
+  expect(signals[0]?.aborted).toBe(true)
+})
+
+test('a download keeps its status, headers and URL', async () => {
+  const client = clientOn(() => new Response('x', { status: 200, headers: { etag: '"1"' } }))
+  const answer = await client.get('abc')
+  expect([answer.ok, answer.status, answer.headers.get('etag')]).toEqual([true, 200, '"1"'])
+})
+
+test('a page may come in slowly, and fails when it goes silent', async () => {
+  const body = JSON.stringify(pageOf(1, 1))
+  const slow = handStream()
+  const page = clientOn(() => new Response(slow.stream)).listPage(1)
+  for (const half of [body.slice(0, 50), body.slice(50)]) {
+    await pass(59_000)
+    slow.give(half)
+  }
+  slow.end()
+  expect(await page).toEqual(pageOf(1, 1))
+
+  const silent = handStream()
+  const failed = caught(clientOn(() => new Response(silent.stream)).listPage(1))
+  silent.give(body)
+  await pass(60_000)
+  expect(await failed).toBeInstanceOf(TimeoutError)
+})
+
+/** A service that takes the parts of an upload in its own time. */
+function takingService() {
+  let body: ReadableStreamDefaultReader<Uint8Array> | undefined
+  let answer: ((answer: Response) => void) | undefined
+  const client = clientOn(async ({ init }) => {
+    const reader = new Response(init.body).body?.getReader()
+    body = reader
+    init.signal?.addEventListener('abort', () => reader?.cancel(init.signal?.reason).catch(() => {}))
+    return await new Promise<Response>((resolve) => {
+      answer = resolve
+    })
+  })
+  const media = {
+    id: 'a',
+    url: 'u',
+    filename: null,
+    content_type: 'c',
+    size: 3,
+    sha256: null,
+    created_at: 'd',
+  }
+  return {
+    client,
+    take: async () => (await body?.read())?.value?.length,
+    accept: () => answer?.(Response.json({ ...media, width: null, height: null }, { status: 201 })),
+  }
+}
+
+test('a slow upload may take as long as bytes keep leaving', async () => {
+  const service = takingService()
+  const upload = service.client.upload(new Uint8Array(200_000))
+  await pass(0)
+  for (const length of [65_536, 65_536, 65_536, 3392]) {
+    await pass(59_000)
+    expect(await service.take()).toBe(length)
+  }
+  expect(await service.take()).toBeUndefined()
+  await pass(59_000)
+  service.accept()
+  expect(await upload).toMatchObject({ id: 'a' })
+})
+
+test('an upload that the service stops taking fails', async () => {
+  const service = takingService()
+  const upload = caught(service.client.upload(new Uint8Array(200_000)))
+  await pass(0)
+  await service.take()
+  await pass(59_999)
+  expect(await Promise.race([upload, 'still going'])).toBe('still going')
+  await pass(1)
+  expect(await upload).toBeInstanceOf(TimeoutError)
+})
+
+test('the silence of the source is not that of the service', async () => {
+  const service = takingService()
+  const hand = handStream()
+  const upload = service.client.upload(hand.stream)
+  await pass(0)
+  const taken = service.take()
+  await pass(3_600_000)
+  hand.give('abc')
+  expect(await taken).toBe(3)
+  const end = service.take()
+  await pass(3_600_000)
+  hand.end()
+  await end
+  service.accept()
+  expect(await upload).toMatchObject({ id: 'a' })
+})
+
+test('a source that hangs is let go of when the upload is aborted', async () => {
+  const service = takingService()
+  const hand = handStream()
+  const aborter = new AbortController()
+  const upload = caught(service.client.upload(hand.stream, { signal: aborter.signal }))
+  await pass(0)
+  void service.take()
+  await pass(0)
+  aborter.abort('enough')
+  expect(await upload).toBe('enough')
+  await pass(0)
+  expect(hand.cancelled).toHaveBeenCalledOnce()
+})
+
+test('Infinity waits for ever', async () => {
+  const hand = handStream()
+  const { fetch } = stubFetch(() => new Response(hand.stream))
+  const timeout = Number.POSITIVE_INFINITY
+  const client = createClient({ url: 'https://media.example.org', token: 'secret', fetch, timeout })
+  const text = (await client.get('abc')).text()
+  await pass(2 ** 32)
+  hand.give('x')
+  hand.end()
+  expect(await text).toBe('x')
+})

@@ -1,0 +1,96 @@
+import type { createReadStream } from 'node:fs'
+import { expectTypeOf, test } from 'vitest'
+import type {
+  AnswerError,
+  Client,
+  ClientOptions,
+  Media,
+  Page,
+  PageLink,
+  Problem,
+  ProblemError,
+  UploadOptions,
+  UploadSource,
+} from '../src/index.ts'
+
+test('a page is typed to the last null', () => {
+  expectTypeOf<Page>().toEqualTypeOf<{
+    readonly current_page: number
+    readonly data: readonly string[]
+    readonly first_page_url: string
+    readonly from: number | null
+    readonly last_page: number
+    readonly last_page_url: string
+    readonly links: readonly PageLink[]
+    readonly next_page_url: string | null
+    readonly path: string
+    readonly per_page: number
+    readonly prev_page_url: string | null
+    readonly to: number | null
+    readonly total: number
+  }>()
+  expectTypeOf<PageLink>().toEqualTypeOf<{
+    readonly url: string | null
+    readonly label: string
+    readonly active: boolean
+    readonly page?: number | null | undefined
+  }>()
+})
+
+test('a media object is typed to the last null', () => {
+  expectTypeOf<Media>().toEqualTypeOf<{
+    readonly id: string
+    readonly url: string
+    readonly filename: string | null
+    readonly content_type: string
+    readonly size: number
+    readonly sha256: string | null
+    readonly created_at: string
+    readonly width: number | null
+    readonly height: number | null
+  }>()
+})
+
+test('the calls give what they say', () => {
+  expectTypeOf<Client['listPage']>().returns.resolves.toEqualTypeOf<Page>()
+  expectTypeOf<Client['upload']>().returns.resolves.toEqualTypeOf<Media>()
+  expectTypeOf<Client['describe']>().returns.resolves.toEqualTypeOf<Media>()
+  expectTypeOf<Client['delete']>().returns.resolves.toEqualTypeOf<void>()
+  expectTypeOf<Client['get']>().returns.resolves.toEqualTypeOf<Response>()
+  expectTypeOf<Client['get']>().parameter(0).toEqualTypeOf<string | URL>()
+  expectTypeOf<Client['pages']>().returns.toExtend<AsyncIterable<Page>>()
+  expectTypeOf<Client['media']>().returns.toExtend<AsyncIterable<string>>()
+})
+
+test('url and token are needed, the rest is not', () => {
+  expectTypeOf<{ url: string; token: string }>().toExtend<ClientOptions>()
+  expectTypeOf<{ url: URL; token: string; retry: { attempts: 1 } }>().toExtend<ClientOptions>()
+  expectTypeOf<{ url: string }>().not.toExtend<ClientOptions>()
+  expectTypeOf<{ token: string }>().not.toExtend<ClientOptions>()
+})
+
+test('options may be undefined, as they come from other options', () => {
+  expectTypeOf<{ filename: string | undefined; signal: AbortSignal | undefined }>().toExtend<UploadOptions>()
+  expectTypeOf<{ filename: null }>().not.toExtend<UploadOptions>()
+})
+
+test('every kind of source is one, and text is none', () => {
+  expectTypeOf<File>().toExtend<UploadSource>()
+  expectTypeOf<Blob>().toExtend<UploadSource>()
+  expectTypeOf<Uint8Array>().toExtend<UploadSource>()
+  expectTypeOf<Buffer>().toExtend<UploadSource>()
+  expectTypeOf<ReadableStream<Uint8Array>>().toExtend<UploadSource>()
+  expectTypeOf<NonNullable<Response['body']>>().toExtend<UploadSource>()
+  expectTypeOf<ReturnType<typeof createReadStream>>().toExtend<UploadSource>()
+  expectTypeOf<AsyncIterable<Buffer>>().toExtend<UploadSource>()
+  expectTypeOf<string>().not.toExtend<UploadSource>()
+  expectTypeOf<ArrayBuffer>().not.toExtend<UploadSource>()
+  expectTypeOf<AsyncIterable<string>>().not.toExtend<UploadSource>()
+})
+
+test('a problem has its members, and extensions that nobody knows', () => {
+  expectTypeOf<ProblemError>().toExtend<AnswerError>()
+  expectTypeOf<ProblemError['problem']>().toEqualTypeOf<Problem>()
+  expectTypeOf<Problem['code']>().toEqualTypeOf<string | undefined>()
+  expectTypeOf<Problem['balance']>().toEqualTypeOf<unknown>()
+})
