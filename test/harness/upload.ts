@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestServer } from './server.ts'
 import { readMedia } from './wire.ts'
@@ -17,3 +18,6 @@ export async function upload(
 /** Where the service keeps an item's bytes. */
 export const blobPath = (server: TestServer, id: string): string =>
   join(server.data, 'blobs', id.slice(0, 2), id)
+
+/** The files of uploads that are under way. */
+export const arriving = (server: TestServer): Promise<string[]> => readdir(join(server.data, 'tmp'))

@@ -7,6 +7,7 @@ import { type Config, defaultBaseUrl } from './config.ts'
 import { defaultScopes } from './core/scopes.ts'
 import { lockData, openBlobs, openCatalog } from './engines.ts'
 import { createApp } from './http/app.ts'
+import { watchConnections } from './http/connections.ts'
 import { createFindByName } from './media/find-media.ts'
 import { createLinkRibbon } from './media/link-ribbon.ts'
 import { createListMedia } from './media/list-media.ts'
@@ -86,6 +87,7 @@ export async function startServer(
       },
       { catalog, settings, log, isStopping: () => stopping, ribbonHeld: () => ribbon.held() },
     )
+    const connections = watchConnections(app.server)
     closers.push(() => app.close())
     await app.listen({ host: address, port })
 
@@ -106,8 +108,8 @@ export async function startServer(
       async stop() {
         stopping = true
         const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
-        // Node closes the connections that are idle now; those that become idle later would be kept alive.
-        const sweep = setInterval(() => app.server.closeIdleConnections(), sweepInterval)
+        // Again and again: a connection whose request is answered would be kept alive.
+        const sweep = setInterval(() => connections.closeUnused(), sweepInterval)
         await closeAll()
         clearInterval(sweep)
         clearTimeout(deadline)

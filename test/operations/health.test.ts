@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer } from '../harness/server.ts'
+
+test('O1 a server that can serve says so, to anybody', async () => {
+  await using server = await startServer()
+  for (const [path, status] of [
+    ['/healthz', 'ok'],
+    ['/readyz', 'ready'],
+  ]) {
+    const answer = await fetch(`${server.url}${path}`)
+    expect([answer.status, await answer.json()]).toEqual([200, { status }])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect((await fetch(`${server.url}${path}`, { method: 'HEAD' })).status).toBe(200)
+  }
+})
+
+test('O1, P1 while its catalog is held it lives and lists, but is not ready and stores nothing', async () => {
+  await using server = await startServer()
+  const holder = new DatabaseSync(join(server.data, 'catalog.db'))
+  holder.exec('BEGIN IMMEDIATE')
+  try {
+    const ready = fetch(`${server.url}/readyz`)
+    const stored = server.request('/api/media', { method: 'POST', body: 'x' })
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+    expect((await server.request('/api/media')).status).toBe(200)
+    for (const [answer, code] of [
+      [await ready, 'shutting-down'],
+      [await stored, 'catalog-busy'],
+    ] as const) {
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+      await expectProblem(answer, 503, code)
+    }
+  } finally {
+    holder.close()
+  }
+  expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+  expect((await server.request('/api/media', { method: 'POST', body: 'x' })).status).toBe(201)
+})

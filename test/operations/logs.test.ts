@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { sendRaw } from '../harness/raw-http.ts'
+import { type LogLine, startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { arriving, upload } from '../harness/upload.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const linesOf = (path: string) => server.log().filter((line) => line['path'] === path)
+const lineOf = (path: string) => until(`a line for ${path}`, () => linesOf(path)[0])
+
+test('O3 the log is JSON, a line for each event, with a time and a level', async () => {
+  await fetch(`${server.url}/healthz`)
+  await lineOf('/healthz')
+  for (const line of server.log()) {
+    expect(line).toMatchObject({
+      level: expect.any(Number),
+      time: expect.any(Number),
+      msg: expect.any(String),
+    })
+  }
+})
+
+test.each([
+  ['GET', '/problems/internal', 200],
+  ['HEAD', '/problems/bytes-missing', 200],
+  ['GET', '/no/such/path', 404],
+  ['PUT', '/readyz', 405],
+  ['PROPFIND', '/metrics', 405],
+  ['OPTIONS', '/problems/some-code', 204],
+  ['GET', '/media/%zz', 400],
+  ['GET', '/api/media/some-id', 401],
+])('O3 %s %s is one line with its id, method, path, status and duration', async (method, path, status) => {
+  await fetch(`${server.url}${path}?secret=value&page=2`, { method })
+  const line = await lineOf(path)
+  // What comes later must not be a second line of the same request.
+  await fetch(`${server.url}/healthz?${path}`)
+  await until('what follows is logged', () => server.log().at(-1)?.['path'] === '/healthz')
+  expect(linesOf(path)).toEqual([line])
+  expect(line).toMatchObject({
+    requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    method,
+    path,
+    status,
+    ms: expect.any(Number),
+  })
+  expect(line['ms']).toBeGreaterThanOrEqual(0)
+  expect(line['ms']).toBeLessThan(10_000)
+  expect(server.stderr()).not.toContain('secret')
+})
+
+test('O3 requests of one connection have ids of their own', async () => {
+  const raw =
+    'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  const before = linesOf('/healthz').length
+  await sendRaw(server.url, raw)
+  const lines = await until('both are logged', () => {
+    const found = linesOf('/healthz').slice(before)
+    return found.length === 2 && found
+  })
+  expect(new Set(lines.map((line: LogLine) => line['requestId'])).size).toBe(2)
+})
+
+test('O3, P1 the instance of a problem is the id in the log, which a caller cannot choose', async () => {
+  const answer = await fetch(`${server.url}/some/path`, {
+    headers: { 'x-request-id': 'mine', 'request-id': 'mine' },
+  })
+  const { instance } = await expectProblem(answer, 404, 'route-unknown')
+  expect((await lineOf('/some/path'))['requestId']).toBe(instance)
+  expect(server.stderr()).not.toContain('mine')
+})
+
+test('O3 a line that a path brings along is no line of the log', async () => {
+  await sendRaw(
+    server.url,
+    'GET /forged%0a{"level":60,"msg":"forged"} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+  )
+  await until('it is logged', () => server.stderr().includes('/forged%0a'))
+  expect(server.log().filter(({ msg }) => msg === 'forged')).toEqual([])
+})
+
+test('O3 an upload that its client gives up is one line without a status', async () => {
+  using connection = await openConnection(server.url)
+  const before = linesOf('/v1/media/').length
+  connection.send(
+    `POST /v1/media/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 10\r\n\r\nhalf`,
+  )
+  await until('it arrives', async () => (await arriving(server)).length > 0)
+  connection[Symbol.dispose]()
+  const line = await until('it is logged', () => linesOf('/v1/media/')[before])
+  expect(line).toMatchObject({ method: 'POST', status: null, ms: expect.any(Number) })
+})
+
+test('O3, A5 no token is in the log, wherever a client puts it', async () => {
+  const { token, authorization } = await makeToken(server, '--bucket', 'default')
+  const headers = { authorization, cookie: `token=${token}`, referer: `https://x.example/?token=${token}` }
+  const { id } = await upload(server, 'x', { authorization, name: token })
+  await server.request(`/api/media?token=${token}`, { headers })
+  await server.request(`/api/media/${id}`, { headers })
+  await server.request(`/api/media/${token}`, { headers })
+  await fetch(`${server.url}/${token}/${token}?${token}#${token}`, { headers })
+  await fetch(`${server.url}/media/%zz${token}?access_token=${token}`, { headers })
+  await sendRaw(server.url, `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nX : y\r\n\r\n`)
+  await server.request('/api/media?page=x', { headers })
+  await fetch(`${server.url}/last`)
+  await lineOf('/last')
+  expect(server.stderr()).not.toContain(token.slice(5, 25))
+})

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { arriving, upload } from '../harness/upload.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const sample = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>(?:\w+="(?:[^"\\]|\\.)*",?)*)\})? (?<value>\S+)$/
+
+/** The samples by their name and labels, as they stand; throws where a line is not of the format. */
+async function scrape(): Promise<Map<string, number>> {
+  const text = await (await fetch(`${server.url}/metrics`)).text()
+  expect(text.endsWith('\n')).toBe(true)
+  const samples = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    if (line === '' || /^# (HELP|TYPE) \w+ \S/.test(line)) continue
+    const { name, labels = '', value } = sample.exec(line)?.groups ?? {}
+    // As Go's ParseFloat, which Prometheus reads with.
+    const number = Number(value?.replace('Inf', 'Infinity'))
+    if (Number.isNaN(number) && !/^nan$/i.test(value ?? '')) throw new Error(`no sample: ${line}`)
+    samples.set(`${name}{${labels}}`, number)
+  }
+  return samples
+}
+
+const counted = async (method: string, route: string, status: string) =>
+  (await scrape()).get(
+    `mediabucket_http_request_duration_seconds_count{method="${method}",route="${route}",status="${status}"}`,
+  ) ?? 0
+
+test('O2 metrics are in the text format of Prometheus', async () => {
+  const answer = await fetch(`${server.url}/metrics`)
+  expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  const samples = await scrape()
+  expect(samples.get('process_resident_memory_bytes{}')).toBeGreaterThan(1_000_000)
+})
+
+test('O2 requests are counted by route, not by path', async () => {
+  const { id, url } = await upload(server, 'x')
+  await server.request('/api/media?page=1')
+  await server.request('/api/media?page=2')
+  await fetch(url)
+  await fetch(`${server.url}/media/${id}`)
+  await fetch(`${server.url}/media/nothing`)
+  await fetch(`${server.url}/nowhere`)
+  await fetch(`${server.url}/elsewhere`)
+  await fetch(`${server.url}/media/%zz`)
+  await fetch(`${server.url}/healthz`, { method: 'PUT' })
+  await until('the last is counted', async () => (await counted('PUT', '/healthz', '405')) === 1)
+  expect(await counted('POST', '/api/media', '201')).toBe(1)
+  expect(await counted('GET', '/api/media', '200')).toBe(2)
+  expect(await counted('GET', '/media/:name', '200')).toBe(2)
+  expect(await counted('GET', '/media/:name', '404')).toBe(1)
+  expect(await counted('GET', 'unknown', '404')).toBe(2)
+  expect(await counted('GET', 'unknown', '400')).toBe(1)
+  const names = [...(await scrape()).keys()].join()
+  for (const told of [id, 'nowhere', server.token]) expect(names).not.toContain(told)
+})
+
+test('O2 a request that its client gives up is counted too', async () => {
+  const route = { method: 'POST', route: '/api/media' }
+  using connection = await openConnection(server.url)
+  connection.send(
+    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 10\r\n\r\nhalf`,
+  )
+  await until('it arrives', async () => (await arriving(server)).length > 0)
+  connection[Symbol.dispose]()
+  await until('it is counted', async () => (await counted(route.method, route.route, 'none')) === 1)
+})
+
+test('O2 what is stored and deleted is counted', async () => {
+  const count = async () => {
+    const samples = await scrape()
+    return ['uploaded_items', 'uploaded_bytes', 'deleted_items'].map((name) =>
+      samples.get(`mediabucket_${name}_total{}`),
+    )
+  }
+  const [items = 0, bytes = 0, deleted = 0] = await count()
+  const { id } = await upload(server, 'hello')
+  await server.request(`/api/media/${id}`, { method: 'DELETE' })
+  expect(await count()).toEqual([items + 1, bytes + 5, deleted + 1])
+})

@@ -1,0 +1,131 @@
+import { once } from 'node:events'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Connection, openConnection } from '../harness/connection.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { arriving, upload } from '../harness/upload.ts'
+import { readPage } from '../harness/wire.ts'
+
+let server: TestServer
+beforeEach(async () => {
+  server = await startServer({ MEDIABUCKET_SHUTDOWN_TIMEOUT: '2s' })
+})
+afterEach(() => server[Symbol.asyncDispose]())
+
+/** Sends all of an upload but its last bytes, and resolves when the server is receiving it. */
+async function beginUpload(connection: Connection, rest: string): Promise<void> {
+  const length = 4 + rest.length
+  connection.send(
+    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: ${length}\r\n\r\nhalf`,
+  )
+  await until('the upload arrives', async () => (await arriving(server)).length > 0)
+}
+
+/** Tells the server to stop, and resolves when it has begun to; `code` is that of its exit. */
+async function signal(name: 'SIGTERM' | 'SIGINT') {
+  const exited = once(server.process, 'exit')
+  server.process.kill(name)
+  await until('it stops', () =>
+    server.log().some((line) => line.msg === 'stopping' && line['signal'] === name),
+  )
+  return { code: exited.then(([code]) => code) }
+}
+
+/** Milliseconds from now until the server has exited with 0. */
+async function timeToExit({ code }: { code: Promise<unknown> }): Promise<number> {
+  const begun = performance.now()
+  expect(await code).toBe(0)
+  return performance.now() - begun
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'O5 on %s an upload under way finishes, and no new connection is taken',
+  async (name) => {
+    using connection = await openConnection(server.url)
+    await beginUpload(connection, 'whole')
+    const exit = await signal(name)
+    await until('connections are refused', () =>
+      openConnection(server.url).then(
+        (other) => other[Symbol.dispose](),
+        () => true,
+      ),
+    )
+    connection.send('whole')
+    await connection.closed
+    expect(connection.received()).toMatch(/^HTTP\/1\.1 201 /)
+    expect(await exit.code).toBe(0)
+
+    await using next = await startServer({}, server.data)
+    const page = await readPage(
+      await next.request('/api/media', { headers: { authorization: `Bearer ${server.token}` } }),
+    )
+    expect(page.total).toBe(1)
+    expect(await (await fetch(`${next.url}${new URL(page.data[0] ?? '').pathname}`)).text()).toBe('halfwhole')
+  },
+)
+
+test('O1, O5 what arrives on a connection that is still open is answered, but the server is not ready', async () => {
+  using connection = await openConnection(server.url)
+  await beginUpload(connection, 'whole')
+  const exit = await signal('SIGTERM')
+  const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+  connection.send(`whole${ask('/readyz')}${ask('/healthz')}`)
+  await connection.closed
+  const [uploaded, ready] = connection.received().split(/(?=HTTP\/1\.1 )/)
+  expect(uploaded).toMatch(/^HTTP\/1\.1 201 /)
+  expect(ready).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: \d+[\s\S]*"code":"shutting-down"/i)
+  expect(await exit.code).toBe(0)
+})
+
+test('O5 an upload that does not finish is cut off at the deadline, and leaves nothing behind', async () => {
+  using connection = await openConnection(server.url)
+  await beginUpload(connection, 'never sent')
+  const spent = await timeToExit(await signal('SIGTERM'))
+  expect(spent).toBeGreaterThan(1_500)
+  expect(spent).toBeLessThan(6_000)
+  expect(connection.received()).not.toMatch(/^HTTP\/1\.1 2/)
+  await using next = await startServer({}, server.data)
+  expect(await arriving(next)).toEqual([])
+  const headers = { authorization: `Bearer ${server.token}` }
+  expect((await readPage(await next.request('/api/media', { headers }))).total).toBe(0)
+})
+
+test('O5 a download under way is finished', async () => {
+  const size = 30_000_000
+  const { url } = await upload(server, new Uint8Array(size), { name: 'a.bin' })
+  using connection = await openConnection(server.url)
+  connection.send(`GET ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await until('the answer begins', () => connection.received() !== '')
+  connection.pause()
+  const exit = await signal('SIGTERM')
+  connection.resume()
+  await connection.closed
+  expect(connection.received().split('\r\n\r\n', 2)[1]?.length).toBe(size)
+  expect(await exit.code).toBe(0)
+})
+
+test('O5 connections that are kept alive, or were never used, hold nothing up', async () => {
+  await using patient = await startServer({ MEDIABUCKET_SHUTDOWN_TIMEOUT: '20s' })
+  using unused = await openConnection(patient.url)
+  using used = await openConnection(patient.url)
+  used.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until('it is answered', () => used.received().includes('"ok"'))
+  const begun = performance.now()
+  expect(await patient.stop()).toBe(0)
+  await Promise.all([unused.closed, used.closed])
+  expect(performance.now() - begun).toBeLessThan(5_000)
+})
+
+test('O5, U2 kill -9 during an upload leaves nothing that the next start does not clear away', async () => {
+  const kept = await upload(server, 'kept')
+  using connection = await openConnection(server.url)
+  await beginUpload(connection, 'never sent')
+  await server.kill()
+  expect((await arriving(server)).length).toBe(1)
+  await using next = await startServer({}, server.data)
+  expect(await arriving(next)).toEqual([])
+  expect(next.log()).toContainEqual(expect.objectContaining({ temporary: 1 }))
+  const headers = { authorization: `Bearer ${server.token}` }
+  expect((await readPage(await next.request('/api/media', { headers }))).total).toBe(1)
+  expect(await (await fetch(`${next.url}${new URL(kept.url).pathname}`)).text()).toBe('kept')
+})
