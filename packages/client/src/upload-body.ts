@@ -16,6 +16,9 @@ export interface UploadBody {
   readonly onProgress: ((progress: UploadProgress) => void) | undefined
 }
 
+/** So small that progress shows, and that a slow connection is not taken for a silent one. Bytes. */
+const sliceSize = 65_536
+
 /** A body for fetch; where it streams, it reports progress, and silence counts only while the network has the word. */
 export function fetchBody(
   { content, onProgress }: UploadBody,
@@ -23,6 +26,7 @@ export function fetchBody(
 ): ReadableStream<Uint8Array> | Blob {
   if (content.blob && !takesStreams()) return content.blob()
   const chunks = content.chunks()
+  let rest: Uint8Array | null = new Uint8Array(0)
   let sent = 0
   return new ReadableStream<Uint8Array>(
     {
@@ -30,11 +34,13 @@ export function fetchBody(
         watch.pause()
         try {
           onProgress?.({ sent, total: content.size })
-          const chunk = await nextBytes(chunks)
+          while (rest?.length === 0) rest = await nextBytes(chunks)
           watch.restart()
-          if (!chunk) return controller.close()
-          sent += chunk.length
-          controller.enqueue(chunk)
+          if (!rest) return controller.close()
+          const slice = rest.subarray(0, sliceSize)
+          rest = rest.subarray(sliceSize)
+          sent += slice.length
+          controller.enqueue(slice)
         } catch (error) {
           // The source, or who listens to its progress, failed: not the network.
           watch.abort(error)
@@ -49,12 +55,8 @@ export function fetchBody(
   )
 }
 
-/** The next bytes that are any; null at the end. */
+/** The next chunk; null at the end. */
 async function nextBytes(chunks: AsyncIterator<Uint8Array>): Promise<Uint8Array | null> {
-  for (;;) {
-    const { done, value } = await chunks.next()
-    if (done) return null
-    const bytes = bytesOf(value)
-    if (bytes.length > 0) return bytes
-  }
+  const { done, value } = await chunks.next()
+  return done ? null : bytesOf(value)
 }

@@ -50,7 +50,7 @@ function contentOfBytes(bytes: Uint8Array): UploadContent {
     type: null,
     name: null,
     blob: () => new Blob([bytes as Uint8Array<ArrayBuffer>]),
-    chunks: () => slices(bytes),
+    chunks: () => once(bytes),
     release: () => {},
   }
 }
@@ -74,11 +74,8 @@ function contentOfStream(source: ReadableStream<Uint8Array> | AsyncIterable<Uint
   return { ...unknown, chunks: () => chunks, release }
 }
 
-/** So small that progress shows. Bytes. */
-const sliceSize = 65_536
-
-async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
-  for (let start = 0; start < bytes.length; start += sliceSize) yield bytes.subarray(start, start + sliceSize)
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  yield bytes
 }
 
 async function* readChunks(

@@ -112,7 +112,7 @@ test('a problem is typed and has the problem inside', async () => {
   const error = await outcome(client.get('abc'))
   expect(error).toBeInstanceOf(ProblemError)
   expect(error).toMatchObject({ status: 403, problem })
-  expect(String(error)).toBe(`ProblemError: GET ${url}/media/abc answered 403: No: Not so.`)
+  expect(String(error)).toBe(`ProblemError: GET ${url}/media/abc answered 403: Not so.`)
 })
 
 test('a delete is repeated; that its item is gone then is a success', async () => {

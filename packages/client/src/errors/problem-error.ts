@@ -7,7 +7,7 @@ export class ProblemError extends AnswerError {
   readonly problem: Problem
 
   constructor(details: AnswerDetails, problem: Problem) {
-    super(details, [problem.title, problem.detail].filter(Boolean).join(': ') || problem.type)
+    super(details, problem.detail || problem.title || problem.type)
     this.problem = problem
   }
 }

@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { ConnectionError, createClient, TimeoutError, type UploadProgress } from '../src/index.ts'
+import { stubFetch } from './stub-fetch.ts'
+
+const url = 'https://media.example.org'
+const media = {
+  id: 'abc',
+  url: `${url}/media/abc.txt`,
+  filename: 'a.txt',
+  content_type: 'text/plain',
+  size: 3,
+  sha256: null,
+  created_at: '2026-11-21T10:00:00.000Z',
+  width: null,
+  height: null,
+}
+
+/** An XMLHttpRequest that does what the test tells it to. */
+class HandXhr {
+  static readonly made: HandXhr[] = []
+  upload: { onprogress: ((event: { loaded: number }) => void) | null } = { onprogress: null }
+  onload: (() => void) | null = null
+  onerror: (() => void) | null = null
+  status = 0
+  responseText = ''
+  responseURL = ''
+  opened = ''
+  aborted = false
+  body: Blob | null = null
+  readonly headers = new Headers()
+  constructor() {
+    HandXhr.made.push(this)
+  }
+  open(method: string, to: string) {
+    this.opened = `${method} ${to}`
+    this.responseURL = to
+  }
+  setRequestHeader(name: string, value: string) {
+    this.headers.set(name, value)
+  }
+  getAllResponseHeaders() {
+    return 'content-type: application/problem+json\r\nretry-after: 7\r\n'
+  }
+  send(body: Blob) {
+    this.body = body
+  }
+  abort() {
+    this.aborted = true
+  }
+  answer(status: number, body: unknown) {
+    this.status = status
+    this.responseText = JSON.stringify(body)
+    this.onload?.()
+  }
+}
+
+beforeEach(() => {
+  vi.stubGlobal('XMLHttpRequest', HandXhr)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+})
+afterEach(() => {
+  HandXhr.made.length = 0
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
+const client = createClient({ url, token: 'secret', retry: { attempts: 2, delay: 100 } })
+const file = new File(['abc'], 'a.txt', { type: 'text/plain' })
+
+/** The XMLHttpRequest of the latest try, once it was made. */
+async function latest(tries = 1): Promise<HandXhr> {
+  return await vi.waitUntil(() => HandXhr.made[tries - 1], { interval: 1 })
+}
+
+test('with onProgress a browser sends by XMLHttpRequest, with all headers, and tells its progress', async () => {
+  const seen: UploadProgress[] = []
+  const upload = client.upload(file, { onProgress: (progress) => seen.push(progress) })
+  const xhr = await latest()
+  expect(xhr.opened).toBe(`POST ${url}/api/media`)
+  expect(xhr.body).toBe(file)
+  expect(Object.fromEntries(xhr.headers)).toEqual({
+    accept: 'application/json, application/problem+json',
+    authorization: 'Bearer secret',
+    'content-type': 'text/plain',
+    'content-disposition': 'attachment; filename="a.txt"',
+    'idempotency-key': expect.stringMatching(/^[0-9a-f]{32}$/),
+  })
+  xhr.upload.onprogress?.({ loaded: 1 })
+  xhr.upload.onprogress?.({ loaded: 3 })
+  xhr.answer(201, media)
+  expect(await upload).toEqual(media)
+  expect(seen).toEqual([
+    { sent: 1, total: 3 },
+    { sent: 3, total: 3 },
+  ])
+})
+
+test('a refusal has status, headers and problem', async () => {
+  const upload = caught(client.upload(file, { onProgress: () => {} }))
+  const xhr = await latest()
+  xhr.answer(413, { type: 'x', code: 'file-too-large' })
+  expect(await upload).toMatchObject({ status: 413, retryAfter: 7000, problem: { code: 'file-too-large' } })
+})
+
+test('a failed connection is tried again with the same key', async () => {
+  const upload = client.upload(file, { onProgress: () => {} })
+  const first = await latest()
+  first.onerror?.()
+  await vi.advanceTimersByTimeAsync(100)
+  const second = await latest(2)
+  second.answer(201, media)
+  expect(await upload).toEqual(media)
+  expect(second.headers.get('idempotency-key')).toBe(first.headers.get('idempotency-key'))
+})
+
+test('silence ends a try, progress puts it off', async () => {
+  const upload = caught(client.upload(file, { onProgress: () => {} }))
+  const first = await latest()
+  for (const loaded of [1, 2, 3]) {
+    await vi.advanceTimersByTimeAsync(59_000)
+    first.upload.onprogress?.({ loaded })
+  }
+  expect(first.aborted).toBe(false)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(first.aborted).toBe(true)
+  await vi.advanceTimersByTimeAsync(100)
+  await latest(2)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(await upload).toBeInstanceOf(TimeoutError)
+})
+
+test('the last failure is a ConnectionError', async () => {
+  const upload = caught(client.upload(file, { onProgress: () => {} }))
+  for (const tries of [1, 2]) {
+    const xhr = await latest(tries)
+    xhr.onerror?.()
+    await vi.advanceTimersByTimeAsync(100)
+  }
+  expect(await upload).toBeInstanceOf(ConnectionError)
+})
+
+test('an abort ends it, with the reason given', async () => {
+  const aborter = new AbortController()
+  const upload = caught(client.upload(file, { signal: aborter.signal, onProgress: () => {} }))
+  const xhr = await latest()
+  aborter.abort('enough')
+  expect(await upload).toBe('enough')
+  expect(xhr.aborted).toBe(true)
+})
+
+test('what onProgress throws ends it', async () => {
+  const mistake = new Error('no such element')
+  const onProgress = () => {
+    throw mistake
+  }
+  const upload = caught(client.upload(file, { onProgress }))
+  const xhr = await latest()
+  xhr.upload.onprogress?.({ loaded: 1 })
+  expect(await upload).toBe(mistake)
+  expect(xhr.aborted).toBe(true)
+})
+
+test('the answer of another origin is refused', async () => {
+  const upload = caught(client.upload(file, { onProgress: () => {} }))
+  const xhr = await latest()
+  xhr.responseURL = 'https://elsewhere.example/'
+  xhr.answer(201, media)
+  expect(await upload).toMatchObject({ name: 'RedirectError', location: 'https://elsewhere.example/' })
+})
+
+test('a stream is collected first, for browsers send no streams', async () => {
+  const upload = client.upload(new Blob(['ab', 'c']).stream(), { onProgress: () => {} })
+  const xhr = await latest()
+  expect(await xhr.body?.text()).toBe('abc')
+  expect(xhr.headers.has('idempotency-key')).toBe(true)
+  xhr.answer(201, media)
+  expect(await upload).toEqual(media)
+})
+
+test('an abort ends the collecting, and lets go of the stream', async () => {
+  const cancelled = vi.fn()
+  const aborter = new AbortController()
+  const stream = new ReadableStream({ cancel: cancelled })
+  const upload = caught(client.upload(stream, { signal: aborter.signal, onProgress: () => {} }))
+  aborter.abort('enough')
+  expect(await upload).toBe('enough')
+  expect(cancelled).toHaveBeenCalledOnce()
+  expect(HandXhr.made).toEqual([])
+})
+
+test('without onProgress a browser sends the Blob by fetch, for as long as it takes', async () => {
+  let answer: ((answer: Response) => void) | undefined
+  const { fetch, sent } = stubFetch(
+    () =>
+      new Promise<Response>((resolve) => {
+        answer = resolve
+      }),
+  )
+  vi.stubGlobal('fetch', fetch)
+  const upload = client.upload(file)
+  await vi.waitUntil(() => answer)
+  await vi.advanceTimersByTimeAsync(3_600_000)
+  answer?.(Response.json(media, { status: 201 }))
+  expect(await upload).toEqual(media)
+  expect(sent[0]?.init.body).toBe(file)
+  expect(HandXhr.made).toEqual([])
+})
+
+test('a fetch of the caller is used in any case, and progress told at its end', async () => {
+  const { fetch, sent } = stubFetch(() => Response.json(media, { status: 201 }))
+  const seen: UploadProgress[] = []
+  const own = createClient({ url, token: 'secret', fetch })
+  await own.upload(file, { onProgress: (progress) => seen.push(progress) })
+  expect(sent).toHaveLength(1)
+  expect(seen).toEqual([{ sent: 3, total: 3 }])
+})

@@ -1,0 +1,187 @@
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { ConnectionError, createClient, TimeoutError } from '../../packages/client/src/index.ts'
+import { foreignPage, listen, sendJson, startForeign } from './foreign-service.ts'
+
+const token = 'foreign-token'
+const retry = { delay: 1 }
+const dialect = { base: 'https://h.example', path: '/api/media', wrapped: false, linkPages: false }
+const page = foreignPage([], 1, dialect)
+const media = {
+  id: 'abc',
+  url: 'https://h.example/media/abc',
+  filename: 'a.bin',
+  content_type: 'application/octet-stream',
+  size: 5,
+  sha256: null,
+  created_at: '2026-11-21T10:00:00.000Z',
+  width: null,
+  height: null,
+}
+const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
+
+test('a flaky service is asked again after what Retry-After says', async () => {
+  await using service = await startForeign((_asked, answer, turn) => {
+    if (turn === 0) answer.writeHead(503, { 'retry-after': '0' }).end()
+    else if (turn === 1) answer.writeHead(429, { 'retry-after': new Date(0).toUTCString() }).end('slow down')
+    else sendJson(answer, page)
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await client.listPage(1)).toEqual(page)
+  expect(service.asked).toHaveLength(3)
+})
+
+test('a service that cuts connections is asked again', async () => {
+  let turn = 0
+  await using service = await listen((request, response) => {
+    turn += 1
+    if (turn === 1) request.socket.destroy()
+    else if (turn === 2) {
+      response
+        .writeHead(200, { 'content-length': '1000' })
+        .write('{"current_page":', () => request.socket.destroy())
+    } else sendJson(response, page)
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await client.listPage(1)).toEqual(page)
+  expect(turn).toBe(3)
+})
+
+test('where nobody listens the error is a ConnectionError', async () => {
+  const service = await startForeign(() => {})
+  await service[Symbol.asyncDispose]()
+  const client = createClient({ url: service.url, token, retry: { attempts: 2, delay: 1 } })
+  expect(await caught(client.listPage(1))).toBeInstanceOf(ConnectionError)
+})
+
+test('a service that hangs is a TimeoutError, and its connections are closed', async () => {
+  const closed: Promise<unknown>[] = []
+  await using service = await listen((request) => {
+    closed.push(once(request.socket, 'close'))
+  })
+  const client = createClient({ url: service.url, token, retry: { attempts: 2, delay: 1 }, timeout: 30 })
+  expect(await caught(client.listPage(1))).toBeInstanceOf(TimeoutError)
+  expect(closed).toHaveLength(2)
+  await Promise.all(closed)
+})
+
+test('a service that hangs half-way through bytes is a TimeoutError', async () => {
+  await using service = await listen((_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('half')
+  })
+  const client = createClient({ url: service.url, token, timeout: 30 })
+  expect(await caught((await client.get('abc')).text())).toBeInstanceOf(TimeoutError)
+})
+
+test('bytes that end early are an error, never a short file', async () => {
+  await using service = await listen((_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('half', () => response.destroy())
+  })
+  const client = createClient({ url: service.url, token })
+  expect(await caught((await client.get('abc')).text())).toBeInstanceOf(ConnectionError)
+})
+
+test('an upload is sent again with the same key and the same bytes', async () => {
+  await using service = await startForeign((_asked, answer, turn) => {
+    if (turn === 0) answer.writeHead(503).end()
+    else if (turn === 1) answer.destroy()
+    else sendJson(answer, media, 201)
+  })
+  const client = createClient({ url: service.url, token, retry })
+  const file = new File(['bytes'], 'a.bin', { type: 'application/x-thing' })
+  expect(await client.upload(file)).toEqual(media)
+  expect(service.asked).toHaveLength(3)
+  expect(
+    new Set(service.asked.map(({ headers, body }) => `${headers['idempotency-key']} ${body}`)).size,
+  ).toBe(1)
+  expect(service.asked[0]).toMatchObject({
+    method: 'POST',
+    path: '/api/media',
+    body: 'bytes',
+    headers: {
+      'content-type': 'application/x-thing',
+      'content-length': '5',
+      'content-disposition': 'attachment; filename="a.bin"',
+      'idempotency-key': expect.stringMatching(/^[0-9a-f]{32}$/),
+    },
+  })
+})
+
+test('a stream is sent once, in chunks and without a key', async () => {
+  await using service = await startForeign((_asked, answer) => answer.writeHead(503).end())
+  const client = createClient({ url: service.url, token, retry })
+  expect(await caught(client.upload(new Blob(['bytes']).stream()))).toMatchObject({
+    status: 503,
+    attempts: 1,
+  })
+  expect(service.asked).toHaveLength(1)
+  expect(service.asked[0]?.headers['idempotency-key']).toBeUndefined()
+  expect(service.asked[0]?.headers['transfer-encoding']).toBe('chunked')
+})
+
+test('an upload that is refused before its end is stopped', async () => {
+  let stopped: (() => void) | undefined
+  const done = new Promise<void>((resolve) => {
+    stopped = resolve
+  })
+  async function* endless() {
+    try {
+      for (;;) yield new Uint8Array(65_536)
+    } finally {
+      stopped?.()
+    }
+  }
+  await using service = await listen((request, response) => {
+    // It goes on reading, as a service does that wants its answer to be read.
+    request.resume()
+    sendJson(response, { message: 'too large' }, 413)
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await caught(client.upload(endless()))).toMatchObject({ status: 413 })
+  await done
+})
+
+test('an abort ends a call that hangs, with the reason given', async () => {
+  const aborter = new AbortController()
+  await using service = await listen(() => aborter.abort('enough'))
+  const client = createClient({ url: service.url, token, retry })
+  expect(await caught(client.listPage(1, { signal: aborter.signal }))).toBe('enough')
+})
+
+test('an abort ends a walk between two pages', async () => {
+  const aborter = new AbortController()
+  await using service = await startForeign((_asked, answer) => {
+    sendJson(answer, foreignPage(Array(30).fill('https://h.example/media/x'), 1, dialect))
+  })
+  const client = createClient({ url: service.url, token, retry })
+  const pages = client.pages({ signal: aborter.signal })
+  await pages.next()
+  aborter.abort('enough')
+  expect(await caught(pages.next())).toBe('enough')
+  expect(service.asked).toHaveLength(1)
+})
+
+test('an abort ends a download', async () => {
+  const aborter = new AbortController()
+  await using service = await listen((_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('half')
+  })
+  const client = createClient({ url: service.url, token, retry })
+  const reader = (await client.get('abc', { signal: aborter.signal })).body?.getReader()
+  await reader?.read()
+  aborter.abort('enough')
+  expect(await caught(Promise.resolve(reader?.read()))).toBe('enough')
+})
+
+test('of a huge error body only the beginning is kept', async () => {
+  await using service = await listen((_request, response) => {
+    response.writeHead(400, { 'content-type': 'text/plain' })
+    const pour = () => {
+      while (!response.destroyed && response.write('x'.repeat(65_536)));
+    }
+    response.on('drain', pour)
+    pour()
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await caught(client.listPage(1))).toMatchObject({ status: 400, body: 'x'.repeat(65_536) })
+})

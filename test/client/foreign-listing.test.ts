@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest'
+import { createClient, type Page } from '../../packages/client/src/index.ts'
+import { type Dialect, foreignPage, sendJson, startForeign } from './foreign-service.ts'
+
+const token = 'foreign-token'
+const retry = { delay: 1 }
+
+const itemsOf = (count: number, extension = '') =>
+  Array.from({ length: count }, (_, index) => `https://cdn.example/media/item-${index}${extension}`)
+
+async function collect<T>(from: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const one of from) all.push(one)
+  return all
+}
+
+/** A service that has the listing and nothing else, at one exact path. */
+async function serviceOf(items: string[], dialect: Dialect, only = dialect.path) {
+  return await startForeign(({ method, path, headers }, answer) => {
+    const url = new URL(path, 'http://x')
+    if (method !== 'GET' || url.pathname !== only) return sendJson(answer, { message: 'Not found' }, 404)
+    if (headers.authorization !== `Bearer ${token}`)
+      return sendJson(answer, { message: 'Unauthenticated.' }, 401)
+    sendJson(answer, foreignPage(items, Number(url.searchParams.get('page') ?? 1), dialect))
+  })
+}
+
+const dialects: [string, Dialect, string][] = [
+  ['bare', { base: 'https://h.example', path: '/api/media', wrapped: false, linkPages: false }, ''],
+  ['wrapped', { base: 'https://h.example', path: '/api/media', wrapped: true, linkPages: false }, '.jpg'],
+  ['at /v1/media', { base: 'https://h.example', path: '/v1/media', wrapped: true, linkPages: true }, ''],
+  [
+    'below a prefix',
+    { base: 'http://h.example/box', path: '/api/media', wrapped: false, linkPages: true },
+    '.png',
+  ],
+]
+
+describe.each(dialects)('a service whose pages are %s', (_name, dialect, extension) => {
+  test('every item is met once, in order, at the URL that was given', async () => {
+    const items = itemsOf(237, extension)
+    const only = `/here${dialect.path}`
+    await using service = await serviceOf(items, dialect, only)
+    const client = createClient({ url: `${service.url}${only}`, token, retry })
+    expect(await collect(client.media())).toEqual(items)
+    expect(service.asked.map(({ path }) => path)).toEqual(
+      Array.from({ length: 24 }, (_, index) => `${only}?page=${index + 1}`),
+    )
+  })
+})
+
+const bare: Dialect = { base: 'https://h.example', path: '/api/media', wrapped: false, linkPages: false }
+
+test('a slash at the end of the URL is kept', async () => {
+  await using service = await serviceOf(itemsOf(12), bare, '/v1/media/')
+  const client = createClient({ url: `${service.url}/v1/media/`, token, retry })
+  expect(await collect(client.media())).toHaveLength(12)
+})
+
+test('a walk can begin at any page, and stops early when nobody asks on', async () => {
+  await using service = await serviceOf(itemsOf(95), bare)
+  const client = createClient({ url: service.url, token, retry })
+  const numbers: number[] = []
+  for await (const page of client.pages({ from: 3 })) {
+    numbers.push(page.current_page)
+    if (numbers.length === 2) break
+  }
+  expect(numbers).toEqual([3, 4])
+  expect(service.asked).toHaveLength(2)
+})
+
+test('an empty bucket is one empty page; a page past the end is empty', async () => {
+  await using service = await serviceOf([], bare)
+  const client = createClient({ url: service.url, token, retry })
+  const [page, ...others] = await collect(client.pages())
+  expect(page).toMatchObject({ data: [], from: null, to: null, total: 0 })
+  expect(others).toEqual([])
+  expect(await client.listPage(9)).toMatchObject({ current_page: 9, data: [], next_page_url: null })
+})
+
+test('what is deleted behind the walk hides as many items, and none is met twice', async () => {
+  const items = itemsOf(40)
+  const all = [...items]
+  await using service = await serviceOf(items, bare)
+  const client = createClient({ url: service.url, token, retry })
+  const met: string[] = []
+  for await (const page of client.pages()) {
+    met.push(...page.data)
+    if (page.current_page === 1) items.splice(0, 3)
+  }
+  expect(met).toEqual(all.filter((_, index) => index < 10 || index > 12))
+})
+
+test('a walk ends where pages vanish under it', async () => {
+  const items = itemsOf(40)
+  await using service = await serviceOf(items, bare)
+  const client = createClient({ url: service.url, token, retry })
+  const sizes: number[] = []
+  for await (const page of client.pages()) {
+    sizes.push(page.data.length)
+    items.splice(5)
+  }
+  expect(sizes).toEqual([10, 0])
+})
+
+test('a service that leads in circles is found out', async () => {
+  await using service = await startForeign((_asked, answer) => {
+    sendJson(answer, foreignPage(itemsOf(30), 1, bare))
+  })
+  const client = createClient({ url: service.url, token, retry })
+  await expect(collect(client.pages())).rejects.toMatchObject({ name: 'ShapeError', path: 'next_page_url' })
+  expect(service.asked).toHaveLength(2)
+})
+
+test.each<[string, unknown, string]>([
+  ['wrapped twice', { data: { data: foreignPage([], 1, bare) } }, 'current_page'],
+  ['a list', [], ''],
+  ['of another kind', { message: 'hello' }, 'current_page'],
+])('an answer that is %s names what is wrong', async (_name, body, path) => {
+  await using service = await startForeign((_asked, answer) => sendJson(answer, body))
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.listPage(1)).rejects.toMatchObject({ name: 'ShapeError', path })
+  expect(service.asked).toHaveLength(1)
+})
+
+test('a link in the fourth place with a wrong url is named', async () => {
+  const page = foreignPage(itemsOf(30), 1, bare) as Page
+  const links = page.links.map((link, index) => (index === 3 ? { ...link, url: 3 } : link))
+  await using service = await startForeign((_asked, answer) => sendJson(answer, { data: { ...page, links } }))
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.listPage(1)).rejects.toMatchObject({ name: 'ShapeError', path: 'links[3].url' })
+})
+
+test.each([
+  ['text/html', '<h1>Sign in</h1>', 'must be JSON, and is text/html'],
+  ['application/json', '', 'must be JSON, and is empty'],
+  ['application/json', '{"current_page":1,', 'must be JSON, and is application/json'],
+])('a success of type %s that is no JSON is told', async (type, body, message) => {
+  await using service = await startForeign((_asked, answer) => {
+    answer.writeHead(200, { 'content-type': type }).end(body)
+  })
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.listPage(1)).rejects.toThrow(message)
+})
+
+test('a refusal without a problem is an AnswerError with the body', async () => {
+  await using service = await serviceOf(itemsOf(3), bare)
+  const client = createClient({ url: service.url, token: 'another', retry })
+  const error = await client.listPage(1).catch((thrown: unknown) => thrown)
+  expect(error).toMatchObject({
+    name: 'AnswerError',
+    status: 401,
+    body: '{"message":"Unauthenticated."}',
+    attempts: 1,
+  })
+  expect(String(error)).toContain('answered 401: {"message":"Unauthenticated."}')
+})
+
+test('JSON is asked for, so that a service does not send its page for signing in', async () => {
+  await using service = await serviceOf(itemsOf(3), bare)
+  await createClient({ url: service.url, token, retry }).listPage(1)
+  expect(service.asked[0]?.headers.accept).toMatch(/^application\/json/)
+})

@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest'
+import { createClient } from '../../packages/client/src/index.ts'
+import { type Asked, foreignPage, sendJson, startForeign } from './foreign-service.ts'
+
+const token = 'never-elsewhere'
+const retry = { delay: 1 }
+const dialect = { base: 'https://h.example', path: '/api/media', wrapped: false, linkPages: false }
+const media = {
+  id: 'abc',
+  url: 'https://h.example/media/abc',
+  filename: null,
+  content_type: 'text/plain',
+  size: 1,
+  sha256: null,
+  created_at: '2026-11-21T10:00:00.000Z',
+  width: null,
+  height: null,
+}
+
+const holdsToken = (asked: readonly Asked[]) => JSON.stringify(asked).includes(token)
+
+/** A service at another origin that says yes to everything. */
+const startElsewhere = () =>
+  startForeign(({ path }, answer) => {
+    if (path.startsWith('/api/media/')) return sendJson(answer, media)
+    if (path.startsWith('/api')) return sendJson(answer, foreignPage([], 1, dialect))
+    answer.end('bytes from elsewhere')
+  })
+
+/** A service that redirects everything to the same path at another base. */
+const startRedirecting = (base: () => string, status: number) =>
+  startForeign(({ path }, answer) => {
+    answer.writeHead(status, { location: `${base()}${path}` }).end('moved')
+  })
+
+test.each([301, 302, 303, 307, 308])(
+  '%d to another origin: no call goes there, nor does the token',
+  async (status) => {
+    await using elsewhere = await startElsewhere()
+    await using service = await startRedirecting(() => elsewhere.url, status)
+    const client = createClient({ url: service.url, token, retry })
+    const calls = [
+      client.listPage(1),
+      client.describe('abc'),
+      client.delete('abc'),
+      client.upload(new Blob(['x'])),
+      client.media().next(),
+    ]
+    for (const call of await Promise.allSettled(calls)) {
+      expect(call).toMatchObject({ status: 'rejected', reason: { name: 'RedirectError' } })
+    }
+    expect(elsewhere.asked).toEqual([])
+    expect(service.asked).toHaveLength(calls.length)
+  },
+)
+
+test('the error of a redirect tells where it would have led', async () => {
+  await using elsewhere = await startElsewhere()
+  await using service = await startRedirecting(() => elsewhere.url, 302)
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.listPage(2)).rejects.toMatchObject({
+    url: `${service.url}/api/media?page=2`,
+    location: `${elsewhere.url}/api/media?page=2`,
+    message: expect.stringContaining(elsewhere.url),
+  })
+})
+
+test.each([301, 302, 303, 307, 308])(
+  '%d of bytes to another origin is followed without the token',
+  async (status) => {
+    await using elsewhere = await startElsewhere()
+    await using service = await startRedirecting(() => elsewhere.url, status)
+    const client = createClient({ url: service.url, token, retry })
+    for (const reference of ['abc', `${service.url}/media/abc.jpg`]) {
+      expect(await (await client.get(reference)).text()).toBe('bytes from elsewhere')
+    }
+    expect(elsewhere.asked.map(({ path }) => path)).toEqual(['/media/abc', '/media/abc.jpg'])
+    expect(holdsToken(elsewhere.asked)).toBe(false)
+    expect(service.asked.map(({ headers }) => headers.authorization)).toEqual(
+      Array(2).fill(`Bearer ${token}`),
+    )
+  },
+)
+
+test('once it was elsewhere, a request does not get the token back', async () => {
+  await using service = await startForeign(({ path }, answer) => {
+    if (path === '/media/home') answer.end('home')
+    else answer.writeHead(302, { location: `${elsewhere.url}/back` }).end()
+  })
+  await using elsewhere = await startForeign((_asked, answer) => {
+    answer.writeHead(302, { location: `${service.url}/media/home` }).end()
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await (await client.get('abc')).text()).toBe('home')
+  expect(service.asked.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${token}`, undefined])
+  expect(holdsToken(elsewhere.asked)).toBe(false)
+})
+
+test('bytes at a URL of another origin are fetched without the token', async () => {
+  await using elsewhere = await startElsewhere()
+  const client = createClient({ url: 'http://127.0.0.1:9', token, retry })
+  const answer = await client.get(`${elsewhere.url}/media/abc.jpg?signature=1`)
+  expect(await answer.text()).toBe('bytes from elsewhere')
+  expect(answer.url).toBe(`${elsewhere.url}/media/abc.jpg?signature=1`)
+  expect(elsewhere.asked.map(({ path }) => path)).toEqual(['/media/abc.jpg?signature=1'])
+  expect(holdsToken(elsewhere.asked)).toBe(false)
+})
+
+test('of a URL of another origin, describe and delete take the id alone', async () => {
+  await using elsewhere = await startElsewhere()
+  await using service = await startForeign((_asked, answer) => sendJson(answer, media))
+  const client = createClient({ url: service.url, token, retry })
+  const reference = `${elsewhere.url}/box/media/abc.jpg`
+  expect(await client.describe(reference)).toEqual(media)
+  await client.delete(reference)
+  expect(elsewhere.asked).toEqual([])
+  expect(service.asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /api/media/abc',
+    'DELETE /api/media/abc',
+  ])
+})
+
+test('another scheme or port is another origin', async () => {
+  await using service = await startRedirecting(() => 'https://127.0.0.1', 301)
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.listPage(1)).rejects.toThrow('redirects to https://127.0.0.1')
+})
+
+test.each([
+  'file:///etc/passwd',
+  'ftp://h.example/',
+  'http://me:pw@127.0.0.1/',
+  'data:text/plain,x',
+  'http://[',
+])('not followed: %s', async (location) => {
+  await using service = await startForeign((_asked, answer) => answer.writeHead(302, { location }).end())
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.get('abc')).rejects.toMatchObject({ name: 'RedirectError' })
+})
+
+test('within the origin redirects are followed, with the token', async () => {
+  await using service = await startForeign(({ path }, answer) => {
+    const url = new URL(path, 'http://x')
+    if (url.pathname === '/api/media/') return sendJson(answer, foreignPage([], 1, dialect))
+    answer.writeHead(301, { location: `${url.pathname}/${url.search}` }).end()
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect((await client.listPage(7)).total).toBe(0)
+  expect(service.asked.map(({ path, headers }) => `${path} ${headers.authorization}`)).toEqual([
+    `/api/media?page=7 Bearer ${token}`,
+    `/api/media/?page=7 Bearer ${token}`,
+  ])
+})
+
+test('within the origin an upload follows 307 and 308, whole and with its headers', async () => {
+  await using service = await startForeign(({ path }, answer) => {
+    if (path === '/new') return sendJson(answer, media, 201)
+    answer.writeHead(308, { location: '/new' }).end()
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await client.upload(new File(['abc'], 'a.txt', { type: 'text/plain' }))).toEqual(media)
+  const [first, second] = service.asked
+  expect(second).toMatchObject({ method: 'POST', path: '/new', body: 'abc' })
+  expect(second?.headers['idempotency-key']).toBe(first?.headers['idempotency-key'])
+  expect(second?.headers['content-disposition']).toBe('attachment; filename="a.txt"')
+})
+
+test('a stream that is gone is not sent again by a redirect', async () => {
+  await using service = await startRedirecting(() => '', 307)
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.upload(new Blob(['abc']).stream())).rejects.toThrow('stream cannot be sent again')
+})
+
+test('circles of redirects end', async () => {
+  await using service = await startRedirecting(() => '', 302)
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.listPage(1)).rejects.toThrow('redirects more than 5 times')
+  expect(service.asked).toHaveLength(6)
+})
+
+test('a redirect without a place is an answer like others', async () => {
+  await using service = await startForeign((_asked, answer) => answer.writeHead(302).end())
+  const client = createClient({ url: service.url, token, retry })
+  await expect(client.listPage(1)).rejects.toMatchObject({ name: 'AnswerError', status: 302 })
+})
+
+test('where a platform hides redirects, the error says so', async () => {
+  const opaque = Object.defineProperty(Response.error(), 'type', { value: 'opaqueredirect' })
+  const client = createClient({ url: 'https://h.example', token, fetch: async () => opaque })
+  await expect(client.listPage(1)).rejects.toMatchObject({ name: 'RedirectError', location: null })
+})
