@@ -9,7 +9,7 @@ export async function startNginx(directory: string) {
   mkdirSync(join(directory, 'files'), { recursive: true })
   writeFileSync(
     join(directory, 'nginx.conf'),
-    `daemon off; worker_processes 1; pid ${directory}/nginx.pid; error_log stderr notice;
+    `daemon off; user root; worker_processes 1; pid ${directory}/nginx.pid; error_log stderr notice;
 events { worker_connections 1024; }
 http {
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;

@@ -13,10 +13,13 @@ import type { ListMedia } from '../media/list-media.ts'
 import type { IncomingFile } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createAuthorise } from './caller.ts'
-import { createAllowOrigin, varyOn } from './cors.ts'
+import { createCorsHeaders, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
+import { createHttpServer, maxHeaderSize } from './http-server.ts'
+import { createAnswerListing } from './listing-answer.ts'
+import { listingLane } from './listing-lane.ts'
 import { createMetrics } from './metrics.ts'
-import { createRecordRequest } from './request-log.ts'
+import { createRecordRequest, type Recorded } from './request-log.ts'
 import { requireHost } from './require-host.ts'
 import { explainProblemRoute } from './routes/explain-problem.ts'
 import { findMediaRoute } from './routes/find-media.ts'
@@ -51,9 +54,6 @@ export interface WireSettings extends PageForm {
 /** The largest body that an operation other than an upload reads. Bytes. */
 const smallBody = 65_536
 
-/** All headers of a request together, as problems.ts tells it. Bytes. */
-const maxHeaderSize = 16_384
-
 /** The HTTP service, ready to listen. */
 export async function createApp(
   operations: Operations,
@@ -71,38 +71,45 @@ export async function createApp(
   const form: PageForm = { baseUrl, extensions, links }
   const authorise = createAuthorise(operations.verifyToken)
   const metrics = createMetrics({ ribbonHeld })
-  const recordRequest = createRecordRequest(metrics)
-  const allowOrigin = createAllowOrigin(settings.corsOrigins)
+  const recordRequest = createRecordRequest(metrics, log)
+  const corsHeaders = createCorsHeaders(settings.corsOrigins)
   const answerError = createErrorHandler(baseUrl)
+  const answerListing = createAnswerListing({
+    authorise,
+    listMedia: operations.listMedia,
+    form,
+    envelope: settings.envelope,
+    epoch: catalog.epoch,
+    vary: varyOn(settings.corsOrigins, 'Authorization', 'Accept-Encoding'),
+  })
   const app: FastifyInstance = fastify({
+    serverFactory: (others) =>
+      createHttpServer(
+        settings,
+        listingLane({ answerListing, recordRequest, corsHeaders, baseUrl, log }, (request, response) =>
+          others(request, response),
+        ),
+      ),
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
-    connectionTimeout: settings.idleTimeout,
-    keepAliveTimeout: settings.idleTimeout,
     forceCloseConnections: 'idle',
     // What still arrives on open connections while the service stops is answered as ever, and /readyz says 503.
     return503OnClosing: false,
     // Names in paths are judged by their guards; the limit of the headers bounds them.
     routerOptions: { maxParamLength: maxHeaderSize },
-    http: {
-      maxHeaderSize,
-      requireHostHeader: false,
-      headersTimeout: settings.headerTimeout,
-      connectionsCheckingInterval: Math.min(settings.headerTimeout, 1_000),
-    },
     clientErrorHandler: createClientErrorHandler({ baseUrl, log, newRequestId: randomUUID }),
     // A path that cannot be decoded meets no hooks.
     frameworkErrors: (error, request, reply) => {
-      recordRequest(request, reply)
-      allowOrigin(request, reply)
+      recordRequest(recorded(request), reply.raw)
+      reply.headers(corsHeaders(request.headers))
       answerError(error, request, reply)
     },
   })
 
   app.addHook('onRequest', async (request, reply) => {
-    recordRequest(request, reply)
-    allowOrigin(request, reply)
+    recordRequest(recorded(request), reply.raw)
+    reply.headers(corsHeaders(request.headers))
     requireHost(request)
     // Before the body is looked at, as with methods that are not allowed.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
@@ -114,14 +121,7 @@ export async function createApp(
   app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => ignoreBody(raw, smallBody))
 
   const methods = watchMethods(app)
-  listMediaRoute(app, {
-    authorise,
-    listMedia: operations.listMedia,
-    form,
-    envelope: settings.envelope,
-    epoch: catalog.epoch,
-    vary: varyOn(settings.corsOrigins, 'Authorization', 'Accept-Encoding'),
-  })
+  listMediaRoute(app, answerListing)
   await app.register((scope) =>
     storeMediaRoute(scope, {
       authorise,
@@ -144,3 +144,10 @@ export async function createApp(
   methods.close()
   return app
 }
+
+const recorded = ({ id, method, originalUrl, routeOptions }: FastifyRequest): Recorded => ({
+  id,
+  method,
+  url: originalUrl,
+  route: routeOptions.url ?? 'unknown',
+})

@@ -5,7 +5,7 @@ import type { Scope } from '../core/scopes.ts'
 import { bearerToken } from './bearer.ts'
 
 /** Who asks, when the token is good for `scope` at this moment; throws the Fault that says why not. */
-export type Authorise = (request: FastifyRequest, scope: Scope) => Promise<Grant>
+export type Authorise = (request: Pick<FastifyRequest, 'raw'>, scope: Scope) => Promise<Grant>
 
 export function createAuthorise(verifyToken: (token: string) => Promise<Grant>): Authorise {
   return async (request, scope) => {

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
 
 const exposed = [
   'ETag',
@@ -29,22 +29,27 @@ const preflightHeaders = {
   'access-control-max-age': '7200',
 }
 
+export type CorsHeaders = (asked: IncomingHttpHeaders) => Readonly<Record<string, string>>
+
 /**
  * What every answer, problems included, says to pages of the configured origins, and to no others (docs/interface.md
  * C1, C2). A preflight is an OPTIONS like any other, with more headers.
  */
-export function createAllowOrigin(origins: readonly string[]) {
+export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
   const any = origins.includes('*')
-  return (request: FastifyRequest, reply: FastifyReply): void => {
-    if (origins.length === 0) return
-    if (!any) reply.header('vary', 'Origin')
-    const { origin } = request.headers
-    if (!any && (origin === undefined || !origins.includes(origin))) return
-    reply.headers({
-      'access-control-allow-origin': any ? '*' : origin,
+  const none = {}
+  const stranger = any || origins.length === 0 ? none : { vary: 'Origin' }
+  return (asked) => {
+    if (origins.length === 0) return none
+    const { origin } = asked
+    const allowed = any ? '*' : origins.find((known) => known === origin)
+    if (allowed === undefined) return stranger
+    return {
+      ...stranger,
+      'access-control-allow-origin': allowed,
       'access-control-expose-headers': exposed.join(', '),
-      ...(request.headers['access-control-request-method'] === undefined ? {} : preflightHeaders),
-    })
+      ...(asked['access-control-request-method'] === undefined ? {} : preflightHeaders),
+    }
   }
 }
 

@@ -34,7 +34,20 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
       this.set(gauged.ribbonHeld())
     },
   })
-  return { registry, duration, uploadedBytes, uploadedItems, deletedItems }
+  const children = new Map<string, Histogram.Internal<string>>()
+  /** `status` is null where the connection ended before an answer began. */
+  function observeRequest(method: string, route: string, status: number | null, seconds: number): void {
+    // Finding the child by its labels costs more than observing it; methods, routes and statuses are few.
+    const key = `${method} ${route} ${status}`
+    let child = children.get(key)
+    if (!child) {
+      child = duration.labels({ method, route, status: status ?? 'none' })
+      children.set(key, child)
+    }
+    child.observe(seconds)
+  }
+
+  return { registry, observeRequest, uploadedBytes, uploadedItems, deletedItems }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>

@@ -1,27 +1,37 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import type { FastifyBaseLogger } from 'fastify'
 import type { Metrics } from './metrics.ts'
 
+/** What is recorded of a request. `route` is the pattern of its path, `url` the path with its query. */
+export interface Recorded {
+  readonly id: string
+  readonly method: string
+  readonly url: string
+  readonly route: string
+}
+
+export type RecordRequest = (request: Recorded, response: ServerResponse) => void
+
 /** One line of log and one observation for each request, answered or cut short (docs/interface.md O3). */
-export function createRecordRequest(metrics: Metrics) {
-  return (request: FastifyRequest, reply: FastifyReply): void => {
+export function createRecordRequest(metrics: Metrics, log: FastifyBaseLogger): RecordRequest {
+  return ({ id, method, url, route }, response) => {
     const begun = performance.now()
     // `close` comes once and always: after the last byte, or when the connection ends before it.
-    reply.raw.once('close', () => {
-      const { method, routeOptions } = request
+    response.once('close', () => {
       const ms = performance.now() - begun
-      const status = reply.raw.headersSent ? reply.raw.statusCode : null
-      metrics.duration.observe(
-        { method, route: routeOptions.url ?? 'unknown', status: status ?? 'none' },
-        ms / 1000,
-      )
-      request.log.info(
-        { method, path: pathOf(request), status, ms: Math.round(ms * 10) / 10 },
-        reply.raw.writableFinished ? 'answered' : 'cut short',
+      const status = response.headersSent ? response.statusCode : null
+      metrics.observeRequest(method, route, status, ms / 1000)
+      log.info(
+        { requestId: id, method, path: pathOf(url), status, ms: Math.round(ms * 10) / 10 },
+        response.writableFinished ? 'answered' : 'cut short',
       )
     })
   }
 }
 
 /** Without its query, and without a token that somebody put into the path. */
-const pathOf = ({ originalUrl }: FastifyRequest): string =>
-  (originalUrl.split('?', 1)[0] ?? '').replace(/mbkt_[0-9a-z]+/gi, 'mbkt_…')
+function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  const path = query === -1 ? url : url.slice(0, query)
+  return path.includes('mbkt_') ? path.replace(/mbkt_[0-9a-z]+/gi, 'mbkt_…') : path
+}

@@ -1,6 +1,10 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { joinCrc32 } from '../core/crc32.ts'
 import { type Deflated, deflated, type LinkRibbon } from './link-ribbon.ts'
 import type { PagePart } from './page-parts.ts'
+
+const gzipped = promisify(gzip)
 
 /** What is sent for a page. The ribbon's blocks are shared by all bodies, never copied. */
 export interface PageBody {
@@ -8,15 +12,19 @@ export interface PageBody {
   readonly length: number
   /** How many of the bytes this body holds for itself alone. */
   readonly own: number
+  /** The bytes, where they are one run. */
+  readonly whole: Buffer | null
   readonly chunks: () => Iterable<Buffer>
 }
 
 export function plainBody(ribbon: LinkRibbon, parts: readonly PagePart[]): PageBody {
+  const [only, ...others] = parts
   const own = parts.filter((part) => typeof part !== 'number')
   const blocks = parts.filter((part) => typeof part === 'number')
   return {
     length: sum(own.map(({ length }) => length)) + sum(blocks.map((index) => ribbon.blockLength(index))),
     own: sum(own.map(({ length }) => length)),
+    whole: typeof only === 'object' && others.length === 0 ? only : null,
     *chunks() {
       for (const part of parts) yield typeof part === 'number' ? ribbon.block(part) : part
     },
@@ -30,6 +38,11 @@ const end = Buffer.from([3, 0])
 
 /** The same bytes as one gzip stream, joined from parts that were compressed apart. */
 export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): Promise<PageBody> {
+  const [only, ...others] = parts
+  if (typeof only === 'object' && others.length === 0) {
+    const whole = await gzipped(only)
+    return { length: whole.length, own: whole.length, whole, chunks: () => [whole] }
+  }
   const pieces: Deflated[] = []
   let own = 0
   for (const part of parts) {
@@ -41,7 +54,7 @@ export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): 
   trailer.writeUInt32LE(pieces.reduce((crc, piece) => joinCrc32(crc, piece.crc, piece.crcShift), 0))
   trailer.writeUInt32LE(sum(pieces.map(({ plainLength }) => plainLength)) % 2 ** 32, 4)
   const chunks = [header, ...pieces.map(({ bytes }) => bytes), end, trailer]
-  return { length: sum(chunks.map(({ length }) => length)), own, chunks: () => chunks }
+  return { length: sum(chunks.map(({ length }) => length)), own, whole: null, chunks: () => chunks }
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
