@@ -3,6 +3,8 @@ import { connect } from 'node:net'
 /** A TCP connection to the server that sends and reads only when told to. */
 export interface Connection extends Disposable {
   send(bytes: string | Uint8Array): void
+  /** Sends no more, and goes on reading. */
+  end(): void
   /** Everything read so far, as Latin-1. */
   received(): string
   /** Stops and goes on reading. */
@@ -26,6 +28,7 @@ export async function openConnection(url: string): Promise<Connection> {
   socket.on('error', () => undefined)
   return {
     send: (bytes) => socket.write(bytes),
+    end: () => void socket.end(),
     received: () => Buffer.concat(chunks).toString('latin1'),
     pause: () => socket.pause(),
     resume: () => socket.resume(),

@@ -21,11 +21,16 @@ export function sendProblem(reply: FastifyReply, fault: Fault, baseUrl: string):
   )
 }
 
-/** What Fastify and its plugins throw for requests that are at fault, in our words. */
-const foreignCodes: Readonly<Record<string, readonly [FaultCode, string]>> = {
+type Words = readonly [FaultCode, detail: string]
+
+const incomplete: Words = ['upload-incomplete', 'The connection ended before the whole body had arrived.']
+const notHttp: Words = ['request-malformed', 'The request is not valid HTTP.']
+
+/** What Node and Fastify throw for requests that are at fault, in our words. */
+const foreignCodes: Readonly<Record<string, Words>> = {
   FST_ERR_BAD_URL: ['request-malformed', 'The path of the request cannot be decoded.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['request-malformed', 'The Content-Type header is not a media type.'],
-  ECONNRESET: ['upload-incomplete', 'The connection ended before the whole body had arrived.'],
+  ECONNRESET: incomplete,
 }
 
 /** Turns anything thrown into a Fault; what nobody expected becomes a bare `internal`. */
@@ -46,7 +51,7 @@ export function createErrorHandler(baseUrl: string) {
   }
 }
 
-const parserFaults: Readonly<Record<string, readonly [FaultCode, string]>> = {
+const parserFaults: Readonly<Record<string, Words>> = {
   HPE_HEADER_OVERFLOW: ['headers-too-large', 'The headers of the request exceed 16 KiB.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request-timeout', 'The headers of the request took too long to arrive.'],
 }
@@ -59,14 +64,14 @@ export function createClientErrorHandler(parts: {
 }) {
   const { baseUrl, log, newRequestId } = parts
   return (error: Error & { code?: string }, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
+    const answer = presentAnswer(socket)
+    // Into an answer that is under way a problem would be written as a part of its body.
+    if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent) {
       socket.destroy()
       return
     }
-    const [code, detail] = parserFaults[error.code ?? ''] ?? [
-      'request-malformed',
-      'The request is not valid HTTP.',
-    ]
+    const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && answer !== null
+    const [code, detail] = endedEarly ? incomplete : (parserFaults[error.code ?? ''] ?? notHttp)
     const fault = new Fault(code, detail)
     const problem = problemOf(fault, baseUrl, newRequestId())
     log.info(
@@ -85,6 +90,6 @@ export function createClientErrorHandler(parts: {
   }
 }
 
-/** Whether an answer is under way, into whose body a problem would be written. Node itself asks in the same way. */
-const isAnswering = (socket: Socket): boolean =>
-  '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse && socket._httpMessage.headersSent
+/** The answer that the connection waits for, null where no request was understood. Node itself looks in the same place. */
+const presentAnswer = (socket: Socket): ServerResponse | null =>
+  '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse ? socket._httpMessage : null

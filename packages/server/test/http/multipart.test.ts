@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readParts } from '../../src/http/multipart.ts'
+
+const boundary = 'b'
+
+/** Splits bytes after each of the given lengths, over and over. */
+function* cut(bytes: Buffer, lengths: readonly number[]) {
+  for (let at = 0, i = 0; at < bytes.length; i += 1) {
+    const end = at + (lengths[i % lengths.length] ?? 1)
+    yield bytes.subarray(at, end)
+    at = end
+  }
+}
+
+async function* arriving(chunks: Iterable<Buffer>) {
+  yield* chunks
+}
+
+/** Reads the bodies of the parts, but for those that `skipped` says. */
+async function bodies(chunks: Iterable<Buffer>, skipped: (part: number) => boolean = () => false) {
+  const found: (string | null)[] = []
+  for await (const { body } of readParts(arriving(chunks), boundary, 1000)) {
+    if (skipped(found.length)) {
+      found.push(null)
+      continue
+    }
+    const pieces: Uint8Array[] = []
+    for await (const piece of body) pieces.push(piece)
+    found.push(Buffer.concat(pieces).toString('latin1'))
+  }
+  return found
+}
+
+const formOf = (contents: readonly string[]) =>
+  Buffer.from(`${contents.map((content) => `--b\r\nA: b\r\n\r\n${content}\r\n`).join('')}--b--\r\n`, 'latin1')
+
+/** Text that is made of what boundaries are made of, but holds none. */
+const nearly = fc
+  .array(fc.constantFrom('\r', '\n', '-', '--', '\r\n', '\r\n-', '\r\n--', 'b', 'x', '\0', '\xff'))
+  .map((pieces) => pieces.join(''))
+  .filter((text) => !`\r\n${text}\r\n--b`.slice(0, -1).includes('\r\n--b'))
+const lengths = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 })
+
+test('U1 parts are the same however the body is cut into chunks', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(nearly), lengths, async (contents, cuts) => {
+      expect(await bodies(cut(formOf(contents), cuts))).toEqual(contents)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('U1 a part that is left unread changes nothing for the next', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(nearly, fc.boolean())), lengths, async (parts, cuts) => {
+      const found = await bodies(
+        cut(formOf(parts.map(([text]) => text)), cuts),
+        (i) => parts[i]?.[1] === true,
+      )
+      expect(found).toEqual(parts.map(([text, skipped]) => (skipped ? null : text)))
+    }),
+  )
+})
+
+test('U1 a part that is left half-read changes nothing for the next', async () => {
+  const found: string[] = []
+  for await (const { headers, body } of readParts(arriving(cut(formOf(['abc', 'def']), [1])), boundary, 2)) {
+    for await (const piece of body) {
+      found.push(`${headers.get('a')}${piece}`)
+      break
+    }
+  }
+  expect(found).toEqual(['ba', 'bd'])
+})
+
+test('U10 a form that is cut off anywhere fails, and no part of it reads as whole that is not', async () => {
+  const contents = ['first', 'second']
+  const whole = formOf(contents)
+  for (let length = 1; length < whole.length - '\r\n'.length; length += 1) {
+    const read = bodies([whole.subarray(0, length)])
+    const code = length < '--b'.length ? 'form-malformed' : 'upload-incomplete'
+    await expect(read).rejects.toMatchObject({ code })
+  }
+})
+
+test('U1 no more is asked of the source than the present part needs', async () => {
+  let asked = 0
+  async function* source() {
+    for (const chunk of cut(formOf(['x'.repeat(1000), 'y']), [100])) {
+      asked += 1
+      yield chunk
+    }
+  }
+  for await (const { body } of readParts(source(), boundary, 2)) {
+    for await (const _ of body) break
+    break
+  }
+  expect(asked).toBe(1)
+})

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+
+let server: TestServer
+let stranger: { authorization: string }
+beforeAll(async () => {
+  server = await startServer()
+  const { authorization } = await makeToken(server, '--bucket', 'other')
+  stranger = { authorization }
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const call = (method: string, id: string, headers: Record<string, string> = {}) =>
+  server.request(`/api/media/${id}`, { method, headers })
+
+/** An id of the right form that no item has. */
+const neverUsed = '0'.repeat(26)
+
+test('M1 an item is answered as its upload was, to GET and to HEAD', async () => {
+  const begun = Date.now()
+  const body = 'some text'
+  const answer = await server.request('/api/media', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'text/plain', 'content-disposition': 'attachment; filename="note.txt"' },
+  })
+  const media = await readMedia(answer.clone())
+  const found = await call('GET', media.id)
+  expect(found.status).toBe(200)
+  expect(found.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(found.headers.get('cache-control')).toBe('private, no-cache')
+  const text = await found.text()
+  expect(text).toBe(await answer.text())
+  expect(Object.keys(JSON.parse(text))).toEqual([
+    'id',
+    'url',
+    'filename',
+    'content_type',
+    'size',
+    'sha256',
+    'created_at',
+    'width',
+    'height',
+  ])
+  expect(media).toEqual({
+    id: expect.stringMatching(/^[\w-]{22,}$/),
+    url: `${server.url}/media/${media.id}.txt`,
+    filename: 'note.txt',
+    content_type: 'text/plain',
+    size: body.length,
+    sha256: createHash('sha256').update(body).digest('hex'),
+    created_at: expect.any(String),
+    width: null,
+    height: null,
+  })
+  expect(Date.parse(media.created_at)).toBeGreaterThanOrEqual(begun)
+  expect(Date.parse(media.created_at)).toBeLessThanOrEqual(Date.now())
+
+  const head = await call('HEAD', media.id)
+  expect([head.status, head.headers.get('content-length')]).toEqual([200, `${Buffer.byteLength(text)}`])
+  expect(
+    await (
+      await fetch(answer.headers.get('location') ?? '', {
+        headers: { authorization: `Bearer ${server.token}` },
+      })
+    ).text(),
+  ).toBe(text)
+})
+
+test('M2 a deleted item is neither listed nor served, and a second delete is a 404 problem', async () => {
+  const before = await traces(server)
+  const { id, url } = await upload(server, 'gone soon')
+  const deleted = await call('DELETE', id)
+  expect([deleted.status, await deleted.text()]).toEqual([204, ''])
+  expect((await readPage(await server.request('/api/media'))).total).toBe(before.total)
+  for (const path of [url, url.replace(/\.txt$/, '')])
+    await expectProblem(await fetch(path), 404, 'media-unknown')
+  await expectProblem(await call('DELETE', id), 404, 'media-unknown')
+  await expectProblem(await call('GET', id), 404, 'media-unknown')
+  await until('its bytes are gone', async () => (await traces(server)).blobs === before.blobs)
+})
+
+test('M2 of many deletes at once one is answered 204', async () => {
+  const { id } = await upload(server, 'wanted by many')
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, async () => (await call('DELETE', id)).status),
+  )
+  expect(statuses.toSorted()).toEqual([204, ...Array(19).fill(404)])
+})
+
+describe('M3, A6 an id that is unknown, deleted, in another bucket or no id at all', () => {
+  test.each(['GET', 'DELETE'])('has one and the same answer to %s', async (method) => {
+    const item = await upload(server, 'mine')
+    const gone = await upload(server, 'mine too')
+    await call('DELETE', gone.id)
+    const asked: [string, string, Record<string, string>][] = [
+      ['unknown', neverUsed, {}],
+      ['deleted', gone.id, {}],
+      ['unknown to a stranger', neverUsed, stranger],
+      ['of another bucket', item.id, stranger],
+      ['deleted, of another bucket', gone.id, stranger],
+      ['too short', item.id.slice(1), {}],
+      ['too long', `${item.id}0`, {}],
+      ['with its extension', `${item.id}.txt`, {}],
+      ['upper case', item.id.toUpperCase(), {}],
+      ['a path', '..%2f..%2fcatalog.db', {}],
+      ['NUL', `${item.id}%00`, {}],
+      ['a property', '__proto__', {}],
+      ['very long', 'x'.repeat(10_000), {}],
+    ]
+    const answers = await Promise.all(
+      asked.map(async ([name, id, headers]) => {
+        const answer = await call(method, id, headers)
+        const { instance, ...problem } = await expectProblem(answer, 404, 'media-unknown')
+        const shown = [...answer.headers].filter(([header]) => header !== 'date')
+        return { name, problem, headers: shown, instance }
+      }),
+    )
+    const [first] = answers
+    for (const { name, problem, headers } of answers) {
+      expect({ name, problem, headers }).toEqual({ name, problem: first?.problem, headers: first?.headers })
+    }
+    expect(new Set(answers.map(({ instance }) => instance)).size).toBe(asked.length)
+    expect((await call('GET', item.id)).status).toBe(200)
+    expect(await (await fetch(item.url)).text()).toBe('mine')
+  })
+
+  test('nor does a stranger see the items in a listing', async () => {
+    await upload(server, 'mine')
+    expect(await readPage(await server.request('/api/media', { headers: stranger }))).toMatchObject({
+      total: 0,
+      data: [],
+    })
+  })
+})
+
+test('A3 reading, uploading and deleting each need their own scope', async () => {
+  const scopes = ['media:read', 'media:write', 'media:delete']
+  for (const scope of scopes) {
+    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', scope)
+    const { id } = await upload(server, 'x')
+    const calls: [string, () => Promise<Response>][] = [
+      ['media:read', () => call('GET', id, { authorization })],
+      ['media:read', () => server.request('/api/media', { headers: { authorization } })],
+      [
+        'media:write',
+        () => server.request('/api/media', { method: 'POST', body: 'x', headers: { authorization } }),
+      ],
+      ['media:delete', () => call('DELETE', id, { authorization })],
+    ]
+    for (const [needed, ask] of calls) {
+      const answer = await ask()
+      if (needed === scope) expect(answer.ok).toBe(true)
+      else {
+        await expectProblem(answer, 403, 'scope-missing')
+        expect(answer.headers.get('www-authenticate')).toContain(`scope="${needed}"`)
+      }
+    }
+  }
+})
+
+test('L4, L10 of many uploads at once each is listed once, in an order that stays', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'crowd')
+  const uploads = Array.from({ length: 64 }, (_, i) => upload(server, `file ${i}`, { authorization }))
+  const urls = (await Promise.all(uploads)).map(({ url }) => url)
+  const list = async () => {
+    const pages = [1, 2, 3, 4, 5, 6, 7].map(async (page) =>
+      readPage(await server.request(`/api/media?page=${page}`, { headers: { authorization } })),
+    )
+    return await Promise.all(pages)
+  }
+  const pages = await list()
+  expect(pages.map(({ total }) => total)).toEqual(Array(7).fill(64))
+  const listed = pages.flatMap(({ data }) => data)
+  expect(listed.toSorted()).toEqual(urls.toSorted())
+  const last = await upload(server, 'last', { authorization })
+  expect((await list()).flatMap(({ data }) => data)).toEqual([...listed, last.url])
+})

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Connection, openConnection } from '../harness/connection.ts'
+import { filePart, formBytes, formType } from '../harness/form.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { parseAnswer, responseOf, sendRaw } from '../harness/raw-http.ts'
+import { memory, openFiles, traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const head = (line: string) =>
+  `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n${line}\r\n\r\n`
+const half = Buffer.alloc(20_000, 'x')
+const halfForm = formBytes(filePart('first', 'whole'), filePart('second', half)).subarray(0, -20)
+
+/** Uploads that stop half-way, and how many temporary files each of them has by then. */
+const halves: [name: string, temporary: number, start: () => string, bytes: Buffer][] = [
+  ['raw', 1, () => head('Content-Length: 40000'), half],
+  ['chunked', 1, () => head('Transfer-Encoding: chunked'), Buffer.concat([Buffer.from('9c40\r\n'), half])],
+  ['form', 2, () => head(`Content-Type: ${formType}\r\nContent-Length: 40000`), halfForm],
+  [
+    'chunked form',
+    2,
+    () => head(`Content-Type: ${formType}\r\nTransfer-Encoding: chunked`),
+    Buffer.concat([Buffer.from('9c40\r\n'), halfForm]),
+  ],
+]
+
+/** Begins `count` uploads, and drops their connections when the server has taken in what was sent. */
+async function abort(count: number) {
+  const connections: Connection[] = []
+  let expected = 0
+  for (let i = 0; i < count; i += 1) {
+    const [, temporary, start, bytes] = halves[i % halves.length] ?? []
+    const connection = await openConnection(server.url)
+    connections.push(connection)
+    connection.send(start?.() ?? '')
+    connection.send(bytes ?? '')
+    expected += temporary ?? 0
+  }
+  await until(`${expected} temporary files`, async () => (await traces(server)).temporary === expected)
+  for (const connection of connections) connection[Symbol.dispose]()
+  await until('no temporary files', async () => (await traces(server)).temporary === 0)
+}
+
+test('U10, U2 a thousand uploads aborted half-way leave nothing behind', async () => {
+  await abort(100)
+  const before = {
+    traces: await traces(server),
+    files: await openFiles(server),
+    memory: await memory(server),
+  }
+  for (let batch = 0; batch < 10; batch += 1) await abort(100)
+  await until('open files as before', async () => (await openFiles(server)) <= before.files)
+  expect(await traces(server)).toEqual(before.traces)
+  expect((await memory(server)).now - before.memory.now).toBeLessThan(60_000_000)
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+})
+
+test('P3 an upload that its client gave up is no error of the service', () => {
+  expect(server.log().filter(({ level }) => Number(level) >= 40)).toEqual([])
+})
+
+test.each(halves)(
+  'U10 a %s body that ends early is a 400 problem, and nothing of it stays',
+  async (_, _temporary, start, bytes) => {
+    const before = await traces(server)
+    using connection = await openConnection(server.url)
+    connection.send(start())
+    connection.send(bytes)
+    connection.end()
+    await connection.closed
+    await expectProblem(responseOf(parseAnswer(connection.received())), 400, 'upload-incomplete')
+    await until('its end', async () => (await traces(server)).temporary === 0)
+    expect(await traces(server)).toEqual(before)
+  },
+)
+
+test.each([
+  ['ends before its last boundary', halfForm.length, 'upload-incomplete'],
+  ['goes on past its Content-Length', 100, 'request-malformed'],
+])('U10 a form that %s is a 400 problem, and nothing of it stays', async (_, length, code) => {
+  const before = await traces(server)
+  const lines = `Content-Type: ${formType}\r\nContent-Length: ${length}\r\nConnection: close`
+  const answer = await sendRaw(server.url, Buffer.concat([Buffer.from(head(lines)), halfForm]))
+  await expectProblem(responseOf(answer), 400, code)
+  await until('its end', async () => (await traces(server)).temporary === 0)
+  expect(await traces(server)).toEqual(before)
+})
+
+test('U10 chunks that are none are a 400 problem, and nothing of it stays', async () => {
+  const before = await traces(server)
+  const answer = await sendRaw(server.url, `${head('Transfer-Encoding: chunked')}5\r\nhello\r\nzz\r\n`)
+  await expectProblem(responseOf(answer), 400, 'request-malformed')
+  await until('its end', async () => (await traces(server)).temporary === 0)
+  expect(await traces(server)).toEqual(before)
+})

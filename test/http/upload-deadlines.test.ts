@@ -1,0 +1,137 @@
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Connection, openConnection } from '../harness/connection.ts'
+import { filePart, formBytes, formType } from '../harness/form.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { parseAnswer, responseOf } from '../harness/raw-http.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+
+const headerTimeout = 300
+const idleTimeout = 500
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer({
+    MEDIABUCKET_HEADER_TIMEOUT: `${headerTimeout}ms`,
+    MEDIABUCKET_IDLE_TIMEOUT: `${idleTimeout}ms`,
+  })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Far above what any deadline here needs, far below every default. Milliseconds. */
+const soon = 5_000
+
+/** Sends a piece, waits, and so on, until the pieces or the connection end. */
+async function dribble(connection: Connection, pieces: Iterable<string | Uint8Array>, pause: number) {
+  let open = true
+  void connection.closed.then(() => {
+    open = false
+  })
+  for (const piece of pieces) {
+    if (!open) return
+    connection.send(piece)
+    await setTimeout(pause)
+  }
+}
+
+const closedSoon = async (connection: Connection) => {
+  const begun = performance.now()
+  await connection.closed
+  expect(performance.now() - begun).toBeLessThan(soon)
+  return connection.received()
+}
+
+const head = (line: string) =>
+  `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n${line}\r\n\r\n`
+
+describe.concurrent('with short deadlines', () => {
+  test.each([
+    ['that stop', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow:'],
+    ['of which only a byte comes', 'G'],
+  ])('O4 headers %s are answered 408, or closed for being idle', async (_, bytes) => {
+    using connection = await openConnection(server.url)
+    connection.send(bytes)
+    const received = await closedSoon(connection)
+    if (received !== '') await expectProblem(responseOf(parseAnswer(received)), 408, 'request-timeout')
+  })
+
+  test('O4 headers that dribble in are answered 408, though never idle', async () => {
+    using connection = await openConnection(server.url)
+    await dribble(connection, `GET /healthz HTTP/1.1\r\nX-Slow: ${'x'.repeat(200)}`, 50)
+    const answer = responseOf(parseAnswer(await closedSoon(connection)))
+    await expectProblem(answer, 408, 'request-timeout')
+  })
+
+  test('O4 the headers of a second request have the same deadline', async () => {
+    using connection = await openConnection(server.url)
+    connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until('an answer', () => connection.received().includes('{"status":"ok"}'))
+    await dribble(
+      connection,
+      'GET /healthz HTTP/1.1\r\nX-Slow: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx',
+      50,
+    )
+    expect(await closedSoon(connection)).toContain('HTTP/1.1 408')
+  })
+
+  test('O4 a connection that says nothing is closed', async () => {
+    using connection = await openConnection(server.url)
+    await closedSoon(connection)
+  })
+
+  test('O4 a connection that is idle after an answer is closed, and not before its time', async () => {
+    using connection = await openConnection(server.url)
+    connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    await until('an answer', () => connection.received().includes('{"status":"ok"}'))
+    const begun = performance.now()
+    await closedSoon(connection)
+    expect(performance.now() - begun).toBeGreaterThan(idleTimeout * 0.9)
+  })
+
+  test('U12, O4 a slow but steady upload takes longer than every deadline', async () => {
+    const bytes = formBytes(filePart('slow.txt', 'x'.repeat(30), 'text/plain'))
+    using connection = await openConnection(server.url)
+    connection.send(head(`Content-Type: ${formType}\r\nContent-Length: ${bytes.length}`))
+    const pieces = Array.from({ length: 12 }, (_, i) =>
+      bytes.subarray((i * bytes.length) / 12, ((i + 1) * bytes.length) / 12),
+    )
+    await dribble(connection, pieces, 150)
+    expect(parseAnswer(await closedSoon(connection)).status).toBe(201)
+  })
+
+  test('U12 a client that goes on sending after a refusal is cut off', async () => {
+    using connection = await openConnection(server.url)
+    connection.send('POST /api/media HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n')
+    const endless = {
+      *[Symbol.iterator]() {
+        for (;;) yield 'x'.repeat(1000)
+      },
+    }
+    await dribble(connection, endless, 100)
+    expect(parseAnswer(connection.received()).status).toBe(401)
+  })
+})
+
+test.each([
+  ['raw', head, 'Content-Length: 1000', 'half'],
+  ['chunked', head, 'Transfer-Encoding: chunked', '4\r\nhalf\r\n'],
+  [
+    'form',
+    head,
+    `Content-Type: ${formType}\r\nContent-Length: 1000`,
+    formBytes(filePart('a', 'half')).subarray(0, -20),
+  ],
+])(
+  'U12, U10 a %s upload that falls silent is cut off, and nothing of it stays',
+  async (_, lines, line, bytes) => {
+    const before = await traces(server)
+    using connection = await openConnection(server.url)
+    connection.send(lines(line))
+    connection.send(bytes)
+    await until('a temporary file', async () => (await traces(server)).temporary === 1)
+    await closedSoon(connection)
+    await until('its end', async () => (await traces(server)).temporary === 0)
+    expect(await traces(server)).toEqual(before)
+  },
+)
