@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { seed } from '../harness/seed.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const list = async (token: string, page = 1) =>
+  await readPage(
+    await server.request(`/api/media?page=${page}`, { headers: { authorization: `Bearer ${token}` } }),
+  )
+
+test('L4 seed fills a bucket beside the running server, and its last line is JSON', async () => {
+  const begun = performance.now()
+  const { bucket, token, total } = await seed(server, '--items', '25000')
+  expect(performance.now() - begun).toBeLessThan(10_000)
+  expect([bucket, total]).toEqual(['seeded', 25_000])
+  expect(await list(token, 2_500)).toMatchObject({ total, last_page: 2_500, to: 25_000 })
+  const first = (await list(token)).data[0]?.split('/').at(-1)?.split('.')[0]
+  const item = await server.request(`/api/media/${first}`, { headers: { authorization: `Bearer ${token}` } })
+  expect(await readMedia(item)).toMatchObject({ id: first, sha256: null })
+})
+
+test('L4, L10 seed --delete-every deletes every K-th again', async () => {
+  const { token, total } = await seed(server, '--items', '1000', '--delete-every', '3', '--bucket', 'holes')
+  expect(total).toBe(667)
+  const page = await list(token, 67)
+  expect(page).toMatchObject({ total, last_page: 67, from: 661, to: 667 })
+  expect(new Set(page.data).size).toBe(7)
+})
+
+test('L4 seed adds to what is there', async () => {
+  await seed(server, '--items', '5', '--bucket', 'twice')
+  const { token, total } = await seed(server, '--items', '7', '--bucket', 'twice')
+  expect([total, (await list(token)).total]).toEqual([12, 12])
+})
+
+test('seed works before the first start', async () => {
+  await using directory = await temporaryDirectory()
+  const { stdout } = await runCommand(['seed', '--items', '3'], { MEDIABUCKET_DATA: directory.path })
+  const { token } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
+  await using later = await startServer({}, directory.path)
+  const page = await readPage(
+    await later.request('/api/media', { headers: { authorization: `Bearer ${token}` } }),
+  )
+  expect(page.total).toBe(3)
+})
+
+test.each([
+  [[], /needs --items with a whole number from 1 up/],
+  [['--items', '0'], /--items .*not "0"/],
+  [['--items', '1e3'], /--items .*not "1e3"/],
+  [['--items', '10', '--delete-every', '0'], /--delete-every .*not "0"/],
+  [['--items', '10', '--bucket', 'No'], /lower-case letters/],
+  [['10'], /mediabucket seed --help/],
+])('seed %j makes no sense: exit 2', async (args, told) => {
+  const failure = server.command('seed', ...args)
+  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
+})

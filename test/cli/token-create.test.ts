@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const alone = /^mbkt_[0-9a-hjkmnp-tv-z]{38}\n$/
+
+test('A8 token create prints the token alone on standard output, beside a running server', async () => {
+  const { stdout, stderr } = await server.command('token', 'create', '--bucket', 'fresh')
+  expect(stdout).toMatch(alone)
+  expect(stderr).toMatch(/tok_\w+.*"fresh".*media:read, media:write, media:delete/)
+  expect(stderr).not.toContain(stdout.trim())
+  const headers = { authorization: `Bearer ${stdout.trim()}` }
+  const answer = await server.request('/api/media', { headers })
+  expect(await answer.json()).toMatchObject({ total: 0 })
+})
+
+test('A8 token create works before anything else was made', async () => {
+  await using directory = await temporaryDirectory()
+  const { stdout } = await runCommand(['token', 'create', '--bucket', 'b'], {
+    MEDIABUCKET_DATA: `${directory.path}/new/data`,
+  })
+  expect(stdout).toMatch(alone)
+})
+
+test('A6, A8 tokens of one bucket see the same, and none is made twice', async () => {
+  const make = async () => (await server.command('token', 'create', '--bucket', 'shared')).stdout.trim()
+  const [one, two] = [await make(), await make()]
+  expect(one).not.toBe(two)
+  await server.request('/api/media', {
+    method: 'POST',
+    body: 'x',
+    headers: { authorization: `Bearer ${one}` },
+  })
+  const seen = await server.request('/api/media', { headers: { authorization: `Bearer ${two}` } })
+  expect(await seen.json()).toMatchObject({ total: 1 })
+})
+
+const rule = /1 to 63 lower-case letters, digits and hyphens/
+
+test.each([
+  [[], /needs --bucket NAME/],
+  [['--bucket', ''], rule],
+  [['--bucket', 'Photos'], rule],
+  [['--bucket', '../x'], rule],
+  [['--bucket=-x'], rule],
+  [['--bucket', 'x'.repeat(64)], rule],
+  [['--bucket', 'b', '--scope', 'media:all'], /"media:all" is no scope; there are media:read, media:write/],
+  [['--bucket', 'b', '--scope', 'media:read', '--scope', ''], /is no scope/],
+  [
+    ['--bucket', 'b', '--expires', 'tomorrow'],
+    /--expires takes a duration such as 12h, 30d or 52w, not "tomorrow"/,
+  ],
+  [['--bucket', 'b', '--expires', '-1d'], /--help/],
+  [['--bucket', 'b', '--expires', '0d'], /--expires takes a duration/],
+  [['--bucket', 'b', '--expires=99999999999999w'], /--expires takes a duration/],
+  [['--bucket', 'b', '--colour', 'red'], /--colour[\s\S]*mediabucket token create --help/],
+  [['b'], /mediabucket token create --help/],
+])('token create %j makes no sense: exit 2, and what would be right', async (args, told) => {
+  const failure = server.command('token', 'create', ...args)
+  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
+  await expect(failure).rejects.toMatchObject({
+    stderr: expect.stringMatching(/^mediabucket: (?![\s\S]*\.ts:)/),
+  })
+})
+
+test('what token create refuses makes no bucket', async () => {
+  const { stdout } = await server.command('token', 'list', '--json')
+  expect(stdout).not.toContain('"bucket":"b"')
+})

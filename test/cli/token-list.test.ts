@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+describe('tokens of every state', () => {
+  let server: TestServer
+  let made: Record<'active' | 'expired' | 'revoked', { id: string; token: string }>
+  beforeAll(async () => {
+    server = await startServer()
+    made = {
+      active: await makeToken(server, '--bucket', 'photos', '--name', 'phone', '--expires', '52w'),
+      expired: await makeToken(server, '--bucket', 'photos', '--expires', '1ms', '--scope', 'media:read'),
+      revoked: await makeToken(
+        server,
+        '--bucket',
+        'films',
+        '--scope',
+        'media:delete',
+        '--scope',
+        'media:read',
+      ),
+    }
+    await server.command('token', 'revoke', made.revoked.id)
+  })
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  const list = async (...args: string[]) => (await server.command('token', 'list', ...args)).stdout
+  const parsed = async (...args: string[]) =>
+    (await list('--json', ...args))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+
+  test('A8 token list shows what is known of each token, and never its secret', async () => {
+    const text = await list()
+    const lines = text.trim().split('\n')
+    expect(lines.length).toBe(4)
+    expect(lines[0]).toMatch(
+      /^tok_\w+ +default +first +active +media:read,media:write,media:delete +created \S+ +no expiry +never used$/,
+    )
+    expect(lines[1]).toMatch(
+      new RegExp(`^${made.active.id} +photos +phone +active .* expires \\S+ +never used$`),
+    )
+    expect(lines[2]).toMatch(new RegExp(`^${made.expired.id} +photos +expired +media:read `))
+    expect(lines[3]).toMatch(new RegExp(`^${made.revoked.id} +films +revoked +media:read,media:delete `))
+    for (const { token } of Object.values(made)) expect(text).not.toContain(token.slice(5, 15))
+    expect(text).not.toContain('mbkt_')
+  })
+
+  test('A8 token list --json is one object a line, without secrets', async () => {
+    const tokens = await parsed()
+    expect(tokens[1]).toEqual({
+      id: made.active.id,
+      bucket: 'photos',
+      name: 'phone',
+      state: 'active',
+      scopes: ['media:read', 'media:write', 'media:delete'],
+      created_at: time,
+      expires_at: time,
+      last_used_at: null,
+      revoked_at: null,
+    })
+    expect(tokens.map(({ state }) => state)).toEqual(['active', 'active', 'expired', 'revoked'])
+    expect(tokens[3]).toMatchObject({ expires_at: null, revoked_at: time })
+    expect(await list('--json')).not.toMatch(/mbkt_|hash/)
+  })
+
+  test('token list --bucket shows those of one bucket', async () => {
+    expect((await parsed('--bucket', 'films')).map(({ id }) => id)).toEqual([made.revoked.id])
+    expect(await list('--bucket', 'nobody')).toBe('')
+  })
+
+  test('A7 token revoke twice keeps the first time', async () => {
+    const [before] = await parsed('--bucket', 'films')
+    await server.command('token', 'revoke', made.revoked.id)
+    expect(await parsed('--bucket', 'films')).toEqual([before])
+  })
+
+  test.each([
+    [['tok_000000000000'], 1, /there is no token tok_000000000000; see: mediabucket token list/],
+    [['default'], 1, /there is no token default/],
+    [[], 2, /takes one ID/],
+    [['tok_1', 'tok_2'], 2, /takes one ID/],
+    [['--all'], 2, /mediabucket token revoke --help/],
+  ])('token revoke %j fails: exit %d', async (args, code, told) => {
+    const failure = server.command('token', 'revoke', ...args)
+    await expect(failure).rejects.toMatchObject({ code, stdout: '', stderr: expect.stringMatching(told) })
+  })
+})
+
+test('token list without tokens says how to make one', async () => {
+  await using directory = await temporaryDirectory()
+  const environment = { MEDIABUCKET_DATA: directory.path }
+  const { stdout, stderr } = await runCommand(['token', 'list'], environment)
+  expect([stdout, stderr]).toEqual(['', expect.stringContaining('mediabucket token create --bucket')])
+  expect((await runCommand(['token', 'list', '--json'], environment)).stdout).toBe('')
+})

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { runCommand, startServer } from '../harness/server.ts'
+import { readPage } from '../harness/wire.ts'
+
+test('A8 the first start prints a token once, with two commands that work as they stand', async () => {
+  await using directory = await temporaryDirectory()
+  await using server = await startServer()
+  await writeFile(join(directory.path, 'a file.txt'), 'hello')
+  const commands = server.stdout().match(/^ +curl .*$/gm) ?? []
+  expect(commands.length).toBe(2)
+  const run = async (command: string) => {
+    const line = command.replace('README.md', "'a file.txt'").replace(' curl ', ' curl -sS --fail-with-body ')
+    return (await promisify(execFile)('sh', ['-c', line], { cwd: directory.path })).stdout
+  }
+  const stored = JSON.parse(await run(commands[0] ?? ''))
+  expect(stored).toMatchObject({ filename: 'a file.txt', size: 5, content_type: 'text/plain' })
+  expect(JSON.parse(await run(commands[1] ?? ''))).toMatchObject({ total: 1, data: [stored.url] })
+  expect(server.stderr()).not.toContain(server.token)
+})
+
+test('A8 a later start prints no token, and says how to make one', async () => {
+  await using server = await startServer()
+  await server.stop()
+  await using later = await startServer({}, server.data)
+  expect(later.stdout()).not.toContain('mbkt_')
+  const [, line] = /(token create .*)$/m.exec(later.stdout()) ?? []
+  const { stdout } = await later.command(...(line ?? '').split(' '))
+  const headers = { authorization: `Bearer ${stdout.trim()}` }
+  expect((await readPage(await later.request('/api/media', { headers }))).total).toBe(0)
+})
+
+test('A8 a token made before the first start is good, and no other is made', async () => {
+  await using directory = await temporaryDirectory()
+  const data = join(directory.path, 'not', 'yet')
+  const { stdout } = await runCommand(['token', 'create', '--bucket', 'mine'], { MEDIABUCKET_DATA: data })
+  await using server = await startServer({}, data)
+  expect(server.token).toBe('')
+  const headers = { authorization: `Bearer ${stdout.trim()}` }
+  expect((await server.request('/api/media', { headers })).status).toBe(200)
+})

@@ -1,0 +1,136 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { settings } from '../../packages/server/src/config.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { runCommand, startServer } from '../harness/server.ts'
+import { upload } from '../harness/upload.ts'
+
+const warnings = (server: { log: () => { msg: string; [member: string]: unknown }[] }) =>
+  server
+    .log()
+    .filter(({ level }) => level === 40)
+    .map(({ msg }) => msg)
+
+test('O7 all faults of the settings are reported together, each with what would be right', async () => {
+  await using directory = await temporaryDirectory()
+  const faulty = {
+    MEDIABUCKET_HOST: 'a b',
+    MEDIABUCKET_PORT: '80800',
+    MEDIABUCKET_BASE_URL: 'media.example.org',
+    MEDIABUCKET_ENVELOPE: 'none',
+    MEDIABUCKET_EXTENSIONS: 'yes',
+    MEDIABUCKET_LINKS: 'some',
+    MEDIABUCKET_MAX_FILE_SIZE: 'huge',
+    MEDIABUCKET_MAX_PARTS: '0',
+    MEDIABUCKET_CORS_ORIGINS: 'https://app.example.org/path',
+    MEDIABUCKET_MEDIA_MAX_AGE: '1 day',
+    MEDIABUCKET_HEADER_TIMEOUT: '-1s',
+    MEDIABUCKET_IDLE_TIMEOUT: '0',
+    MEDIABUCKET_SHUTDOWN_TIMEOUT: '1.5s',
+    MEDIABUCKET_LOG_LEVEL: 'loud',
+  }
+  const data = join(directory.path, 'data')
+  const failure = await runCommand(['serve'], { ...faulty, MEDIABUCKET_DATA: data }).catch((error) => error)
+  expect(failure).toMatchObject({ code: 2, stdout: '' })
+  expect(failure.stderr).toMatch(/^mediabucket: .*14 faults/)
+  for (const [name, value] of Object.entries(faulty)) {
+    const { accepts } = settings[name as keyof typeof settings]
+    expect(failure.stderr).toContain(`${name} is ${JSON.stringify(value)}; it must be ${accepts}.`)
+  }
+  expect(failure.stderr).not.toContain('.ts:')
+  expect(await directory.names()).toEqual([])
+})
+
+test('O7 a command refuses faulty settings too', async () => {
+  const failure = runCommand(['token', 'list'], { MEDIABUCKET_PORT: 'x' })
+  await expect(failure).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('MEDIABUCKET_PORT'),
+  })
+})
+
+test('O7 an unknown setting is a warning, an empty one counts as unset', async () => {
+  await using server = await startServer({
+    MEDIABUCKET_MAX_FILESIZE: '1MB',
+    MEDIABUCKET_TOKEN: 'x',
+    MEDIABUCKET_LINKS: '',
+  })
+  expect(warnings(server)).toEqual(['MEDIABUCKET_MAX_FILESIZE is no setting of Mediabucket; it is ignored.'])
+})
+
+test('O7, L18 listening for others without a base URL is a warning that says what URLs will begin with', async () => {
+  await using server = await startServer({ MEDIABUCKET_HOST: '0.0.0.0' })
+  expect(warnings(server)).toEqual([expect.stringMatching(/0\.0\.0\.0.*MEDIABUCKET_BASE_URL/)])
+  expect((await upload(server, 'x')).url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/media\//)
+  await using named = await startServer({
+    MEDIABUCKET_HOST: '0.0.0.0',
+    MEDIABUCKET_BASE_URL: 'https://media.example.org',
+  })
+  expect(warnings(named)).toEqual([])
+})
+
+test('L18 an address of IPv6 stands in brackets in every URL', async () => {
+  await using server = await startServer({ MEDIABUCKET_HOST: '::1' })
+  const base = /ready at (\S+)/.exec(server.stdout())?.[1] ?? ''
+  expect(base).toMatch(/^http:\/\/\[::1\]:\d+$/)
+  const answer = await fetch(`${base}/api/media`, { headers: { authorization: `Bearer ${server.token}` } })
+  expect(await answer.json()).toMatchObject({ path: `${base}/api/media` })
+  expect(warnings(server)).toEqual([])
+})
+
+test('L18 a host name stands in every URL as it was set', async () => {
+  await using server = await startServer({ MEDIABUCKET_HOST: 'localhost' })
+  const { url } = await upload(server, 'x')
+  expect(url).toMatch(/^http:\/\/localhost:\d+\/media\//)
+  expect(await (await fetch(url)).text()).toBe('x')
+  expect(warnings(server)).toEqual([])
+})
+
+test('O7 a port that is taken is told plainly, and the token of the first start is not lost', async () => {
+  await using directory = await temporaryDirectory()
+  const holder = createServer()
+  const port = await new Promise<number>((resolve) => {
+    holder.listen(0, '127.0.0.1', () => {
+      const address = holder.address()
+      resolve(typeof address === 'object' && address ? address.port : 0)
+    })
+  })
+  try {
+    const settings = { MEDIABUCKET_DATA: directory.path, MEDIABUCKET_PORT: String(port) }
+    const failure = await runCommand(['serve'], settings).catch((error) => error)
+    expect(failure).toMatchObject({ code: 1, stdout: '' })
+    expect(failure.stderr).toMatch(/^mediabucket: .*EADDRINUSE.*MEDIABUCKET_PORT/m)
+    expect(failure.stderr).not.toContain('.ts:')
+  } finally {
+    holder.close()
+  }
+  await using server = await startServer({}, directory.path)
+  expect((await server.request('/api/media')).status).toBe(200)
+})
+
+test.each([
+  ['MEDIABUCKET_HOST', 'no-such-host.invalid'],
+  ['MEDIABUCKET_HOST', '192.0.2.1'],
+  ['MEDIABUCKET_DATA', '«file»'],
+  ['MEDIABUCKET_DATA', '«file»/below'],
+])('O7 %s=%s cannot be used: the message names the setting and shows no stack', async (name, value) => {
+  await using directory = await temporaryDirectory()
+  const file = join(directory.path, 'file')
+  await writeFile(file, '')
+  const environment = {
+    MEDIABUCKET_DATA: directory.path,
+    MEDIABUCKET_PORT: '0',
+    [name]: value.replace('«file»', file),
+  }
+  const failure = await runCommand(['serve'], environment).catch((error) => error)
+  expect(failure).toMatchObject({ code: 1, stdout: '' })
+  expect(failure.stderr).toMatch(new RegExp(`^mediabucket: .*${name}`, 'm'))
+  expect(failure.stderr).not.toContain('.ts:')
+})
+
+test('O3 the log can be turned down', async () => {
+  await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'silent' })
+  expect(server.stderr()).toBe('')
+})
