@@ -1,6 +1,3 @@
-import closeWithGrace from 'close-with-grace'
-import { destination, pino } from 'pino'
-import { startServer } from '../server.ts'
 import { type Command, UsageError } from './command.ts'
 
 export const serve: Command = {
@@ -15,7 +12,13 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
 
   async run(args, { config, warnings, print }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given: ${args.join(' ')}`)
-    const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: true }))
+    // Loaded here, so that the other commands need not wait for it.
+    const [{ startServer }, { destination, pino }, { default: closeWithGrace }] = await Promise.all([
+      import('../server.ts'),
+      import('pino'),
+      import('close-with-grace'),
+    ])
+    const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: false }))
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()
