@@ -52,6 +52,16 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     raw(
       'GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nAuthorization: b\r\nConnection: close\r\n\r\n',
     ),
+  'quota-exceeded': 'test/http/quotas.test.ts',
+  'idempotency-key-malformed': 'test/http/idempotency.test.ts',
+  'idempotency-key-reused': 'test/http/idempotency.test.ts',
+  'upload-unknown': 'test/http/tus-protocol.test.ts',
+  'upload-malformed': 'test/http/tus-protocol.test.ts',
+  'upload-version-unsupported': 'test/http/tus-protocol.test.ts',
+  'upload-type-unsupported': 'test/http/tus-protocol.test.ts',
+  'upload-offset-conflict': 'test/http/tus-protocol.test.ts',
+  'checksum-malformed': 'test/http/tus-checksum.test.ts',
+  'checksum-mismatch': 'test/http/tus-checksum.test.ts',
   'token-missing': () => fetch(`${server.url}/api/media`),
   'token-malformed': () => list('Bearer x'),
   'token-unknown': async () => {

@@ -1,5 +1,7 @@
 import type { MediaId } from '../core/media-id.ts'
+import type { Quota } from '../core/quota.ts'
 import type { Scope } from '../core/scopes.ts'
+import type { UploadId } from '../core/upload-id.ts'
 
 declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }
@@ -69,8 +71,51 @@ export interface NewToken {
   readonly expiresAt: number | null
 }
 
+/** A request that may be sent again and must have its effect once: who sent it, and what it carries. */
+export interface KeyedRequest {
+  readonly tokenId: TokenId
+  readonly key: string
+  /** 32 bytes; tells another content under the same key. */
+  readonly fingerprint: Uint8Array
+  /** Milliseconds since 1970: what was kept until before `now` counts as forgotten, this is kept until `expiresAt`. */
+  readonly now: number
+  readonly expiresAt: number
+}
+
+/** An upload in pieces as it begins. */
+export interface NewUpload {
+  readonly id: UploadId
+  readonly bucketId: BucketId
+  /** Bytes of the whole; null until the client tells. */
+  readonly length: number | null
+  /** Upload-Metadata exactly as sent; null where there was none. */
+  readonly metadata: string | null
+  readonly filename: string | null
+  readonly declaredType: string | null
+  /** The id that the item will have. */
+  readonly mediaId: MediaId
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+export interface Upload extends NewUpload {
+  /** Bytes that have arrived and are synced. */
+  readonly offset: number
+  /** The item exists, or has existed. */
+  readonly finished: boolean
+}
+
+export interface Bucket extends Quota {
+  readonly name: string
+  readonly items: number
+  readonly bytes: number
+  /** What the unfinished uploads have reserved of the quota. */
+  readonly reservedItems: number
+  readonly reservedBytes: number
+}
+
 /**
- * The rows: buckets, media, tokens. A change is durable when its promise resolves; a read sees every change whose
+ * The rows: buckets, media, tokens, uploads. A change is durable when its promise resolves; a read sees every change whose
  * promise resolved before the read began, those of other processes included. Throws Fault `catalog-busy`
  * and `storage-full`; any other error is unexpected.
  */
@@ -87,8 +132,24 @@ export interface Catalog {
   /** An item by its id, whichever bucket it is in. */
   media(id: MediaId): Promise<Media | null>
 
-  /** Appends the items to the bucket in the order given: all of them or none. */
+  /** Appends the items to the bucket in the order given: all of them or none. Throws Fault `quota-exceeded`. */
   addMedia(bucketId: BucketId, items: readonly NewMedia[]): Promise<void>
+
+  /**
+   * The same, once for each key of a token: answers the items of the first such request, whether or not they still
+   * exist. Throws Fault `idempotency-key-reused` where that had another fingerprint.
+   */
+  addMediaOnce(
+    bucketId: BucketId,
+    items: readonly NewMedia[],
+    request: KeyedRequest,
+  ): Promise<readonly NewMedia[]>
+
+  /** What `addMediaOnce` would answer if the request was seen before; null if it was not. */
+  repeated(request: KeyedRequest): Promise<readonly NewMedia[] | null>
+
+  /** Forgets the keyed requests that were kept until `now` or before; says how many. */
+  forgetRequests(now: number): Promise<number>
 
   /** Removes the item and leaves a tombstone for its bytes; false when this bucket has no such item. */
   removeMedia(bucketId: BucketId, id: MediaId): Promise<boolean>
@@ -98,6 +159,39 @@ export interface Catalog {
 
   /** Forgets tombstones whose bytes are gone. */
   clearTombstones(ids: readonly MediaId[]): Promise<void>
+
+  /** Begins an upload and reserves an item and its length, where known. Throws Fault `quota-exceeded`. */
+  createUpload(upload: NewUpload): Promise<void>
+
+  upload(id: UploadId): Promise<Upload | null>
+
+  /** Sets the length where it was unknown, and reserves it; false where there is no such upload. Throws as above. */
+  declareLength(id: UploadId, length: number): Promise<boolean>
+
+  /** Sets an unfinished upload's offset if it was `from`, else answers false. Throws Fault `quota-exceeded`. */
+  moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
+
+  /**
+   * Adds the item and marks the upload finished, in one; false where no unfinished upload has this id and the
+   * item's size. Throws Fault `quota-exceeded`.
+   */
+  finishUpload(id: UploadId, item: NewMedia, expiresAt: number): Promise<boolean>
+
+  /** Forgets the upload, and frees what it reserved; its item, if it has one, stays. False where there is none. */
+  removeUpload(id: UploadId): Promise<boolean>
+
+  unfinishedUploads(): Promise<Upload[]>
+
+  /** Uploads, finished or not, that were kept until `now` or before. */
+  expiredUploads(now: number): Promise<Upload[]>
+
+  bucket(id: BucketId): Promise<Bucket | null>
+
+  /** By name. */
+  buckets(): Promise<Bucket[]>
+
+  /** Changes the limits that are given; false where there is no such bucket. */
+  setQuota(bucket: string, quota: Partial<Quota>): Promise<boolean>
 
   /** Makes the token, and its bucket if need be. */
   addToken(token: NewToken): Promise<void>

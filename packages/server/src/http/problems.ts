@@ -167,6 +167,68 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'The disk has no room for this upload. Nothing was stored.',
     cure: 'Delete items or enlarge the disk, then send it again.',
   },
+  'quota-exceeded': {
+    status: 507,
+    title: 'The bucket is full',
+    cause: 'The bucket has a quota, and the upload does not fit into what is left of it. Nothing was stored.',
+    cure: 'Delete items, or ask the operator for more room: `mediabucket bucket set NAME --max-items N --max-bytes SIZE`.',
+  },
+  'idempotency-key-malformed': {
+    status: 400,
+    title: 'The Idempotency-Key is malformed',
+    cause:
+      'The header was sent more than once, is empty or too long, or holds characters that a key may not have.',
+    cure: 'Send one `Idempotency-Key` for each upload, such as a UUID, in quotes or without.',
+  },
+  'idempotency-key-reused': {
+    status: 422,
+    title: 'The Idempotency-Key was used for another upload',
+    cause: 'This token sent the same key before, with other files, names or types. Nothing was stored.',
+    cure: 'Use a new key for a new upload; repeat a key only with the very same content.',
+  },
+  'upload-unknown': {
+    status: 404,
+    title: 'There is no such upload',
+    cause: 'No upload has this id: it never existed, was ended, has expired, or belongs to another bucket.',
+    cure: 'Begin anew with `POST /api/uploads`.',
+  },
+  'upload-malformed': {
+    status: 400,
+    title: 'The headers of the upload are malformed',
+    cause: 'A header of the tus protocol is missing, or its value is not what the protocol asks for.',
+    cure: 'Use a tus 1.0.0 client; the detail names the header.',
+  },
+  'upload-version-unsupported': {
+    status: 412,
+    title: 'The version of tus is not supported',
+    cause: 'The request has no `Tus-Resumable` header, or one with another version than the service speaks.',
+    cure: 'Send `Tus-Resumable: 1.0.0`; the versions stand in `Tus-Version`.',
+  },
+  'upload-type-unsupported': {
+    status: 415,
+    title: 'The content type is not that of an upload in pieces',
+    cause: 'A piece of an upload was sent with another content type than the tus protocol asks for.',
+    cure: 'Send `Content-Type: application/offset+octet-stream`.',
+  },
+  'upload-offset-conflict': {
+    status: 409,
+    title: 'The offset is not where the upload stands',
+    cause: '`Upload-Offset` differs from what has arrived, or another request has taken the upload over.',
+    cure: 'Ask for the offset with `HEAD` and go on from there.',
+  },
+  'checksum-malformed': {
+    status: 400,
+    title: 'The checksum cannot be used',
+    cause:
+      '`Upload-Checksum` names an algorithm that the service does not know, or is not valid Base64 of its length.',
+    cure: 'Send `sha1` or `sha256`, a space and the Base64 of the checksum; `OPTIONS /api/uploads` tells the algorithms.',
+  },
+  'checksum-mismatch': {
+    status: 460,
+    title: 'The checksum does not match',
+    cause: 'The bytes that arrived are not those of `Upload-Checksum`. They were dropped.',
+    cure: 'Send the piece again from the same offset.',
+  },
   'catalog-busy': {
     status: 503,
     title: 'The service is busy',

@@ -1,15 +1,21 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { describeKeyedRequests } from './keyed-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeMedia } from './media-contract.ts'
+import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, newBucket, newItems, newToken } from './samples.ts'
 import { describeTokens } from './token-contract.ts'
+import { describeUploads } from './upload-contract.ts'
 
 /** What every engine of the catalog does. */
 export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
   describeMedia(engine, fresh)
   describeManyChanges(engine, fresh)
+  describeQuotas(engine, fresh)
+  describeUploads(engine, fresh)
+  describeKeyedRequests(engine, fresh)
 
   describe(`${engine}: data`, () => {
     test('is new until the first bucket is made', async () => {

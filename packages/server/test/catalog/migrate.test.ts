@@ -4,7 +4,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { CatalogVersionError } from '../../src/catalog/sqlite/migrate.ts'
+import { initial } from '../../src/catalog/sqlite/migrations/0001-initial.ts'
 import { outputOf, startProcess } from './child-process.ts'
+import { hashOf, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 function change(directory: string, sql: string): void {
@@ -26,8 +28,39 @@ describe('migrations', () => {
     change(directory, 'PRAGMA user_version = 99')
     await expect(open(directory)).rejects.toThrow(CatalogVersionError)
     await expect(open(directory)).rejects.toThrow(/version 99.*newer mediabucket/)
-    change(directory, 'PRAGMA user_version = 1')
+    change(directory, 'PRAGMA user_version = 2')
     await open(directory)
+  })
+
+  test('a catalog of version 1 is brought to this one with all that it holds', async () => {
+    const directory = tempDirectory()
+    const item = newItem()
+    change(
+      directory,
+      `${initial};
+      INSERT INTO buckets (name, created_at, revision, total, bytes, next_seq) VALUES ('old', 1, 5, 1, 1000, 1);
+      INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at)
+        VALUES ('t', 1, 'first', X'${Buffer.from(hashOf('old')).toString('hex')}', 'media:read', 1);
+      INSERT INTO media (bucket_id, seq, id, content_type, size, created_at)
+        VALUES (1, 0, '${item.id}', 'image/jpeg', 1000, 1);
+      PRAGMA user_version = 1; PRAGMA application_id = 0x6d626b74`,
+    )
+    const catalog = await open(directory)
+    const grant = await catalog.authorise(hashOf('old'))
+    if (!grant) throw new Error('the old token is unknown')
+    expect(grant).toMatchObject({ revision: 5, total: 1 })
+    expect(await catalog.bucket(grant.bucketId)).toEqual({
+      name: 'old',
+      items: 1,
+      bytes: 1000,
+      reservedItems: 0,
+      reservedBytes: 0,
+      maxItems: null,
+      maxBytes: null,
+    })
+    expect(await catalog.media(item.id)).toMatchObject({ size: 1000 })
+    await catalog.addMedia(grant.bucketId, [newItem()])
+    expect(await catalog.unfinishedUploads()).toEqual([])
   })
 
   test('a database of another program is refused', async () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { BucketId, Catalog, NewMedia, NewToken, TokenId } from '../../src/catalog/catalog.ts'
+import type { BucketId, Catalog, NewMedia, NewToken, NewUpload, TokenId } from '../../src/catalog/catalog.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
+import { newUploadId } from '../../src/core/upload-id.ts'
 
 export const hashOf = (text: string): Uint8Array => new Uint8Array(createHash('sha256').update(text).digest())
 
@@ -18,6 +19,18 @@ export const newItem = (fields: Partial<NewMedia> = {}): NewMedia => ({
 })
 
 export const newItems = (count: number): NewMedia[] => Array.from({ length: count }, () => newItem())
+
+export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): NewUpload => ({
+  id: newUploadId(),
+  bucketId,
+  length: 1_000,
+  metadata: 'filename aGFyYm91ci5qcGc=',
+  filename: 'harbour.jpg',
+  declaredType: 'image/jpeg',
+  mediaId: newMediaId(),
+  expiresAt: 1_800_000_000_000,
+  ...fields,
+})
 
 /** A token whose id is `name` and whose hash is that of `name`. */
 export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken => ({

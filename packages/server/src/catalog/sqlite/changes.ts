@@ -1,16 +1,31 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
-import type { BucketId, NewMedia, NewToken, TokenId } from '../catalog.ts'
-import { prepareEnsureBucket } from './buckets.ts'
+import type { Quota } from '../../core/quota.ts'
+import type { UploadId } from '../../core/upload-id.ts'
+import type { BucketId, KeyedRequest, NewMedia, NewToken, NewUpload, TokenId } from '../catalog.ts'
+import { prepareEnsureBucket, prepareQuotas } from './buckets.ts'
+import { prepareKeyedRequests } from './keyed-requests.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
 import { integer, one } from './rows.ts'
+import { prepareUploadRows } from './upload-rows.ts'
 
 /** Every change of the catalog, by kind. Inputs and outputs are plain data: they cross threads. */
 interface Changes {
   'add-media': { input: { bucketId: BucketId; items: readonly NewMedia[] }; output: undefined }
+  'add-media-once': {
+    input: { bucketId: BucketId; items: readonly NewMedia[]; request: KeyedRequest }
+    output: readonly NewMedia[]
+  }
+  'forget-requests': { input: { now: number }; output: number }
   'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: boolean }
   'clear-tombstones': { input: { ids: readonly MediaId[] }; output: undefined }
+  'create-upload': { input: NewUpload; output: undefined }
+  'declare-length': { input: { id: UploadId; length: number }; output: boolean }
+  'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
+  'finish-upload': { input: { id: UploadId; item: NewMedia; expiresAt: number }; output: boolean }
+  'remove-upload': { input: { id: UploadId }; output: boolean }
+  'set-quota': { input: { bucket: string; quota: Partial<Quota> }; output: boolean }
   'add-token': { input: NewToken; output: undefined }
   'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
@@ -36,6 +51,12 @@ export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, ch
 export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const media = prepareMediaRows(db, prepareRanks(db))
   const ensureBucket = prepareEnsureBucket(db)
+  const quotas = prepareQuotas(db)
+  const uploads = prepareUploadRows(db, quotas, media)
+  const keyed = prepareKeyedRequests(db)
+  const setMaxItems = db.prepare('UPDATE buckets SET max_items = ? WHERE name = ?')
+  const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
+  const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
   const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
@@ -44,10 +65,28 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const revokeToken = db.prepare('UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?')
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = ? WHERE id = ?')
 
+  const addMedia = (bucketId: BucketId, items: readonly NewMedia[]): void => {
+    quotas.require(bucketId, {
+      items: items.length,
+      bytes: items.reduce((sum, { size }) => sum + size, 0),
+    })
+    media.append(bucketId, items)
+  }
+
   return {
     'add-media'({ bucketId, items }) {
-      media.append(bucketId, items)
+      addMedia(bucketId, items)
     },
+
+    'add-media-once'({ bucketId, items, request }) {
+      const first = keyed.find(request)
+      if (first) return first
+      addMedia(bucketId, items)
+      keyed.keep(request, items)
+      return items
+    },
+
+    'forget-requests': ({ now }) => keyed.forget(now),
 
     'remove-media'({ bucketId, id }) {
       const row = one(findSeq, id, bucketId)
@@ -59,6 +98,25 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'clear-tombstones'({ ids }) {
       for (const id of ids) clearTombstone.run(id)
+    },
+
+    'create-upload'(upload) {
+      uploads.create(upload)
+    },
+
+    'declare-length': ({ id, length }) => uploads.declareLength(id, length),
+
+    'move-upload': ({ id, from, to, expiresAt }) => uploads.move(id, from, to, expiresAt),
+
+    'finish-upload': ({ id, item, expiresAt }) => uploads.finish(id, item, expiresAt),
+
+    'remove-upload': ({ id }) => uploads.remove(id),
+
+    'set-quota'({ bucket, quota: { maxItems, maxBytes } }) {
+      if (!one(findBucket, bucket)) return false
+      if (maxItems !== undefined) setMaxItems.run(maxItems, bucket)
+      if (maxBytes !== undefined) setMaxBytes.run(maxBytes, bucket)
+      return true
     },
 
     'add-token'(token) {

@@ -1,4 +1,4 @@
-import { Fault, type FaultCode } from '../../core/fault.ts'
+import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
 import { asFault, resultCode } from './sqlite-errors.ts'
 
 /** An error as data that crosses threads: a structured clone would lose the codes of both kinds. */
@@ -6,6 +6,7 @@ export interface ErrorRecord {
   readonly message: string
   readonly stack: string | undefined
   readonly faultCode: FaultCode | null
+  readonly parameters: readonly ParameterFault[]
   readonly errcode: number | null
   readonly cause: ErrorRecord | null
 }
@@ -17,6 +18,7 @@ export function toRecord(thrown: unknown): ErrorRecord {
     message: error.message,
     stack: error.stack,
     faultCode: error instanceof Fault ? error.code : null,
+    parameters: error instanceof Fault ? error.parameters : [],
     errcode: resultCode(error),
     cause: error.cause instanceof Error ? toCause(error.cause) : null,
   }
@@ -27,6 +29,7 @@ const toCause = (error: Error): ErrorRecord => ({
   message: error.message,
   stack: error.stack,
   faultCode: null,
+  parameters: [],
   errcode: resultCode(error),
   cause: null,
 })
@@ -36,7 +39,7 @@ export function fromRecord(record: ErrorRecord): Error {
   const error =
     record.faultCode === null
       ? new Error(record.message, cause)
-      : new Fault(record.faultCode, record.message, cause)
+      : new Fault(record.faultCode, record.message, { ...cause, parameters: record.parameters })
   if (record.stack !== undefined) error.stack = record.stack
   return record.errcode === null ? error : Object.assign(error, { errcode: record.errcode })
 }

@@ -1,9 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import { isScope, type Scope } from '../../core/scopes.ts'
-import type { BucketId, Grant, Media, PageRows, TokenId, TokenRecord } from '../catalog.ts'
+import type { UploadId } from '../../core/upload-id.ts'
+import type {
+  Bucket,
+  BucketId,
+  Grant,
+  KeyedRequest,
+  Media,
+  NewMedia,
+  PageRows,
+  TokenId,
+  TokenRecord,
+  Upload,
+} from '../catalog.ts'
+import { bucketColumns, bucketOf } from './buckets.ts'
+import { prepareKeyedRequests } from './keyed-requests.ts'
 import type { Ranks } from './ranks.ts'
 import { all, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
+import { uploadColumns, uploadOf } from './upload-rows.ts'
 
 const perPage = 10
 
@@ -13,7 +28,13 @@ export interface Reads {
   authorise(tokenHash: Uint8Array): Grant | null
   page(bucketId: BucketId, page: number): PageRows
   media(id: MediaId): Media | null
+  repeated(request: KeyedRequest): readonly NewMedia[] | null
   tombstones(): MediaId[]
+  upload(id: UploadId): Upload | null
+  unfinishedUploads(): Upload[]
+  expiredUploads(now: number): Upload[]
+  bucket(id: BucketId): Bucket | null
+  buckets(): Bucket[]
   tokens(bucket: string | null): TokenRecord[]
   isNew(): boolean
 }
@@ -32,6 +53,12 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     db.prepare(`SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
     last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id
     WHERE buckets.name = ?1 OR ?1 IS NULL ORDER BY tokens.created_at, tokens.rowid`)
+  const upload = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE id = ?`)
+  const unfinished = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE finished = 0`)
+  const expired = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE expires_at <= ?`)
+  const bucket = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ?`)
+  const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets ORDER BY name`)
+  const keyed = prepareKeyedRequests(db)
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
   const begin = db.prepare('BEGIN')
   const end = db.prepare('COMMIT')
@@ -98,6 +125,24 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
         }
       )
     },
+
+    repeated: (request) => keyed.find(request),
+
+    upload(id) {
+      const row = one(upload, id)
+      return row && uploadOf(row)
+    },
+
+    unfinishedUploads: () => all(unfinished).map(uploadOf),
+
+    expiredUploads: (now) => all(expired, now).map(uploadOf),
+
+    bucket(id) {
+      const row = one(bucket, id)
+      return row && bucketOf(row)
+    },
+
+    buckets: () => all(buckets).map(bucketOf),
 
     tombstones: () => all(tombstones).map((row) => mediaId(row, 0)),
 

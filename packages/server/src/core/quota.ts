@@ -1,0 +1,26 @@
+import { Fault } from './fault.ts'
+
+/** Items, and the bytes that they hold together. */
+export interface Amount {
+  readonly items: number
+  readonly bytes: number
+}
+
+/** What a bucket may hold; null where there is no limit. */
+export interface Quota {
+  readonly maxItems: number | null
+  readonly maxBytes: number | null
+}
+
+/** Throws Fault `quota-exceeded`, which names the limit, unless `more` fits beside `taken` (docs/interface.md Q1). */
+export function requireRoom({ maxItems, maxBytes }: Quota, taken: Amount, more: Amount): void {
+  if (maxItems !== null && more.items > 0 && taken.items + more.items > maxItems)
+    throw exceeded('max_items', `${maxItems} items`)
+  if (maxBytes !== null && more.bytes > 0 && taken.bytes + more.bytes > maxBytes)
+    throw exceeded('max_bytes', `${maxBytes} bytes`)
+}
+
+const exceeded = (parameter: string, limit: string) =>
+  new Fault('quota-exceeded', `The bucket may hold ${limit}, and this upload would exceed that.`, {
+    parameters: [{ parameter, detail: `The bucket may hold ${limit}.` }],
+  })

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import type { KeyedRequest, TokenId } from '../../src/catalog/catalog.ts'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { allPages, hashOf, newBucket, newItem, newItems, newToken } from './samples.ts'
+
+const request = (fields: Partial<KeyedRequest> = {}): KeyedRequest => ({
+  tokenId: 'b' as TokenId,
+  key: 'key',
+  fingerprint: hashOf('content'),
+  now: 1_000,
+  expiresAt: 2_000,
+  ...fields,
+})
+
+/** What every engine does with requests that have a key. */
+export function describeKeyedRequests(engine: string, fresh: Fresh): void {
+  describe(`${engine}: keyed requests`, () => {
+    test('I2 the first request adds its items, later ones answer them, at any concurrency', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          (i % 2 ? catalog : other).addMediaOnce(bucketId, newItems(2), request()),
+        ),
+      )
+      const listed = await allPages(catalog, bucketId)
+      expect(listed).toHaveLength(2)
+      for (const answer of answers) expect(answer).toEqual(answers[0])
+      expect(answers[0]?.map(({ id }) => id)).toEqual(listed)
+      expect(await other.repeated(request())).toEqual(answers[0])
+    })
+
+    test('I2 the items are told whole, also when they are gone', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const items = [newItem({ filename: 'Übersicht 🗺.jpg' }), newItem({ extension: null, width: null })]
+      expect(await catalog.repeated(request())).toBeNull()
+      expect(await catalog.addMediaOnce(bucketId, items, request())).toEqual(items)
+      for (const { id } of items) await catalog.removeMedia(bucketId, id)
+      expect(await catalog.addMediaOnce(bucketId, newItems(1), request())).toEqual(items)
+      expect(await catalog.repeated(request())).toEqual(items)
+      expect(await allPages(catalog, bucketId)).toEqual([])
+    })
+
+    test('I3 another fingerprint under the same key is refused', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.addMediaOnce(bucketId, newItems(1), request())
+      const other = request({ fingerprint: hashOf('other') })
+      const refusal = { name: 'Fault', code: 'idempotency-key-reused' }
+      await expect(catalog.addMediaOnce(bucketId, newItems(1), other)).rejects.toMatchObject(refusal)
+      await expect(catalog.repeated(other)).rejects.toMatchObject(refusal)
+      expect(await allPages(catalog, bucketId)).toHaveLength(1)
+    })
+
+    test('I4 a key belongs to one token', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.addToken(newToken('c', { bucket: 'b' }))
+      await catalog.addMediaOnce(bucketId, newItems(1), request())
+      await catalog.addMediaOnce(bucketId, newItems(1), request({ tokenId: 'c' as TokenId }))
+      expect(await allPages(catalog, bucketId)).toHaveLength(2)
+    })
+
+    test('I2 a request that fails leaves its key free', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setQuota('b', { maxItems: 1 })
+      await expect(catalog.addMediaOnce(bucketId, newItems(2), request())).rejects.toMatchObject({
+        code: 'quota-exceeded',
+      })
+      expect(await catalog.repeated(request())).toBeNull()
+      await catalog.addMediaOnce(bucketId, newItems(1), request({ fingerprint: hashOf('other') }))
+      expect(await allPages(catalog, bucketId)).toHaveLength(1)
+    })
+
+    test('I5 a key is forgotten at its time', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.addMediaOnce(bucketId, newItems(1), request())
+      await catalog.addMediaOnce(bucketId, newItems(1), request({ key: 'later', expiresAt: 3_000 }))
+      expect(await catalog.repeated(request({ now: 2_000 }))).toBeNull()
+      await catalog.addMediaOnce(bucketId, newItems(1), request({ now: 2_000, expiresAt: 2_500 }))
+      expect(await allPages(catalog, bucketId)).toHaveLength(3)
+      expect(await catalog.forgetRequests(2_500)).toBe(1)
+      expect(await catalog.repeated(request({ now: 1 }))).toBeNull()
+      expect(await catalog.repeated(request({ key: 'later' }))).toHaveLength(1)
+    })
+  })
+}

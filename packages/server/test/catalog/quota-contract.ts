@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { newBucket, newItem, newItems, newUpload } from './samples.ts'
+
+/** What every engine does with quotas. */
+export function describeQuotas(engine: string, fresh: Fresh): void {
+  describe(`${engine}: quotas`, () => {
+    test('Q3 a bucket tells what it holds, what is reserved, and its limits', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await newBucket(catalog, 'a')
+      const unlimited = { reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null }
+      expect(await catalog.buckets()).toEqual([
+        { name: 'a', items: 0, bytes: 0, ...unlimited },
+        { name: 'b', items: 0, bytes: 0, ...unlimited },
+      ])
+      await catalog.addMedia(bucketId, [newItem({ size: 5 }), newItem({ size: 7 })])
+      await catalog.createUpload(newUpload(bucketId, { length: 100 }))
+      expect(await catalog.setQuota('b', { maxItems: 10 })).toBe(true)
+      expect(await catalog.setQuota('b', { maxBytes: 2 ** 45 })).toBe(true)
+      expect(await catalog.setQuota('nowhere', { maxItems: 1 })).toBe(false)
+      const full = {
+        name: 'b',
+        items: 2,
+        bytes: 12,
+        reservedItems: 1,
+        reservedBytes: 100,
+        maxItems: 10,
+        maxBytes: 2 ** 45,
+      }
+      expect(await catalog.bucket(bucketId)).toEqual(full)
+      await catalog.setQuota('b', { maxItems: null })
+      expect(await catalog.bucket(bucketId)).toEqual({ ...full, maxItems: null })
+      expect(await catalog.bucket(99 as never)).toBeNull()
+    })
+
+    test('Q1 items are added up to the limit and not one beyond, all of a request or none', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setQuota('b', { maxItems: 5 })
+      await catalog.addMedia(bucketId, newItems(3))
+      await expect(catalog.addMedia(bucketId, newItems(3))).rejects.toMatchObject({
+        name: 'Fault',
+        code: 'quota-exceeded',
+        parameters: [{ parameter: 'max_items', detail: 'The bucket may hold 5 items.' }],
+      })
+      await catalog.addMedia(bucketId, newItems(2))
+      await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toMatchObject({ code: 'quota-exceeded' })
+      expect((await catalog.page(bucketId, 1)).total).toBe(5)
+    })
+
+    test('Q1 bytes count alike, and a removed item makes room', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setQuota('b', { maxBytes: 100 })
+      const item = newItem({ size: 60 })
+      await catalog.addMedia(bucketId, [item])
+      await expect(catalog.addMedia(bucketId, [newItem({ size: 41 })])).rejects.toMatchObject({
+        parameters: [{ parameter: 'max_bytes', detail: 'The bucket may hold 100 bytes.' }],
+      })
+      await catalog.addMedia(bucketId, [newItem({ size: 40 }), newItem({ size: 0 })])
+      await catalog.removeMedia(bucketId, item.id)
+      await catalog.addMedia(bucketId, [newItem({ size: 60 })])
+      expect(await catalog.bucket(bucketId)).toMatchObject({ items: 3, bytes: 100 })
+    })
+
+    test('Q1 parallel changes of two processes never exceed it', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setQuota('b', { maxItems: 10, maxBytes: 9_500 })
+      const results = await Promise.allSettled(
+        Array.from({ length: 40 }, (_, i) => (i % 2 ? catalog : other).addMedia(bucketId, [newItem()])),
+      )
+      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(9)
+      expect(await other.bucket(bucketId)).toMatchObject({ items: 9, bytes: 9_000 })
+    })
+
+    test('Q2 what an upload has reserved is not given to others, and its own end always finds room', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setQuota('b', { maxBytes: 100, maxItems: 2 })
+      const upload = newUpload(bucketId, { length: 70 })
+      await catalog.createUpload(upload)
+      await expect(catalog.createUpload(newUpload(bucketId, { length: 31 }))).rejects.toMatchObject({
+        code: 'quota-exceeded',
+      })
+      await expect(catalog.addMedia(bucketId, [newItem({ size: 31 })])).rejects.toMatchObject({
+        code: 'quota-exceeded',
+      })
+      await catalog.addMedia(bucketId, [newItem({ size: 30 })])
+      await expect(catalog.addMedia(bucketId, [newItem({ size: 0 })])).rejects.toMatchObject({
+        code: 'quota-exceeded',
+      })
+      expect(await catalog.finishUpload(upload.id, newItem({ id: upload.mediaId, size: 70 }), 1)).toBe(true)
+      expect(await catalog.bucket(bucketId)).toMatchObject({
+        items: 2,
+        bytes: 100,
+        reservedItems: 0,
+        reservedBytes: 0,
+      })
+    })
+
+    test('Q2 a limit lowered below what is reserved lets in what still fits', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [first, second] = [newUpload(bucketId, { length: 70 }), newUpload(bucketId, { length: 70 })]
+      await catalog.createUpload(first)
+      await catalog.createUpload(second)
+      await catalog.setQuota('b', { maxBytes: 100 })
+      const finish = ({ id, mediaId }: typeof first) =>
+        catalog.finishUpload(id, newItem({ id: mediaId, size: 70 }), 1)
+      expect(await finish(first)).toBe(true)
+      await expect(finish(second)).rejects.toMatchObject({ code: 'quota-exceeded' })
+      expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, bytes: 70, reservedBytes: 70 })
+      await catalog.removeUpload(second.id)
+      expect(await catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
+    })
+
+    test('Q2 an upload of unknown length reserves what arrives, then what it declares', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setQuota('b', { maxBytes: 100 })
+      const { id } = newUpload(bucketId)
+      await catalog.createUpload(newUpload(bucketId, { id, length: null }))
+      const reserved = async () => (await catalog.bucket(bucketId))?.reservedBytes
+      expect(await reserved()).toBe(0)
+      expect(await catalog.moveUpload(id, 0, 40, 1)).toBe(true)
+      expect(await reserved()).toBe(40)
+      await expect(catalog.moveUpload(id, 40, 101, 1)).rejects.toMatchObject({ code: 'quota-exceeded' })
+      await expect(catalog.declareLength(id, 101)).rejects.toMatchObject({ code: 'quota-exceeded' })
+      expect(await catalog.declareLength(id, 90)).toBe(true)
+      expect(await catalog.declareLength(id, 80)).toBe(false)
+      expect(await reserved()).toBe(90)
+      await catalog.moveUpload(id, 40, 60, 1)
+      expect(await reserved()).toBe(90)
+      await catalog.moveUpload(id, 60, 10, 1)
+      expect(await reserved()).toBe(90)
+      expect(await catalog.removeUpload(id)).toBe(true)
+      expect(await reserved()).toBe(0)
+    })
+  })
+}

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import { newUploadId } from '../../src/core/upload-id.ts'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { allPages, newBucket, newItem, newUpload } from './samples.ts'
+
+/** What every engine does with uploads in pieces. */
+export function describeUploads(engine: string, fresh: Fresh): void {
+  describe(`${engine}: uploads`, () => {
+    test('R1 an upload is kept whole, seen by every process, until it is removed', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const upload = newUpload(bucketId, { length: 2 ** 45 })
+      const bare = newUpload(bucketId, { length: null, metadata: null, filename: null, declaredType: null })
+      await catalog.createUpload(upload)
+      await catalog.createUpload(bare)
+      expect(await other.upload(upload.id)).toEqual({ ...upload, offset: 0, finished: false })
+      expect(await other.upload(bare.id)).toEqual({ ...bare, offset: 0, finished: false })
+      expect(await catalog.upload(newUploadId())).toBeNull()
+      expect(await catalog.removeUpload(upload.id)).toBe(true)
+      expect(await catalog.removeUpload(upload.id)).toBe(false)
+      expect(await other.upload(upload.id)).toBeNull()
+      expect((await catalog.unfinishedUploads()).map(({ id }) => id)).toEqual([bare.id])
+    })
+
+    test('R4 an offset moves from where it is, and from nowhere else', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const upload = newUpload(bucketId, { length: 100 })
+      await catalog.createUpload(upload)
+      const moves = await Promise.all(
+        [catalog, other, catalog, other].map((one, i) => one.moveUpload(upload.id, 0, 10 + i, 7)),
+      )
+      expect(moves.filter(Boolean)).toHaveLength(1)
+      const moved = await catalog.upload(upload.id)
+      expect(moved).toMatchObject({ offset: 10 + moves.indexOf(true), expiresAt: 7 })
+      expect(await catalog.moveUpload(newUploadId(), 0, 10, 7)).toBe(false)
+      await expect(catalog.moveUpload(upload.id, moved?.offset ?? 0, 101, 7)).rejects.toThrow()
+    })
+
+    test('R5 item and end of an upload are one change', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const upload = newUpload(bucketId, { length: 100 })
+      const item = newItem({ id: upload.mediaId, size: 100 })
+      await catalog.createUpload(upload)
+      expect(await catalog.finishUpload(upload.id, newItem({ size: 99 }), 5)).toBe(false)
+      expect(await allPages(catalog, bucketId)).toEqual([])
+      expect(await catalog.finishUpload(upload.id, item, 5)).toBe(true)
+      expect(await catalog.upload(upload.id)).toMatchObject({ finished: true, offset: 100, expiresAt: 5 })
+      expect(await allPages(catalog, bucketId)).toEqual([item.id])
+      expect(await catalog.finishUpload(upload.id, newItem({ size: 100 }), 5)).toBe(false)
+      expect(await catalog.moveUpload(upload.id, 100, 0, 5)).toBe(false)
+      expect(await catalog.unfinishedUploads()).toEqual([])
+      expect(await catalog.removeUpload(upload.id)).toBe(true)
+      expect(await allPages(catalog, bucketId)).toEqual([item.id])
+    })
+
+    test('R5 an item that cannot be added leaves its upload unfinished', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const upload = newUpload(bucketId, { length: 1_000 })
+      const taken = newItem()
+      await catalog.addMedia(bucketId, [taken])
+      await catalog.createUpload(upload)
+      await expect(catalog.finishUpload(upload.id, taken, 5)).rejects.toThrow()
+      expect(await catalog.upload(upload.id)).toMatchObject({ finished: false, offset: 0 })
+      expect(await catalog.bucket(bucketId)).toMatchObject({
+        items: 1,
+        reservedItems: 1,
+        reservedBytes: 1_000,
+      })
+    })
+
+    test('R8 the expired ones are found, finished or not', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const uploads = [10, 20, 30].map((expiresAt) => newUpload(bucketId, { expiresAt, length: 1_000 }))
+      for (const upload of uploads) await catalog.createUpload(upload)
+      const [first, second] = uploads
+      if (!first || !second) throw new Error('no upload')
+      await catalog.finishUpload(first.id, newItem({ id: first.mediaId }), 15)
+      const expired = async (now: number) => (await catalog.expiredUploads(now)).map(({ id }) => id)
+      expect(await expired(14)).toEqual([])
+      expect(await expired(20)).toEqual([first.id, second.id])
+    })
+  })
+}
