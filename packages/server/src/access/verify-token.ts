@@ -2,7 +2,6 @@ import type { Catalog, Grant } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { hashToken, isWellFormedToken } from '../core/token-format.ts'
 import { createRecordUse } from './record-use.ts'
-import { shareChecks } from './share-checks.ts'
 
 /**
  * Looks a token up, anew each time: what was revoked or has expired fails from that moment on (docs/interface.md A2,
@@ -16,7 +15,12 @@ export function createVerifyToken(parts: {
 }): (token: string) => Promise<Grant> {
   const { catalog, now } = parts
   const recordUse = createRecordUse(parts)
-  const check = shareChecks(async (token) => {
+  return async (token) => {
+    if (!isWellFormedToken(token))
+      throw new Fault(
+        'token-malformed',
+        'This is no token of this service; it may have been cut off or mistyped.',
+      )
     const grant = await catalog.authorise(hashToken(token))
     if (grant === null) throw new Fault('token-unknown', 'This service has not issued this token.')
     if (grant.revokedAt !== null) throw new Fault('token-revoked', 'This token has been revoked.')
@@ -25,12 +29,5 @@ export function createVerifyToken(parts: {
       throw new Fault('token-expired', `This token expired at ${new Date(grant.expiresAt).toISOString()}.`)
     recordUse(grant, at)
     return grant
-  })
-  return async (token) => {
-    if (isWellFormedToken(token)) return check(token)
-    throw new Fault(
-      'token-malformed',
-      'This is no token of this service; it may have been cut off or mistyped.',
-    )
   }
 }

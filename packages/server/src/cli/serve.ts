@@ -18,7 +18,9 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
       import('pino'),
       import('close-with-grace'),
     ])
-    const log = pino({ level: config.logLevel, base: null }, destination({ dest: 2, sync: false }))
+    // A write for each line would cost as much as a listing does; a fatal line is written at once.
+    const stderr = destination({ dest: 2, sync: true, minLength: 8_192, periodicFlush: 100 })
+    const log = pino({ level: config.logLevel, base: null }, stderr)
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()

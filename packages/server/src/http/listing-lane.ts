@@ -8,8 +8,9 @@ import { faultOf } from './error-answers.ts'
 import type { AnswerListing } from './listing-answer.ts'
 import { problemHeaders, problemKinds, problemOf } from './problems.ts'
 import type { RecordRequest } from './request-log.ts'
-import { requireHost } from './require-host.ts'
 import { listingPaths } from './routes/list-media.ts'
+import { timesSent } from './sent-headers.ts'
+import { shareAnswers } from './share-answers.ts'
 
 // Listing is what the service exists for, and polled more than anything else is asked. Hooks, routing and replies
 // of the framework cost as much again as the answer itself. So its plain form, a GET without a body, goes straight
@@ -25,13 +26,13 @@ interface Parts {
 
 /** Puts the straight way before `others`. */
 export function listingLane(parts: Parts, others: RequestListener): RequestListener {
-  const { answerListing, recordRequest, corsHeaders, baseUrl, log } = parts
+  const { recordRequest, corsHeaders, baseUrl, log } = parts
+  const answerListing = shareAnswers(parts.answerListing)
 
   async function list(request: IncomingMessage, response: ServerResponse, route: string): Promise<void> {
     const id = randomUUID()
     recordRequest({ id, method: 'GET', url: request.url ?? '', route }, response)
     try {
-      requireHost({ raw: request })
       const { status, headers, body } = await answerListing(request)
       response.writeHead(status, { ...corsHeaders(request.headers), ...headers })
       if (body === null) response.end()
@@ -60,11 +61,14 @@ export function listingLane(parts: Parts, others: RequestListener): RequestListe
   }
 }
 
-const isPlain = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' &&
-  headers['content-length'] === undefined &&
-  headers['transfer-encoding'] === undefined &&
-  headers.expect === undefined
+/** No body, and one each of the headers of which Node keeps one and drops others. */
+const isPlain = (request: IncomingMessage): boolean =>
+  request.method === 'GET' &&
+  request.headers['content-length'] === undefined &&
+  request.headers['transfer-encoding'] === undefined &&
+  request.headers.expect === undefined &&
+  timesSent(request, 'host') === 1 &&
+  timesSent(request, 'authorization') === 1
 
 function routeOf(url: string): string | undefined {
   const query = url.indexOf('?')
@@ -74,7 +78,8 @@ function routeOf(url: string): string | undefined {
 
 /** Chunk by chunk as the client takes them; gives up quietly when it goes away. */
 async function write(response: ServerResponse, { whole, chunks }: PageBody): Promise<void> {
-  if (whole !== null) return void response.end(whole)
+  // As text, head and body make one write.
+  if (whole !== null) return void response.end(whole, 'latin1')
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {

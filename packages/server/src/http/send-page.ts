@@ -6,5 +6,7 @@ import type { PageBody } from '../media/page-body.ts'
 export function sendPage(reply: FastifyReply, body: PageBody | null): FastifyReply {
   if (body === null || reply.request.method === 'HEAD') return reply.send()
   const { whole } = body
-  return reply.send(whole ?? Readable.from(body.chunks(), { objectMode: false }))
+  return reply.send(
+    whole === null ? Readable.from(body.chunks(), { objectMode: false }) : Buffer.from(whole, 'latin1'),
+  )
 }

@@ -12,23 +12,29 @@ export interface PageBody {
   readonly length: number
   /** How many of the bytes this body holds for itself alone. */
   readonly own: number
-  /** The bytes, where they are one run. */
-  readonly whole: Buffer | null
+  /** Where the bytes are one run, they as Latin-1 text: Node writes it together with the head, in one piece. */
+  readonly whole: string | null
   readonly chunks: () => Iterable<Buffer>
 }
 
 export function plainBody(ribbon: LinkRibbon, parts: readonly PagePart[]): PageBody {
   const [only, ...others] = parts
+  if (typeof only === 'object' && others.length === 0) return oneRun(only)
   const own = parts.filter((part) => typeof part !== 'number')
   const blocks = parts.filter((part) => typeof part === 'number')
   return {
     length: sum(own.map(({ length }) => length)) + sum(blocks.map((index) => ribbon.blockLength(index))),
     own: sum(own.map(({ length }) => length)),
-    whole: typeof only === 'object' && others.length === 0 ? only : null,
+    whole: null,
     *chunks() {
       for (const part of parts) yield typeof part === 'number' ? ribbon.block(part) : part
     },
   }
+}
+
+function oneRun(bytes: Buffer): PageBody {
+  const whole = bytes.toString('latin1')
+  return { length: whole.length, own: whole.length, whole, chunks: () => [Buffer.from(whole, 'latin1')] }
 }
 
 /** RFC 1952: magic, deflate, no flags, no time, no extra flags, unknown system. */
@@ -39,10 +45,7 @@ const end = Buffer.from([3, 0])
 /** The same bytes as one gzip stream, joined from parts that were compressed apart. */
 export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): Promise<PageBody> {
   const [only, ...others] = parts
-  if (typeof only === 'object' && others.length === 0) {
-    const whole = await gzipped(only)
-    return { length: whole.length, own: whole.length, whole, chunks: () => [whole] }
-  }
+  if (typeof only === 'object' && others.length === 0) return oneRun(await gzipped(only))
   const pieces: Deflated[] = []
   let own = 0
   for (const part of parts) {
