@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { until } from './until.ts'
 
 const bin = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
 
@@ -64,8 +65,11 @@ export async function startServer(settings: Settings = {}, data?: string): Promi
     void exited.then((code) => fail(new Error(`the server exited with ${code}: ${stderr}`)))
   })
   const origin = /ready at (\S+)/.exec(stdout)?.[1] ?? ''
-  const listening = log().find(({ msg }) => msg === 'listening')
-  const url = `http://127.0.0.1:${listening?.['port'] ?? new URL(origin).port}`
+  // Under a base URL of its own only the log tells the port, and it comes through another pipe.
+  const port = settings['MEDIABUCKET_BASE_URL']
+    ? (await until('the log of the port', () => log().find(({ msg }) => msg === 'listening')))['port']
+    : new URL(origin).port
+  const url = `http://127.0.0.1:${port}`
   const token = /mbkt_\w+/.exec(stdout)?.[0] ?? ''
 
   async function stop() {

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
@@ -100,16 +102,15 @@ describe.concurrent('with short deadlines', () => {
     expect(parseAnswer(await closedSoon(connection)).status).toBe(201)
   })
 
-  test('U12 a client that goes on sending after a refusal is cut off', async () => {
+  test.each([
+    ['a refusal', 'POST /api/media', 401],
+    ['an answer that needs no body', 'GET /api/media', 401],
+    ['nothing it asked for', 'GET /healthz', 200],
+  ])('U12 a client that goes on sending after %s is cut off', async (_, line, status) => {
     using connection = await openConnection(server.url)
-    connection.send('POST /api/media HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n')
-    const endless = {
-      *[Symbol.iterator]() {
-        for (;;) yield 'x'.repeat(1000)
-      },
-    }
-    await dribble(connection, endless, 100)
-    expect(parseAnswer(connection.received()).status).toBe(401)
+    connection.send(`${line} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n`)
+    await dribble(connection, Array(100).fill('x'.repeat(1000)), 100)
+    expect(parseAnswer(await closedSoon(connection)).status).toBe(status)
   })
 })
 
@@ -135,3 +136,16 @@ test.each([
     expect(await traces(server)).toEqual(before)
   },
 )
+
+test('U12, O4 a client that waits for the service is not silent', async () => {
+  const { blobs } = await traces(server)
+  const catalog = new DatabaseSync(join(server.data, 'catalog.db'))
+  catalog.exec('BEGIN IMMEDIATE')
+  const body = 'x'.repeat(10)
+  const stored = server.request('/api/media', { method: 'POST', body })
+  await until('the bytes in place', async () => (await traces(server)).blobs === blobs + 1)
+  await setTimeout(2 * idleTimeout)
+  catalog.exec('ROLLBACK')
+  catalog.close()
+  expect((await stored).status).toBe(201)
+})

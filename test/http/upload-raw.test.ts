@@ -145,7 +145,7 @@ describe('U3, U7 what curl sends', () => {
     const sent = promisify(execFile)('curl', [...common, ...args, `${server.url}/api/media`], {
       cwd: server.data,
     })
-    sent.child.stdin?.end(bytes)
+    if (args.includes('-')) sent.child.stdin?.end(bytes)
     return parseMedia((await sent).stdout)
   }
   const named = ['-H', 'Content-Disposition: attachment; filename=upload.txt']

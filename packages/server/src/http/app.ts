@@ -28,6 +28,7 @@ import { operationsRoutes } from './routes/operations.ts'
 import { removeMediaRoute } from './routes/remove-media.ts'
 import { serveBytesRoute } from './routes/serve-bytes.ts'
 import { storeMediaRoute } from './routes/store-media.ts'
+import { closeSilentConnections } from './silent-connections.ts'
 import { boundUnreadBodies, ignoreBody } from './unread-bodies.ts'
 
 /** The operations that the wire carries. */
@@ -114,7 +115,8 @@ export async function createApp(
     // Before the body is looked at, as with methods that are not allowed.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
   })
-  boundUnreadBodies(app, app.server)
+  boundUnreadBodies(app.server)
+  closeSilentConnections(app.server, settings.idleTimeout)
   app.setErrorHandler(answerError)
   // No operation but the upload takes a body; what comes is read up to a small limit and ignored.
   app.removeAllContentTypeParsers()

@@ -1,7 +1,8 @@
-import { ServerResponse, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '../core/fault.ts'
+import { presentAnswer } from './present-answer.ts'
 import { problemHeaders, problemKinds, problemOf } from './problems.ts'
 
 /** Answers the fault as a problem (docs/interface.md P1, P5). */
@@ -89,7 +90,3 @@ export function createClientErrorHandler(parts: {
     socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${head}\r\n${body}`)
   }
 }
-
-/** The answer that the connection waits for, null where no request was understood. Node itself looks in the same place. */
-const presentAnswer = (socket: Socket): ServerResponse | null =>
-  '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse ? socket._httpMessage : null

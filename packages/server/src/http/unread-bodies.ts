@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import { Socket } from 'node:net'
 import { Fault } from '../core/fault.ts'
 
 /** How long a client may go on sending a body that was already refused, so that it gets to read why. Milliseconds. */
@@ -12,7 +12,7 @@ const waiting = new WeakMap<IncomingMessage, ServerResponse>()
  * Bodies that are refused before they are read: a client that asked with `Expect: 100-continue` is told before it
  * sends anything (docs/interface.md U11), any other is read and discarded for a few seconds, then cut off.
  */
-export function boundUnreadBodies(app: FastifyInstance, server: Server): void {
+export function boundUnreadBodies(server: Server): void {
   // Node answers `100 Continue` by itself unless somebody listens here. Without it, Node closes after the answer.
   server.on('checkContinue', (request, response) => {
     waiting.set(request, response)
@@ -21,20 +21,15 @@ export function boundUnreadBodies(app: FastifyInstance, server: Server): void {
   // Any other expectation is ignored, as RFC 9110, section 10.1.1, allows; Node's own 417 would be no problem (P1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 
-  app.addHook('onSend', async ({ raw }) => {
-    if (!raw.complete) lingerOnClose(raw)
-  })
-  app.addHook('onResponse', async ({ raw }) => {
-    if (raw.complete || raw.destroyed) return
-    const cut = setTimeout(() => raw.socket.destroy(), patience)
-    raw.once('close', () => clearTimeout(cut))
-    raw.once('end', () => {
-      clearTimeout(cut)
-      if (raw.socket.writableEnded) raw.socket.destroy()
-    })
-    raw.resume()
+  server.on('request', (request, response) => {
+    if (!hasBody(request)) return
+    lingerOnClose(request)
+    response.once('finish', () => discardRest(request))
   })
 }
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /**
  * Where Node closes a connection after the answer, it does so both ways at once; what the client still sends then
@@ -42,8 +37,20 @@ export function boundUnreadBodies(app: FastifyInstance, server: Server): void {
  */
 function lingerOnClose(request: IncomingMessage): void {
   const { socket } = request
-  const closeBothWays = socket.destroySoon
-  socket.destroySoon = () => (request.complete ? closeBothWays.call(socket) : void socket.end())
+  socket.destroySoon = () =>
+    request.complete ? Socket.prototype.destroySoon.call(socket) : void socket.end()
+}
+
+function discardRest(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return
+  const { socket } = request
+  const cut = setTimeout(() => socket.destroy(), patience)
+  request.once('close', () => clearTimeout(cut))
+  request.once('end', () => {
+    clearTimeout(cut)
+    if (socket.writableEnded) socket.destroy()
+  })
+  request.resume()
 }
 
 /** Tells a client that waits for it to send its body; call it once the request is accepted, just before reading. */
