@@ -81,7 +81,6 @@ describe('tokens of every state', () => {
 
   test.each([
     [['tok_000000000000'], 1, /there is no token tok_000000000000; see: mediabucket token list/],
-    [['default'], 1, /there is no token default/],
     [[], 2, /takes one ID/],
     [['tok_1', 'tok_2'], 2, /takes one ID/],
     [['--all'], 2, /mediabucket token revoke --help/],

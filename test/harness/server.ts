@@ -8,6 +8,12 @@ import { until } from './until.ts'
 
 const bin = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
 
+/** What every process is given: the path, and where Node keeps modules compiled, which halves the time to start. */
+const basics = {
+  PATH: process.env['PATH'],
+  NODE_COMPILE_CACHE: join(tmpdir(), 'mediabucket-compile-cache'),
+}
+
 type Settings = Readonly<Record<string, string>>
 
 /** A line of the server's log. */
@@ -40,7 +46,7 @@ export interface TestServer extends AsyncDisposable {
 /** Starts a server and resolves when it listens. Without `data` it gets a new directory, which disposing removes. */
 export async function startServer(settings: Settings = {}, data?: string): Promise<TestServer> {
   const directory = data ?? (await mkdtemp(join(tmpdir(), 'mediabucket-')))
-  const env = { PATH: process.env['PATH'], MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }
+  const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }
   const child = spawn(process.execPath, [bin, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)))
   let stdout = ''
@@ -105,4 +111,4 @@ export async function startServer(settings: Settings = {}, data?: string): Promi
 
 /** Runs a command on a directory of its own or a given one; rejects as execFile does when it fails. */
 export const runCommand = (args: readonly string[], settings: Settings) =>
-  promisify(execFile)(process.execPath, [bin, ...args], { env: { PATH: process.env['PATH'], ...settings } })
+  promisify(execFile)(process.execPath, [bin, ...args], { env: { ...basics, ...settings } })

@@ -105,30 +105,32 @@ test.each([
 })
 
 describe('B7, no path reaches a file of the server', () => {
-  test.each([
-    '/media/..%2f..%2fetc%2fpasswd',
-    '/media/..%2Fcatalog.db',
-    '/media/%2e%2e%2fcatalog.db',
-    '/media/../catalog.db',
-    '/media/..%5c..%5ccatalog.db',
-    '/media/..\\catalog.db',
-    '/media//etc/passwd',
-    '//media/x',
-    '/media/%00',
-    '/media/x%00.jpg',
-    '/media/%2e',
-    '/media/..',
-    '/media/',
-    '/media',
-    '/media/.jpg',
-    '/media/__proto__',
-    '/media/catalog.db',
-    `/media/${'0'.repeat(25)}`,
-    `/media/${'0'.repeat(27)}`,
-    `/media/${'O'.repeat(26)}`,
-    `/media/${'a'.repeat(10_000)}`,
-    `/media/${'%2e%2e%2f'.repeat(1_000)}etc/passwd`,
-  ])('B7 %.60s is a 404 problem', async (path) => {
+  test.each(
+    [
+      '/media/..%2f..%2fetc%2fpasswd',
+      '/media/..%2Fcatalog.db',
+      '/media/%2e%2e%2fcatalog.db',
+      '/media/../catalog.db',
+      '/media/..%5c..%5ccatalog.db',
+      '/media/..\\catalog.db',
+      '/media//etc/passwd',
+      '//media/x',
+      '/media/%00',
+      '/media/x%00.jpg',
+      '/media/%2e',
+      '/media/..',
+      '/media/',
+      '/media',
+      '/media/.jpg',
+      '/media/__proto__',
+      '/media/catalog.db',
+      `/media/${'0'.repeat(25)}`,
+      `/media/${'0'.repeat(27)}`,
+      `/media/${'O'.repeat(26)}`,
+      `/media/${'a'.repeat(10_000)}`,
+      `/media/${'%2e%2e%2f'.repeat(1_000)}etc/passwd`,
+    ].map((path) => [path.slice(0, 60), path] as const),
+  )('B7 %s is a 404 problem', async (_, path) => {
     const raw = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
     const answer = await sendRaw(server.url, raw)
     expect(answer.body).not.toContain('root:')
