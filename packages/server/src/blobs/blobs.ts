@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { MediaId } from '../core/media-id.ts'
+import type { UploadId } from '../core/upload-id.ts'
 
 /** Bytes that arrived whole and are durable, but stand under no id yet. */
 export interface ReceivedBlob {
@@ -24,8 +25,53 @@ export interface OpenBlob {
   close(): Promise<void>
 }
 
+/** What has come of writing to a part. */
+export interface Appended {
+  /** Bytes that the part has now, all of them synced. */
+  readonly size: number
+  /** Why the rest of the source is not among them: what the source threw, or Fault `storage-full`; null if it all is. */
+  readonly failure: unknown
+}
+
+/** Bytes of the part are missing, or the disk would not promise to keep them. The part is gone; it must be begun anew. */
+export class PartLost extends Error {
+  override readonly name = 'PartLost'
+}
+
+/** Files that arrive in pieces, in any number of requests, each under the id of its upload. */
+export interface PartStore {
+  /**
+   * Streams `source` behind the first `offset` bytes, dropping whatever stood there, and syncs what has arrived even
+   * where the source fails. One call at a time for each id. Throws Fault `file-too-large` above `limit` bytes, and then
+   * none of them count; throws PartLost.
+   */
+  append(
+    id: UploadId,
+    piece: { offset: number; source: AsyncIterable<Uint8Array>; limit: number },
+  ): Promise<Appended>
+
+  /** All `size` bytes of a part, as bytes received and not kept yet. Throws PartLost. */
+  complete(id: UploadId, size: number): Promise<ReceivedBlob>
+
+  /** Takes back a part that was kept under `mediaId`; none there is fine. */
+  reclaim(id: UploadId, mediaId: MediaId): Promise<void>
+
+  /** Drops the part; none there is fine. */
+  remove(id: UploadId): Promise<void>
+
+  /**
+   * Makes the parts what they should be, and drops all others: takes those back that were kept, cuts those that are
+   * longer than their offset, and answers the sizes of those that are shorter. Only while no other process writes.
+   */
+  recover(
+    parts: readonly { readonly id: UploadId; readonly mediaId: MediaId; readonly offset: number }[],
+  ): Promise<Map<UploadId, number>>
+}
+
 /** The bytes. Every promise of a change resolves only when the change would survive a power cut. */
 export interface BlobStore {
+  readonly parts: PartStore
+
   /**
    * Streams `source` into temporary bytes, never holding them whole, hashing and counting in passing, and syncs them.
    * Throws Fault `file-too-large` above `limit` bytes and `storage-full`; whatever it throws, nothing is left behind.

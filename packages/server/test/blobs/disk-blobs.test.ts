@@ -17,9 +17,11 @@ import { describe, expect, test } from 'vitest'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import { chunksOf, describeBlobStore, keepBytes, readBytes, receiveBytes } from './blob-contract.ts'
+import { describePartStore } from './part-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 describeBlobStore('the disk', temporaryStore)
+describePartStore('the disk', temporaryStore)
 
 const shardOf = ({ directory }: TemporaryStore, id: MediaId): string =>
   join(directory, 'blobs', id.slice(0, 2))
@@ -214,7 +216,7 @@ describe('B8: what the store did not put there', () => {
     ).rejects.toThrow()
   })
 
-  test.each(['tmp', 'blobs'])('a store whose %s is a link does not open', async (name) => {
+  test.each(['tmp', 'uploads', 'blobs'])('a store whose %s is a link does not open', async (name) => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
     await mkdir(join(directory.path, 'elsewhere'))
     await symlink(join(directory.path, 'elsewhere'), join(directory.path, name))

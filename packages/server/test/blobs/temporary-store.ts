@@ -36,7 +36,9 @@ export async function temporaryStore(files?: Files): Promise<TemporaryStore> {
         .map((entry) => join(entry.parentPath, entry.name))
     },
     openFiles: () =>
-      openFiles().filter((file) => ['tmp', 'blobs'].some((name) => file.startsWith(join(path, name)))),
+      openFiles().filter((file) =>
+        ['tmp', 'uploads', 'blobs'].some((name) => file.startsWith(join(path, name))),
+      ),
     [Symbol.asyncDispose]: () => directory.remove(),
   }
 }

@@ -6,13 +6,15 @@ import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import type { BlobStore } from '../blobs.ts'
 import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
-import { asStorageFault, type Files, nodeFiles, systemCode } from './files.ts'
+import { createDiskParts } from './disk-parts.ts'
+import { asStorageFault, type Files, nodeFiles, systemCode, unlinkIfThere } from './files.ts'
 import { openFile } from './open-file.ts'
 import { receiveFile } from './receive-file.ts'
 import { ForeignEntry, openShards, standing } from './shards.ts'
 
 /**
- * Blobs as files: `tmp/` for those on their way in, `blobs/<first two characters of the id>/<id>` for those kept.
+ * Blobs as files: `tmp/` for those on their way in, `uploads/` for those that come in pieces, and
+ * `blobs/<first two characters of the id>/<id>` for those kept. A handle is a path within `directory`.
  * Makes the directories that are missing. `files` stands in for the disk's own calls in tests of failing disks.
  */
 export async function openDiskBlobs(options: {
@@ -23,17 +25,22 @@ export async function openDiskBlobs(options: {
   const sync = createDirectorySync(files)
   const directory = await ensureDirectory(options.directory, sync)
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
+  const pieces = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
   await sync(directory)
   const shards = await openShards(root, files, sync)
 
+  const received = ({ handle }: { handle: string }) => join(directory, handle)
+
   return {
+    parts: createDiskParts({ pieces, shards, files, sync }),
+
     async receive(source, limit) {
-      const handle = randomBytes(20).toString('hex')
-      return { handle, ...(await receiveFile(files, join(temporary, handle), source, limit)) }
+      const handle = join('tmp', randomBytes(20).toString('hex'))
+      return { handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
     },
 
-    peek: (blob) => openAsBlob(join(temporary, blob.handle)),
+    peek: (blob) => openAsBlob(received(blob)),
 
     async keep(blob, id) {
       const shard = shards.directory(id)
@@ -42,14 +49,14 @@ export async function openDiskBlobs(options: {
         await shards.ensure(shard)
         // Ids are never used twice, so nothing but a mistake puts anything here between the look and the rename.
         if ((await standing(files, path)) !== 'nothing') throw new ForeignEntry(`${path} stands already`)
-        await files.rename(join(temporary, blob.handle), path)
+        await files.rename(received(blob), path)
         await syncKept(shard, path)
       } catch (error) {
         throw asStorageFault(error)
       }
     },
 
-    discard: (blob) => unlinkIfThere(join(temporary, blob.handle)),
+    discard: (blob) => unlinkIfThere(files, received(blob)),
 
     async open(id: MediaId) {
       const shard = shards.directory(id)
@@ -64,7 +71,7 @@ export async function openDiskBlobs(options: {
     async remove(id) {
       const shard = shards.directory(id)
       if (!(await shards.exists(shard))) return
-      await unlinkIfThere(join(shard, id))
+      await unlinkIfThere(files, join(shard, id))
       // Also when it was gone: the process that unlinked it may have ended before its sync.
       await sync(shard)
     },
@@ -82,14 +89,6 @@ export async function openDiskBlobs(options: {
     } catch (error) {
       await files.unlink(path).catch(() => undefined)
       throw error
-    }
-  }
-
-  async function unlinkIfThere(path: string): Promise<void> {
-    try {
-      await files.unlink(path)
-    } catch (error) {
-      if (systemCode(error) !== 'ENOENT') throw error
     }
   }
 }

@@ -1,4 +1,4 @@
-import { lstat, mkdir, open, rename, rmdir, unlink } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, rename, rmdir, unlink } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
 
 /** The calls by which the store changes its disk, so that a test can let one of them fail. */
@@ -26,6 +26,27 @@ export const nodeFiles: Files = {
 export function systemCode(error: unknown): string | null {
   if (!(error instanceof Error) || !('code' in error)) return null
   return typeof error.code === 'string' ? error.code : null
+}
+
+export async function unlinkIfThere(files: Pick<Files, 'unlink'>, path: string): Promise<void> {
+  try {
+    await files.unlink(path)
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error
+  }
+}
+
+/** All of `bytes`, at `position` or behind what was written last. */
+export async function writeWhole(
+  file: FileHandle,
+  bytes: Uint8Array,
+  position: number | null,
+): Promise<void> {
+  for (let done = 0; done < bytes.byteLength; ) {
+    const at = position === null ? null : position + done
+    const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done, at)
+    done += bytesWritten
+  }
 }
 
 /** Turns a disk or quota that is full into Fault `storage-full`; any other error stays as it is. */

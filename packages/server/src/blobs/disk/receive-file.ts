@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
 import { headLength, type ReceivedBlob } from '../blobs.ts'
-import { asStorageFault, type Files } from './files.ts'
+import { asStorageFault, type Files, writeWhole } from './files.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
@@ -49,7 +49,7 @@ async function writeThrough(
     if (size > limit)
       throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
     // The disk works while this thread hashes.
-    const written = writeWhole(file, chunk)
+    const written = writeWhole(file, chunk, null)
     hash.update(chunk)
     if (headMissing > 0 && chunk.byteLength > 0) {
       // A copy: a view would keep the whole chunk in memory.
@@ -59,11 +59,4 @@ async function writeThrough(
     await written
   }
   return { size, sha256: hash.digest(), head: Buffer.concat(head) }
-}
-
-async function writeWhole(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let offset = 0; offset < bytes.byteLength; ) {
-    const { bytesWritten } = await file.write(bytes, offset, bytes.byteLength - offset)
-    offset += bytesWritten
-  }
 }

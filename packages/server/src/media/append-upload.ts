@@ -1,0 +1,97 @@
+import { type BlobStore, PartLost } from '../blobs/blobs.ts'
+import type { Catalog, NewMedia, Upload } from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
+import type { UploadId } from '../core/upload-id.ts'
+import { uploadUnknown } from './find-upload.ts'
+import { newItem } from './new-item.ts'
+import { runsOf, until } from './source-runs.ts'
+import type { UploadTurns } from './upload-turns.ts'
+
+export interface Piece {
+  readonly offset: number
+  readonly source: AsyncIterable<Uint8Array>
+  /** Nothing of it counts unless the source ends well. */
+  readonly whole: boolean
+}
+
+export interface AppendedUpload {
+  readonly upload: Upload
+  /** The item, when this piece was the last one. */
+  readonly item: NewMedia | null
+}
+
+export type AppendUpload = (id: UploadId, piece: Piece) => Promise<AppendedUpload>
+
+/** How much may have to be sent again after a crash. Bytes. */
+const checkpoint = 64 * 1024 * 1024
+
+/**
+ * Writes a piece behind what has arrived. The offset moves when its bytes are synced, and what arrived before a source
+ * failed counts. With the last byte the upload becomes an item, before anything tells that it is complete
+ * (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `upload-offset-conflict`, `file-too-large`,
+ * `quota-exceeded`, `storage-full`, and what the source throws.
+ */
+export function createAppendUpload(parts: {
+  readonly catalog: Pick<Catalog, 'upload' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
+  readonly blobs: BlobStore
+  readonly turns: UploadTurns
+  /** Bytes. */
+  readonly maxFileSize: number
+  /** Milliseconds for which an upload is kept since its last byte. */
+  readonly expiry: number
+  readonly now: () => number
+}): AppendUpload {
+  const { catalog, blobs, turns, maxFileSize, expiry, now } = parts
+
+  async function append(upload: Upload, piece: Piece, signal: AbortSignal): Promise<AppendedUpload> {
+    const { id, length, mediaId } = upload
+    const end = length ?? maxFileSize
+    let offset = upload.offset
+    // An earlier attempt to finish may have put it in place and failed to commit.
+    await blobs.parts.reclaim(id, mediaId)
+    const source = until(signal, piece.source)
+    for await (const run of runsOf(source, piece.whole ? Number.POSITIVE_INFINITY : checkpoint)) {
+      const limit = end - offset
+      const { size, failure } = await blobs.parts.append(id, { offset, source: run, limit })
+      if (failure !== null && piece.whole) throw failure
+      if (size === length) return finish(upload, size)
+      if (size > offset && !(await catalog.moveUpload(id, offset, size, now() + expiry)))
+        throw uploadUnknown()
+      offset = size
+      if (failure !== null) throw signal.aborted ? takenOver() : failure
+    }
+    return { upload: { ...upload, offset, expiresAt: now() + expiry }, item: null }
+  }
+
+  async function finish(upload: Upload, size: number): Promise<AppendedUpload> {
+    const { id, mediaId } = upload
+    const blob = await blobs.parts.complete(id, size)
+    const item = await newItem(blobs, blob, { ...upload, id: mediaId, createdAt: now() })
+    await blobs.keep(blob, mediaId)
+    const expiresAt = now() + expiry
+    if (!(await catalog.finishUpload(id, item, expiresAt))) {
+      await blobs.remove(mediaId)
+      throw uploadUnknown()
+    }
+    return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
+  }
+
+  return (id, piece) =>
+    turns.take(id, async (signal) => {
+      const upload = await catalog.upload(id)
+      if (upload === null) throw uploadUnknown()
+      if (upload.offset !== piece.offset)
+        throw new Fault('upload-offset-conflict', `The upload stands at offset ${upload.offset}.`)
+      if (upload.finished) return { upload, item: null }
+      try {
+        return await append(upload, piece, signal)
+      } catch (error) {
+        if (!(error instanceof PartLost)) throw error
+        await catalog.removeUpload(id)
+        throw error.cause instanceof Fault ? error.cause : error
+      }
+    })
+}
+
+const takenOver = () =>
+  new Fault('upload-offset-conflict', 'Another request has taken over; ask for the offset again.')

@@ -1,0 +1,43 @@
+import type { BlobStore } from '../blobs/blobs.ts'
+import type { BucketId, Catalog, Upload } from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
+import type { UploadId } from '../core/upload-id.ts'
+import { uploadUnknown } from './find-upload.ts'
+import type { UploadTurns } from './upload-turns.ts'
+
+export interface RemoveUploadParts {
+  readonly catalog: Pick<Catalog, 'upload' | 'removeUpload'>
+  readonly blobs: Pick<BlobStore, 'parts'>
+  readonly turns: UploadTurns
+}
+
+/** `permitItem` throws unless the caller may remove items: it is asked when the upload has become one. */
+export type RemoveUpload = (id: UploadId, permitItem: () => void) => Promise<void>
+
+/** Ends an upload: what has arrived goes, and so does the item if it was finished (docs/interface.md R9). */
+export function createRemoveUpload(
+  parts: RemoveUploadParts & { readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void> },
+): RemoveUpload {
+  return (id, permitItem) =>
+    parts.turns.take(id, async () => {
+      const upload = await parts.catalog.upload(id)
+      if (upload === null) throw uploadUnknown()
+      if (upload.finished) {
+        permitItem()
+        await parts.removeMedia(upload.bucketId, upload.mediaId).catch(unlessGone)
+      }
+      await dropUpload(parts, upload)
+    })
+}
+
+/** Drops what is known of an upload and, unless it has become an item, its bytes; in the upload's own turn. */
+export async function dropUpload({ catalog, blobs }: RemoveUploadParts, upload: Upload): Promise<void> {
+  // Before the row goes, which alone knows where an attempt to finish has left the bytes.
+  if (!upload.finished) await blobs.parts.reclaim(upload.id, upload.mediaId)
+  await catalog.removeUpload(upload.id)
+  await blobs.parts.remove(upload.id)
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof Fault && error.code === 'media-unknown')) throw error
+}

@@ -1,0 +1,46 @@
+/** Cuts a stream into runs of `length` bytes or little more; each must be read to its end before the next. At least one. */
+export async function* runsOf(
+  source: AsyncIterable<Uint8Array>,
+  length: number,
+): AsyncGenerator<AsyncIterable<Uint8Array>, void, void> {
+  const chunks = source[Symbol.asyncIterator]()
+  let ended = false
+
+  async function* run(): AsyncGenerator<Uint8Array, void, void> {
+    for (let size = 0; size < length; ) {
+      const { done, value } = await chunks.next()
+      if (done) {
+        ended = true
+        return
+      }
+      size += value.byteLength
+      yield value
+    }
+  }
+
+  do yield run()
+  while (!ended)
+}
+
+/** The source until the signal; from then on it fails with the signal's reason, even while it waits for a chunk. */
+export async function* until(
+  signal: AbortSignal,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  const chunks = source[Symbol.asyncIterator]()
+  for (;;) {
+    const { done, value } = await orAbort(signal, chunks.next())
+    if (done) return
+    yield value
+  }
+}
+
+/** As Promise.race, but leaves nothing behind on a signal that outlives many promises. */
+function orAbort<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
