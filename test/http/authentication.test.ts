@@ -23,6 +23,7 @@ const operations = [
   ['POST', '/v1/media'],
   ['GET', '/api/media/00000000000000000000000000'],
   ['DELETE', '/api/media/00000000000000000000000000'],
+  ['GET', '/api/token'],
 ] as const
 
 test.each(operations)('A1, A2 %s %s without a token is a 401 problem', async (method, path) => {

@@ -15,11 +15,14 @@ const routes = [
   ['/v1/media', 'GET, HEAD, OPTIONS, POST'],
   ['/v1/media/', 'GET, HEAD, OPTIONS, POST'],
   ['/api/media/some-id', 'DELETE, GET, HEAD, OPTIONS'],
+  ['/api/token', 'GET, HEAD, OPTIONS'],
   ['/media/some-id', 'GET, HEAD, OPTIONS'],
   ['/problems/internal', 'GET, HEAD, OPTIONS'],
   ['/healthz', 'GET, HEAD, OPTIONS'],
   ['/readyz', 'GET, HEAD, OPTIONS'],
   ['/metrics', 'GET, HEAD, OPTIONS'],
+  ['/openapi.json', 'GET, HEAD, OPTIONS'],
+  ['/docs', 'GET, HEAD, OPTIONS'],
 ] as const
 const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'LOCK', 'PURGE', 'M-SEARCH', 'QUERY']
 

@@ -196,6 +196,8 @@ export interface Catalog {
   /** Makes the token, and its bucket if need be. */
   addToken(token: NewToken): Promise<void>
 
+  token(id: TokenId): Promise<TokenRecord | null>
+
   /** All tokens, or those of one bucket, oldest first; never their hashes. */
   tokens(bucket?: string): Promise<TokenRecord[]>
 

@@ -19,8 +19,11 @@ import { createHttpServer, maxHeaderSize } from './http-server.ts'
 import { createAnswerListing } from './listing-answer.ts'
 import { listingLane } from './listing-lane.ts'
 import { createMetrics } from './metrics.ts'
+import { collectDescriptions } from './openapi/collect.ts'
 import { createRecordRequest, type Recorded } from './request-log.ts'
 import { requireHost } from './require-host.ts'
+import { describeInterfaceRoutes } from './routes/describe-interface.ts'
+import { describeTokenRoute } from './routes/describe-token.ts'
 import { explainProblemRoute } from './routes/explain-problem.ts'
 import { findMediaRoute } from './routes/find-media.ts'
 import { listMediaRoute } from './routes/list-media.ts'
@@ -123,6 +126,7 @@ export async function createApp(
   app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => ignoreBody(raw, smallBody))
 
   const methods = watchMethods(app)
+  const descriptions = collectDescriptions(app)
   listMediaRoute(app, answerListing)
   await app.register((scope) =>
     storeMediaRoute(scope, {
@@ -141,8 +145,11 @@ export async function createApp(
     openBytes: operations.openBytes,
     maxAge: settings.mediaMaxAge,
   })
-  explainProblemRoute(app)
+  describeTokenRoute(app, { authorise, catalog })
+  explainProblemRoute(app, varyOn(settings.corsOrigins, 'Accept'))
   operationsRoutes(app, { check: () => catalog.check(), isStopping, metrics })
+  describeInterfaceRoutes(app, { descriptions, settings })
+  descriptions.close()
   methods.close()
   return app
 }

@@ -4,13 +4,13 @@ import type { Grant } from '../catalog/catalog.ts'
 import type { Scope } from '../core/scopes.ts'
 import { bearerToken } from './bearer.ts'
 
-/** Who asks, when the token is good for `scope` at this moment; throws the Fault that says why not. */
-export type Authorise = (request: Pick<FastifyRequest, 'raw'>, scope: Scope) => Promise<Grant>
+/** Who asks, when the token is good for `scope`, or at all where that is null, at this moment; throws the Fault that says why not. */
+export type Authorise = (request: Pick<FastifyRequest, 'raw'>, scope: Scope | null) => Promise<Grant>
 
 export function createAuthorise(verifyToken: (token: string) => Promise<Grant>): Authorise {
   return async (request, scope) => {
     const grant = await verifyToken(bearerToken(request.raw))
-    requireScope(grant, scope)
+    if (scope !== null) requireScope(grant, scope)
     return grant
   }
 }

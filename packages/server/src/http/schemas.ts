@@ -1,16 +1,144 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
+import type { FaultCode } from '../core/fault.ts'
+import { pageSize } from '../core/page.ts'
+import { type Scope, scopes } from '../core/scopes.ts'
 
-/** A repeated `page` arrives as a list; core/page-number.ts says what is accepted. */
-export const ListingQuery = Type.Object({
-  page: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+// What the wire carries. A schema with a title is a component of the OpenAPI document under that name.
+
+/** As JSON Schema has it since 2019, which generators and serialisers take better than a union. */
+const nullable = <T extends TSchema & { type: string }>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
+
+const closed = <T extends Parameters<typeof Type.Object>[0]>(title: string, about: string, members: T) =>
+  Type.Object(members, { title, description: about, additionalProperties: false })
+
+const url = (description: string) => Type.String({ format: 'uri', description })
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+const time = (description: string) => Type.String({ format: 'date-time', description })
+const pixels = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
+
+const Link = closed('Link', 'One entry of `links`.', {
+  url: nullable(url('Null where there is nothing to link.')),
+  label: Type.String({
+    description: 'A page number, `&laquo; Previous`, `Next &raquo;`, or `...` for a gap.',
+  }),
+  active: Type.Boolean({ description: 'True on the number of the current page alone.' }),
 })
-export type ListingQuery = Static<typeof ListingQuery>
 
-export const MediaParams = Type.Object({ id: Type.String() })
+export const Page = closed('Page', 'One page of a listing, in the shape of Laravel’s LengthAwarePaginator.', {
+  current_page: Type.Integer({ minimum: 1, description: 'The page that was asked for.' }),
+  data: Type.Array(url('Where an item’s bytes are.'), {
+    maxItems: pageSize,
+    description: 'The URLs of the items, in the order of their upload, oldest first.',
+  }),
+  first_page_url: url('The first page.'),
+  from: nullable(
+    Type.Integer({ minimum: 1, description: 'Position of the first item; null on an empty page.' }),
+  ),
+  last_page: Type.Integer({ minimum: 1, description: 'The number of pages; 1 for an empty bucket.' }),
+  last_page_url: url('The last page.'),
+  links: Type.Array(Link, { description: 'Previous, one entry for each page number, next.' }),
+  next_page_url: nullable(url('Null on the last page and after it.')),
+  path: url('The listing without a page.'),
+  per_page: Type.Integer({ const: pageSize, description: 'Always 10.' }),
+  prev_page_url: nullable(url('Null on the first page.')),
+  to: nullable(
+    Type.Integer({ minimum: 1, description: 'Position of the last item; null on an empty page.' }),
+  ),
+  total: count('The exact number of items, in the same snapshot as `data`.'),
+})
+
+export const WrappedPage = closed('WrappedPage', 'A page inside `data`.', { data: Page })
+
+export const MediaObject = closed('MediaObject', 'An item.', {
+  id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
+  url: url('Where the bytes are. Whoever holds it may fetch them.'),
+  filename: nullable(Type.String({ description: 'The name it was sent with, cleaned; null without one.' })),
+  content_type: Type.String({ description: 'The kept type: what the bytes show, or the declared one.' }),
+  size: count('Bytes.'),
+  sha256: nullable(
+    Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'Of the bytes, in hex; null only for rows that were seeded without bytes.',
+    }),
+  ),
+  created_at: time('When it was stored, in UTC.'),
+  width: pixels('Pixels; null where unknown.'),
+  height: pixels('Pixels; null where unknown.'),
+})
+
+export const MediaList = closed('MediaList', 'The items of one form, in the order sent.', {
+  data: Type.Array(MediaObject),
+})
+
+export const TokenObject = closed('Token', 'What a token is; never the token itself.', {
+  id: Type.String({ description: 'What `mediabucket token revoke` takes.' }),
+  name: Type.String({ description: 'The name it was made with; may be empty.' }),
+  bucket: Type.String({ description: 'The name of the one bucket it belongs to.' }),
+  scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
+    uniqueItems: true,
+    description: 'What it may do.',
+  }),
+  created_at: time('When it was made, in UTC.'),
+  expires_at: nullable(time('When it ends, in UTC; null where it does not.')),
+})
+
+export const Problem = closed('Problem', 'An error as RFC 9457 has it.', {
+  type: url('A page that tells the cause and the cure.'),
+  title: Type.String({ description: 'The same for every problem with this code.' }),
+  status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the answer.' }),
+  detail: Type.String({ description: 'What was wrong this time.' }),
+  instance: Type.String({ description: 'The id under which the request is logged.' }),
+  code: Type.Unsafe<FaultCode>({
+    type: 'string',
+    pattern: '^[a-z0-9-]+$',
+    description: 'For programs. Later versions may add codes.',
+  }),
+  errors: Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          parameter: Type.String({ description: 'The name of a parameter.' }),
+          detail: Type.String({ description: 'What it accepts.' }),
+        },
+        { additionalProperties: false },
+      ),
+      { minItems: 1, description: 'The parameters at fault.' },
+    ),
+  ),
+})
+
+export const Health = closed('Health', 'How the service is.', {
+  status: Type.String({ description: '`ok` or `ready`.' }),
+})
+
+export const ListingQuery = Type.Object({
+  page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      default: 1,
+      examples: [2],
+      description:
+        'The page: a decimal integer from 1 to 9007199254740991 without sign, leading zero, fraction, exponent or spaces, and at most once.',
+    }),
+  ),
+})
+
+export const MediaParams = Type.Object({
+  id: Type.String({ description: 'The id of an item.', examples: ['2v8d0q3h5wkc9r1n6x7zjy4tam'] }),
+})
 export type MediaParams = Static<typeof MediaParams>
 
-export const BytesParams = Type.Object({ name: Type.String() })
+export const BytesParams = Type.Object({
+  name: Type.String({
+    description: 'The id of an item, alone or with `.` and the item’s own extension.',
+    examples: ['2v8d0q3h5wkc9r1n6x7zjy4tam.jpg'],
+  }),
+})
 export type BytesParams = Static<typeof BytesParams>
 
-export const ProblemParams = Type.Object({ code: Type.String() })
+export const ProblemParams = Type.Object({
+  code: Type.String({ description: 'The `code` of a problem.', examples: ['page-malformed'] }),
+})
 export type ProblemParams = Static<typeof ProblemParams>

@@ -78,6 +78,14 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect((await catalog.authorise(hashOf('a')))?.lastUsedAt).toBe(7_000)
     })
 
+    test('one is found by its id, as it is listed', async () => {
+      const catalog = await openOne(fresh)
+      await catalog.addToken(newToken('a', { scopes: [], expiresAt: 9_000 }))
+      await catalog.addToken(newToken('b'))
+      expect(await catalog.token('a' as TokenId)).toEqual((await catalog.tokens())[0])
+      expect(await catalog.token('c' as TokenId)).toBeNull()
+    })
+
     test('are listed oldest first, of all buckets or of one, without their hashes', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('young', { createdAt: 3_000 }))

@@ -62,6 +62,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     buckets: async () => reading(() => reads.buckets()),
     setQuota: (bucket, quota) => writer.apply({ kind: 'set-quota', input: { bucket, quota } }),
     addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
+    token: async (id) => reading(() => reads.token(id)),
     tokens: async (bucket) => reading(() => reads.tokens(bucket ?? null)),
     revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),

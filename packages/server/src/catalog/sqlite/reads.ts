@@ -35,6 +35,7 @@ export interface Reads {
   expiredUploads(now: number): Upload[]
   bucket(id: BucketId): Bucket | null
   buckets(): Bucket[]
+  token(id: TokenId): TokenRecord | null
   tokens(bucket: string | null): TokenRecord[]
   isNew(): boolean
 }
@@ -49,9 +50,10 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
     created_at, bucket_id FROM media WHERE id = ?`)
   const tombstones = db.prepare('SELECT id FROM tombstones')
-  const tokens =
-    db.prepare(`SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
-    last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id
+  const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
+    last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
+  const token = db.prepare(`${tokenRows} WHERE tokens.id = ?`)
+  const tokens = db.prepare(`${tokenRows}
     WHERE buckets.name = ?1 OR ?1 IS NULL ORDER BY tokens.created_at, tokens.rowid`)
   const upload = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE id = ?`)
   const unfinished = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE finished = 0`)
@@ -79,6 +81,17 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     }))
     return { revision, total, rows }
   }
+
+  const tokenRecord = (row: Row): TokenRecord => ({
+    id: tokenId(row, 0),
+    bucket: text(row, 1),
+    name: text(row, 2),
+    scopes: [...scopeSet(text(row, 3))],
+    createdAt: integer(row, 4),
+    expiresAt: integerOrNull(row, 5),
+    lastUsedAt: integerOrNull(row, 6),
+    revokedAt: integerOrNull(row, 7),
+  })
 
   return {
     epoch: () => text(one(epoch) ?? [], 0),
@@ -146,17 +159,12 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
     tombstones: () => all(tombstones).map((row) => mediaId(row, 0)),
 
-    tokens: (bucket) =>
-      all(tokens, bucket).map((row) => ({
-        id: tokenId(row, 0),
-        bucket: text(row, 1),
-        name: text(row, 2),
-        scopes: [...scopeSet(text(row, 3))],
-        createdAt: integer(row, 4),
-        expiresAt: integerOrNull(row, 5),
-        lastUsedAt: integerOrNull(row, 6),
-        revokedAt: integerOrNull(row, 7),
-      })),
+    token(id) {
+      const row = one(token, id)
+      return row && tokenRecord(row)
+    },
+
+    tokens: (bucket) => all(tokens, bucket).map(tokenRecord),
 
     isNew: () => integer(one(isNew) ?? [], 0) === 1,
   }

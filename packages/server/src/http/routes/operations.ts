@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '../../core/fault.ts'
+import { live, metrics as metricsDescription, ready } from '../descriptions/operations.ts'
 import type { Metrics } from '../metrics.ts'
+import { described } from '../openapi/description.ts'
 
 interface Parts {
   /** Throws when the service cannot serve. */
@@ -13,9 +15,11 @@ interface Parts {
 export function operationsRoutes(app: FastifyInstance, { check, isStopping, metrics }: Parts): void {
   const noStore = { 'cache-control': 'no-store' }
 
-  app.get('/healthz', async (_request, reply) => reply.headers(noStore).send({ status: 'ok' }))
+  app.get('/healthz', described(live), async (_request, reply) =>
+    reply.headers(noStore).send({ status: 'ok' }),
+  )
 
-  app.get('/readyz', async (_request, reply) => {
+  app.get('/readyz', described(ready), async (_request, reply) => {
     if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
     try {
       await check()
@@ -25,7 +29,7 @@ export function operationsRoutes(app: FastifyInstance, { check, isStopping, metr
     return reply.headers(noStore).send({ status: 'ready' })
   })
 
-  app.get('/metrics', async (_request, reply) =>
+  app.get('/metrics', described(metricsDescription), async (_request, reply) =>
     reply
       .headers(noStore)
       .type(metrics.registry.contentType)

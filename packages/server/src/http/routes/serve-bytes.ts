@@ -6,7 +6,9 @@ import { parseByteRange } from '../../core/byte-range.ts'
 import { deliveryOf } from '../../core/delivery.ts'
 import { Fault } from '../../core/fault.ts'
 import { checkPreconditions, rangeApplies } from '../../core/preconditions.ts'
-import { BytesParams } from '../schemas.ts'
+import { serveBytes as description } from '../descriptions/serve-bytes.ts'
+import { described } from '../openapi/description.ts'
+import type { BytesParams } from '../schemas.ts'
 
 interface Parts {
   /** The item that a name (`id` or `id.ext`) stands for. Throws Fault `media-unknown`. */
@@ -76,7 +78,7 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   app.route<{ Params: BytesParams }>({
     method: ['GET', 'HEAD'],
     url: '/media/:name',
-    schema: { params: BytesParams },
+    ...described(description),
     handler: serve,
   })
 }

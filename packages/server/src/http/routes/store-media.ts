@@ -5,8 +5,10 @@ import type { UrlForm } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { IncomingFile } from '../../media/store-media.ts'
 import type { Authorise } from '../caller.ts'
+import { storeMedia as description } from '../descriptions/store-media.ts'
 import { fileOfBody, filesOfForm, isForm } from '../incoming-files.ts'
 import type { Metrics } from '../metrics.ts'
+import { described } from '../openapi/description.ts'
 import { acceptBody } from '../unread-bodies.ts'
 
 interface Parts {
@@ -30,7 +32,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
   for (const url of ['/api/media', '/api/media/', '/v1/media', '/v1/media/']) {
-    app.post(url, async (request, reply) => {
+    app.post(url, described(description), async (request, reply) => {
       const grant = await authorise(request, 'media:write')
       if (request.headers['content-encoding'] !== undefined) {
         throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')

@@ -1,0 +1,57 @@
+import { Type } from 'typebox'
+import { type Description, exampleBase } from '../openapi/description.ts'
+import { Health } from '../schemas.ts'
+
+export const live: Description = {
+  operationId: 'live',
+  tag: 'Operations',
+  summary: 'Whether the process lives',
+  description: 'Answers as long as the process does, also while it stops.',
+  rules: 'O1',
+  needs: 'nothing',
+  answers: {
+    200: {
+      description: 'It lives.',
+      headers: ['Cache-Control'],
+      content: { 'application/json': { schema: Health, examples: { alive: { status: 'ok' } } } },
+    },
+  },
+  problems: [],
+  curl: `curl ${exampleBase}/healthz`,
+}
+
+export const ready: Description = {
+  operationId: 'ready',
+  tag: 'Operations',
+  summary: 'Whether it can serve',
+  description: 'Reads and writes the catalog; a 503 where that fails or the service is stopping.',
+  rules: 'O1',
+  needs: 'nothing',
+  answers: {
+    200: {
+      description: 'It can serve.',
+      headers: ['Cache-Control'],
+      content: { 'application/json': { schema: Health, examples: { ready: { status: 'ready' } } } },
+    },
+  },
+  problems: ['shutting-down'],
+  curl: `curl ${exampleBase}/readyz`,
+}
+
+export const metrics: Description = {
+  operationId: 'metrics',
+  tag: 'Operations',
+  summary: 'Metrics',
+  description: 'For Prometheus, in its text format. Holds numbers alone, no name of an item or a bucket.',
+  rules: 'O2',
+  needs: 'nothing',
+  answers: {
+    200: {
+      description: 'The metrics.',
+      headers: ['Cache-Control'],
+      content: { 'text/plain': { schema: Type.String() } },
+    },
+  },
+  problems: [],
+  curl: `curl ${exampleBase}/metrics`,
+}

@@ -1,0 +1,148 @@
+interface Header {
+  readonly description: string
+  readonly schema: Readonly<Record<string, unknown>>
+  readonly example: string
+  /** Absent where the description says when it is left out. */
+  readonly optional?: true
+}
+
+const text = { type: 'string' }
+
+/** Headers of answers, as the descriptions name them. */
+export const answerHeaders = {
+  ETag: {
+    description: 'Strong; changes with every byte of the answer.',
+    schema: { type: 'string', pattern: '^"[^"]+"$' },
+    example: '"Vj9o2cWm3xkZ0a1b.1.12.2"',
+  },
+  Location: {
+    description: 'The item that was stored; left out where there are several.',
+    schema: { type: 'string', format: 'uri' },
+    example: 'https://media.example.org/api/media/2v8d0q3h5wkc9r1n6x7zjy4tam',
+    optional: true,
+  },
+  'Cache-Control': {
+    description: 'How caches may keep the answer.',
+    schema: text,
+    example: 'private, no-cache',
+  },
+  Vary: {
+    description: 'The request headers that the answer depends on.',
+    schema: text,
+    example: 'Authorization, Accept-Encoding',
+  },
+  'Content-Encoding': {
+    description: 'Only where the client accepts gzip and the body is worth it.',
+    schema: { type: 'string', const: 'gzip' },
+    example: 'gzip',
+    optional: true,
+  },
+  'Content-Range': {
+    description: 'Which bytes of how many; `bytes */size` where the range was not satisfiable.',
+    schema: { type: 'string', pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$' },
+    example: 'bytes 0-1023/48213',
+  },
+  'Accept-Ranges': {
+    description: 'Ranges of bytes may be asked for.',
+    schema: { type: 'string', const: 'bytes' },
+    example: 'bytes',
+  },
+  'Last-Modified': {
+    description: 'When the item was stored.',
+    schema: text,
+    example: 'Sun, 01 Nov 2026 09:30:00 GMT',
+  },
+  'Content-Disposition': {
+    description: '`inline` or `attachment`, with the item’s name.',
+    schema: text,
+    example: 'inline; filename="harbour.jpg"',
+  },
+  'Content-Security-Policy': {
+    description:
+      'No script, nothing from elsewhere. Left out for PDF, whose viewers it breaks, and for plain text of our own.',
+    schema: text,
+    example: "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    optional: true,
+  },
+  'Cross-Origin-Resource-Policy': {
+    description: 'Other sites may embed the bytes.',
+    schema: { type: 'string', const: 'cross-origin' },
+    example: 'cross-origin',
+    optional: true,
+  },
+  'X-Content-Type-Options': {
+    description: 'The type is not to be guessed.',
+    schema: { type: 'string', const: 'nosniff' },
+    example: 'nosniff',
+  },
+  'WWW-Authenticate': {
+    description: 'A challenge as RFC 6750 has it, with the scope where one is missing.',
+    schema: { type: 'string', pattern: '^Bearer ' },
+    example: 'Bearer realm="mediabucket"',
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before trying again.',
+    schema: { type: 'string', pattern: '^\\d+$' },
+    example: '2',
+  },
+  Allow: {
+    description: 'With 405: the methods of this path.',
+    schema: text,
+    example: 'GET, HEAD, OPTIONS, POST',
+    optional: true,
+  },
+} satisfies Readonly<Record<string, Header>>
+
+export type AnswerHeader = keyof typeof answerHeaders
+
+/** Headers of requests that an operation heeds. All may be left out. */
+export const requestHeaders = {
+  'If-None-Match': {
+    description: 'One or more tags, weak ones included, or `*`. A match is answered 304 without a body.',
+    schema: text,
+    example: '"Vj9o2cWm3xkZ0a1b.1.12.2"',
+  },
+  'If-Match': {
+    description: 'Tags, one of which must be the present one.',
+    schema: text,
+    example: '"q1Yk0Z3v9hF5wS7xT2uM8bN4cR6eA1dG0iJ3kL5oPqs"',
+  },
+  'If-Modified-Since': {
+    description: 'A date; heeded without `If-None-Match`.',
+    schema: text,
+    example: 'Sun, 01 Nov 2026 09:30:00 GMT',
+  },
+  'If-Unmodified-Since': {
+    description: 'A date; heeded without `If-Match`.',
+    schema: text,
+    example: 'Sun, 01 Nov 2026 09:30:00 GMT',
+  },
+  'If-Range': {
+    description: 'A strong tag or a date; when it does not hold, `Range` is ignored.',
+    schema: text,
+    example: '"q1Yk0Z3v9hF5wS7xT2uM8bN4cR6eA1dG0iJ3kL5oPqs"',
+  },
+  Range: {
+    description: 'One range of bytes. Several ranges, and other units, are answered whole.',
+    schema: text,
+    example: 'bytes=0-1023',
+  },
+  'Accept-Encoding': {
+    description: 'With `gzip`, large pages come compressed.',
+    schema: text,
+    example: 'gzip',
+  },
+  'Content-Disposition': {
+    description:
+      'The name of a raw body (RFC 6266); `filename*` is preferred. Forms carry names of their own.',
+    schema: text,
+    example: 'attachment; filename="harbour.jpg"',
+  },
+  Expect: {
+    description: 'With `100-continue`, a refusal comes before the body is sent.',
+    schema: text,
+    example: '100-continue',
+  },
+} satisfies Readonly<Record<string, Header>>
+
+export type RequestHeader = keyof typeof requestHeaders

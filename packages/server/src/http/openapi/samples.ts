@@ -1,0 +1,34 @@
+import { pageObject } from '../../core/page.ts'
+import type { MediaObject } from '../../media/describe-media.ts'
+import { exampleBase } from './description.ts'
+
+// What the examples of the descriptions are about.
+
+export const sampleMedia: MediaObject = {
+  id: '2v8d0q3h5wkc9r1n6x7zjy4tam',
+  url: `${exampleBase}/media/2v8d0q3h5wkc9r1n6x7zjy4tam.jpg`,
+  filename: 'harbour.jpg',
+  content_type: 'image/jpeg',
+  size: 48213,
+  sha256: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069',
+  created_at: '2026-11-01T09:30:00.000Z',
+  width: 1600,
+  height: 1067,
+}
+
+export const otherMedia: MediaObject = {
+  ...sampleMedia,
+  id: '9b1e7g0mzq4rx2k8c5n6vwyh3d',
+  url: `${exampleBase}/media/9b1e7g0mzq4rx2k8c5n6vwyh3d.pdf`,
+  filename: 'report.pdf',
+  content_type: 'application/pdf',
+  width: null,
+  height: null,
+}
+
+export const samplePage = pageObject({ baseUrl: exampleBase, extensions: true, links: 'all' }, 2, 12, [
+  { id: sampleMedia.id, extension: 'jpg' },
+  { id: otherMedia.id, extension: 'pdf' },
+])
+
+export const emptyPage = pageObject({ baseUrl: exampleBase, extensions: true, links: 'all' }, 1, 0, [])

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const describeToken = async (authorization?: string) => {
+  const answer = await server.request('/api/token', authorization ? { headers: { authorization } } : {})
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    200,
+    'application/json; charset=utf-8',
+  ])
+  const text = await answer.text()
+  expect(text).not.toContain('mbkt_')
+  return { ...JSON.parse(text), header: answer.headers.get('cache-control') }
+}
+
+/** RFC 3339, UTC, and now. */
+function expectNow(time: string): void {
+  expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  expect(Math.abs(Date.now() - Date.parse(time))).toBeLessThan(60_000)
+}
+
+test('T1, T3 the first token is described, whole', async () => {
+  const { header, created_at, ...rest } = await describeToken()
+  expect(header).toBe('no-store')
+  expectNow(created_at)
+  expect(rest).toEqual({
+    id: expect.stringMatching(/^tok_\w+$/),
+    name: 'first',
+    bucket: 'default',
+    scopes: ['media:read', 'media:write', 'media:delete'],
+    expires_at: null,
+  })
+})
+
+test('T1 members have their order', async () => {
+  const text = await (await server.request('/api/token')).text()
+  expect(text).toMatch(/^\{"id":.*,"name":.*,"bucket":.*,"scopes":.*,"created_at":.*,"expires_at":.*\}$/)
+})
+
+test('T1 an expiry is told', async () => {
+  const { authorization } = await makeToken(server, '--bucket', 'default', '--expires', '30d')
+  const { created_at, expires_at } = await describeToken(authorization)
+  expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(30 * 86_400_000)
+})
+
+test.each(['media:read', 'media:write', 'media:delete', 'tokens:manage'])(
+  'T2 a token with %s alone hears of itself',
+  async (scope) => {
+    const { id, authorization } = await makeToken(
+      server,
+      ...['--bucket', 'other', '--name', `“${scope}” <b>`, '--scope', scope],
+    )
+    expect(await describeToken(authorization)).toMatchObject({
+      id,
+      name: `“${scope}” <b>`,
+      bucket: 'other',
+      scopes: [scope],
+    })
+  },
+)
+
+test('T2 a revoked token hears nothing', async () => {
+  const { id, authorization } = await makeToken(server, '--bucket', 'default')
+  await server.command('token', 'revoke', id)
+  const answer = await server.request('/api/token', { headers: { authorization } })
+  expect(answer.status).toBe(401)
+})

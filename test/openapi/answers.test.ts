@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { filePart, formBytes, formType } from '../harness/form.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { upload } from '../harness/upload.ts'
+import { readDescription } from './conformance.ts'
+
+/** Statuses of which other tests have a machine or a clock in distress. */
+const elsewhere = [408, 500, 503, 507]
+
+let server: TestServer
+let description: Awaited<ReturnType<typeof readDescription>>
+let powerless: string
+let media: Awaited<ReturnType<typeof upload>>
+const met = new Set<string>()
+
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '100kB', MEDIABUCKET_MAX_PARTS: '3' })
+  description = await readDescription(server)
+  powerless = (await makeToken(server, '--bucket', 'default', '--scope', 'tokens:manage')).authorization
+  media = await upload(server, 'x'.repeat(50_000), { name: 'notes.txt' })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const fill = (path: string) =>
+  path.replace('{id}', media.id).replace('{name}', `${media.id}.txt`).replace('{code}', 'internal')
+
+async function meet(method: string, path: string, answer: Response, status: number): Promise<void> {
+  expect([method, path, answer.status]).toEqual([method, path, status])
+  await description.expectDescribed(method, path, answer)
+  met.add(`${method} ${path} ${status}`)
+}
+
+/** What never became a request is answered with a body even where it began with HEAD, and the connection closed. */
+async function raw(method: string, path: string, headers: string): Promise<Response> {
+  const request = `${method} ${fill(path)} HTTP/1.1\r\nConnection: close\r\n${headers}\r\n`
+  const answer = await sendRaw(server.url, request)
+  return responseOf(method === 'HEAD' ? { ...answer, body: '' } : answer)
+}
+
+describe('D1 what every operation refuses is as described', () => {
+  test('D1 a request without Host, and one with huge headers', async () => {
+    for (const { method, path } of description.operations) {
+      await meet(method, path, await raw(method, path, ''), 400)
+      await meet(method, path, await raw(method, path, `Host: x\r\nX: ${'x'.repeat(17_000)}\r\n`), 431)
+    }
+  })
+
+  test('D1 no token, two, one that is none, and one without the scope', async () => {
+    for (const { method, path, statuses } of description.operations.filter(({ needsToken }) => needsToken)) {
+      await meet(method, path, await raw(method, path, 'Host: x\r\n'), 401)
+      await meet(method, path, await raw(method, path, 'Host: x\r\nAuthorization: Bearer x\r\n'), 401)
+      const twice = 'Authorization: Bearer x\r\n'.repeat(2)
+      await meet(method, path, await raw(method, path, `Host: x\r\n${twice}`), 400)
+      const answer = await raw(method, path, `Host: x\r\nAuthorization: ${powerless}\r\n`)
+      if (statuses.includes(403)) await meet(method, path, answer, 403)
+    }
+  })
+})
+
+/** What is sent to `path`, and the status that must come. */
+type Call = readonly [status: number, path: string, init?: () => RequestInit]
+
+const header = (name: string, value: string) => () => ({ headers: { [name]: value } })
+const tagged = (path: string) => async () => (await server.request(path)).headers.get('etag') ?? ''
+
+const reads: Readonly<Record<string, readonly Call[]>> = {
+  '/api/media': [
+    [200, '/api/media'],
+    [200, '/api/media?page=99'],
+    [304, '/api/media', header('if-none-match', '*')],
+    [400, '/api/media?page=0'],
+  ],
+  '/v1/media': [
+    [200, '/v1/media'],
+    [304, '/v1/media', header('if-none-match', '*')],
+    [400, '/v1/media?page='],
+  ],
+  '/api/media/{id}': [
+    [200, '/api/media/{id}'],
+    [404, '/api/media/nobody'],
+  ],
+  '/api/token': [[200, '/api/token']],
+  '/media/{name}': [
+    [200, '/media/{name}'],
+    [206, '/media/{name}', header('range', 'bytes=1-9')],
+    [304, '/media/{name}', header('if-none-match', '*')],
+    [404, '/media/nobody.jpg'],
+    [412, '/media/{name}', header('if-match', '"other"')],
+    [416, '/media/{name}', header('range', 'bytes=999999-')],
+  ],
+  '/problems/{code}': [
+    [200, '/problems/{code}'],
+    [200, '/problems/{code}', header('accept', 'text/html')],
+    [404, '/problems/none-such'],
+  ],
+  '/healthz': [[200, '/healthz']],
+  '/readyz': [[200, '/readyz']],
+  '/metrics': [[200, '/metrics']],
+  '/openapi.json': [[200, '/openapi.json']],
+  '/docs': [[200, '/docs']],
+}
+
+test.each(Object.entries(reads))('D1 reading %s is answered as described', async (path, calls) => {
+  for (const [status, target, init] of calls) {
+    const answer = await server.request(fill(target), init?.())
+    await meet('GET', path, answer, status)
+    if (!description.operations.some((one) => one.path === path && one.method === 'HEAD')) continue
+    // Ranges are for GET alone.
+    const same = status === 206 || status === 416 ? 200 : status
+    await meet('HEAD', path, await server.request(fill(target), { ...init?.(), method: 'HEAD' }), same)
+  }
+})
+
+test.each(['/openapi.json', '/docs'])('D1, D3 %s unchanged is answered as described', async (path) => {
+  const answer = await server.request(path, { headers: { 'if-none-match': await tagged(path)() } })
+  await meet('GET', path, answer, 304)
+})
+
+const form = (...parts: Parameters<typeof formBytes>) => ({
+  body: formBytes(...parts),
+  headers: { 'content-type': formType },
+})
+const uploads: readonly (readonly [status: number, init: RequestInit])[] = [
+  [201, form(filePart('a.txt'))],
+  [201, form(filePart('a.txt'), filePart('b.txt'))],
+  [201, { body: 'raw', headers: { 'content-type': 'text/plain' } }],
+  [400, form()],
+  [400, { body: 'no form', headers: { 'content-type': formType } }],
+  [400, { body: 'x', headers: { 'content-disposition': 'attachment; filename' } }],
+  [413, { body: 'x'.repeat(200_000) }],
+  [413, form(...Array.from({ length: 4 }, () => filePart('a.txt')))],
+  [415, { body: 'x', headers: { 'content-encoding': 'gzip' } }],
+]
+
+test.each(['/api/media', '/v1/media'])('D1 uploads to %s are answered as described', async (path) => {
+  for (const [status, init] of uploads) {
+    await meet('POST', path, await server.request(path, { ...init, method: 'POST' }), status)
+  }
+})
+
+test('D1 a delete is answered as described', async () => {
+  const path = '/api/media/{id}'
+  const { id } = await upload(server, 'x')
+  const remove = (init?: RequestInit) => server.request(`/api/media/${id}`, { ...init, method: 'DELETE' })
+  await meet('DELETE', path, await remove({ body: 'x'.repeat(100_000) }), 413)
+  await meet('DELETE', path, await remove(), 204)
+  await meet('DELETE', path, await remove(), 404)
+})
+
+test('D1 a wrapped listing is described as wrapped', async () => {
+  await using wrapped = await startServer({ MEDIABUCKET_ENVELOPE: 'wrapped' })
+  const { expectDescribed } = await readDescription(wrapped)
+  for (const path of ['/api/media', '/v1/media']) {
+    await expectDescribed('GET', path, await wrapped.request(path))
+    await expect(expectDescribed('GET', path, await server.request(path))).rejects.toThrow('to be null')
+  }
+})
+
+test('D1 the tests above met every answer that is described', () => {
+  const described = description.operations.flatMap(({ method, path, statuses }) =>
+    statuses.filter((status) => !elsewhere.includes(status)).map((status) => `${method} ${path} ${status}`),
+  )
+  expect(described.filter((one) => !met.has(one))).toEqual([])
+})

@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest'
+import { startServer } from '../harness/server.ts'
+
+test('D1 docs/openapi.json is what the service answers; `npm run docs:openapi` renews it', async () => {
+  await using server = await startServer({ MEDIABUCKET_BASE_URL: 'https://media.example.org' })
+  const answer = await fetch(`${server.url}/openapi.json`)
+  await expect(await answer.text()).toMatchFileSnapshot('../../docs/openapi.json')
+})

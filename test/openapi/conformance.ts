@@ -1,0 +1,103 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { expect } from 'vitest'
+import type { TestServer } from '../harness/server.ts'
+
+const Reference = Type.Object({ $ref: Type.String() })
+const Header = Type.Object({ required: Type.Boolean(), schema: Type.Record(Type.String(), Type.Unknown()) })
+const Answer = Type.Object({
+  headers: Type.Optional(Type.Record(Type.String(), Reference)),
+  content: Type.Optional(Type.Record(Type.String(), Type.Object({ schema: Type.Optional(Type.Unknown()) }))),
+})
+const Operation = Type.Object({
+  operationId: Type.String(),
+  security: Type.Array(Type.Record(Type.String(), Type.Array(Type.String()))),
+  responses: Type.Record(Type.String(), Type.Union([Reference, Answer])),
+})
+const Document = Type.Object({
+  openapi: Type.Literal('3.1.0'),
+  servers: Type.Array(Type.Object({ url: Type.String() })),
+  paths: Type.Record(Type.String(), Type.Record(Type.String(), Operation)),
+  components: Type.Object({
+    headers: Type.Record(Type.String(), Header),
+    responses: Type.Record(Type.String(), Answer),
+  }),
+})
+
+interface OperationAt {
+  readonly method: string
+  readonly path: string
+  readonly operationId: string
+  readonly needsToken: boolean
+  readonly statuses: readonly number[]
+}
+
+/** The server's own description, and whether answers are as it says. */
+export async function readDescription(server: TestServer) {
+  const text = await (await fetch(`${server.url}/openapi.json`)).text()
+  const document = Value.Parse(Document, JSON.parse(text))
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  formats.default(ajv)
+  ajv.addSchema(JSON.parse(text), 'openapi.json')
+
+  const operations: OperationAt[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, security, responses }]) => ({
+      method: method.toUpperCase(),
+      path,
+      operationId,
+      needsToken: security.length > 0,
+      statuses: Object.keys(responses).map(Number),
+    })),
+  )
+
+  const named = <T>(table: Readonly<Record<string, T>>, { $ref }: { $ref: string }): T => {
+    const found = table[$ref.split('/').at(-1) ?? '']
+    if (found === undefined) throw new Error(`the document has no ${$ref}`)
+    return found
+  }
+
+  /** Asserts that the document foresees this answer: its status, type, headers and body. */
+  async function expectDescribed(method: string, path: string, answer: Response): Promise<void> {
+    const operation = document.paths[path]?.[method.toLowerCase()]
+    const found = operation?.responses[answer.status]
+    if (found === undefined) throw new Error(`${method} ${path} is not described to answer ${answer.status}`)
+    const described = '$ref' in found ? named(document.components.responses, found) : found
+    expectHeaders(answer, described.headers ?? {})
+    const body = await answer.text()
+    if (described.content === undefined) return expect(body).toBe('')
+    const type = answer.headers.get('content-type')?.split(';', 1)[0] ?? ''
+    const content = described.content[type] ?? described.content['*/*']
+    expect([type, content], `${method} ${path} is described to answer ${type}`).toEqual([
+      type,
+      expect.anything(),
+    ])
+    if (content?.schema === undefined) return
+    const where = [path, method.toLowerCase(), 'responses', `${answer.status}`, 'content', type, 'schema']
+    const pointer = '$ref' in found ? `${found.$ref}/${join(where.slice(4))}` : `#/paths/${join(where)}`
+    const check = ajv.compile({ $ref: `openapi.json${pointer}` })
+    check(/json$/.test(type) ? JSON.parse(body) : body)
+    expect(check.errors, `${method} ${path} ${answer.status}: ${body.slice(0, 200)}`).toBeNull()
+  }
+
+  /** Whatever is described is there and right; of the headers that the document knows, no other one is. */
+  function expectHeaders(answer: Response, described: Readonly<Record<string, { $ref: string }>>): void {
+    for (const [name, reference] of Object.entries(described)) {
+      const { required, schema } = named(document.components.headers, reference)
+      const value = answer.headers.get(name)
+      if (value === null) expect([name, required]).toEqual([name, false])
+      else expect([name, value, ajv.validate(schema, value)]).toEqual([name, value, true])
+    }
+    const strangers = Object.keys(document.components.headers).filter(
+      (name) => answer.headers.has(name) && !(name in described) && name !== 'X-Content-Type-Options',
+    )
+    expect(strangers, `${answer.status} ${answer.url}`).toEqual([])
+  }
+
+  return { document, operations, expectDescribed }
+}
+
+/** A JSON pointer inside a URI. */
+const join = (steps: readonly string[]): string =>
+  steps.map((step) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
