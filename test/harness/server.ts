@@ -71,10 +71,12 @@ export async function startServer(settings: Settings = {}, data?: string): Promi
     void exited.then((code) => fail(new Error(`the server exited with ${code}: ${stderr}`)))
   })
   const origin = /ready at (\S+)/.exec(stdout)?.[1] ?? ''
-  // Under a base URL of its own only the log tells the port, and it comes through another pipe.
-  const port = settings['MEDIABUCKET_BASE_URL']
-    ? (await until('the log of the port', () => log().find(({ msg }) => msg === 'listening')))['port']
-    : new URL(origin).port
+  // The log comes through another pipe; under a base URL of its own it alone tells the port.
+  const isSilent = settings['MEDIABUCKET_LOG_LEVEL'] !== undefined
+  const listening = isSilent
+    ? null
+    : await until('the log of the start', () => log().find(({ msg }) => msg === 'listening'))
+  const port = listening?.['port'] ?? new URL(origin).port
   const url = `http://127.0.0.1:${port}`
   const token = /mbkt_\w+/.exec(stdout)?.[0] ?? ''
 

@@ -11,10 +11,15 @@ export function watchConnections(server: Server): { closeUnused(): void } {
     underWay.set(socket, new Set())
     socket.once('close', () => underWay.delete(socket))
   })
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const responses = underWay.get(socket)
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const responses = underWay.get(request.socket)
+    const forget = () => responses?.delete(response)
     responses?.add(response)
-    response.once('close', () => responses?.delete(response))
+    // A body that was refused may still be arriving; to close then would cost its client the refusal.
+    response.once('close', () => {
+      if (request.complete || request.destroyed) forget()
+      else request.once('close', forget)
+    })
   })
   return {
     closeUnused() {
