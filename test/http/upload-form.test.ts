@@ -105,6 +105,27 @@ describe('U1 parts that are not files are ignored', () => {
   })
 })
 
+test.each([
+  ['a%22b.txt', 'a"b.txt'],
+  ['a\\"b.txt', 'a"b.txt'],
+  ['100%.txt', '100%.txt'],
+  ['naïve €.txt', 'naïve €.txt'],
+  ['a%0D%0ASet-Cookie: x=1.txt', 'aSet-Cookie: x=1.txt'],
+  ['a\u202Egnp.exe', 'agnp.exe'],
+  ['a\0b\u0007.txt', 'ab.txt'],
+  ['../../x', 'x'],
+  ['C:\\fakepath\\x.txt', 'x.txt'],
+  ['..', null],
+  ['', null],
+  ['<img src=x onerror=alert(1)>', '<img src=x onerror=alert(1)>'],
+  [`${'é'.repeat(5000)}.jpeg`, `${'é'.repeat(125)}.jpeg`],
+])('U8 the name %j is kept as %j', async (sent, kept) => {
+  const { filename, id } = await readMedia(await sendForm(server, formBytes(filePart(sent))))
+  expect(filename).toBe(kept)
+  const shown = await readMedia(await server.request(`/api/media/${id}`))
+  expect(shown.filename).toBe(kept)
+})
+
 const disposition = 'Content-Disposition: form-data; name="file"; filename="a.txt"'
 const whole = formBytes(filePart('a.txt', 'aaaa'), filePart('b.txt', 'bbbb')).toString()
 const headed = (head: string) => formBytes(filePart('first'), { head, body: 'x' }).toString()
