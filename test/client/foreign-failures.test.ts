@@ -1,6 +1,12 @@
 import { once } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ConnectionError, createClient, TimeoutError } from '../../packages/client/src/index.ts'
+import {
+  ConnectionError,
+  createClient,
+  TimeoutError,
+  type UploadSource,
+} from '../../packages/client/src/index.ts'
 import { foreignPage, listen, sendJson, startForeign } from './foreign-service.ts'
 
 const token = 'foreign-token'
@@ -119,25 +125,39 @@ test('a stream is sent once, in chunks and without a key', async () => {
   expect(service.asked[0]?.headers['transfer-encoding']).toBe('chunked')
 })
 
-test('an upload that is refused before its end is stopped', async () => {
-  let stopped: (() => void) | undefined
+/** A source without end, and whether it was let go of. */
+function endless() {
+  let released: (() => void) | undefined
   const done = new Promise<void>((resolve) => {
-    stopped = resolve
+    released = resolve
   })
-  async function* endless() {
+  async function* chunks() {
     try {
-      for (;;) yield new Uint8Array(65_536)
+      for (;;) {
+        await setImmediate()
+        yield new Uint8Array(65_536)
+      }
     } finally {
-      stopped?.()
+      released?.()
     }
   }
+  return { chunks, done }
+}
+
+test.each<[string, (chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>>) => UploadSource]>([
+  ['a stream', (chunks) => chunks()],
+  ['a file', (chunks) => Object.assign(new Blob([]), { stream: () => ReadableStream.from(chunks()) })],
+])('an upload of %s that is refused before its end is stopped', async (_name, sourceOf) => {
+  const { chunks, done } = endless()
   await using service = await listen((request, response) => {
     // It goes on reading, as a service does that wants its answer to be read.
     request.resume()
     sendJson(response, { message: 'too large' }, 413)
   })
   const client = createClient({ url: service.url, token, retry })
-  expect(await caught(client.upload(endless()))).toMatchObject({ status: 413 })
+  const source = sourceOf(chunks)
+  if (source instanceof Blob) Object.defineProperty(source, 'size', { value: 2 ** 40 })
+  expect(await caught(client.upload(source))).toMatchObject({ status: 413 })
   await done
 })
 

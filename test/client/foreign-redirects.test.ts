@@ -82,7 +82,10 @@ test.each([301, 302, 303, 307, 308])(
   },
 )
 
-test('once it was elsewhere, a request does not get the token back', async () => {
+test.each<[string, typeof fetch]>([
+  ['of the platform', fetch],
+  ['that never follows', (input, init) => fetch(input, { ...init, redirect: 'manual' })],
+])('once it was elsewhere, a request does not get the token back: fetch %s', async (_name, fetch) => {
   await using service = await startForeign(({ path }, answer) => {
     if (path === '/media/home') answer.end('home')
     else answer.writeHead(302, { location: `${elsewhere.url}/back` }).end()
@@ -90,7 +93,7 @@ test('once it was elsewhere, a request does not get the token back', async () =>
   await using elsewhere = await startForeign((_asked, answer) => {
     answer.writeHead(302, { location: `${service.url}/media/home` }).end()
   })
-  const client = createClient({ url: service.url, token, retry })
+  const client = createClient({ url: service.url, token, retry, fetch })
   expect(await (await client.get('abc')).text()).toBe('home')
   expect(service.asked.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${token}`, undefined])
   expect(holdsToken(elsewhere.asked)).toBe(false)

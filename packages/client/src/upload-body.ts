@@ -30,6 +30,14 @@ export function fetchBody(
   let sent = 0
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        // Node.js reads the body of an aborted request to its end, unless the body itself fails.
+        const stop = () => {
+          controller.error(watch.signal.reason)
+          chunks.return?.().catch(() => {})
+        }
+        watch.signal.addEventListener('abort', stop, { once: true })
+      },
       async pull(controller) {
         watch.pause()
         try {

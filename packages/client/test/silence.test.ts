@@ -186,7 +186,7 @@ test('a source that hangs is let go of when the upload is aborted', async () => 
   const aborter = new AbortController()
   const upload = caught(service.client.upload(hand.stream, { signal: aborter.signal }))
   await pass(0)
-  void service.take()
+  void caught(service.take())
   await pass(0)
   aborter.abort('enough')
   expect(await upload).toBe('enough')
