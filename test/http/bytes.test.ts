@@ -222,6 +222,18 @@ describe('B9, bytes that are not what the row says', () => {
     expect((await server.request(`/api/media/${id}`)).status).toBe(200)
   })
 
+  test('B9 while the whole directory is gone every item is a 500 problem, and none a 404', async () => {
+    const { url } = await upload(server, 'hello')
+    const root = join(server.data, 'blobs')
+    await rename(root, `${root}-aside`)
+    try {
+      await expectProblem(await fetch(url), 500, 'internal')
+    } finally {
+      await rename(`${root}-aside`, root)
+    }
+    expect(await (await fetch(url)).text()).toBe('hello')
+  })
+
   test('B9 a seeded row has no bytes', async () => {
     const { token } = await seed(server, '--items', '20', '--bucket', 'seeded')
     const headers = { authorization: `Bearer ${token}` }

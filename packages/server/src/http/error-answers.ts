@@ -6,7 +6,7 @@ import { presentAnswer } from './present-answer.ts'
 import { problemHeaders, problemKinds, problemOf } from './problems.ts'
 
 /** Answers the fault as a problem (docs/interface.md P1, P5). */
-export function sendProblem(reply: FastifyReply, fault: Fault, baseUrl: string): FastifyReply {
+function sendProblem(reply: FastifyReply, fault: Fault, baseUrl: string): FastifyReply {
   const problem = problemOf(fault, baseUrl, reply.request.id)
   // Whatever the route had begun to say of a success belongs to no problem.
   for (const name of ['etag', 'last-modified', 'content-disposition', 'content-length', 'accept-ranges']) {

@@ -21,7 +21,7 @@ export async function standing(files: Pick<Files, 'lstat'>, path: string): Promi
 /** The directories that hold the blobs, named by the first two characters of their ids. */
 export interface Shards {
   directory(id: MediaId): string
-  /** False when there is none; throws ForeignEntry when it, or the root, is no real directory (B8). */
+  /** False when there is none; throws ForeignEntry when it, or the root, is no real directory (B8). Throws without root. */
   exists(directory: string): Promise<boolean>
   /** Resolves once the directory exists and its entry in the root would survive a power cut. */
   ensure(directory: string): Promise<void>
@@ -41,6 +41,8 @@ export async function openShards(root: string, files: Files, sync: DirectorySync
 
   async function exists(directory: string): Promise<boolean> {
     const [above, here] = await Promise.all([standing(files, root), standing(files, directory)])
+    // No foreign entry: with its disk not mounted, no item must look as if it had never been (B9).
+    if (above === 'nothing') throw new Error('the root of the blobs is gone')
     if (above !== 'directory') throw new ForeignEntry('the root of the blobs is not a directory any more')
     if (here === 'nothing') return false
     if (here !== 'directory') throw new ForeignEntry(`${directory} is not a directory`)
