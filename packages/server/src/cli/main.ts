@@ -1,6 +1,8 @@
 import { ConfigError, readConfig, settings } from '../config.ts'
 import { Fault } from '../core/fault.ts'
 import { DataLockedError } from '../engines.ts'
+import { bucketList } from './bucket-list.ts'
+import { bucketSet } from './bucket-set.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
@@ -13,6 +15,8 @@ const commands: Readonly<Record<string, Command>> = {
   'token create': tokenCreate,
   'token list': tokenList,
   'token revoke': tokenRevoke,
+  'bucket list': bucketList,
+  'bucket set': bucketSet,
   seed,
 }
 

@@ -1,5 +1,6 @@
 import type { TokenRecord } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
+import { columns } from './columns.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
@@ -55,15 +56,3 @@ const wire = (token: TokenRecord, now: number) => ({
   last_used_at: iso(token.lastUsedAt),
   revoked_at: iso(token.revokedAt),
 })
-
-function columns(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
-  )
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-}

@@ -10,7 +10,7 @@ import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import type { PageForm } from '../core/page.ts'
 import type { ListMedia } from '../media/list-media.ts'
-import type { IncomingFile } from '../media/store-media.ts'
+import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createAuthorise } from './caller.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
@@ -22,6 +22,7 @@ import { createMetrics } from './metrics.ts'
 import { collectDescriptions } from './openapi/collect.ts'
 import { createRecordRequest, type Recorded } from './request-log.ts'
 import { requireHost } from './require-host.ts'
+import { describeBucketRoute } from './routes/describe-bucket.ts'
 import { describeInterfaceRoutes } from './routes/describe-interface.ts'
 import { describeTokenRoute } from './routes/describe-token.ts'
 import { explainProblemRoute } from './routes/explain-problem.ts'
@@ -38,7 +39,7 @@ import { boundUnreadBodies, ignoreBody } from './unread-bodies.ts'
 export interface Operations {
   readonly verifyToken: (token: string) => Promise<Grant>
   readonly listMedia: ListMedia
-  readonly storeMedia: (bucketId: BucketId, files: AsyncIterable<IncomingFile>) => Promise<Media[]>
+  readonly storeMedia: StoreMedia
   readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenBlob>
@@ -145,6 +146,7 @@ export async function createApp(
     openBytes: operations.openBytes,
     maxAge: settings.mediaMaxAge,
   })
+  describeBucketRoute(app, { authorise, catalog })
   describeTokenRoute(app, { authorise, catalog })
   explainProblemRoute(app, varyOn(settings.corsOrigins, 'Accept'))
   operationsRoutes(app, { check: () => catalog.check(), isStopping, metrics })

@@ -15,6 +15,7 @@ const requestHeaders = [
   'Authorization',
   'Content-Type',
   'Content-Disposition',
+  'Idempotency-Key',
   'If-Match',
   'If-None-Match',
   'If-Modified-Since',

@@ -83,6 +83,16 @@ export const TokenObject = closed('Token', 'What a token is; never the token its
   expires_at: nullable(time('When it ends, in UTC; null where it does not.')),
 })
 
+export const BucketObject = closed('Bucket', 'What a bucket holds, and what it may hold.', {
+  name: Type.String({ description: 'The name of the bucket.' }),
+  items: count('How many items it holds.'),
+  bytes: count('How many bytes they have together.'),
+  reserved_items: count('Unfinished uploads in pieces.'),
+  reserved_bytes: count('What they have reserved.'),
+  max_items: nullable(count('The most items; null where there is no limit.')),
+  max_bytes: nullable(count('The most bytes; null where there is no limit.')),
+})
+
 export const Problem = closed('Problem', 'An error as RFC 9457 has it.', {
   type: url('A page that tells the cause and the cure.'),
   title: Type.String({ description: 'The same for every problem with this code.' }),

@@ -53,21 +53,20 @@ function discardRest(request: IncomingMessage): void {
   request.resume()
 }
 
-/** Tells a client that waits for it to send its body; call it once the request is accepted, just before reading. */
-export function acceptBody(request: IncomingMessage): void {
+/**
+ * The body as it arrives. A client that waits to be told to send it is told when the first byte is asked for. The
+ * request outlives a reader that gives up, so that it can be answered.
+ */
+export async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array, void, void> {
   waiting.get(request)?.writeContinue()
   waiting.delete(request)
+  yield* request.iterator({ destroyOnReturn: false })
 }
-
-/** The body as it arrives; the request outlives a reader that gives up, so that it can be answered. */
-export const bytesOf = (request: IncomingMessage): AsyncIterable<Uint8Array> =>
-  request.iterator({ destroyOnReturn: false })
 
 /** Reads a body that no operation needs, for the sake of the next request. Throws Fault above `limit` bytes. */
 export async function ignoreBody(request: IncomingMessage, limit: number): Promise<void> {
   const tooLarge = new Fault('body-too-large', 'This operation takes no body of this size.')
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge
-  acceptBody(request)
   let size = 0
   for await (const chunk of bytesOf(request)) {
     size += chunk.byteLength

@@ -1,11 +1,11 @@
+import { createHash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
-import type { BucketId, Catalog, Media, NewMedia } from '../catalog/catalog.ts'
+import type { BucketId, Catalog, KeyedRequest, Media, NewMedia, TokenId } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
-import { cleanFilename } from '../core/filename.ts'
-import { keptType } from '../core/kept-type.ts'
 import { newMediaId } from '../core/media-id.ts'
 import { settleAll } from './in-parallel.ts'
-import { sniffType } from './sniff.ts'
+import { newItem } from './new-item.ts'
+import { createReservations, type Reservation } from './reservations.ts'
 
 /** A file on its way in; `filename` and `declaredType` are as the client sent them. */
 export interface IncomingFile {
@@ -14,35 +14,74 @@ export interface IncomingFile {
   readonly declaredType: string | null
 }
 
+export interface StoreOptions {
+  /** What makes the request one that may be sent again (docs/interface.md I1). */
+  readonly key?: { readonly tokenId: TokenId; readonly key: string } | null
+  /** Bytes that the files will have together, where that is known beforehand. */
+  readonly declaredBytes?: number
+}
+
+export interface Stored {
+  readonly media: readonly Media[]
+  /** An earlier request with the same key stored them. */
+  readonly repeated: boolean
+}
+
+export type StoreMedia = (
+  bucketId: BucketId,
+  files: AsyncIterable<IncomingFile>,
+  options?: StoreOptions,
+) => Promise<Stored>
+
 /** Each waits for syncs of the disk; more at once would leave other requests too few of the pool's threads. */
 const atOnce = 4
+
+/** For how long a key stands for its first request (docs/interface.md I5). Milliseconds. */
+const keyLifetime = 86_400_000
 
 /**
  * Stores the files in the order given: all of them or none (docs/interface.md U2), durable when it resolves. Each is
  * read to its end before the next one is asked for. No files are no items.
  */
 export function createStoreMedia(parts: {
-  readonly catalog: Pick<Catalog, 'addMedia'>
+  readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'repeated' | 'bucket'>
   readonly blobs: BlobStore
   /** Bytes. */
   readonly maxFileSize: number
   readonly now: () => number
-}): (bucketId: BucketId, files: AsyncIterable<IncomingFile>) => Promise<Media[]> {
+}): StoreMedia {
   const { catalog, blobs, maxFileSize, now } = parts
+  const reserve = createReservations(parts)
 
-  async function itemOf(file: IncomingFile, blob: ReceivedBlob): Promise<NewMedia> {
-    const filename = cleanFilename(file.filename)
-    const sniffed = await sniffType(blobs, blob)
-    return {
-      id: newMediaId(),
-      filename,
-      ...keptType({ sniffed, declared: file.declaredType, filename }),
-      size: blob.size,
-      sha256: blob.sha256,
-      width: null,
-      height: null,
-      createdAt: now(),
+  async function receiveAll(
+    files: AsyncIterable<IncomingFile>,
+    reservation: Reservation,
+    declaredBytes: number,
+  ): Promise<Arrival[]> {
+    const arrivals: Arrival[] = []
+    const received: ReceivedBlob[] = []
+    let bytes = 0
+    async function* reserving(source: IncomingFile['source']): AsyncGenerator<Uint8Array> {
+      for await (const chunk of source) {
+        bytes += chunk.byteLength
+        await reservation.hold({ items: received.length + 1, bytes })
+        yield chunk
+      }
     }
+    try {
+      await reservation.hold({ items: 1, bytes: declaredBytes })
+      for await (const file of files) {
+        await reservation.hold({ items: received.length + 1, bytes })
+        const blob = await blobs.receive(reserving(file.source), maxFileSize)
+        received.push(blob)
+        const item = await newItem(blobs, blob, { ...file, id: newMediaId(), createdAt: now() })
+        arrivals.push({ file, blob, item })
+      }
+    } catch (error) {
+      await discardAll(received)
+      throw error
+    }
+    return arrivals
   }
 
   async function keepAll(arrivals: readonly Arrival[]): Promise<void> {
@@ -55,42 +94,87 @@ export function createStoreMedia(parts: {
     settleAll(received, atOnce, (blob) => blobs.discard(blob))
   const removeAll = (items: readonly NewMedia[]) => settleAll(items, atOnce, ({ id }) => blobs.remove(id))
 
-  return async (bucketId, files) => {
-    const received: ReceivedBlob[] = []
-    const arrivals: Arrival[] = []
-    try {
-      for await (const file of files) {
-        const blob = await blobs.receive(file.source, maxFileSize)
-        received.push(blob)
-        arrivals.push({ blob, item: await itemOf(file, blob) })
-      }
-    } catch (error) {
-      await discardAll(received)
-      throw error
-    }
-    if (arrivals.length === 0) return []
+  /** The items that stand for the request: these, or those of the first request with the same key. */
+  async function commit(
+    bucketId: BucketId,
+    items: readonly NewMedia[],
+    request: KeyedRequest | null,
+  ): Promise<readonly NewMedia[]> {
+    if (request) return catalog.addMediaOnce(bucketId, items, request)
+    await catalog.addMedia(bucketId, items)
+    return items
+  }
+
+  async function store(
+    bucketId: BucketId,
+    arrivals: readonly Arrival[],
+    request: KeyedRequest | null,
+    reservation: Reservation,
+  ): Promise<{ items: readonly NewMedia[]; repeated: boolean }> {
     const items = arrivals.map(({ item }) => item)
     try {
+      const first = request && (await catalog.repeated(request))
+      if (first) {
+        await discardAll(arrivals.map(({ blob }) => blob))
+        return { items: first, repeated: true }
+      }
       await keepAll(arrivals)
     } catch (error) {
-      await Promise.all([discardAll(received), removeAll(items)])
+      await Promise.all([discardAll(arrivals.map(({ blob }) => blob)), removeAll(items)])
       throw error
     }
     try {
-      await catalog.addMedia(bucketId, items)
+      const standing = await reservation.settle(() => commit(bucketId, items, request))
+      const repeated = standing[0]?.id !== items[0]?.id
+      if (repeated) await removeAll(items)
+      return { items: standing, repeated }
     } catch (error) {
       // Any other error may have come after the commit; bytes that a row may name are never destroyed.
       if (error instanceof Fault && certainlyAbsent.has(error.code)) await removeAll(items)
       throw error
     }
-    return items.map((item) => ({ ...item, bucketId }))
+  }
+
+  return async (bucketId, files, { key = null, declaredBytes = 0 } = {}) => {
+    const reservation = reserve(bucketId)
+    try {
+      const arrivals = await receiveAll(files, reservation, declaredBytes)
+      if (arrivals.length === 0) return { media: [], repeated: false }
+      const at = now()
+      const request = key && {
+        ...key,
+        fingerprint: fingerprintOf(arrivals),
+        now: at,
+        expiresAt: at + keyLifetime,
+      }
+      const { items, repeated } = await store(bucketId, arrivals, request, reservation)
+      return { media: items.map((item) => ({ ...item, bucketId })), repeated }
+    } finally {
+      reservation.release()
+    }
   }
 }
 
 interface Arrival {
+  readonly file: IncomingFile
   readonly blob: ReceivedBlob
   readonly item: NewMedia
 }
 
+/** Equal for requests that would store the same: bytes, names and types, in this order (docs/interface.md I2). */
+function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
+  const content = arrivals.map(({ file: { filename, declaredType }, blob: { sha256 } }) => [
+    filename,
+    declaredType,
+    Buffer.from(sha256).toString('hex'),
+  ])
+  return createHash('sha256').update(JSON.stringify(content)).digest()
+}
+
 /** The faults with which a catalog says that it has not written the rows. */
-const certainlyAbsent: ReadonlySet<string> = new Set(['storage-full', 'catalog-busy'])
+const certainlyAbsent: ReadonlySet<string> = new Set([
+  'storage-full',
+  'catalog-busy',
+  'quota-exceeded',
+  'idempotency-key-reused',
+])

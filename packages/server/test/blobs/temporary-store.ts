@@ -10,6 +10,8 @@ export interface TemporaryStore extends OpenedStore {
   readonly directory: string
   /** Names in `tmp/`. */
   temporary(): Promise<string[]>
+  /** Names in `uploads/`. */
+  parts(): Promise<string[]>
   /** Paths under `blobs/` that are no directories. */
   kept(): Promise<string[]>
   /** Files of this store that the process holds open; none where the system does not tell. */
@@ -29,6 +31,7 @@ export async function temporaryStore(files?: Files): Promise<TemporaryStore> {
     directory: path,
     store,
     temporary: () => readdir(join(path, 'tmp')),
+    parts: () => readdir(join(path, 'uploads')),
     async kept() {
       const entries = await readdir(join(path, 'blobs'), { recursive: true, withFileTypes: true })
       return entries

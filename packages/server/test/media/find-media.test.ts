@@ -28,10 +28,11 @@ test('A6, M3: an id that is unknown, deleted, malformed or in another bucket fai
 test('B1, B7: an item is found by its id, alone or with its own extension, and by nothing else', async () => {
   await using media = await temporaryMedia()
   const storeMedia = createStoreMedia({ ...media, maxFileSize: 100, now: Date.now })
-  const [item, plain] = await storeMedia(
+  const { media: stored } = await storeMedia(
     await media.bucket('default'),
     incoming(file(Buffer.from('%PDF-1.7')), file(Buffer.from('?'))),
   )
+  const [item, plain] = stored
   const find = createFindByName(media)
   expect(await find(`${item?.id}`)).toMatchObject({ id: item?.id })
   expect(await find(`${item?.id}.pdf`)).toMatchObject({ id: item?.id, extension: 'pdf' })

@@ -9,8 +9,10 @@ import { file, incoming, type TemporaryMedia, temporaryMedia } from './temporary
 
 const at = Date.UTC(2026, 0, 2, 3, 4, 5)
 
-const storing = ({ catalog, blobs }: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSize = 1e9) =>
-  createStoreMedia({ catalog: { ...catalog, ...change }, blobs, maxFileSize, now: () => at })
+function storing({ catalog, blobs }: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSize = 1e9) {
+  const store = createStoreMedia({ catalog: { ...catalog, ...change }, blobs, maxFileSize, now: () => at })
+  return async (...request: Parameters<typeof store>) => (await store(...request)).media
+}
 
 /** What must be so after a request that was refused. */
 async function expectNothing(media: TemporaryMedia): Promise<void> {

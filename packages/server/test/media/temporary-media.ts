@@ -51,7 +51,8 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
     catalog,
     bucket,
     async store(text) {
-      const [media] = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))
+      const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))
+      const [media] = stored
       if (media === undefined) throw new Error('nothing was stored')
       return media
     },

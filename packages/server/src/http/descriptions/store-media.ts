@@ -23,10 +23,12 @@ export const storeMedia: Description = {
   description: `Either a form, every file part of which is stored, all of them or none; or any other body, which is one file as it
 is: its type is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk.
 
-The kept type is the one that the bytes show; the declared type counts where they tell nothing.`,
-  rules: 'U1 to U12',
+The kept type is the one that the bytes show; the declared type counts where they tell nothing.
+
+An \`Idempotency-Key\` makes it safe to send an upload again whose answer was lost.`,
+  rules: 'U1 to U12, I1 to I5',
   needs: 'media:write',
-  headers: ['Content-Disposition', 'Expect'],
+  headers: ['Content-Disposition', 'Idempotency-Key', 'Expect'],
   body: {
     description: 'The files. A `Content-Encoding` is refused: bytes are kept exactly as they are sent.',
     content: { 'multipart/form-data': { schema: Form }, '*/*': {} },
@@ -52,6 +54,9 @@ The kept type is the one that the bytes show; the declared type counts where the
     'file-too-large',
     'parts-too-many',
     'content-coding-unsupported',
+    'idempotency-key-malformed',
+    'idempotency-key-reused',
+    'quota-exceeded',
     'storage-full',
   ],
   curl: `curl -H "Authorization: Bearer $TOKEN" -F file=@harbour.jpg ${exampleBase}/api/media`,

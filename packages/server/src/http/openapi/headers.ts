@@ -138,6 +138,12 @@ export const requestHeaders = {
     schema: text,
     example: 'attachment; filename="harbour.jpg"',
   },
+  'Idempotency-Key': {
+    description:
+      'Makes the upload one that may be sent again: the same key with the same content is answered as the first time.',
+    schema: { type: 'string', minLength: 1, maxLength: 257 },
+    example: '"8e03978e-40d5-43dd-bc93-6894a57f9324"',
+  },
   Expect: {
     description: 'With `100-continue`, a refusal comes before the body is sent.',
     schema: text,

@@ -1,19 +1,18 @@
 import type { FastifyInstance } from 'fastify'
-import type { BucketId, Media } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
+import { parseIdempotencyKey } from '../../core/idempotency-key.ts'
 import type { UrlForm } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
-import type { IncomingFile } from '../../media/store-media.ts'
+import type { StoreMedia } from '../../media/store-media.ts'
 import type { Authorise } from '../caller.ts'
 import { storeMedia as description } from '../descriptions/store-media.ts'
 import { fileOfBody, filesOfForm, isForm } from '../incoming-files.ts'
 import type { Metrics } from '../metrics.ts'
 import { described } from '../openapi/description.ts'
-import { acceptBody } from '../unread-bodies.ts'
 
 interface Parts {
   readonly authorise: Authorise
-  readonly storeMedia: (bucketId: BucketId, files: AsyncIterable<IncomingFile>) => Promise<Media[]>
+  readonly storeMedia: StoreMedia
   readonly form: UrlForm
   readonly maxFileSize: number
   readonly maxParts: number
@@ -38,16 +37,23 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
       }
       const declared = Number(request.headers['content-length'] ?? 0)
-      const most = isForm(request.raw) ? maxParts * (maxFileSize + partOverhead) : maxFileSize
-      if (declared > most) throw tooLarge(maxFileSize)
-      const files = isForm(request.raw) ? filesOfForm(request.raw, maxParts) : fileOfBody(request.raw)
+      const asForm = isForm(request.raw)
+      if (declared > (asForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
+        throw tooLarge(maxFileSize)
+      const sentKey = request.headers['idempotency-key']
+      const key =
+        sentKey === undefined
+          ? null
+          : { tokenId: grant.tokenId, key: parseIdempotencyKey(sentKey.toString()) }
+      const files = asForm ? filesOfForm(request.raw, maxParts) : fileOfBody(request.raw)
 
-      acceptBody(request.raw)
-      const stored = await storeMedia(grant.bucketId, files)
-      metrics.uploadedItems.inc(stored.length)
-      metrics.uploadedBytes.inc(stored.reduce((sum, { size }) => sum + size, 0))
+      const stored = await storeMedia(grant.bucketId, files, { key, declaredBytes: asForm ? 0 : declared })
+      if (!stored.repeated) {
+        metrics.uploadedItems.inc(stored.media.length)
+        metrics.uploadedBytes.inc(stored.media.reduce((sum, { size }) => sum + size, 0))
+      }
 
-      const media = stored.map((item) => describeMedia(form, item))
+      const media = stored.media.map((item) => describeMedia(form, item))
       const [only, ...others] = media
       reply.code(201).header('cache-control', 'private, no-cache')
       if (!only || others.length > 0) return { data: media }

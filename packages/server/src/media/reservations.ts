@@ -1,0 +1,82 @@
+import type { BucketId, Catalog } from '../catalog/catalog.ts'
+import { type Amount, requireRoom } from '../core/quota.ts'
+
+/** What one upload under way has set aside of its bucket's quota. */
+export interface Reservation {
+  /** Holds so much in all, never less than before. Throws Fault `quota-exceeded` where that does not fit. */
+  hold(amount: Amount): Promise<void>
+  /** Runs the commit of what was held; from then on others who find no room wait to see what has become of it. */
+  settle<T>(commit: () => Promise<T>): Promise<T>
+  release(): void
+}
+
+/** All that is held of one bucket. */
+interface Held {
+  items: number
+  bytes: number
+  readonly commits: Set<Promise<unknown>>
+}
+
+/**
+ * Reservations of uploads that are over when their request is: they live in this process alone. They refuse early what
+ * cannot succeed, and nothing that can; what is never exceeded is checked by the catalog when it commits.
+ */
+export function createReservations(parts: {
+  readonly catalog: Pick<Catalog, 'bucket'>
+}): (bucketId: BucketId) => Reservation {
+  const all = new Map<BucketId, Held>()
+
+  return (bucketId) => {
+    const held = all.get(bucketId) ?? { items: 0, bytes: 0, commits: new Set() }
+    all.set(bucketId, held)
+    let mine: Amount = { items: 0, bytes: 0 }
+    let unlimited = false
+
+    async function waitForRoom(more: Amount): Promise<void> {
+      for (;;) {
+        const bucket = await parts.catalog.bucket(bucketId)
+        if (bucket === null) throw new RangeError(`there is no bucket ${bucketId}`)
+        unlimited = bucket.maxItems === null && bucket.maxBytes === null
+        const taken = {
+          items: bucket.items + bucket.reservedItems + held.items,
+          bytes: bucket.bytes + bucket.reservedBytes + held.bytes,
+        }
+        try {
+          requireRoom(bucket, taken, more)
+          return
+        } catch (error) {
+          // What is being committed may count twice just now.
+          if (held.commits.size === 0) throw error
+          await Promise.allSettled(held.commits)
+        }
+      }
+    }
+
+    return {
+      async hold({ items, bytes }) {
+        const more = { items: Math.max(0, items - mine.items), bytes: Math.max(0, bytes - mine.bytes) }
+        if (unlimited || more.items + more.bytes === 0) return
+        await waitForRoom(more)
+        mine = { items: mine.items + more.items, bytes: mine.bytes + more.bytes }
+        held.items += more.items
+        held.bytes += more.bytes
+      },
+
+      async settle(commit) {
+        const committed = commit()
+        held.commits.add(committed)
+        try {
+          return await committed
+        } finally {
+          held.commits.delete(committed)
+        }
+      },
+
+      release() {
+        held.items -= mine.items
+        held.bytes -= mine.bytes
+        mine = { items: 0, bytes: 0 }
+      },
+    }
+  }
+}

@@ -1,0 +1,180 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fieldPart, filePart, formBytes, formType } from '../harness/form.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { readManyMedia, readMedia } from '../harness/wire.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const put = (key: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
+  server.request('/api/media', {
+    method: 'POST',
+    body,
+    headers: { 'idempotency-key': key, 'content-type': 'text/plain', ...headers },
+  })
+
+const newKey = () => `"${randomUUID()}"`
+
+/** What an answer says, but for what belongs to its own request. */
+async function said(answer: Response) {
+  const headers = [...answer.headers].filter(([name]) => !['date', 'keep-alive', 'connection'].includes(name))
+  return [answer.status, headers, await answer.text()]
+}
+
+describe('I2 the same key and the same content', () => {
+  test('twenty at once are one item and twenty equal answers', async () => {
+    const [before, key, body] = [await traces(server), newKey(), randomBytes(300_000)]
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => said(await put(key, body))))
+    expect(answers[0]?.[0]).toBe(201)
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+  })
+
+  test('as a form of several files, with other boundaries and fields around them', async () => {
+    const [before, key] = [await traces(server), newKey()]
+    const files = [filePart('a.txt', 'one'), filePart('b.txt', 'two')]
+    const first = await put(key, formBytes(...files), { 'content-type': formType })
+    const again = await put(key, formBytes(fieldPart('title', 'Holiday'), ...files), {
+      'content-type': formType,
+    })
+    expect(await said(again)).toEqual(await said(first.clone()))
+    expect(await readManyMedia(first)).toHaveLength(2)
+    expect(await traces(server)).toEqual({ ...before, total: before.total + 2, blobs: before.blobs + 2 })
+  })
+
+  test('after the item has been deleted', async () => {
+    const key = newKey()
+    const first = await put(key, 'short-lived')
+    const { id } = await readMedia(first.clone())
+    expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
+    const before = await traces(server)
+    expect(await said(await put(key, 'short-lived'))).toEqual(await said(first))
+    expect(await traces(server)).toEqual(before)
+  })
+
+  test('after a client went away behind its last byte', async () => {
+    const [before, key, body] = [await traces(server), newKey(), randomBytes(500_000)]
+    const head = [
+      'POST /api/media HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${server.token}`,
+      `Idempotency-Key: ${key}`,
+      'Content-Type: text/plain',
+      `Content-Length: ${body.length}`,
+    ].join('\r\n')
+    const { hostname, port } = new URL(server.url)
+    const socket = connect(Number(port), hostname)
+    await new Promise<unknown>((left) =>
+      socket.write(Buffer.concat([Buffer.from(`${head}\r\n\r\n`), body]), left),
+    )
+    socket.destroy()
+    const { sha256 } = await readMedia(await put(key, body))
+    expect(sha256).toBe(createHash('sha256').update(body).digest('hex'))
+    await until('one item stands', async () => (await traces(server)).total === before.total + 1)
+    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+  })
+
+  test('after a restart', async () => {
+    const key = newKey()
+    await using first = await startServer()
+    const send = (to: TestServer) =>
+      fetch(`${to.url}/api/media`, {
+        method: 'POST',
+        body: 'kept',
+        headers: { authorization: `Bearer ${first.token}`, 'idempotency-key': key },
+      })
+    const { id } = await readMedia(await send(first))
+    await first.kill()
+    await using second = await startServer({}, first.data)
+    expect((await readMedia(await send(second))).id).toBe(id)
+  })
+
+  test('a request that failed leaves its key free', async () => {
+    const key = newKey()
+    const bad = await put(key, 'no form', { 'content-type': formType })
+    await expectProblem(bad, 400, 'form-malformed')
+    expect((await put(key, 'other content')).status).toBe(201)
+  })
+
+  test('repeats are not counted as stored', async () => {
+    const key = newKey()
+    await put(key, 'counted')
+    const stored = async () =>
+      /^mediabucket_uploaded_items_total \d+$/m.exec(await (await server.request('/metrics')).text())?.[0]
+    const before = await stored()
+    await put(key, 'counted')
+    expect(await stored()).toBe(before)
+  })
+})
+
+describe('I3 the same key with other content is a 422 problem', () => {
+  test.each([
+    ['bytes', 'other', {}],
+    ['name', 'content', { 'content-disposition': 'attachment; filename=b.txt' }],
+    ['type', 'content', { 'content-type': 'text/html' }],
+  ])('another %s', async (_, body, headers) => {
+    const key = newKey()
+    expect((await put(key, 'content')).status).toBe(201)
+    const before = await traces(server)
+    await expectProblem(await put(key, body, headers), 422, 'idempotency-key-reused')
+    expect(await traces(server)).toEqual(before)
+  })
+
+  test('of twenty different ones at once, one is stored', async () => {
+    const [before, key] = [await traces(server), newKey()]
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => put(key, `content ${i}`)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)])
+    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+  })
+})
+
+test('I4 a key belongs to one token', async () => {
+  const key = newKey()
+  const { authorization } = await makeToken(server, '--bucket', 'default')
+  const mine = await readMedia(await put(key, 'shared'))
+  const theirs = await readMedia(await put(key, 'shared', { authorization }))
+  expect(theirs.id).not.toBe(mine.id)
+})
+
+describe('I1 the key', () => {
+  test('is the same with quotes and without', async () => {
+    const uuid = randomUUID()
+    const { id } = await readMedia(await put(uuid, 'x'))
+    expect((await readMedia(await put(`"${uuid}"`, 'x'))).id).toBe(id)
+  })
+
+  test.each(['', '""', '"open', 'two words', 'a, b', '"a"; b', '"é"', '"a\\n"', 'k'.repeat(256)])(
+    'malformed is a 400 problem: %s',
+    async (key) => {
+      const before = await traces(server)
+      const request = [
+        'POST /api/media HTTP/1.1',
+        'Host: x',
+        'Connection: close',
+        `Authorization: Bearer ${server.token}`,
+        `Idempotency-Key: ${key}`,
+        'Content-Length: 1',
+      ].join('\r\n')
+      const answer = responseOf(await sendRaw(server.url, `${request}\r\n\r\nx`))
+      await expectProblem(answer, 400, 'idempotency-key-malformed')
+      expect(await traces(server)).toEqual(before)
+    },
+  )
+
+  test('sent twice is a 400 problem', async () => {
+    const headers = new Headers({ 'idempotency-key': '"a"' })
+    headers.append('idempotency-key', '"a"')
+    const answer = await server.request('/api/media', { method: 'POST', body: 'x', headers })
+    await expectProblem(answer, 400, 'idempotency-key-malformed')
+  })
+})

@@ -1,0 +1,215 @@
+import { randomBytes } from 'node:crypto'
+import { request } from 'node:http'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { filePart, formBytes, formType, sendForm } from '../harness/form.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { upload } from '../harness/upload.ts'
+
+const CountOrNull = Type.Union([Type.Integer(), Type.Null()])
+const Bucket = Type.Object(
+  {
+    name: Type.String(),
+    items: Type.Integer(),
+    bytes: Type.Integer(),
+    reserved_items: Type.Integer(),
+    reserved_bytes: Type.Integer(),
+    max_items: CountOrNull,
+    max_bytes: CountOrNull,
+  },
+  { additionalProperties: false },
+)
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+let buckets = 0
+/** A bucket of its own with these limits. */
+async function bucketWith(...limits: string[]) {
+  buckets += 1
+  const name = `bucket-${buckets}`
+  const { authorization } = await makeToken(server, '--bucket', name)
+  if (limits.length > 0) await server.command('bucket', 'set', name, ...limits)
+  const headers = { authorization }
+  return {
+    name,
+    authorization,
+    state: async () => Value.Parse(Bucket, await (await server.request('/api/bucket', { headers })).json()),
+    raw: (body: string | Uint8Array<ArrayBuffer>) =>
+      server.request('/api/media', { method: 'POST', body, headers }),
+    form: (...files: Uint8Array[]) =>
+      server.request('/api/media', {
+        method: 'POST',
+        body: formBytes(...files.map((bytes, i) => filePart(`${i}.bin`, bytes, 'application/octet-stream'))),
+        headers: { ...headers, 'content-type': formType },
+      }),
+    /** A body whose length nobody knows beforehand. */
+    chunked: (length: number) =>
+      server.request('/api/media', {
+        method: 'POST',
+        body: new Blob([randomBytes(length)]).stream(),
+        headers,
+        duplex: 'half',
+      } as RequestInit),
+  }
+}
+
+describe('Q1 an upload that does not fit', () => {
+  test('is refused with the limit of items, raw and as a form, whole', async () => {
+    const bucket = await bucketWith('--max-items', '2')
+    expect((await bucket.raw('one')).status).toBe(201)
+    const before = await traces(server)
+    const refused = await bucket.form(randomBytes(1), randomBytes(1))
+    const problem = await expectProblem(refused, 507, 'quota-exceeded')
+    expect(problem.errors).toEqual([{ parameter: 'max_items', detail: 'The bucket may hold 2 items.' }])
+    expect((await bucket.form(randomBytes(1))).status).toBe(201)
+    await expectProblem(await bucket.raw(''), 507, 'quota-exceeded')
+    expect(await bucket.state()).toMatchObject({ items: 2, max_items: 2, max_bytes: null })
+    expect(await traces(server)).toEqual({ ...before, blobs: before.blobs + 1 })
+  })
+
+  test.each(['raw', 'form', 'chunked'] as const)('is refused with the limit of bytes: %s', async (way) => {
+    const bucket = await bucketWith('--max-bytes', '100kB')
+    const send = (length: number) =>
+      way === 'chunked' ? bucket.chunked(length) : bucket[way](randomBytes(length))
+    const before = await traces(server)
+    const problem = await expectProblem(await send(100_001), 507, 'quota-exceeded')
+    expect(problem.errors).toEqual([{ parameter: 'max_bytes', detail: 'The bucket may hold 100000 bytes.' }])
+    expect(await traces(server)).toEqual(before)
+    expect((await send(100_000)).status).toBe(201)
+    expect((await bucket.raw('')).status).toBe(201)
+    await expectProblem(await send(1), 507, 'quota-exceeded')
+    expect(await bucket.state()).toMatchObject({ items: 2, bytes: 100_000 })
+  })
+
+  test('fits once something is deleted', async () => {
+    const bucket = await bucketWith('--max-items', '1')
+    const { id } = await upload(server, 'x', { authorization: bucket.authorization })
+    await expectProblem(await bucket.raw('y'), 507, 'quota-exceeded')
+    const { authorization } = bucket
+    await server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization } })
+    expect((await bucket.raw('y')).status).toBe(201)
+  })
+})
+
+describe('Q1 uploads in parallel', () => {
+  test('as many as fit are stored, and not one more', async () => {
+    const bucket = await bucketWith('--max-items', '10')
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => (i % 2 ? bucket.raw(`${i}`) : bucket.form(randomBytes(i)))),
+    )
+    const stored = answers.filter(({ status }) => status === 201)
+    const refused = answers.filter(({ status }) => status === 507)
+    expect([stored.length, refused.length]).toEqual([10, 30])
+    expect(await bucket.state()).toMatchObject({ items: 10, reserved_items: 0 })
+  })
+
+  test('bytes never exceed the limit, whatever is known beforehand', async () => {
+    const bucket = await bucketWith('--max-bytes', '1MB')
+    const before = await traces(server)
+    const answers = await Promise.all(
+      Array.from({ length: 24 }, (_, i) => {
+        const length = 150_000
+        if (i % 3 === 0) return bucket.chunked(length)
+        return i % 3 === 1 ? bucket.raw(randomBytes(length)) : bucket.form(randomBytes(length))
+      }),
+    )
+    const stored = answers.filter(({ status }) => status === 201).length
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 507]))
+    expect(stored).toBeLessThanOrEqual(6)
+    expect(await bucket.state()).toMatchObject({ items: stored, bytes: stored * 150_000 })
+    expect(await traces(server)).toEqual({ ...before, blobs: before.blobs + stored })
+    // Nothing of the refused ones is left reserved.
+    for (let more = stored; more < 6; more += 1)
+      expect((await bucket.raw(randomBytes(150_000))).status).toBe(201)
+  })
+})
+
+test('Q2 a declared length that cannot fit is refused before the body is sent', async () => {
+  const bucket = await bucketWith('--max-bytes', '1kB')
+  const sent = request(`${server.url}/api/media`, {
+    method: 'POST',
+    headers: { authorization: bucket.authorization, 'content-length': 1001, expect: '100-continue' },
+  })
+  const told: string[] = []
+  sent.on('continue', () => told.push('continue'))
+  const status = await new Promise((resolve, reject) => {
+    sent.on('response', ({ statusCode }) => resolve(statusCode))
+    sent.on('error', reject)
+    sent.flushHeaders()
+  })
+  sent.destroy()
+  expect([told, status]).toEqual([[], 507])
+})
+
+describe('Q3 the bucket', () => {
+  test('tells what it holds and may hold', async () => {
+    const bucket = await bucketWith()
+    const limits = { max_items: null, max_bytes: null }
+    const reserved = { reserved_items: 0, reserved_bytes: 0 }
+    expect(await bucket.state()).toEqual({ name: bucket.name, items: 0, bytes: 0, ...reserved, ...limits })
+    await bucket.form(randomBytes(10), randomBytes(5))
+    expect(await bucket.state()).toMatchObject({ items: 2, bytes: 15 })
+  })
+
+  test('needs media:read', async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
+    const answer = await server.request('/api/bucket', { headers: { authorization } })
+    await expectProblem(answer, 403, 'scope-missing')
+  })
+})
+
+describe('Q4 limits are set beside the running server', () => {
+  test('the next upload is held to them, and what is there stays', async () => {
+    const bucket = await bucketWith()
+    for (const body of ['one', 'two']) await bucket.raw(body)
+    await server.command('bucket', 'set', bucket.name, '--max-items', '1', '--max-bytes', '2GiB')
+    await expectProblem(await bucket.raw('three'), 507, 'quota-exceeded')
+    expect(await bucket.state()).toMatchObject({ items: 2, max_items: 1, max_bytes: 2 * 2 ** 30 })
+    await server.command('bucket', 'set', bucket.name, '--max-items', 'none')
+    expect((await bucket.raw('three')).status).toBe(201)
+    expect(await bucket.state()).toMatchObject({ items: 3, max_items: null, max_bytes: 2 * 2 ** 30 })
+  })
+
+  test('bucket list shows them', async () => {
+    const { name } = await bucketWith('--max-bytes', '5MB')
+    const { stdout } = await server.command('bucket', 'list', '--json')
+    const shown = stdout
+      .trim()
+      .split('\n')
+      .map((line) => Value.Parse(Bucket, JSON.parse(line)))
+    expect(shown.find((one) => one.name === name)).toMatchObject({ max_items: null, max_bytes: 5_000_000 })
+    expect((await server.command('bucket', 'list')).stdout).toMatch(
+      new RegExp(`^${name} +0 items +of any number +0 bytes +of 5000000$`, 'm'),
+    )
+  })
+
+  test.each([
+    [['set'], 2, /takes one NAME/],
+    [['set', 'default'], 2, /needs --max-items/],
+    [['set', 'default', '--max-items', '-1'], 2, /max-items/],
+    [['set', 'default', '--max-items=1e3'], 2, /nothing that --max-items takes/],
+    [['set', 'default', '--max-bytes=lots'], 2, /nothing that --max-bytes takes/],
+    [['set', 'nowhere', '--max-items=1'], 1, /no bucket "nowhere"/],
+  ])('bucket %j is told apart', async (args, code, message) => {
+    await expect(server.command('bucket', ...args)).rejects.toMatchObject({
+      code,
+      stderr: expect.stringMatching(message),
+    })
+  })
+})
+
+test('Q1 a form of files is refused as a whole where the last one does not fit', async () => {
+  const before = await traces(server)
+  await server.command('bucket', 'set', 'default', '--max-items', `${before.total + 1}`)
+  const form = formBytes(filePart('a.txt', 'a'), filePart('b.txt', 'b'))
+  await expectProblem(await sendForm(server, form), 507, 'quota-exceeded')
+  expect(await traces(server)).toEqual(before)
+})
