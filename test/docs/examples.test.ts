@@ -1,0 +1,64 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { root } from '../architecture/sources.ts'
+import { upload } from '../harness/upload.ts'
+import { settled } from './alike.ts'
+import { type Block, blocksOf, shown } from './blocks.ts'
+import { has, interpreters } from './interpreters.ts'
+import { openStage, type Stage } from './run.ts'
+
+const documents = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+]
+
+const isRun = ({ language, reason }: Block) => !shown.includes(language) && reason === null
+
+/** What the README's listing shows the second page of. */
+async function fillTwoPages({ server }: Stage): Promise<void> {
+  for (let item = 1; item <= 10; item++) await upload(server, `${item}`)
+  await upload(server, new Uint8Array([0xff, 0xd8, 0xff, 0xe0]), { name: 'photo.jpg', type: 'image/jpeg' })
+  await upload(server, '%PDF-1.7\n', { name: 'report.pdf', type: 'application/pdf' })
+}
+
+describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examples of %s', (path) => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage()
+    if (path === 'README.md') await fillTwoPages(stage)
+  })
+  afterAll(() => stage[Symbol.asyncDispose]())
+
+  const blocks = blocksOf(path)
+  for (const [index, block] of blocks.entries()) {
+    const { language, line } = block
+    if (!isRun(block)) continue
+    const interpreter = interpreters[language]
+    const missing = (interpreter?.needs ?? []).filter((command) => !has(command))
+    if (missing.length > 0) console.warn(`${path}:${line} is not run: there is no ${missing.join(', no ')}`)
+    // Where nothing may be skipped, a block without its interpreter fails by itself.
+    test.skipIf(missing.length > 0 && !process.env['CI'])(`line ${line}, ${language}, runs`, async () => {
+      const { stdout } = await stage.run(block)
+      const next = blocks[index + 1]
+      // What follows as JSON or text is what it prints, but for what differs each time.
+      const { url } = stage.server
+      if (next?.language === 'json') expect(settled(stdout, url)).toEqual(settled(next.code, url))
+      if (next?.language === 'text') expect(stdout).toBe(next.code)
+    })
+  }
+})
+
+test('every block of the documents names its language, and every language is run or shown', () => {
+  const known = [...shown, ...Object.keys(interpreters)]
+  const strangers = documents.flatMap((path) =>
+    blocksOf(path)
+      .filter(({ language }) => !known.includes(language))
+      .map(({ language, line }) => `${path}:${line} ${language}`),
+  )
+  expect(strangers).toEqual([])
+})

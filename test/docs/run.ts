@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { root } from '../architecture/sources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import type { Block } from './blocks.ts'
+import { interpreters } from './interpreters.ts'
+
+/** Where documents say that the service is. */
+export const documented = 'http://127.0.0.1:8080'
+
+/** The smallest picture that is one. */
+const picture = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+/** A server, and a directory with the files that documents speak of. */
+export interface Stage extends AsyncDisposable {
+  readonly server: TestServer
+  run(block: Block): Promise<{ stdout: string; stderr: string }>
+}
+
+export async function openStage(): Promise<Stage> {
+  const server = await startServer()
+  const directory = await mkdtemp(join(tmpdir(), 'mediabucket-docs-'))
+  await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
+  await writeFile(join(directory, 'photo.png'), picture)
+  await writeFile(join(directory, 'notes.txt'), 'Notes of the harbour.\n')
+  const env = {
+    PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
+    HOME: directory,
+    URL: server.url,
+    TOKEN: server.token,
+    MEDIABUCKET_DATA: server.data,
+  }
+  return {
+    server,
+    async run({ language, code }) {
+      const interpreter = interpreters[language]
+      if (!interpreter) throw new Error(`nothing runs ${language}`)
+      const file = join(directory, `block.${interpreter.extension}`)
+      await writeFile(file, code.replaceAll(documented, server.url))
+      return await promisify(execFile)(interpreter.command, [...interpreter.arguments, file], {
+        cwd: directory,
+        env,
+        timeout: 25_000,
+      })
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
