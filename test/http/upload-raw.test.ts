@@ -123,17 +123,15 @@ describe('U3, U8 the name is that of Content-Disposition', () => {
   })
 })
 
-test.each(['gzip', 'identity', 'br, gzip'])(
-  'U9 a body with Content-Encoding: %s is a 415 problem',
-  async (coding) => {
-    const before = await traces(server)
+test('U9 a body with a Content-Encoding is a 415 problem', async () => {
+  const before = await traces(server)
+  for (const coding of ['gzip', 'identity', 'br, gzip'])
     for (const type of ['text/plain', 'multipart/form-data; boundary=b']) {
       const headers = { 'content-type': type, 'content-encoding': coding }
       await expectProblem(await post('x', headers), 415, 'content-coding-unsupported')
     }
-    expect(await traces(server)).toEqual(before)
-  },
-)
+  expect(await traces(server)).toEqual(before)
+})
 
 describe('U3, U7 what curl sends', () => {
   // The first byte keeps random ones from being a signature by chance.
