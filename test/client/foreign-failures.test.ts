@@ -7,6 +7,7 @@ import {
   TimeoutError,
   type UploadSource,
 } from '../../packages/client/src/index.ts'
+import { caught } from './buckets.ts'
 import { foreignPage, listen, sendJson, startForeign } from './foreign-service.ts'
 
 const token = 'foreign-token'
@@ -24,7 +25,6 @@ const media = {
   width: null,
   height: null,
 }
-const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
 
 test('a flaky service is asked again after what Retry-After says', async () => {
   await using service = await startForeign((_asked, answer, turn) => {
@@ -166,6 +166,23 @@ test('an abort ends a call that hangs, with the reason given', async () => {
   await using service = await listen(() => aborter.abort('enough'))
   const client = createClient({ url: service.url, token, retry })
   expect(await caught(client.listPage(1, { signal: aborter.signal }))).toBe('enough')
+})
+
+test('an abort ends the reading of a refusal', async () => {
+  const aborter = new AbortController()
+  await using service = await listen((_request, response) => {
+    response.writeHead(400, { 'content-length': '100' }).write('half', () => aborter.abort('enough'))
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await caught(client.listPage(1, { signal: aborter.signal }))).toBe('enough')
+})
+
+test('a refusal whose body breaks off is still that refusal', async () => {
+  await using service = await listen((_request, response) => {
+    response.writeHead(403, { 'content-length': '100' }).write('half', () => response.destroy())
+  })
+  const client = createClient({ url: service.url, token, retry })
+  expect(await caught(client.listPage(1))).toMatchObject({ name: 'AnswerError', status: 403 })
 })
 
 test('an abort ends a walk between two pages', async () => {

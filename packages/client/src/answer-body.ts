@@ -1,7 +1,7 @@
 import type { Watch } from './watch.ts'
 
 /** The bytes of an answer as they come in. The other side's silence counts only while somebody waits for bytes. */
-export async function* chunksOf(
+async function* chunksOf(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   watch: Watch,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {

@@ -2,7 +2,7 @@ import { fetchBody, type UploadBody } from './upload-body.ts'
 import type { Watch } from './watch.ts'
 
 /** One request, without its redirects. */
-export interface Hop {
+interface Hop {
   readonly method: string
   readonly url: string
   readonly headers: Headers

@@ -1,5 +1,5 @@
 /** What a stubbed fetch was called with. */
-export interface Sent {
+interface Sent {
   readonly url: string
   readonly method: string
   readonly headers: Headers

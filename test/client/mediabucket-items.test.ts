@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient, ProblemError } from '../../packages/client/src/index.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { caught, newBucket, newToken, urlsOf } from './buckets.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+test('an item is uploaded, listed, described, fetched and deleted, by its id and by its URL', async () => {
+  const client = await newBucket(server, 'one-item')
+  const file = new File(['a,b\n1,2\n'], 'Übersicht "1".csv', { type: 'text/csv' })
+  const media = await client.upload(file)
+  expect(media).toMatchObject({
+    url: `${server.url}/media/${media.id}.csv`,
+    filename: 'Übersicht "1".csv',
+    content_type: 'text/csv',
+    size: 8,
+    width: null,
+  })
+  expect(await client.listPage(1)).toMatchObject({ data: [media.url], total: 1, from: 1, to: 1 })
+  for (const reference of [media.id, media.url, new URL(media.url)]) {
+    expect(await client.describe(reference)).toEqual(media)
+    const answer = await client.get(reference)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      expect.stringMatching(/^text\/csv/),
+    ])
+    expect(await answer.text()).toBe('a,b\n1,2\n')
+  }
+  await client.delete(media.url)
+  expect(await client.listPage(1)).toMatchObject({ data: [], total: 0, from: null, to: null })
+  const calls = [client.delete(media.id), client.describe(media.url), client.get(media.id)]
+  for (const error of await Promise.all(calls.map(caught))) {
+    expect(error).toMatchObject({
+      name: 'ProblemError',
+      status: 404,
+      attempts: 1,
+      problem: { code: 'media-unknown', status: 404, type: `${server.url}/problems/media-unknown` },
+    })
+  }
+})
+
+test('250 files are walked in the order of their upload, from every form of the URL', async () => {
+  const token = await newToken(server, 'many')
+  const client = createClient({ url: server.url, token })
+  const uploaded: string[] = []
+  for (let turn = 0; turn < 10; turn += 1) {
+    const some = await Promise.all(
+      Array.from({ length: 25 }, (_, index) => client.upload(new Blob([`${turn}/${index}`]))),
+    )
+    uploaded.push(...some.map(({ url }) => url))
+  }
+  const urls = await urlsOf(client)
+  expect(urls).toHaveLength(250)
+  for (let start = 0; start < 250; start += 25) {
+    // What was uploaded at the same time may stand in any order.
+    expect(urls.slice(start, start + 25).sort()).toEqual(uploaded.slice(start, start + 25).sort())
+  }
+
+  for (const path of ['/', '/api/media', '/api/media/', '/v1/media', '/v1/media/?page=9']) {
+    expect(await urlsOf(createClient({ url: `${server.url}${path}`, token }))).toEqual(urls)
+  }
+  const last = await client.listPage(25)
+  expect(last).toMatchObject({ current_page: 25, last_page: 25, from: 241, to: 250, next_page_url: null })
+  expect(last.links).toHaveLength(27)
+
+  for (const url of urls.slice(0, 3)) await client.delete(url)
+  expect(await urlsOf(client)).toEqual(urls.slice(3))
+})
+
+test.each([
+  ['wrapped', { MEDIABUCKET_ENVELOPE: 'wrapped' }],
+  ['windowed', { MEDIABUCKET_LINKS: 'window' }],
+  ['without extensions', { MEDIABUCKET_EXTENSIONS: 'off' }],
+  ['behind another base URL', { MEDIABUCKET_BASE_URL: 'https://media.example.org/box' }],
+])('a service that answers %s is walked and emptied alike', async (_name, settings) => {
+  await using other = await startServer(settings)
+  const client = createClient({ url: other.url, token: other.token })
+  await Promise.all(
+    Array.from({ length: 21 }, (_, index) =>
+      client.upload(new File([`${index}`], `${index}.txt`, { type: 'text/plain' })),
+    ),
+  )
+  const urls = await urlsOf(client)
+  expect(urls).toHaveLength(21)
+  const [first = ''] = urls
+  const { id } = await client.describe(first)
+  expect(await (await client.get(id)).text()).toMatch(/^\d+$/)
+  for (const url of urls) await client.delete(url)
+  expect(await urlsOf(client)).toEqual([])
+})
+
+test('refusals are problems: an unknown token, a missing scope, an unknown type of token', async () => {
+  const reader = await newBucket(server, 'scoped', '--scope', 'media:read')
+  const refused = await caught(reader.upload(new Blob(['x'])))
+  expect(refused).toBeInstanceOf(ProblemError)
+  expect(refused).toMatchObject({ status: 403, problem: { code: 'scope-missing' } })
+
+  const stranger = createClient({ url: server.url, token: 'nonsense' })
+  const calls = [stranger.listPage(1), stranger.upload(new Blob(['x']).stream())]
+  for (const error of await Promise.all(calls.map(caught))) {
+    expect(error).toMatchObject({ name: 'ProblemError', status: 401, problem: { code: 'token-malformed' } })
+    expect(String(error)).not.toContain('nonsense')
+  }
+})
+
+test('no token reaches the log of the service', async () => {
+  expect(server.stderr()).not.toMatch(/mbkt_[0-9a-z]{8}/)
+})
