@@ -82,6 +82,7 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
     [404, '/api/media/nobody'],
   ],
   '/api/token': [[200, '/api/token']],
+  '/api/bucket': [[200, '/api/bucket']],
   '/media/{name}': [
     [200, '/media/{name}'],
     [206, '/media/{name}', header('range', 'bytes=1-9')],
@@ -132,6 +133,8 @@ const uploads: readonly (readonly [status: number, init: RequestInit])[] = [
   [413, { body: 'x'.repeat(200_000) }],
   [413, form(...Array.from({ length: 4 }, () => filePart('a.txt')))],
   [415, { body: 'x', headers: { 'content-encoding': 'gzip' } }],
+  [201, { body: 'once', headers: { 'idempotency-key': 'description-000001' } }],
+  [422, { body: 'other', headers: { 'idempotency-key': 'description-000001' } }],
 ]
 
 test.each(['/api/media', '/v1/media'])('D1 uploads to %s are answered as described', async (path) => {

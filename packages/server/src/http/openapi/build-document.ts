@@ -72,25 +72,25 @@ export function buildDocument(
 }
 
 function describeOperation(
-  { method, path, description }: Described,
+  { method, path, description, twin }: Described,
   envelope: Envelope,
   into: Components,
 ): Node {
   const { operationId, tag, summary, needs, body, curl } = description
-  const suffix = `${path.startsWith('/v1/') ? 'V1' : ''}${method === 'HEAD' ? 'Head' : ''}`
+  const suffix = `${path.startsWith('/v1/') ? 'V1' : ''}${twin ? 'Head' : ''}`
   const parameters = parametersOf(method, description)
   const rule = `Rules: ${description.rules} of docs/interface.md.`
   return {
     operationId: `${operationId}${suffix}`,
     tags: [tag],
-    summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${method === 'HEAD' ? ', the headers alone' : ''}`,
+    summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${twin ? ', the headers alone' : ''}`,
     description: `${description.description}\n\n${needed(needs)} ${rule}`,
     security: needs === 'nothing' ? [] : [{ bearer: needs === 'any token' ? [] : [needs] }],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body ? { requestBody: { ...body, content: contentOf(body, envelope, into), required: true } } : {}),
     responses: responsesOf(method, description, envelope, into),
     'x-codeSamples': [
-      { lang: 'Shell', label: 'curl', source: method === 'HEAD' ? curl.replace('curl', 'curl -I') : curl },
+      { lang: 'Shell', label: 'curl', source: twin ? curl.replace('curl', 'curl -I') : curl },
     ],
   }
 }

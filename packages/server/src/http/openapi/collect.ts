@@ -8,6 +8,8 @@ export interface Described {
   readonly method: (typeof methods)[number]
   readonly path: string
   readonly description: Description
+  /** A HEAD that is the GET of the same description without its body. */
+  readonly twin: boolean
 }
 
 export interface Descriptions {
@@ -17,7 +19,7 @@ export interface Descriptions {
 
 /**
  * Gathers the descriptions of the routes that are added from now on until `close`. A path with a slash behind it is
- * the same as without (docs/interface.md L1), and is left out.
+ * the same as without (docs/interface.md L1), and is left out; what OPTIONS answers is told once for all.
  */
 export function collectDescriptions(app: FastifyInstance): Descriptions & { close(): void } {
   const described: Described[] = []
@@ -26,11 +28,18 @@ export function collectDescriptions(app: FastifyInstance): Descriptions & { clos
   app.addHook('onRoute', ({ url, method, config }) => {
     if (!open || url === '*') return
     const description = config?.description
+    const path = url.replaceAll(/:(\w+)/g, '{$1}')
     for (const name of [method].flat()) {
+      if (name === 'OPTIONS') continue
       const known = methods.find((one) => one === name)
-      if (!description || !known) missing.push(`${name} ${url}`)
-      else if (!url.endsWith('/') && (known !== 'HEAD' || description.head)) {
-        described.push({ method: known, path: url.replaceAll(/:(\w+)/g, '{$1}'), description })
+      if (!description || !known) {
+        missing.push(`${name} ${url}`)
+        continue
+      }
+      const twin =
+        name === 'HEAD' && described.some((one) => one.path === path && one.description === description)
+      if (!url.endsWith('/') && (!twin || description.head)) {
+        described.push({ method: known, path, description, twin })
       }
     }
   })
