@@ -7,11 +7,11 @@ const rules = [...read('docs/interface.md').matchAll(/^- \*\*([A-Z]\d+)\*\* /gm)
   ([, rule]) => rule ?? '',
 )
 
-/** The names of all tests, whichever quotes they stand in. */
+/** The names of all tests, whichever quotes they stand in, those of tables included. */
 const testNames = ['test', 'packages/server/test']
   .flatMap(filesBelow)
   .flatMap((path) =>
-    [...read(path).matchAll(/\b(?:test|it|describe)(?:\.\w+)*\(\s*(['"`])(.*?)\1/g)].map(
+    [...read(path).matchAll(/(?:\b(?:test|it|describe)(?:\.\w+)*|\))\(\s*(['"`])(.*?)\1/g)].map(
       ([, , name]) => name ?? '',
     ),
   )

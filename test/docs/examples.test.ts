@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { root } from '../architecture/sources.ts'
@@ -51,6 +51,17 @@ describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examp
       if (next?.language === 'text') expect(stdout).toBe(next.code)
     })
   }
+})
+
+test('docs/api.md has an example of every path of the description', () => {
+  const told = blocksOf('docs/api.md').map(({ code }) => code)
+  const paths = Object.keys(JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8')).paths)
+  const missing = paths
+    .filter((path) => !path.startsWith('/v1/'))
+    // Up to its parameter, as the examples fill those in.
+    .filter((path) => !told.some((code) => code.includes(`$URL${path.replace(/\{.*/, '')}`)))
+  // Bytes are fetched by the URLs that the service answers, never by one that a client makes.
+  expect(missing).toEqual(['/media/{name}'])
 })
 
 test('every block of the documents names its language, and every language is run or shown', () => {
