@@ -102,7 +102,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   },
   internal: uploadWithoutDirectory,
   'shutting-down': 'see test/operations/health.test.ts and shutdown.test.ts',
-  'catalog-busy': 'see test/operations/health.test.ts',
+  'catalog-busy': 'takes ten seconds of a held catalog; see packages/server/test/catalog/sqlite.test.ts',
   'storage-full': 'needs a full disk; see packages/server/test/blobs/failing-disk.test.ts',
 }
 
