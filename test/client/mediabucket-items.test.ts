@@ -110,3 +110,16 @@ test('refusals are problems: an unknown token, a missing scope, an unknown type 
 test('no token reaches the log of the service', async () => {
   expect(server.stderr()).not.toMatch(/mbkt_[0-9a-z]{8}/)
 })
+
+test('T1 a client tells what its token is, whatever the token may do', async () => {
+  const token = await newToken(server, 'askers', '--name', 'desk', '--scope', 'media:write')
+  const client = createClient({ url: `${server.url}/v1/media`, token })
+  expect(await client.whoami()).toEqual({
+    id: expect.stringMatching(/^tok_/),
+    name: 'desk',
+    bucket: 'askers',
+    scopes: ['media:write'],
+    created_at: expect.stringMatching(/Z$/),
+    expires_at: null,
+  })
+})

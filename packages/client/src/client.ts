@@ -8,6 +8,7 @@ import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
 import { nextPageNumber, type Page, readPage } from './page.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
 import { send } from './send.ts'
+import { readToken, type Token } from './token.ts'
 import { type UploadOptions, uploadMedia } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
 
@@ -52,6 +53,9 @@ export interface Client {
    * item, unless an earlier try of the same call may have deleted it.
    */
   delete(idOrUrl: string | URL, options?: CallOptions): Promise<void>
+
+  /** What the client's token is: its bucket, its scopes, when it ends. Every good token may ask. */
+  whoami(options?: CallOptions): Promise<Token>
 }
 
 /** Makes a client; throws a `TypeError` for options that make no sense. Sends nothing yet. */
@@ -128,7 +132,18 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
-  return Object.freeze({ listPage, pages, media, upload, get, describe, delete: remove })
+  async function whoami({ signal }: CallOptions = {}): Promise<Token> {
+    return await send(sending, {
+      method: 'GET',
+      url: endpoints.token,
+      headers: acceptJson,
+      repeatable: true,
+      signal,
+      read: jsonReader('a token', readToken),
+    })
+  }
+
+  return Object.freeze({ listPage, pages, media, upload, get, describe, delete: remove, whoami })
 }
 
 function pageNumber(number: number): number {

@@ -9,6 +9,7 @@ export interface Endpoints {
   readonly uploads: string
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
+  readonly token: string
 }
 
 /**
@@ -30,5 +31,6 @@ export function locate(given: string | URL): Endpoints {
     uploads: `${base}/api/media`,
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,
+    token: `${base}/api/token`,
   }
 }

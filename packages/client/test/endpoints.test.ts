@@ -26,6 +26,7 @@ test.each([
     expect(endpoints.uploads).toBe(`${base}/api/media`)
     expect(endpoints.item('x')).toBe(`${base}/api/media/x`)
     expect(endpoints.bytes('x')).toBe(`${base}/media/x`)
+    expect(endpoints.token).toBe(`${base}/api/token`)
     expect(endpoints.origin).toBe(new URL(base).origin)
   }
 })
