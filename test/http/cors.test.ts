@@ -14,7 +14,9 @@ const foreign = [
   'null',
 ]
 const exposed =
-  'ETag, Location, Content-Range, Content-Disposition, Accept-Ranges, Retry-After, Link, WWW-Authenticate'
+  'ETag, Location, Content-Range, Content-Disposition, Accept-Ranges, Retry-After, Link, WWW-Authenticate, ' +
+  'Content-Location, Tus-Resumable, Tus-Version, Tus-Extension, Tus-Max-Size, Tus-Checksum-Algorithm, ' +
+  'Upload-Offset, Upload-Length, Upload-Defer-Length, Upload-Metadata, Upload-Expires'
 
 const cors = ({ headers }: Response) =>
   [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)
@@ -101,6 +103,7 @@ describe('with configured origins', () => {
         'GET',
         'HEAD',
         'POST',
+        'PATCH',
         'DELETE',
       ])
       expect(answer.headers.get('access-control-allow-headers')?.split(', ')).toEqual(
@@ -110,6 +113,12 @@ describe('with configured origins', () => {
           'Content-Disposition',
           'If-None-Match',
           'Range',
+          'Idempotency-Key',
+          'Tus-Resumable',
+          'Upload-Length',
+          'Upload-Offset',
+          'Upload-Metadata',
+          'Upload-Checksum',
         ]),
       )
       expect(Number(answer.headers.get('access-control-max-age'))).toBeGreaterThan(0)

@@ -7,6 +7,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
+import { checksumOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { blobPath, upload } from '../harness/upload.ts'
 
@@ -21,6 +22,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 const list = (authorization: string) => server.request('/api/media', { headers: { authorization } })
+const tus = () => tusOf(server)
 const post = (body: string, headers: Record<string, string> = {}) =>
   server.request('/api/media', { method: 'POST', body, headers })
 const form = (body: string) => post(body, { 'content-type': 'multipart/form-data; boundary=b' })
@@ -52,16 +54,24 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     raw(
       'GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nAuthorization: b\r\nConnection: close\r\n\r\n',
     ),
-  'quota-exceeded': 'test/http/quotas.test.ts',
-  'idempotency-key-malformed': 'test/http/idempotency.test.ts',
-  'idempotency-key-reused': 'test/http/idempotency.test.ts',
-  'upload-unknown': 'test/http/tus-protocol.test.ts',
-  'upload-malformed': 'test/http/tus-protocol.test.ts',
-  'upload-version-unsupported': 'test/http/tus-protocol.test.ts',
-  'upload-type-unsupported': 'test/http/tus-protocol.test.ts',
-  'upload-offset-conflict': 'test/http/tus-protocol.test.ts',
-  'checksum-malformed': 'test/http/tus-checksum.test.ts',
-  'checksum-mismatch': 'test/http/tus-checksum.test.ts',
+  'quota-exceeded': async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'small')
+    await server.command('bucket', 'set', 'small', '--max-bytes', '1')
+    return await server.request('/api/media', { method: 'POST', body: 'xx', headers: { authorization } })
+  },
+  'idempotency-key-malformed': () => post('x', { 'idempotency-key': 'two words' }),
+  'idempotency-key-reused': async () => {
+    await post('x', { 'idempotency-key': 'once' })
+    return await post('y', { 'idempotency-key': 'once' })
+  },
+  'upload-unknown': () => tus().end('/api/uploads/x'),
+  'upload-malformed': () => tus().send('POST', '/api/uploads', { 'upload-length': 'x' }),
+  'upload-version-unsupported': () => server.request('/api/uploads', { method: 'POST' }),
+  'upload-type-unsupported': async () => tus().send('PATCH', await tus().beginOf(1), {}, 'x'),
+  'upload-offset-conflict': async () => tus().piece(await tus().beginOf(1), 1, ''),
+  'checksum-malformed': async () => tus().piece(await tus().beginOf(1), 0, 'x', { 'upload-checksum': 'x' }),
+  'checksum-mismatch': async () =>
+    tus().piece(await tus().beginOf(1), 0, 'x', { 'upload-checksum': checksumOf('sha1', 'y') }),
   'token-missing': () => fetch(`${server.url}/api/media`),
   'token-malformed': () => list('Bearer x'),
   'token-unknown': async () => {

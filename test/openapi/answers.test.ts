@@ -3,6 +3,7 @@ import { filePart, formBytes, formType } from '../harness/form.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
+import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
 import { readDescription } from './conformance.ts'
 
@@ -141,6 +142,60 @@ test.each(['/api/media', '/v1/media'])('D1 uploads to %s are answered as describ
   for (const [status, init] of uploads) {
     await meet('POST', path, await server.request(path, { ...init, method: 'POST' }), status)
   }
+})
+
+test('D1 uploads in pieces are answered as described', async () => {
+  const tus = tusOf(server)
+  const one = '/api/uploads/{id}'
+  const create = (headers: Record<string, string>, body?: string) =>
+    tus.send('POST', '/api/uploads', { 'content-type': pieceType, ...headers }, body)
+  const begun = await create({ 'upload-length': '9', 'upload-metadata': 'filename YQ==' }, 'abc')
+  const url = new URL(begun.headers.get('location') ?? '').pathname
+  await meet('POST', '/api/uploads', begun, 201)
+  const refusals: readonly (readonly [number, Record<string, string>])[] = [
+    [400, { 'upload-length': 'x' }],
+    [412, { 'upload-length': '9', 'tus-resumable': '2.0.0' }],
+    [413, { 'upload-length': '100001' }],
+    [415, { 'upload-length': '9', 'content-encoding': 'gzip' }],
+    [460, { 'upload-length': '9', 'upload-checksum': checksumOf('sha1', 'other') }],
+  ]
+  for (const [status, headers] of refusals) {
+    await meet('POST', '/api/uploads', await create(headers, 'abc'), status)
+  }
+
+  await meet('HEAD', one, await tus.head(url), 200)
+  await meet('HEAD', one, await tus.head('/api/uploads/nobody'), 404)
+  await meet('HEAD', one, await tus.send('HEAD', url, { 'tus-resumable': '' }), 412)
+  for (const method of ['PATCH', 'POST']) {
+    const piece = (offset: number, body: string, headers: Record<string, string> = {}, to = url) => {
+      const override: Record<string, string> = method === 'POST' ? { 'x-http-method-override': 'PATCH' } : {}
+      const mine = { 'content-type': pieceType, 'upload-offset': `${offset}` }
+      return tus.send(method, to, { ...mine, ...override, ...headers }, body)
+    }
+    const at = await tus.offset(url)
+    await meet(method, one, await piece(at, 'abc'), 204)
+    await meet(method, one, await piece(at + 3, '', {}, '/api/uploads/nobody'), 404)
+    await meet(method, one, await piece(at, ''), 409)
+    await meet(method, one, await piece(at + 3, '', { 'tus-resumable': '' }), 412)
+    await meet(method, one, await piece(at + 3, 'too much of it'), 413)
+    await meet(method, one, await piece(at + 3, '', { 'content-type': 'text/plain' }), 415)
+    const checksum = { 'upload-checksum': checksumOf('sha1', 'other') }
+    if (method === 'PATCH') await meet(method, one, await piece(at + 3, 'abc', checksum), 460)
+  }
+  const finished = await tus.send('POST', url, { 'x-http-method-override': 'HEAD' })
+  expect(finished.headers.get('content-location')).not.toBeNull()
+  const wrong = await tus.beginOf(3)
+  const sent = { 'upload-offset': '0', 'upload-checksum': checksumOf('sha1', 'x'), 'content-type': pieceType }
+  await meet(
+    'POST',
+    one,
+    await tus.send('POST', wrong, { ...sent, 'x-http-method-override': 'PATCH' }, 'abc'),
+    460,
+  )
+  await meet('POST', one, await tus.send('POST', url, {}), 405)
+  await meet('DELETE', one, await tus.send('DELETE', url, { 'tus-resumable': '' }), 412)
+  await meet('DELETE', one, await tus.end(url), 204)
+  await meet('DELETE', one, await tus.end(url), 404)
 })
 
 test('D1 a delete is answered as described', async () => {

@@ -16,6 +16,7 @@ export interface Config {
   readonly linkRibbon: number
   readonly maxFileSize: number
   readonly maxParts: number
+  readonly uploadExpiry: number
   readonly corsOrigins: readonly string[]
   readonly mediaMaxAge: number
   readonly headerTimeout: number
@@ -143,6 +144,12 @@ export const settings = {
     'The most parts, files and fields together, that one form may have.',
     integer(1, 100_000),
   ),
+  MEDIABUCKET_UPLOAD_EXPIRY: setting(
+    '24h',
+    aDuration,
+    'How long an upload in pieces is kept since its last byte, finished or not.',
+    duration,
+  ),
   MEDIABUCKET_CORS_ORIGINS: setting(
     '',
     'origins such as https://app.example.org, separated by commas, or *',
@@ -225,6 +232,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     linkRibbon: read('MEDIABUCKET_LINK_RIBBON', settings.MEDIABUCKET_LINK_RIBBON),
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE', settings.MEDIABUCKET_MAX_FILE_SIZE),
     maxParts: read('MEDIABUCKET_MAX_PARTS', settings.MEDIABUCKET_MAX_PARTS),
+    uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY', settings.MEDIABUCKET_UPLOAD_EXPIRY),
     corsOrigins: read('MEDIABUCKET_CORS_ORIGINS', settings.MEDIABUCKET_CORS_ORIGINS),
     mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE', settings.MEDIABUCKET_MEDIA_MAX_AGE),
     headerTimeout: read('MEDIABUCKET_HEADER_TIMEOUT', settings.MEDIABUCKET_HEADER_TIMEOUT),

@@ -8,13 +8,19 @@ import { defaultScopes } from './core/scopes.ts'
 import { lockData, openBlobs, openCatalog } from './engines.ts'
 import { createApp } from './http/app.ts'
 import { watchConnections } from './http/connections.ts'
+import { createAppendUpload } from './media/append-upload.ts'
+import { createCreateUpload } from './media/create-upload.ts'
 import { createFindByName } from './media/find-media.ts'
 import { createLinkRibbon } from './media/link-ribbon.ts'
 import { createListMedia } from './media/list-media.ts'
 import { createOpenBytes } from './media/open-bytes.ts'
 import { recover } from './media/recover.ts'
 import { createRemoveMedia } from './media/remove-media.ts'
+import { createRemoveUpload } from './media/remove-upload.ts'
 import { createStoreMedia } from './media/store-media.ts'
+import { sweep } from './media/sweep.ts'
+import { startSweeper } from './media/sweeper.ts'
+import { createUploadTurns } from './media/upload-turns.ts'
 
 export interface Server {
   readonly baseUrl: string
@@ -26,8 +32,11 @@ export interface Server {
   stop(): Promise<void>
 }
 
-/** Milliseconds. */
-const sweepInterval = 50
+/** Milliseconds between two looks for connections to close while the service stops. */
+const closeInterval = 50
+
+/** Milliseconds between two looks for what has expired, unless it expires faster. */
+const sweepInterval = 600_000
 
 /** The composition root. Rejects when the data or the address is taken. */
 export async function startServer(
@@ -53,11 +62,23 @@ export async function startServer(
     }
     const { leftovers, ...cleared } = await recover(erasing)
     for (const { id, error } of leftovers) erasing.onLeftover(id, error)
-    if (cleared.temporary + cleared.tombstones > 0) {
+    if (cleared.temporary + cleared.tombstones + cleared.rewound > 0) {
       log.info(cleared, 'cleared what an interrupted run had left behind')
     }
     const { remove, settled } = createRemoveMedia(erasing)
     closers.push(settled)
+
+    const turns = createUploadTurns()
+    closers.push(() => turns.settled())
+    const { maxFileSize, uploadExpiry: expiry } = config
+    const uploading = { catalog, blobs, turns, maxFileSize, expiry, now: Date.now, removeMedia: remove }
+    await sweep(uploading)
+    const sweeper = startSweeper({
+      work: () => sweep(uploading),
+      interval: Math.min(expiry, sweepInterval),
+      onFailure: (err) => log.warn({ err }, 'what has expired stays until the next sweep'),
+    })
+    closers.push(() => sweeper.stop())
 
     // One address: for a name with two, Fastify would open a second server that no deadline of ours reaches.
     const { address } = await lookup(config.host, { order: 'ipv4first' })
@@ -80,7 +101,11 @@ export async function startServer(
           ribbon,
           cacheSize: config.pageCache,
         }),
-        storeMedia: createStoreMedia({ catalog, blobs, maxFileSize: config.maxFileSize, now: Date.now }),
+        storeMedia: createStoreMedia(uploading),
+        createUpload: createCreateUpload(uploading),
+        appendUpload: createAppendUpload(uploading),
+        removeUpload: createRemoveUpload(uploading),
+        settleUpload: (id) => turns.take(id, async () => undefined),
         removeMedia: remove,
         findByName: createFindByName({ catalog }),
         openBytes: createOpenBytes({ catalog, blobs }),
@@ -109,9 +134,9 @@ export async function startServer(
         stopping = true
         const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
         // Again and again: a connection whose request is answered would be kept alive.
-        const sweep = setInterval(() => connections.closeUnused(), sweepInterval)
+        const closing = setInterval(() => connections.closeUnused(), closeInterval)
         await closeAll()
-        clearInterval(sweep)
+        clearInterval(closing)
         clearTimeout(deadline)
       },
     }

@@ -9,7 +9,11 @@ import type { OpenBlob } from '../blobs/blobs.ts'
 import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import type { PageForm } from '../core/page.ts'
+import type { UploadId } from '../core/upload-id.ts'
+import type { AppendUpload } from '../media/append-upload.ts'
+import type { CreateUpload } from '../media/create-upload.ts'
 import type { ListMedia } from '../media/list-media.ts'
+import type { RemoveUpload } from '../media/remove-upload.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createAuthorise } from './caller.ts'
@@ -30,6 +34,7 @@ import { findMediaRoute } from './routes/find-media.ts'
 import { listMediaRoute } from './routes/list-media.ts'
 import { operationsRoutes } from './routes/operations.ts'
 import { removeMediaRoute } from './routes/remove-media.ts'
+import { resumableUploadsRoute } from './routes/resumable-uploads.ts'
 import { serveBytesRoute } from './routes/serve-bytes.ts'
 import { storeMediaRoute } from './routes/store-media.ts'
 import { closeSilentConnections } from './silent-connections.ts'
@@ -40,6 +45,10 @@ export interface Operations {
   readonly verifyToken: (token: string) => Promise<Grant>
   readonly listMedia: ListMedia
   readonly storeMedia: StoreMedia
+  readonly createUpload: CreateUpload
+  readonly appendUpload: AppendUpload
+  readonly removeUpload: RemoveUpload
+  readonly settleUpload: (id: UploadId) => Promise<void>
   readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenBlob>
@@ -136,6 +145,16 @@ export async function createApp(
       form,
       maxFileSize: settings.maxFileSize,
       maxParts: settings.maxParts,
+      metrics,
+    }),
+  )
+  await app.register((scope) =>
+    resumableUploadsRoute(scope, {
+      ...operations,
+      authorise,
+      catalog,
+      baseUrl,
+      maxFileSize: settings.maxFileSize,
       metrics,
     }),
   )

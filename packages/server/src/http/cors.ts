@@ -9,6 +9,17 @@ const exposed = [
   'Retry-After',
   'Link',
   'WWW-Authenticate',
+  'Content-Location',
+  'Tus-Resumable',
+  'Tus-Version',
+  'Tus-Extension',
+  'Tus-Max-Size',
+  'Tus-Checksum-Algorithm',
+  'Upload-Offset',
+  'Upload-Length',
+  'Upload-Defer-Length',
+  'Upload-Metadata',
+  'Upload-Expires',
 ]
 
 const requestHeaders = [
@@ -22,10 +33,17 @@ const requestHeaders = [
   'If-Unmodified-Since',
   'If-Range',
   'Range',
+  'Tus-Resumable',
+  'Upload-Length',
+  'Upload-Defer-Length',
+  'Upload-Metadata',
+  'Upload-Offset',
+  'Upload-Checksum',
+  'X-HTTP-Method-Override',
 ]
 
 const preflightHeaders = {
-  'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+  'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
   'access-control-allow-headers': requestHeaders.join(', '),
   'access-control-max-age': '7200',
 }

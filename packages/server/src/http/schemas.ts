@@ -140,6 +140,11 @@ export const MediaParams = Type.Object({
 })
 export type MediaParams = Static<typeof MediaParams>
 
+export const UploadParams = Type.Object({
+  id: Type.String({ description: 'The id of an upload.', examples: ['7m2k9x4c1v8q0h3r5wnp6tzjya'] }),
+})
+export type UploadParams = Static<typeof UploadParams>
+
 export const BytesParams = Type.Object({
   name: Type.String({
     description: 'The id of an item, alone or with `.` and the item’s own extension.',

@@ -1,10 +1,9 @@
 import type { BucketId, Catalog, NewUpload } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { newMediaId } from '../core/media-id.ts'
-import { newUploadId } from '../core/upload-id.ts'
 
 /** What the client tells of a file that it will send in pieces. */
-export type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'declaredType'>
+export type UploadRequest = Pick<NewUpload, 'id' | 'length' | 'metadata' | 'filename' | 'declaredType'>
 
 export type CreateUpload = (bucketId: BucketId, request: UploadRequest) => Promise<NewUpload>
 
@@ -23,7 +22,6 @@ export function createCreateUpload(parts: {
       throw new Fault('file-too-large', `A file may have at most ${maxFileSize} bytes.`)
     const upload = {
       ...request,
-      id: newUploadId(),
       bucketId,
       mediaId: newMediaId(),
       expiresAt: now() + expiry,

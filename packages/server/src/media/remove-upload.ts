@@ -11,8 +11,8 @@ export interface RemoveUploadParts {
   readonly turns: UploadTurns
 }
 
-/** `permitItem` throws unless the caller may remove items: it is asked when the upload has become one. */
-export type RemoveUpload = (id: UploadId, permitItem: () => void) => Promise<void>
+/** `permitItem` throws unless the caller may remove items: it is asked when the upload has become one, which goes too. */
+export type RemoveUpload = (id: UploadId, permitItem: () => void) => Promise<{ item: boolean }>
 
 /** Ends an upload: what has arrived goes, and so does the item if it was finished (docs/interface.md R9). */
 export function createRemoveUpload(
@@ -27,6 +27,7 @@ export function createRemoveUpload(
         await parts.removeMedia(upload.bucketId, upload.mediaId).catch(unlessGone)
       }
       await dropUpload(parts, upload)
+      return { item: upload.finished }
     })
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { BlobStore } from '../../src/blobs/blobs.ts'
 import type { BucketId, Catalog } from '../../src/catalog/catalog.ts'
 import { Fault } from '../../src/core/fault.ts'
-import type { UploadId } from '../../src/core/upload-id.ts'
+import { newUploadId, type UploadId } from '../../src/core/upload-id.ts'
 import { createAppendUpload } from '../../src/media/append-upload.ts'
 import { createCreateUpload } from '../../src/media/create-upload.ts'
 import { recover } from '../../src/media/recover.ts'
@@ -36,7 +36,7 @@ function uploadsOf(
     time,
     turns,
     create: async (bucketId: BucketId, length: number | null) => {
-      const request = { length, metadata: null, filename: '../a.txt', declaredType: 'text/plain' }
+      const request = { id: newUploadId(), length, metadata: null, filename: '../a.txt', declaredType: 'text/plain' }
       return (await createCreateUpload(parts)(bucketId, request)).id
     },
     append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, whole = false) =>

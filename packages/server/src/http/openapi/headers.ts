@@ -7,6 +7,7 @@ interface Header {
 }
 
 const text = { type: 'string' }
+const bytes = { type: 'string', pattern: '^(0|[1-9]\\d*)$' }
 
 /** Headers of answers, as the descriptions name them. */
 export const answerHeaders = {
@@ -85,6 +86,55 @@ export const answerHeaders = {
     schema: { type: 'string', pattern: '^\\d+$' },
     example: '2',
   },
+  'Content-Location': {
+    description: 'The item that the upload has become; left out before.',
+    schema: { type: 'string', format: 'uri' },
+    example: 'https://media.example.org/api/media/2v8d0q3h5wkc9r1n6x7zjy4tam',
+    optional: true,
+  },
+  'Tus-Resumable': {
+    description: 'The version of tus; left out where a request was not even one of HTTP.',
+    schema: { type: 'string', const: '1.0.0' },
+    example: '1.0.0',
+    optional: true,
+  },
+  'Tus-Version': {
+    description: 'With 412: the versions of tus that the service speaks.',
+    schema: text,
+    example: '1.0.0',
+    optional: true,
+  },
+  'Upload-Offset': {
+    description: 'How many bytes have arrived and are synced; left out where none were sent.',
+    schema: bytes,
+    example: '1024',
+    optional: true,
+  },
+  'Upload-Length': {
+    description: 'How many bytes the file has; left out while that is unknown.',
+    schema: bytes,
+    example: '48213',
+    optional: true,
+  },
+  'Upload-Defer-Length': {
+    description: 'The length is not known yet.',
+    schema: { type: 'string', const: '1' },
+    example: '1',
+    optional: true,
+  },
+  'Upload-Metadata': {
+    description: 'As it was sent; left out where nothing was.',
+    schema: text,
+    example: 'filename aGFyYm91ci5qcGc=,filetype aW1hZ2UvanBlZw==',
+    optional: true,
+  },
+  'Upload-Expires': {
+    description:
+      'Until when an unfinished upload is kept if no more bytes come; left out once it is finished.',
+    schema: text,
+    example: 'Mon, 02 Nov 2026 09:30:00 GMT',
+    optional: true,
+  },
   Allow: {
     description: 'With 405: the methods of this path.',
     schema: text,
@@ -137,6 +187,38 @@ export const requestHeaders = {
       'The name of a raw body (RFC 6266); `filename*` is preferred. Forms carry names of their own.',
     schema: text,
     example: 'attachment; filename="harbour.jpg"',
+  },
+  'Tus-Resumable': {
+    description: 'The version of tus that the client speaks. Required.',
+    schema: { type: 'string', const: '1.0.0' },
+    example: '1.0.0',
+  },
+  'Upload-Length': {
+    description: 'How many bytes the file has.',
+    schema: bytes,
+    example: '48213',
+  },
+  'Upload-Defer-Length': {
+    description: 'The length is told later, with a piece.',
+    schema: { type: 'string', const: '1' },
+    example: '1',
+  },
+  'Upload-Offset': { description: 'Where the piece begins. Required.', schema: bytes, example: '0' },
+  'Upload-Metadata': {
+    description:
+      'Pairs of a name and a value in Base64: `filename` and `filetype` count, the others are kept.',
+    schema: text,
+    example: 'filename aGFyYm91ci5qcGc=,filetype aW1hZ2UvanBlZw==',
+  },
+  'Upload-Checksum': {
+    description: '`sha1` or `sha256`, a space and the Base64 of the checksum of this piece.',
+    schema: text,
+    example: 'sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=',
+  },
+  'X-HTTP-Method-Override': {
+    description: 'The method that is meant.',
+    schema: { type: 'string', enum: ['PATCH', 'HEAD', 'DELETE'] },
+    example: 'PATCH',
   },
   'Idempotency-Key': {
     description:

@@ -1,0 +1,97 @@
+import type { Readable } from 'node:stream'
+import { DataStore, Upload as TusUpload } from '@tus/utils'
+import type { BucketId, Catalog, NewMedia, Upload } from '../../catalog/catalog.ts'
+import { Fault } from '../../core/fault.ts'
+import type { UploadId } from '../../core/upload-id.ts'
+import type { AppendUpload } from '../../media/append-upload.ts'
+import type { CreateUpload } from '../../media/create-upload.ts'
+import { findUpload, uploadUnknown } from '../../media/find-upload.ts'
+import { type Checksum, checked } from './checksum.ts'
+
+interface StoreParts {
+  readonly catalog: Pick<Catalog, 'upload' | 'declareLength'>
+  readonly createUpload: CreateUpload
+  readonly appendUpload: AppendUpload
+  readonly removeUpload: (id: UploadId) => Promise<void>
+  readonly onStored: (item: NewMedia) => void
+}
+
+/** What one request tells beside what the library hands on. */
+interface StoreRequest {
+  readonly id: UploadId
+  readonly bucketId: BucketId
+  /** Upload-Metadata as sent. */
+  readonly metadata: string | null
+  readonly checksum: Checksum | null
+  readonly now: number
+}
+
+/** What the tus library keeps its uploads in, for the time of one request: our operations on one upload. */
+export class UploadStore extends DataStore {
+  override extensions = ['creation', 'creation-with-upload', 'creation-defer-length', 'termination']
+  readonly #parts: StoreParts
+  readonly #request: StoreRequest
+
+  constructor(parts: StoreParts, request: StoreRequest) {
+    super()
+    this.#parts = parts
+    this.#request = request
+  }
+
+  override async create(file: TusUpload): Promise<TusUpload> {
+    const { id, bucketId, metadata } = this.#request
+    const told = (...names: string[]) => names.map((name) => file.metadata?.[name]).find(Boolean) ?? null
+    await this.#parts.createUpload(bucketId, {
+      id,
+      length: file.size ?? null,
+      metadata,
+      filename: told('filename', 'name'),
+      declaredType: told('filetype', 'type'),
+    })
+    if (file.size === 0) await this.#append({ offset: 0, source: nothing(), whole: true })
+    return file
+  }
+
+  override async getUpload(): Promise<TusUpload> {
+    const { id, length, offset } = await this.#find()
+    return new TusUpload({ id, offset, ...(length === null ? {} : { size: length }) })
+  }
+
+  override async declareUploadLength(_id: string, length: number): Promise<void> {
+    if (!(await this.#parts.catalog.declareLength(this.#request.id, length))) throw uploadUnknown()
+  }
+
+  override async write(stream: Readable, _id: string, offset: number): Promise<number> {
+    const { checksum } = this.#request
+    const source = checksum === null ? told(stream) : checked(told(stream), checksum)
+    return this.#append({ offset, source, whole: checksum !== null })
+  }
+
+  override async remove(): Promise<void> {
+    await this.#parts.removeUpload(this.#request.id)
+  }
+
+  async #append(piece: Parameters<AppendUpload>[1]): Promise<number> {
+    const { upload, item } = await this.#parts.appendUpload(this.#request.id, piece)
+    if (item) this.#parts.onStored(item)
+    return upload.offset
+  }
+
+  #find(): Promise<Upload> {
+    const { bucketId, id, now } = this.#request
+    return findUpload(this.#parts.catalog, bucketId, id, now)
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** The body. The library measures it against what may still come; how it tells so is translated here. */
+async function* told(stream: Readable): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    yield* stream
+  } catch (error) {
+    if (error instanceof Error && 'status_code' in error && error.status_code === 413)
+      throw new Fault('file-too-large', 'The body is longer than what is left of the upload.')
+    throw error
+  }
+}

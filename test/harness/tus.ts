@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto'
+import type { TestServer } from './server.ts'
+
+type Bytes = string | Uint8Array<ArrayBuffer>
+type Extra = Readonly<Record<string, string>>
+
+export const pieceType = 'application/offset+octet-stream'
+
+export const metadataOf = (pairs: Readonly<Record<string, string>>): string =>
+  Object.entries(pairs)
+    .map(([name, value]) => `${name} ${Buffer.from(value).toString('base64')}`)
+    .join(',')
+
+export const checksumOf = (algorithm: string, bytes: Bytes): string =>
+  `${algorithm} ${createHash(algorithm).update(bytes).digest('base64')}`
+
+/** Requests of the tus protocol, written out one by one; `server` needs no more than an address and a token. */
+export function tusOf(server: Pick<TestServer, 'url' | 'token'>, authorization = `Bearer ${server.token}`) {
+  const send = (method: string, url: string, headers: Extra, body?: RequestInit['body']) =>
+    fetch(new URL(url, server.url), {
+      method,
+      headers: { authorization, 'tus-resumable': '1.0.0', ...headers },
+      ...(body === undefined ? {} : { body, duplex: 'half' }),
+    } as RequestInit)
+
+  /** Begins an upload and gives its path back. */
+  async function begin(headers: Extra): Promise<string> {
+    const answer = await send('POST', '/api/uploads', headers)
+    if (answer.status !== 201) throw new Error(`no upload was begun: ${answer.status} ${await answer.text()}`)
+    return new URL(answer.headers.get('location') ?? '').pathname
+  }
+
+  return {
+    send,
+    begin,
+    beginOf: (length: number, extra: Extra = {}) => begin({ 'upload-length': `${length}`, ...extra }),
+    head: (url: string) => send('HEAD', url, {}),
+    piece: (url: string, offset: number, body: RequestInit['body'], extra: Extra = {}) =>
+      send('PATCH', url, { 'content-type': pieceType, 'upload-offset': `${offset}`, ...extra }, body),
+    end: (url: string) => send('DELETE', url, {}),
+    /** Where the service says that the upload stands. */
+    async offset(url: string): Promise<number> {
+      const answer = await send('HEAD', url, {})
+      if (answer.status !== 200) throw new Error(`no such upload: ${answer.status}`)
+      return Number(answer.headers.get('upload-offset'))
+    },
+  }
+}
+
+/** The headers of an answer that belong to the protocol. */
+export const tusHeaders = ({ headers }: Response): Record<string, string> =>
+  Object.fromEntries(
+    [...headers].filter(([name]) => /^(tus|upload)-|^(location|content-location|cache-control)$/.test(name)),
+  )

@@ -1,0 +1,115 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
+import { until } from '../harness/until.ts'
+import { readMedia } from '../harness/wire.ts'
+
+let server: TestServer
+let tus: ReturnType<typeof tusOf>
+beforeAll(async () => {
+  server = await startServer()
+  tus = tusOf(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const piece = (url: string, offset: number, body: string | Uint8Array<ArrayBuffer>, checksum: string) =>
+  tus.piece(url, offset, body, { 'upload-checksum': checksum })
+
+describe('R7 a checksum', () => {
+  test.each(['sha1', 'sha256'])('of %s that matches lets the piece count', async (algorithm) => {
+    const bytes = randomBytes(100_000)
+    const url = await tus.beginOf(bytes.length)
+    const [first, second] = [bytes.subarray(0, 70_000), bytes.subarray(70_000)]
+    expect((await piece(url, 0, first, checksumOf(algorithm, first))).status).toBe(204)
+    const last = await piece(url, 70_000, second, checksumOf(algorithm, second))
+    const location = new URL(last.headers.get('content-location') ?? '').pathname
+    const { sha256 } = await readMedia(await server.request(location))
+    expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
+  })
+
+  test.each(['sha1', 'sha256'])(
+    'of %s that does not match is a 460 problem, and the offset stays',
+    async (algorithm) => {
+      const bytes = randomBytes(10_000)
+      const url = await tus.beginOf(bytes.length)
+      await piece(url, 0, bytes.subarray(0, 4_000), checksumOf(algorithm, bytes.subarray(0, 4_000)))
+      const wrong = checksumOf(algorithm, 'something else')
+      for (const end of [7_000, 10_000]) {
+        await expectProblem(
+          await piece(url, 4_000, bytes.subarray(4_000, end), wrong),
+          460,
+          'checksum-mismatch',
+        )
+        expect(await tus.offset(url)).toBe(4_000)
+      }
+      const rest = bytes.subarray(4_000)
+      const last = await piece(url, 4_000, rest, checksumOf(algorithm, rest))
+      const location = new URL(last.headers.get('content-location') ?? '').pathname
+      const { sha256 } = await readMedia(await server.request(location))
+      expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
+    },
+  )
+
+  test.each([
+    ['of an unknown algorithm', checksumOf('md5', 'abc')],
+    ['of a name in capitals', checksumOf('sha1', 'abc').replace('sha1', 'SHA1')],
+    ['of __proto__', '__proto__ AAAA'],
+    ['without a value', 'sha1'],
+    ['with an empty value', 'sha1 '],
+    ['of another length', `sha256 ${createHash('sha1').update('abc').digest('base64')}`],
+    ['in hex', `sha1 ${createHash('sha1').update('abc').digest('hex')}`],
+    ['without padding', checksumOf('sha1', 'abc').replaceAll('=', '')],
+    ['in the other alphabet', `sha256 ${createHash('sha256').update('abc').digest('base64url')}`],
+    ['with two values', `${checksumOf('sha1', 'abc')} x`],
+    ['twice', `${checksumOf('sha1', 'abc')}, ${checksumOf('sha1', 'abc')}`],
+  ])('%s is a 400 problem, and the offset stays', async (_, checksum) => {
+    const url = await tus.beginOf(3)
+    await expectProblem(await piece(url, 0, 'abc', checksum), 400, 'checksum-malformed')
+    expect(await tus.offset(url)).toBe(0)
+  })
+
+  test('counts for the first piece too', async () => {
+    const create = (checksum: string) =>
+      tus.send(
+        'POST',
+        '/api/uploads',
+        { 'upload-length': '3', 'content-type': pieceType, 'upload-checksum': checksum },
+        'abc',
+      )
+    await expectProblem(await create(checksumOf('sha1', 'abd')), 460, 'checksum-mismatch')
+    expect((await create(checksumOf('sha1', 'abc'))).headers.get('upload-offset')).toBe('3')
+  })
+
+  test('of a piece that breaks off lets nothing of it count', async () => {
+    const url = await tus.beginOf(1_000)
+    const { port } = new URL(server.url)
+    {
+      using connection = await openConnection(server.url)
+      const head = [
+        `PATCH ${url} HTTP/1.1`,
+        `Host: 127.0.0.1:${port}`,
+        `Authorization: Bearer ${server.token}`,
+        'Tus-Resumable: 1.0.0',
+        'Upload-Offset: 0',
+        `Content-Type: ${pieceType}`,
+        `Upload-Checksum: ${checksumOf('sha1', 'x'.repeat(1_000))}`,
+        'Content-Length: 1000',
+      ].join('\r\n')
+      connection.send(`${head}\r\n\r\n${'x'.repeat(600)}`)
+      await until('the piece has arrived in part', () => sizeOfPart(url).then((size) => size === 600))
+    }
+    expect(await tus.offset(url)).toBe(0)
+  })
+})
+
+async function sizeOfPart(url: string): Promise<number> {
+  return stat(join(server.data, 'uploads', url.split('/').at(-1) ?? '')).then(
+    ({ size }) => size,
+    () => -1,
+  )
+}

@@ -1,0 +1,277 @@
+import { randomBytes } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { metadataOf, pieceType, tusOf } from '../harness/tus.ts'
+
+let server: TestServer
+let tus: ReturnType<typeof tusOf>
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '100kB' })
+  tus = tusOf(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const create = (headers: Record<string, string>) => tus.send('POST', '/api/uploads', headers)
+const uploads = () => readdir(join(server.data, 'uploads'))
+
+let buckets = 0
+async function bucketWith(...limits: string[]) {
+  buckets += 1
+  const name = `bucket-${buckets}`
+  const { authorization, id } = await makeToken(server, '--bucket', name)
+  if (limits.length > 0) await server.command('bucket', 'set', name, ...limits)
+  const state = async () =>
+    (await server.request('/api/bucket', { headers: { authorization } })).json() as Promise<object>
+  return { name, authorization, tokenId: id, tus: tusOf(server, authorization), state }
+}
+
+describe('R12 the length', () => {
+  test.each(['-1', '1e308', 'NaN', '5abc', '', '+5', '05', '5.0', '0x5', '9007199254740993', 'Infinity'])(
+    'that is no plain whole number is a 400 problem: %j',
+    async (length) => {
+      await expectProblem(await create({ 'upload-length': length }), 400, 'upload-malformed')
+    },
+  )
+
+  test.each([
+    {},
+    { 'upload-length': '5', 'upload-defer-length': '1' },
+    { 'upload-defer-length': '2' },
+    { 'upload-length': '5', 'upload-concat': 'partial' },
+    { 'upload-length': '5', 'upload-concat': 'final;/api/uploads/a /api/uploads/b' },
+  ])(
+    'neither told nor deferred, or both, or with what is not offered, is a 400 problem: %j',
+    async (headers) => {
+      await expectProblem(await create(headers), 400, 'upload-malformed')
+    },
+  )
+
+  test('above the limit is a 413 problem, told at once or later', async () => {
+    await expectProblem(await create({ 'upload-length': '100001' }), 413, 'file-too-large')
+    expect((await create({ 'upload-length': '100000' })).status).toBe(201)
+    const url = await tus.begin({ 'upload-defer-length': '1' })
+    const told = await tus.piece(url, 0, 'x', { 'upload-length': '100001' })
+    await expectProblem(told, 413, 'file-too-large')
+    expect(await tus.offset(url)).toBe(0)
+  })
+
+  test.each([true, false])(
+    'exceeded by a body is a 413 problem, and makes no item (chunked: %s)',
+    async (chunked) => {
+      const before = await traces(server)
+      const body = (length: number) =>
+        chunked ? new Blob([randomBytes(length)]).stream() : randomBytes(length)
+      const url = await tus.beginOf(10)
+      await expectProblem(await tus.piece(url, 0, body(11)), 413, 'file-too-large')
+      const deferred = await tus.begin({ 'upload-defer-length': '1' })
+      await expectProblem(await tus.piece(deferred, 0, body(100_001)), 413, 'file-too-large')
+      expect(await tus.offset(deferred)).toBe(0)
+      expect(await traces(server)).toEqual(before)
+      expect((await tus.piece(url, 0, body(10))).headers.get('content-location')).not.toBeNull()
+    },
+  )
+})
+
+test('R12 an upload serves no bytes: GET is a 405 problem, before its end and after', async () => {
+  const url = await tus.beginOf(5)
+  for (const offset of [0, 3]) {
+    const answer = await tus.send('GET', url, {})
+    expect(answer.headers.get('allow')).toBe('DELETE, HEAD, OPTIONS, PATCH, POST')
+    expect(answer.headers.get('tus-resumable')).toBe('1.0.0')
+    await expectProblem(answer, 405, 'method-not-allowed')
+    await tus.piece(url, offset, offset === 0 ? 'who' : 'le')
+  }
+  await expectProblem(await tus.send('GET', url, {}), 405, 'method-not-allowed')
+})
+
+describe('R10 an upload of another bucket', () => {
+  test('cannot be told from one that never was, and stays as it is', async () => {
+    const { tus: stranger } = await bucketWith()
+    const url = await tus.beginOf(10)
+    await tus.piece(url, 0, 'abc')
+    const never = '/api/uploads/0123456789abcdefghjkmnpqrs'
+    const bodyOf = async (answer: Response) => {
+      const problem = await expectProblem(answer, 404, 'upload-unknown')
+      return { ...problem, instance: '' }
+    }
+    expect(await bodyOf(await stranger.piece(url, 3, 'd'))).toEqual(
+      await bodyOf(await stranger.piece(never, 3, 'd')),
+    )
+    expect(await bodyOf(await stranger.end(url))).toEqual(await bodyOf(await stranger.end(never)))
+    const [head, unknown] = [await stranger.head(url), await stranger.head(never)]
+    expect([head.status, head.headers.get('upload-offset')]).toEqual([404, null])
+    expect(head.headers.get('content-length')).toBe(unknown.headers.get('content-length'))
+    expect(await tus.offset(url)).toBe(3)
+  })
+
+  test('of a revoked token is a 401 problem from the next request on', async () => {
+    const { tus: revoked, tokenId, name } = await bucketWith()
+    const url = await revoked.beginOf(10)
+    expect((await revoked.piece(url, 0, 'abc')).status).toBe(204)
+    await server.command('token', 'revoke', tokenId)
+    await expectProblem(await revoked.piece(url, 3, 'd'), 401, 'token-revoked')
+    expect((await revoked.head(url)).status).toBe(401)
+    const { authorization } = await makeToken(server, '--bucket', name)
+    expect(await tusOf(server, authorization).offset(url)).toBe(3)
+  })
+
+  test('needs media:write for all of it', async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
+    const reader = tusOf(server, authorization)
+    const url = await tus.beginOf(10)
+    await expectProblem(
+      await reader.send('POST', '/api/uploads', { 'upload-length': '1' }),
+      403,
+      'scope-missing',
+    )
+    await expectProblem(await reader.piece(url, 0, 'a'), 403, 'scope-missing')
+    await expectProblem(await reader.end(url), 403, 'scope-missing')
+    expect((await reader.head(url)).status).toBe(403)
+  })
+})
+
+test.each([
+  '..%2f..%2fcatalog.db',
+  '%2e%2e',
+  '%00',
+  'a%00b',
+  '..%5cx',
+  'x'.repeat(5_000),
+  '__proto__',
+  'lock.db',
+])('R10 an id that is none is a 404 problem and reaches no file: %s', async (id) => {
+  const before = [await uploads(), await readdir(server.data)]
+  const head = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${server.token}\r\nTus-Resumable: 1.0.0\r\n`
+  const piece = `Content-Type: ${pieceType}\r\nUpload-Offset: 0\r\nContent-Length: 1\r\n\r\nx`
+  const raw = async (text: string) => responseOf(await sendRaw(server.url, text))
+  const patch = await raw(`PATCH /api/uploads/${id} HTTP/1.1\r\n${head}${piece}`)
+  await expectProblem(patch, 404, 'upload-unknown')
+  expect((await raw(`DELETE /api/uploads/${id} HTTP/1.1\r\n${head}\r\n`)).status).toBe(404)
+  expect([await uploads(), await readdir(server.data)]).toEqual(before)
+})
+
+describe('R11 metadata', () => {
+  test.each([
+    'filename',
+    'a b c',
+    'a !!!',
+    'a YQ==,a YQ==',
+    'é YQ==',
+    ',',
+    '__proto__ YQ==',
+    'constructor YQ==',
+  ])('malformed or not: nothing breaks on %j', async (metadata) => {
+    const head = `POST /api/uploads HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${server.token}\r\n`
+    const more = `Tus-Resumable: 1.0.0\r\nUpload-Length: 5\r\nUpload-Metadata: ${metadata}\r\nContent-Length: 0\r\n\r\n`
+    const answer = responseOf(await sendRaw(server.url, head + more))
+    if (metadata === 'filename') expect(answer.status).toBe(201)
+    else await expectProblem(answer, 400, 'upload-malformed')
+    expect(({} as Record<string, unknown>)['a']).toBeUndefined()
+  })
+
+  test('a name is cleaned as any other', async () => {
+    const url = await tus.beginOf(1, {
+      'upload-metadata': metadataOf({ filename: '../a\r\nb\u202e.txt', filetype: 'text/html' }),
+    })
+    const last = await tus.piece(url, 0, 'x')
+    const item = await server.request(new URL(last.headers.get('content-location') ?? '').pathname)
+    expect(await item.json()).toMatchObject({ filename: 'ab.txt', content_type: 'application/octet-stream' })
+  })
+})
+
+describe('Q1, Q2 quotas', () => {
+  test('a length that does not fit is refused at once, and reserved when it does', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB', '--max-items', '3')
+    await expectProblem(
+      await bucket.tus.send('POST', '/api/uploads', { 'upload-length': '10001' }),
+      507,
+      'quota-exceeded',
+    )
+    const url = await bucket.tus.beginOf(6_000)
+    expect(await bucket.state()).toMatchObject({ reserved_items: 1, reserved_bytes: 6_000, items: 0 })
+    await expectProblem(
+      await bucket.tus.send('POST', '/api/uploads', { 'upload-length': '4001' }),
+      507,
+      'quota-exceeded',
+    )
+    const { authorization } = bucket
+    const plain = (length: number) =>
+      server.request('/api/media', { method: 'POST', body: randomBytes(length), headers: { authorization } })
+    await expectProblem(await plain(4_001), 507, 'quota-exceeded')
+    expect((await plain(4_000)).status).toBe(201)
+    expect((await bucket.tus.piece(url, 0, randomBytes(6_000))).status).toBe(204)
+    expect(await bucket.state()).toMatchObject({
+      reserved_items: 0,
+      reserved_bytes: 0,
+      items: 2,
+      bytes: 10_000,
+    })
+  })
+
+  test('an upload that is ended gives back what it reserved', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB')
+    const url = await bucket.tus.beginOf(10_000)
+    await bucket.tus.piece(url, 0, randomBytes(5_000))
+    await bucket.tus.end(url)
+    expect(await bucket.state()).toMatchObject({ reserved_items: 0, reserved_bytes: 0 })
+    await bucket.tus.beginOf(10_000)
+  })
+
+  test('parallel creations share one quota', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB', '--max-items', '7')
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => bucket.tus.send('POST', '/api/uploads', { 'upload-length': '1400' })),
+    )
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
+    expect(answers.filter(({ status }) => status === 507)).toHaveLength(13)
+    expect(await bucket.state()).toMatchObject({ reserved_items: 7, reserved_bytes: 9_800 })
+  })
+
+  test('a length that is told later cannot grow past it, however many do', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB')
+    const urls = await Promise.all(
+      Array.from({ length: 4 }, () => bucket.tus.begin({ 'upload-defer-length': '1' })),
+    )
+    const rounds = [0, 1_000, 2_000, 3_000].map((offset) => async () => {
+      for (const url of urls) {
+        const answer = await bucket.tus.piece(url, offset, randomBytes(1_000))
+        if (answer.status !== 204 && answer.status !== 409) await expectProblem(answer, 507, 'quota-exceeded')
+      }
+    })
+    for (const round of rounds) await round()
+    expect(await bucket.state()).toMatchObject({ reserved_bytes: 10_000, bytes: 0 })
+    const told = await bucket.tus.piece(urls[0] ?? '', 3_000, '', { 'upload-length': '5000' })
+    await expectProblem(told, 507, 'quota-exceeded')
+  })
+
+  test('every way of uploading at once never exceeds it', async () => {
+    const bucket = await bucketWith('--max-bytes', '100kB', '--max-items', '8')
+    const { authorization } = bucket
+    const ways = [
+      () =>
+        server.request('/api/media', {
+          method: 'POST',
+          body: randomBytes(9_000),
+          headers: { authorization },
+        }),
+      async () => {
+        const url = await bucket.tus.beginOf(9_000)
+        await bucket.tus.piece(url, 0, randomBytes(4_000))
+        return await bucket.tus.piece(url, 4_000, randomBytes(5_000))
+      },
+      async () => {
+        const url = await bucket.tus.begin({ 'upload-defer-length': '1' })
+        return await bucket.tus.piece(url, 0, randomBytes(9_000), { 'upload-length': '9000' })
+      },
+    ]
+    await Promise.allSettled(Array.from({ length: 36 }, (_, i) => ways[i % ways.length]?.()))
+    const state = await bucket.state()
+    expect(state).toMatchObject({ items: 8, bytes: 72_000 })
+  })
+})

@@ -1,0 +1,285 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { metadataOf, pieceType, tusHeaders, tusOf } from '../harness/tus.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+
+let server: TestServer
+let tus: ReturnType<typeof tusOf>
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '1MB' })
+  tus = tusOf(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+/** The media object that an answer names. */
+async function itemOf(answer: Response) {
+  const location = answer.headers.get('content-location')
+  if (!location) throw new Error('the answer names no item')
+  return await readMedia(await server.request(new URL(location).pathname))
+}
+
+describe('R1 creation', () => {
+  test('answers 201 with an absolute Location under the base URL, whatever Host says', async () => {
+    const evil = { host: 'evil.example', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
+    const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '100', ...evil })
+    expect([answer.status, await answer.text()]).toEqual([201, ''])
+    expect(tusHeaders(answer)).toEqual({
+      'tus-resumable': '1.0.0',
+      location: expect.stringMatching(new RegExp(`^${server.url}/api/uploads/[0-9a-z]{26}$`)),
+      'upload-expires': expect.stringMatching(/ GMT$/),
+      'cache-control': 'no-store',
+    })
+  })
+
+  test('with the first piece, and with all of them', async () => {
+    const bytes = randomBytes(100)
+    const create = (body: Uint8Array<ArrayBuffer>) =>
+      tus.send('POST', '/api/uploads/', { 'upload-length': '100', 'content-type': pieceType }, body)
+    const first = await create(bytes.subarray(0, 40))
+    expect([first.status, first.headers.get('upload-offset')]).toEqual([201, '40'])
+    const whole = await create(bytes)
+    expect([whole.status, whole.headers.get('upload-offset')]).toEqual([201, '100'])
+    expect(whole.headers.get('location')).toContain('/api/uploads/')
+    expect(await itemOf(whole)).toMatchObject({ size: 100, sha256: sha256(bytes) })
+  })
+
+  test('of an empty file makes it at once', async () => {
+    const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '0' })
+    expect(answer.status).toBe(201)
+    expect(await itemOf(answer)).toMatchObject({ size: 0, filename: null })
+    const { pathname } = new URL(answer.headers.get('location') ?? '')
+    expect(tusHeaders(await tus.head(pathname))).toMatchObject({ 'upload-offset': '0', 'upload-length': '0' })
+  })
+
+  test('of a length that is told later', async () => {
+    const url = await tus.begin({ 'upload-defer-length': '1' })
+    expect(tusHeaders(await tus.head(url))).toMatchObject({
+      'upload-defer-length': '1',
+      'upload-offset': '0',
+    })
+    await tus.piece(url, 0, 'abc')
+    const bad = await tus.piece(url, 3, 'd', { 'upload-length': '2' })
+    await expectProblem(bad, 400, 'upload-malformed')
+    expect((await tus.piece(url, 3, 'd', { 'upload-length': '6' })).headers.get('upload-offset')).toBe('4')
+    const headers = tusHeaders(await tus.head(url))
+    expect(headers).toMatchObject({ 'upload-length': '6', 'upload-offset': '4' })
+    expect(headers).not.toHaveProperty('upload-defer-length')
+    await expectProblem(await tus.piece(url, 4, 'e', { 'upload-length': '7' }), 400, 'upload-malformed')
+    expect(await itemOf(await tus.piece(url, 4, 'ef'))).toMatchObject({ size: 6 })
+  })
+
+  test('of a length that is told once all is there', async () => {
+    const url = await tus.begin({ 'upload-defer-length': '1' })
+    await tus.piece(url, 0, 'abc')
+    expect(await itemOf(await tus.piece(url, 3, '', { 'upload-length': '3' }))).toMatchObject({ size: 3 })
+  })
+
+  test('R11 keeps the metadata as sent, and takes name and type from it', async () => {
+    const pairs = { filename: '../../Übersicht.csv', filetype: 'text/csv' }
+    const metadata = `${metadataOf({ filename: pairs.filename, filetype: pairs.filetype })},empty,also `
+    const url = await tus.beginOf(3, { 'upload-metadata': metadata.trimEnd() })
+    expect((await tus.head(url)).headers.get('upload-metadata')).toBe(metadata.trimEnd())
+    const media = await itemOf(await tus.piece(url, 0, 'a,b'))
+    expect(media).toMatchObject({ filename: 'Übersicht.csv', content_type: 'text/csv' })
+    expect(media.url).toMatch(/\.csv$/)
+  })
+})
+
+describe('R2 the version', () => {
+  test('is asked for in every request, and told in every answer', async () => {
+    const url = await tus.beginOf(10)
+    for (const sent of ['', '0.2.2', '1.0.0, 1.0.0']) {
+      const answers = [
+        await tus.send('POST', '/api/uploads', { 'upload-length': '1', 'tus-resumable': sent }),
+        await tus.send('PATCH', url, { 'tus-resumable': sent, 'upload-offset': '0' }, 'x'),
+        await tus.send('DELETE', url, { 'tus-resumable': sent }),
+      ]
+      for (const answer of answers) {
+        expect(tusHeaders(answer)).toMatchObject({ 'tus-resumable': '1.0.0', 'tus-version': '1.0.0' })
+        await expectProblem(answer, 412, 'upload-version-unsupported')
+      }
+    }
+    expect(await tus.offset(url)).toBe(0)
+    const refused = await fetch(`${server.url}${url}`, { method: 'PATCH' })
+    expect([refused.status, refused.headers.get('tus-resumable')]).toEqual([401, '1.0.0'])
+  })
+
+  test.each(['/api/uploads', '/api/uploads/0123456789abcdefghjkmnpqrs'])(
+    'OPTIONS %s tells all, without a token',
+    async (url) => {
+      const answer = await fetch(`${server.url}${url}`, { method: 'OPTIONS' })
+      expect(answer.status).toBe(204)
+      expect(tusHeaders(answer)).toEqual({
+        'tus-resumable': '1.0.0',
+        'tus-version': '1.0.0',
+        'tus-extension':
+          'creation,creation-with-upload,creation-defer-length,expiration,termination,checksum',
+        'tus-max-size': '1000000',
+        'tus-checksum-algorithm': 'sha1,sha256',
+      })
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+    },
+  )
+})
+
+test('R3 HEAD tells offset and length, uncached', async () => {
+  const url = await tus.beginOf(10)
+  await tus.piece(url, 0, 'abcd')
+  const answer = await tus.head(url)
+  expect([answer.status, tusHeaders(answer)]).toEqual([
+    200,
+    {
+      'tus-resumable': '1.0.0',
+      'upload-offset': '4',
+      'upload-length': '10',
+      'upload-expires': expect.stringMatching(/ GMT$/),
+      'cache-control': 'no-store',
+    },
+  ])
+})
+
+describe('R4 pieces', () => {
+  test('answer 204 and the new offset, and become the file they are of', async () => {
+    const bytes = randomBytes(10_000)
+    const url = await tus.beginOf(bytes.length)
+    for (let offset = 0; offset < 9_000; offset += 3_000) {
+      const answer = await tus.piece(url, offset, bytes.subarray(offset, offset + 3_000))
+      expect([answer.status, answer.headers.get('upload-offset')]).toEqual([204, `${offset + 3_000}`])
+      expect(answer.headers.get('content-location')).toBeNull()
+    }
+    const media = await itemOf(await tus.piece(url, 9_000, bytes.subarray(9_000)))
+    expect(media).toMatchObject({ size: 10_000, sha256: sha256(bytes) })
+    expect(Buffer.from(await (await fetch(media.url)).arrayBuffer())).toEqual(bytes)
+  })
+
+  test.each([0, 3, 5, 10, 11, 2 ** 53 - 1])('at the wrong offset %d are a 409 problem', async (offset) => {
+    const url = await tus.beginOf(10)
+    await tus.piece(url, 0, 'abcd')
+    await expectProblem(await tus.piece(url, offset, 'e'), 409, 'upload-offset-conflict')
+    expect(await tus.offset(url)).toBe(4)
+  })
+
+  test.each(['-1', '+4', '04', '4.0', '1e0', 'x', ''])(
+    'with the malformed offset %j are a 400 problem',
+    async (sent) => {
+      const url = await tus.beginOf(10)
+      await tus.piece(url, 0, 'abcd')
+      await expectProblem(await tus.piece(url, 0, 'e', { 'upload-offset': sent }), 400, 'upload-malformed')
+      expect(await tus.offset(url)).toBe(4)
+    },
+  )
+
+  test('without an offset are a 400 problem, of another type a 415 problem', async () => {
+    const url = await tus.beginOf(10)
+    const bare = await tus.send('PATCH', url, { 'content-type': pieceType }, 'x')
+    await expectProblem(bare, 400, 'upload-malformed')
+    for (const type of ['application/octet-stream', 'text/plain']) {
+      const answer = await tus.piece(url, 0, 'x', { 'content-type': type })
+      await expectProblem(answer, 415, 'upload-type-unsupported')
+    }
+    const coded = await tus.piece(url, 0, 'x', { 'content-encoding': 'gzip' })
+    await expectProblem(coded, 415, 'content-coding-unsupported')
+    expect(await tus.offset(url)).toBe(0)
+  })
+
+  test('two at once never mix', async () => {
+    const before = await traces(server)
+    const url = await tus.beginOf(400_000)
+    const bodies = [Buffer.alloc(400_000, 'a'), Buffer.alloc(400_000, 'b')]
+    const answers = await Promise.all(bodies.map((body) => tus.piece(url, 0, body)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 409])
+    const stored = answers.find(({ status }) => status === 204)
+    if (!stored) throw new Error('no piece was taken')
+    expect(bodies.map(sha256)).toContain((await itemOf(stored)).sha256)
+    expect((await traces(server)).total).toBe(before.total + 1)
+  })
+})
+
+describe('R5 the end', () => {
+  test('has the item listed before any answer tells of it, and every later answer tells the same', async () => {
+    const url = await tus.beginOf(5)
+    const last = await tus.piece(url, 0, 'whole')
+    const { total, last_page } = await readPage(await server.request('/api/media'))
+    const item = await itemOf(last)
+    const page = await readPage(await server.request(`/api/media?page=${last_page}`))
+    expect(page.data.at(-1)).toBe(item.url)
+    const again = [await tus.head(url), await tus.piece(url, 5, ''), await tus.head(url)]
+    for (const answer of again) {
+      expect((await itemOf(answer)).id).toBe(item.id)
+      expect(answer.headers.get('upload-offset')).toBe('5')
+    }
+    expect((await readPage(await server.request('/api/media'))).total).toBe(total)
+  })
+
+  test('stays told when the item has been deleted', async () => {
+    const url = await tus.beginOf(5)
+    const { id } = await itemOf(await tus.piece(url, 0, 'whole'))
+    await server.request(`/api/media/${id}`, { method: 'DELETE' })
+    expect((await tus.head(url)).headers.get('content-location')).toBe(`${server.url}/api/media/${id}`)
+  })
+})
+
+describe('R9 ending an upload', () => {
+  test('drops what has arrived', async () => {
+    const before = await readdir(join(server.data, 'uploads'))
+    const url = await tus.beginOf(10)
+    await tus.piece(url, 0, 'abc')
+    const answer = await tus.end(url)
+    expect([answer.status, answer.headers.get('tus-resumable')]).toEqual([204, '1.0.0'])
+    for (const gone of [await tus.head(url), await tus.piece(url, 3, 'd'), await tus.end(url)])
+      expect(gone.status).toBe(404)
+    expect(await readdir(join(server.data, 'uploads'))).toEqual(before)
+  })
+
+  test('that was finished needs media:delete, and the item remains without it', async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
+    const uploader = tusOf(server, authorization)
+    const url = await uploader.beginOf(5)
+    const { id, url: bytes } = await itemOf(await uploader.piece(url, 0, 'whole'))
+    await expectProblem(await uploader.end(url), 403, 'scope-missing')
+    expect(await (await fetch(bytes)).text()).toBe('whole')
+    expect((await tus.end(url)).status).toBe(204)
+    expect((await server.request(`/api/media/${id}`)).status).toBe(404)
+    expect((await tus.head(url)).status).toBe(404)
+  })
+
+  test('that was not finished needs media:write alone', async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
+    const uploader = tusOf(server, authorization)
+    expect((await uploader.end(await uploader.beginOf(5))).status).toBe(204)
+  })
+})
+
+describe('R13 the method in a header', () => {
+  test('counts for POST, and needs what that method needs', async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
+    const url = await tus.beginOf(5)
+    const override = (method: string, headers = {}, body = '') =>
+      tus.send('POST', url, { 'x-http-method-override': method, ...headers }, body)
+    const piece = { 'upload-offset': '0', 'content-type': pieceType }
+    const last = await override('PATCH', piece, 'whole')
+    expect([last.status, last.headers.get('upload-offset')]).toEqual([204, '5'])
+    expect((await override('HEAD')).headers.get('upload-offset')).toBe('5')
+    await expectProblem(await override('DELETE', { authorization }), 403, 'scope-missing')
+    for (const method of ['PUT', 'patch', 'GET', '']) {
+      await expectProblem(await override(method), 405, 'method-not-allowed')
+    }
+    expect((await override('DELETE')).status).toBe(204)
+  })
+
+  test('counts for nothing elsewhere', async () => {
+    const { id } = await readMedia(await server.request('/api/media', { method: 'POST', body: 'x' }))
+    const headers = { 'x-http-method-override': 'DELETE' }
+    const answer = await server.request(`/api/media/${id}`, { method: 'POST', headers })
+    await expectProblem(answer, 405, 'method-not-allowed')
+    expect((await server.request(`/api/media/${id}`)).status).toBe(200)
+  })
+})
