@@ -1,15 +1,18 @@
 import { promisify } from 'node:util'
-import { constants, crc32, deflateRaw } from 'node:zlib'
+import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import { shiftOf } from '../core/crc32.ts'
 import { pageUrl } from '../core/page-links.ts'
 
 // A page links every page (docs/interface.md L7), so its answer grows with the bucket; but the link of page 7 that is
-// not the current page reads the same in every answer. So these bytes are made once, in blocks, and every answer is
-// written from the same blocks. No request does work that grows with the number of pages, but the writing of them.
+// not the current page reads the same in every answer. So these bytes are made once, and every answer is written from
+// them. No request does work that grows with the number of pages, but the writing of bytes.
 
 const deflate = promisify(deflateRaw)
 
-/** Pages to a block: 40 kB plain, 3 kB compressed. An answer compresses at most two broken blocks of its own. */
+/** Pages to a sheet, the piece in which plain links are made and written: 700 kB. */
+const sheetPages = 8192
+
+/** Pages to a compressed block: 3 kB for 40 kB. An answer compresses at most two broken blocks of its own. */
 export const blockPages = 512
 
 /** Bytes as raw deflate blocks ended by a full flush, which may follow any other, and what gzip's trailer needs. */
@@ -21,21 +24,27 @@ export interface Deflated {
   readonly crcShift: number
 }
 
-/** Bytes of `text` for the middle of a gzip stream. */
-export async function deflated(plain: Buffer): Promise<Deflated> {
-  const bytes = await deflate(plain, { level: 6, finishFlush: constants.Z_FULL_FLUSH })
+// A window and tables for blocks of this length; zlib's own would be four times as much memory for each.
+const compact = { level: 6, windowBits: 14, memLevel: 7, finishFlush: constants.Z_FULL_FLUSH }
+
+function describe(view: Buffer, plain: Buffer): Deflated {
+  // A copy in memory of its own: zlib's is a view of 16 kB, and a small Buffer shares 64 kB with strangers.
+  const bytes = Buffer.allocUnsafeSlow(view.length)
+  view.copy(bytes)
   return { bytes, plainLength: plain.length, crc: crc32(plain), crcShift: shiftOf(plain.length) }
 }
 
+/** `plain` for the middle of a gzip stream. It blocks: for what is no longer than a block or two. */
+export const deflatedNow = (plain: Buffer): Deflated => describe(deflateRawSync(plain, compact), plain)
+
+/** The links of pages `from` to `to`, each followed by a comma; none where `to` is below `from`. */
 export interface LinkRibbon {
-  /** The links of pages `from` to `to`, each followed by a comma. */
-  links(from: number, to: number): Buffer
-  /** The links of a whole block; block 0 has pages 1 to `blockPages`. */
-  block(index: number): Buffer
-  /** Its length in bytes: arithmetic alone. */
-  blockLength(index: number): number
-  /** The block, compressed. */
-  deflatedBlock(index: number): Promise<Deflated>
+  /** Their bytes: arithmetic alone. */
+  length(from: number, to: number): number
+  /** Views of sheets, not copies. */
+  plain(from: number, to: number): Iterable<Buffer>
+  /** Whole blocks compressed, from memory; broken ones plain. */
+  blocks(from: number, to: number): Iterable<Promise<Deflated> | Buffer>
   /** Bytes held at present. */
   held(): number
 }
@@ -46,54 +55,71 @@ export function createLinkRibbon(baseUrl: string, bound: number): LinkRibbon {
   const middle = '","label":"'
   const suffix = '","active":false},'
   const fixed = prefix.length + middle.length + suffix.length
-
-  const plainBlocks = new Map<number, Buffer>()
-  const deflatedBlocks = new Map<number, Promise<Deflated>>()
+  const sheets = new Map<number, Buffer>()
+  const blocks = new Map<number, Promise<Deflated>>()
   let held = 0
 
-  function links(from: number, to: number): Buffer {
-    let text = ''
-    for (let page = from; page <= to; page += 1) text += prefix + page + middle + page + suffix
-    return Buffer.from(text)
-  }
+  /** Bytes of all links up to and with that of page `last`. */
+  const upTo = (last: number) => fixed * last + 2 * digitsUpTo(last)
 
-  function block(index: number): Buffer {
-    const known = plainBlocks.get(index)
+  function sheet(index: number): Buffer {
+    const known = sheets.get(index)
     if (known) return known
-    const bytes = links(index * blockPages + 1, (index + 1) * blockPages)
+    const first = index * sheetPages + 1
+    let text = ''
+    for (let page = first; page < first + sheetPages; page += 1)
+      text += prefix + page + middle + page + suffix
+    const bytes = Buffer.from(text, 'latin1')
     if (held + bytes.length <= bound) {
       held += bytes.length
-      plainBlocks.set(index, bytes)
+      sheets.set(index, bytes)
     }
     return bytes
   }
 
+  function* plain(from: number, to: number) {
+    for (let first = from; first <= to; ) {
+      const index = Math.floor((first - 1) / sheetPages)
+      const last = Math.min((index + 1) * sheetPages, to)
+      const begin = upTo(index * sheetPages)
+      yield sheet(index).subarray(upTo(first - 1) - begin, upTo(last) - begin)
+      first = last + 1
+    }
+  }
+
+  /** A whole block. It is an eighth of its plain length at the most, and so is what is held of blocks. */
+  function block(index: number): Promise<Deflated> {
+    const known = blocks.get(index)
+    if (known) return known
+    const first = index * blockPages + 1
+    const bytes = Buffer.concat([...plain(first, first + blockPages - 1)])
+    const making = deflate(bytes, compact).then((compressed) => describe(compressed, bytes))
+    if (upTo(first + blockPages) <= bound) {
+      blocks.set(index, making)
+      making.then(
+        (made) => {
+          held += made.bytes.length
+        },
+        () => blocks.delete(index),
+      )
+    }
+    return making
+  }
+
   return {
-    links,
-    block,
-
-    blockLength(index) {
-      const last = (index + 1) * blockPages
-      return fixed * blockPages + 2 * (digitsUpTo(last) - digitsUpTo(last - blockPages))
-    },
-
-    deflatedBlock(index) {
-      const known = deflatedBlocks.get(index)
-      if (known) return known
-      const making = deflated(block(index))
-      if (held < bound) {
-        deflatedBlocks.set(index, making)
-        void making.then(
-          ({ bytes }) => {
-            held += bytes.length
-          },
-          () => deflatedBlocks.delete(index),
-        )
-      }
-      return making
-    },
-
+    plain,
     held: () => held,
+    length: (from, to) => (to < from ? 0 : upTo(to) - upTo(from - 1)),
+
+    *blocks(from, to) {
+      for (let first = from; first <= to; ) {
+        const index = Math.floor((first - 1) / blockPages)
+        const last = Math.min((index + 1) * blockPages, to)
+        if (last - first + 1 === blockPages) yield block(index)
+        else yield* plain(first, last)
+        first = last + 1
+      }
+    },
   }
 }
 

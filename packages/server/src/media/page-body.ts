@@ -1,12 +1,12 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { joinCrc32 } from '../core/crc32.ts'
-import { type Deflated, deflated, type LinkRibbon } from './link-ribbon.ts'
+import { type Deflated, deflatedNow, type LinkRibbon } from './link-ribbon.ts'
 import type { PagePart } from './page-parts.ts'
 
 const gzipped = promisify(gzip)
 
-/** What is sent for a page. The ribbon's blocks are shared by all bodies, never copied. */
+/** What is sent for a page. The ribbon's links are shared by all bodies, never copied. */
 export interface PageBody {
   /** Bytes. */
   readonly length: number
@@ -19,22 +19,20 @@ export interface PageBody {
 
 export function plainBody(ribbon: LinkRibbon, parts: readonly PagePart[]): PageBody {
   const [only, ...others] = parts
-  if (typeof only === 'object' && others.length === 0) return oneRun(only)
-  const own = parts.filter((part) => typeof part !== 'number')
-  const blocks = parts.filter((part) => typeof part === 'number')
+  if (typeof only === 'string' && others.length === 0) return oneRun(only)
   return {
-    length: sum(own.map(({ length }) => length)) + sum(blocks.map((index) => ribbon.blockLength(index))),
-    own: sum(own.map(({ length }) => length)),
+    length: sum(
+      parts.map((part) => (typeof part === 'string' ? part.length : ribbon.length(part.from, part.to))),
+    ),
+    own: sum(parts.map((part) => (typeof part === 'string' ? part.length : 0))),
     whole: null,
     *chunks() {
-      for (const part of parts) yield typeof part === 'number' ? ribbon.block(part) : part
+      for (const part of parts) {
+        if (typeof part === 'string') yield Buffer.from(part, 'latin1')
+        else yield* ribbon.plain(part.from, part.to)
+      }
     },
   }
-}
-
-function oneRun(bytes: Buffer): PageBody {
-  const whole = bytes.toString('latin1')
-  return { length: whole.length, own: whole.length, whole, chunks: () => [Buffer.from(whole, 'latin1')] }
 }
 
 /** RFC 1952: magic, deflate, no flags, no time, no extra flags, unknown system. */
@@ -45,19 +43,38 @@ const end = Buffer.from([3, 0])
 /** The same bytes as one gzip stream, joined from parts that were compressed apart. */
 export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): Promise<PageBody> {
   const [only, ...others] = parts
-  if (typeof only === 'object' && others.length === 0) return oneRun(await gzipped(only))
+  if (typeof only === 'string' && others.length === 0) return oneRun((await gzipped(only)).toString('latin1'))
   const pieces: Deflated[] = []
   let own = 0
-  for (const part of parts) {
-    const piece = await (typeof part === 'number' ? ribbon.deflatedBlock(part) : deflated(part))
-    if (typeof part !== 'number') own += piece.bytes.length
+  let gathered: Buffer[] = []
+  /** What lies between two shared blocks is compressed together. */
+  const compressGathered = () => {
+    if (gathered.length === 0) return
+    const piece = deflatedNow(Buffer.concat(gathered))
+    gathered = []
+    own += piece.bytes.length
     pieces.push(piece)
   }
+  for (const part of parts) {
+    for (const piece of typeof part === 'string' ? [Buffer.from(part)] : ribbon.blocks(part.from, part.to)) {
+      if (Buffer.isBuffer(piece)) {
+        gathered.push(piece)
+      } else {
+        compressGathered()
+        pieces.push(await piece)
+      }
+    }
+  }
+  compressGathered()
   const trailer = Buffer.alloc(8)
   trailer.writeUInt32LE(pieces.reduce((crc, piece) => joinCrc32(crc, piece.crc, piece.crcShift), 0))
   trailer.writeUInt32LE(sum(pieces.map(({ plainLength }) => plainLength)) % 2 ** 32, 4)
   const chunks = [header, ...pieces.map(({ bytes }) => bytes), end, trailer]
   return { length: sum(chunks.map(({ length }) => length)), own, whole: null, chunks: () => chunks }
+}
+
+function oneRun(whole: string): PageBody {
+  return { length: whole.length, own: whole.length, whole, chunks: () => [Buffer.from(whole, 'latin1')] }
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
