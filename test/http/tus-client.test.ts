@@ -1,0 +1,155 @@
+import { execFile } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { Upload, type UploadOptions } from 'tus-js-client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startLossyProxy } from '../harness/lossy-proxy.ts'
+import { traces } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { tusOf } from '../harness/tus.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+const settings = (url = server.url): UploadOptions => ({
+  endpoint: `${url}/api/uploads`,
+  headers: { authorization: `Bearer ${server.token}` },
+  chunkSize: 100_000,
+  retryDelays: Array(20).fill(0),
+})
+
+/** Uploads with the real client, and gives the upload's URL back. */
+function send(file: Buffer | Readable, options: UploadOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const upload = new Upload(file, {
+      ...options,
+      onError: reject,
+      onSuccess: () => resolve(upload.url ?? ''),
+    })
+    upload.start()
+  })
+}
+
+/** The item that an upload has become. */
+async function itemAt(url: string) {
+  const head = await tusOf(server).head(new URL(url).pathname)
+  const location = head.headers.get('content-location')
+  if (!location) throw new Error('the upload is not finished')
+  return await readMedia(await server.request(new URL(location).pathname))
+}
+
+async function expectOneItem(before: { total: number }, url: string, bytes: Buffer) {
+  const item = await itemAt(url)
+  expect(item).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
+  expect(sha256(Buffer.from(await (await fetch(item.url)).arrayBuffer()))).toBe(sha256(bytes))
+  const { total, last_page } = await readPage(await server.request('/api/media'))
+  const { data } = await readPage(await server.request(`/api/media?page=${last_page}`))
+  expect([total, data.at(-1)]).toEqual([before.total + 1, item.url])
+}
+
+describe('R4, R5 tus-js-client', () => {
+  test.each([100_000, 70_001, Number.POSITIVE_INFINITY])('uploads in chunks of %d', async (chunkSize) => {
+    const [before, bytes] = [await traces(server), randomBytes(350_000)]
+    const metadata = { filename: 'Große Datei.bin', filetype: 'application/octet-stream' }
+    const url = await send(bytes, { ...settings(), chunkSize, metadata })
+    await expectOneItem(before, url, bytes)
+    expect(await itemAt(url)).toMatchObject({ filename: 'Große Datei.bin' })
+  })
+
+  test('with the first chunk in the creation, an empty file, and a stream of unknown length', async () => {
+    const bytes = randomBytes(250_000)
+    let before = await traces(server)
+    await expectOneItem(before, await send(bytes, { ...settings(), uploadDataDuringCreation: true }), bytes)
+    before = await traces(server)
+    await expectOneItem(before, await send(Buffer.alloc(0), settings()), Buffer.alloc(0))
+    before = await traces(server)
+    const stream = Readable.from([bytes.subarray(0, 120_000), bytes.subarray(120_000)])
+    await expectOneItem(before, await send(stream, { ...settings(), uploadLengthDeferred: true }), bytes)
+  })
+
+  test('where PATCH is overridden', async () => {
+    const [before, bytes] = [await traces(server), randomBytes(150_000)]
+    await expectOneItem(before, await send(bytes, { ...settings(), overridePatchMethod: true }), bytes)
+  })
+
+  test('paused, and resumed by another client from the stored URL', async () => {
+    const [before, bytes] = [await traces(server), randomBytes(400_000)]
+    const url = await new Promise<string>((resolve, reject) => {
+      const upload = new Upload(bytes, {
+        ...settings(),
+        onError: reject,
+        onChunkComplete: () => void upload.abort().then(() => resolve(upload.url ?? ''), reject),
+      })
+      upload.start()
+    })
+    expect((await traces(server)).total).toBe(before.total)
+    const offset = await tusOf(server).offset(new URL(url).pathname)
+    expect(offset).toBeGreaterThanOrEqual(100_000)
+    const options = settings()
+    delete options.endpoint
+    expect(await send(bytes, { ...options, uploadUrl: url })).toBe(url)
+    await expectOneItem(before, url, bytes)
+  })
+
+  test('R6 resumed after its process is gone', async () => {
+    const [before, bytes] = [await traces(server), randomBytes(400_000)]
+    const file = join(server.data, 'to-send')
+    await writeFile(file, bytes)
+    const script = `
+      import { readFileSync } from 'node:fs'
+      import { Upload } from 'tus-js-client'
+      const upload = new Upload(readFileSync(${JSON.stringify(file)}), {
+        ...${JSON.stringify({ ...settings(), retryDelays: [0] })},
+        onChunkComplete: () => { process.stdout.write(upload.url); process.kill(process.pid, 'SIGKILL') },
+      })
+      upload.start()`
+    const died = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: import.meta.dirname,
+    }).catch((error: { stdout: string; signal: string }) => error)
+    expect(died).toMatchObject({ signal: 'SIGKILL' })
+    const url = died.stdout
+    await send(bytes, { ...settings(), uploadUrl: url })
+    await expectOneItem(before, url, bytes)
+  })
+
+  test('R9 that ends its upload leaves nothing', async () => {
+    const [before, bytes] = [await traces(server), randomBytes(300_000)]
+    const upload = await new Promise<Upload>((resolve, reject) => {
+      const one: Upload = new Upload(bytes, {
+        ...settings(),
+        onError: reject,
+        onChunkComplete: () => void one.abort(true).then(() => resolve(one), reject),
+      })
+      one.start()
+    })
+    expect((await tusOf(server).head(new URL(upload.url ?? server.url).pathname)).status).toBe(404)
+    expect(await traces(server)).toEqual(before)
+  })
+})
+
+describe('R5 tus-js-client where answers get lost', () => {
+  test.each([
+    ['the last piece', (method: string, nth: number) => method === 'PATCH' && nth === 4],
+    ['every piece', (method: string) => method === 'PATCH'],
+    [
+      'the second piece and the question after it',
+      (method: string, nth: number) => (method === 'PATCH' && nth === 2) || (method === 'HEAD' && nth === 1),
+    ],
+    ['the creation', (method: string, nth: number) => method === 'POST' && nth === 1],
+  ])('of %s: one item', async (_, loses) => {
+    const [before, bytes] = [await traces(server), randomBytes(400_000)]
+    await using proxy = await startLossyProxy(server.url, loses)
+    const url = await send(bytes, settings(proxy.url))
+    expect(proxy.seen.filter((one) => one.endsWith('!'))).not.toEqual([])
+    await expectOneItem(before, url, bytes)
+  })
+})
