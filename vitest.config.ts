@@ -6,5 +6,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    globalSetup: ['test/harness/tools.ts'],
+    // Most of a test's time is a server process of its own at work, on the other core.
+    maxWorkers: 2,
   },
 })

@@ -1,37 +1,25 @@
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Load, type Measure, measure, median, type Subject, startSubject } from './subject.ts'
+import { newToken } from '../packages/server/src/core/token-format.ts'
+import { type Bucket, fillBuckets, writeTokens } from './buckets.ts'
+import { type Case, type Extent, type Row, rounds } from './rounds.ts'
+import { measure, type Subject, startSubject } from './subject.ts'
 import { startNginx } from './yardsticks/nginx.ts'
 
 const bin = resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 const lua = (name: string) => resolve(import.meta.dirname, 'lua', name)
 
-/** How long and how large: the short form proves that the bench runs, and measures nothing. */
-export interface Extent {
-  readonly rounds: number
-  readonly seconds: number
-  readonly large: number
-  readonly buckets: number
+export interface ListingResults {
+  readonly rows: readonly Row[]
+  /** While small pages are listed beside large ones: bytes of resident memory gained, and milliseconds of delay. */
+  readonly beside: { readonly grown: number; readonly loopDelayP99: number }
+  /** Milliseconds for one upload of a few bytes, one at a time: into an empty bucket, and into the large one. */
+  readonly uploads: { readonly empty: number; readonly large: number }
 }
 
-/** One thing measured: a subject, a path, a load. */
-interface Case {
-  readonly name: string
-  readonly subject: Subject
-  readonly path: string
-  readonly load: Omit<Load, 'seconds'>
-  readonly refusals?: boolean
-}
-
-export interface Row {
-  readonly name: string
-  readonly measure: Measure
-}
-
-/** Starts every subject on one core, then takes the cases in turn, round after round; the row of a case is its median. */
-export async function benchListing(extent: Extent, tell: (text: string) => void): Promise<Row[]> {
+/** Starts every subject on one core, then takes the cases in turn, round after round. */
+export async function benchListing(extent: Extent, tell: (text: string) => void): Promise<ListingResults> {
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
   const stops: (() => Promise<void>)[] = []
   const started = async <S extends Subject>(starting: Promise<S>): Promise<S> => {
@@ -42,16 +30,20 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
   try {
     tell('filling the buckets')
     const data = join(scratch, 'data')
-    const seeded = (bucket: string, items: number, ...more: string[]) => seed(data, bucket, items, ...more)
-    const small = seeded('small', 30)
-    const thousand = seeded('thousand', 1000)
-    const large = seeded('large', extent.large, '--delete-every', '100')
-    const tokens = Array.from(
-      { length: extent.buckets },
-      (_, index) => seeded(`one-of-many-${index}`, 30).token,
-    )
+    const many = Array.from({ length: extent.buckets }, (_, index) => ({
+      bucket: `many-${index}`,
+      items: 30,
+    }))
+    const [small, thousand, large, empty, ...others] = await fillBuckets(data, [
+      { bucket: 'small', items: 30 },
+      { bucket: 'thousand', items: 1000 },
+      { bucket: 'large', items: extent.large, deleteEvery: 100 },
+      { bucket: 'empty', items: 1 },
+      ...many,
+    ])
+    if (!small || !thousand || !large || !empty) throw new Error('no buckets')
     const tokensFile = join(scratch, 'tokens')
-    writeFileSync(tokensFile, tokens.join('\n'))
+    writeTokens(tokensFile, others)
 
     const serve = (name: string, settings: Record<string, string>) =>
       started(
@@ -62,165 +54,114 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
           (printed) => /ready at (\S+)/.exec(printed)?.[1] ?? null,
         ),
       )
-    const files = join(scratch, 'nginx', 'files')
-    mkdirSync(files, { recursive: true })
-    const cases: Case[] = []
-    const bearer = (token: string) => [`Authorization: Bearer ${token}`]
-    const c32 = { connections: 32 }
-
     // The data directory takes one server at a time; the one with its caches goes first.
     const ours = await serve('mediabucket', {})
-    const page = await (await get(ours, '/api/media?page=2', small.token)).arrayBuffer()
-    const whole = await get(ours, `/api/media?page=${pages(large.total) >> 1}`, large.token)
-    const tag = (await get(ours, '/api/media?page=2', small.token)).headers.get('etag') ?? ''
-    writeFileSync(join(files, 'page.json'), Buffer.from(page))
-    writeFileSync(join(files, 'large.json'), Buffer.from(await whole.arrayBuffer()))
+    const files = join(scratch, 'nginx', 'files')
+    mkdirSync(files, { recursive: true })
+    const save = async (name: string, page: number, bucket: Bucket) => {
+      const answer = await get(ours, `/api/media?page=${page}`, bucket)
+      writeFileSync(join(files, name), Buffer.from(await answer.arrayBuffer()))
+      return answer.headers.get('etag') ?? ''
+    }
+    const tag = await save('page.json', 2, small)
+    await save('large.json', large.pages >> 1, large)
     const nginx = await started(startNginx(join(scratch, 'nginx')))
+    const constant = resolve(import.meta.dirname, 'yardsticks/node-constant.ts')
     const bare = await started(
       startSubject(
         'node:http',
-        ['node', resolve(import.meta.dirname, 'yardsticks/node-constant.ts'), join(files, 'page.json')],
+        ['node', constant, join(files, 'page.json')],
         {},
         (printed) => /listening on (\S+)/.exec(printed)?.[1] ?? null,
       ),
     )
-    const randomLarge = ['1', String(pages(large.total))]
-    cases.push(
-      { name: 'nginx, static file', subject: nginx, path: '/page.json', load: c32 },
-      { name: 'node:http, constant', subject: bare, path: '/', load: c32 },
+
+    const c32 = { connections: 32 }
+    const page2 = '/api/media?page=2'
+    const random = ({ token }: Bucket, first: number, last: number, ...more: string[]) => ({
+      script: [lua('random-pages.lua'), token, String(first), String(last), ...more],
+    })
+    const unknown = { token: newToken(), pages: 1 }
+    const cases: Case[] = [
+      { id: 'nginx', subject: nginx, path: '/page.json', load: c32 },
+      { id: 'node', subject: bare, path: '/', load: c32 },
+      { id: 'page', subject: ours, path: page2, load: { ...c32, headers: [bearer(small)] } },
       {
-        name: 'page 2 of 30 items',
-        subject: ours,
-        path: '/api/media?page=2',
-        load: { ...c32, headers: bearer(small.token) },
-      },
-      {
-        name: `page 2, ${extent.buckets} tokens of as many buckets`,
+        id: 'tokens',
         subject: ours,
         path: '/',
         load: { ...c32, script: [lua('random-tokens.lua'), tokensFile] },
       },
       {
-        name: 'If-None-Match, 304',
+        id: '304',
         subject: ours,
-        path: '/api/media?page=2',
-        load: { ...c32, headers: [...bearer(small.token), `If-None-Match: ${tag}`] },
+        path: page2,
+        load: { ...c32, headers: [bearer(small), `If-None-Match: ${tag}`] },
       },
+      { id: '401', subject: ours, path: page2, load: { ...c32, headers: [bearer(unknown)] }, refusals: true },
+      { id: 'nginx-large', subject: nginx, path: '/large.json', load: { connections: 8 } },
+      { id: 'large', subject: ours, path: '/', load: { connections: 8, ...random(large, 1, large.pages) } },
       {
-        name: 'well-formed unknown token, 401',
-        subject: ours,
-        path: '/api/media',
-        load: { ...c32, headers: bearer(unknownToken(data)) },
-        refusals: true,
-      },
-      { name: 'nginx, static file of the large page', subject: nginx, path: '/large.json', load: c32 },
-      {
-        name: 'random pages of the large bucket',
+        id: 'large-gzip',
         subject: ours,
         path: '/',
-        load: { ...c32, script: [lua('random-pages.lua'), large.token, ...randomLarge] },
+        load: { connections: 8, ...random(large, 1, large.pages, 'gzip') },
       },
-      {
-        name: 'random pages of the large bucket, gzip',
-        subject: ours,
-        path: '/',
-        load: { ...c32, script: [lua('random-pages.lua'), large.token, ...randomLarge, 'gzip'] },
-      },
-    )
+    ]
     const rows = await rounds(cases, extent, tell)
+
+    tell('large pages beside small ones')
+    const rss = ours.rss()
+    await get(ours, '/metrics', small)
+    await Promise.all([
+      measure(ours, page2, { ...c32, seconds: extent.seconds, headers: [bearer(small)] }),
+      measure(ours, '/', { connections: 8, seconds: extent.seconds, ...random(large, 1, large.pages) }),
+    ])
+    const metrics = await (await get(ours, '/metrics', small)).text()
+    const loopDelayP99 = Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(metrics)?.[1]) * 1000
+    const beside = { grown: ours.rss() - rss, loopDelayP99 }
+
+    tell('single uploads')
+    const uploads = await timeUploads(ours, empty, large, extent.rounds * 40)
 
     // Without caches and with windowed links, so that the way to the rows is all that differs.
     await ours.stop()
-    const cold = await serve('mediabucket without cache', {
-      MEDIABUCKET_PAGE_CACHE: '0',
-      MEDIABUCKET_LINKS: 'window',
-    })
-    const random = (token: string, first: number, last: number) => ({
-      connections: 1,
-      script: [lua('random-pages.lua'), token, String(first), String(last)],
-    })
-    const last = pages(large.total)
-    const deep = Math.floor(last * 0.9)
-    const coldCases = [
-      {
-        name: 'no cache, window: 1,000 items',
-        subject: cold,
-        path: '/',
-        load: random(thousand.token, 1, pages(thousand.total)),
-      },
-      {
-        name: 'no cache, window: large bucket',
-        subject: cold,
-        path: '/',
-        load: random(large.token, 1, last),
-      },
-      {
-        name: 'no cache, window: large bucket, first pages',
-        subject: cold,
-        path: '/',
-        load: random(large.token, 1, 100),
-      },
-      {
-        name: 'no cache, window: large bucket, 90 % depth',
-        subject: cold,
-        path: '/',
-        load: random(large.token, deep, deep + 99),
-      },
+    const cold = await serve('without cache', { MEDIABUCKET_PAGE_CACHE: '0', MEDIABUCKET_LINKS: 'window' })
+    const one = { connections: 1 }
+    const deep = Math.floor(large.pages * 0.9)
+    const coldCases: Case[] = [
+      { id: 'cold-1000', subject: cold, path: '/', load: { ...one, ...random(thousand, 1, thousand.pages) } },
+      { id: 'cold-large', subject: cold, path: '/', load: { ...one, ...random(large, 1, large.pages) } },
+      { id: 'cold-first', subject: cold, path: '/', load: { ...one, ...random(large, 1, 100) } },
+      { id: 'cold-deep', subject: cold, path: '/', load: { ...one, ...random(large, deep, deep + 99) } },
     ]
-    rows.push(...(await rounds(coldCases, extent, tell)))
-    return rows
+    return { rows: [...rows, ...(await rounds(coldCases, extent, tell))], beside, uploads }
   } finally {
     for (const stop of stops.reverse()) await stop()
     rmSync(scratch, { recursive: true, force: true })
   }
 }
 
-async function rounds(cases: readonly Case[], extent: Extent, tell: (text: string) => void): Promise<Row[]> {
-  const taken = cases.map((): Measure[] => [])
-  for (let round = 1; round <= extent.rounds; round += 1) {
-    for (const [index, { name, subject, path, load, refusals }] of cases.entries()) {
-      const result = await measure(subject, path, { ...load, seconds: extent.seconds }, refusals)
-      taken[index]?.push(result)
-      tell(
-        `round ${round}: ${name}: ${result.perSecond.toFixed(0)}/s, ${(result.cpuPerRequest * 1e6).toFixed(1)} µs CPU`,
-      )
-    }
-  }
-  return cases.map(({ name }, index) => ({ name, measure: middle(taken[index] ?? []) }))
-}
+const bearer = ({ token }: Bucket) => `Authorization: Bearer ${token}`
 
-const middle = (all: readonly Measure[]): Measure => ({
-  perSecond: median(all.map((one) => one.perSecond)),
-  bytesPerSecond: median(all.map((one) => one.bytesPerSecond)),
-  cpuPerRequest: median(all.map((one) => one.cpuPerRequest)),
-  p50: median(all.map((one) => one.p50)),
-  p99: median(all.map((one) => one.p99)),
-})
-
-const pages = (total: number) => Math.max(1, Math.ceil(total / 10))
-
-const get = (subject: Subject, path: string, token: string) =>
+const get = (subject: Subject, path: string, { token }: Bucket) =>
   fetch(subject.url + path, { headers: { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' } })
 
-function run(data: string, ...args: string[]): string {
-  return execFileSync('node', [bin, ...args], {
-    env: { PATH: process.env['PATH'], MEDIABUCKET_DATA: data },
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-}
-
-function seed(
-  data: string,
-  bucket: string,
-  items: number,
-  ...more: string[]
-): { token: string; total: number } {
-  const printed = run(data, 'seed', '--items', String(items), '--bucket', bucket, ...more)
-  return JSON.parse(printed.trim().split('\n').at(-1) ?? '')
-}
-
-/** A token of the right form that this service never issued. */
-function unknownToken(data: string): string {
-  return run(`${data}-elsewhere`, 'token', 'create', '--bucket', 'elsewhere').trim()
+/** Medians of uploads sent one at a time to both buckets in turn. */
+async function timeUploads(subject: Subject, empty: Bucket, large: Bucket, times: number) {
+  const taken = { empty: [] as number[], large: [] as number[] }
+  const upload = async ({ token }: Bucket) => {
+    const begun = performance.now()
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body: 'bench', headers })
+    await answer.arrayBuffer()
+    if (answer.status !== 201) throw new Error(`an upload was answered ${answer.status}`)
+    return performance.now() - begun
+  }
+  for (let i = 0; i < times; i += 1) {
+    taken.empty.push(await upload(empty))
+    taken.large.push(await upload(large))
+  }
+  const middle = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN
+  return { empty: middle(taken.empty), large: middle(taken.large) }
 }

@@ -134,8 +134,8 @@ export async function measure(
     perSecond: Number(figure(/Requests\/sec:\s+([\d.]+)/)),
     bytesPerSecond: bytes(figure(/Transfer\/sec:\s+(\S+)/)),
     cpuPerRequest: spent / requests,
-    p50: milliseconds(figure(/50%\s+(\S+)/)),
-    p99: milliseconds(figure(/99%\s+(\S+)/)),
+    p50: milliseconds(figure(/^ +50%\s+(\S+)/m)),
+    p99: milliseconds(figure(/^ +99%\s+(\S+)/m)),
   }
 }
 

@@ -2,10 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { root } from '../architecture/sources.ts'
+import { hasTool } from '../harness/tools.ts'
 import { upload } from '../harness/upload.ts'
 import { settled } from './alike.ts'
 import { type Block, blocksOf, shown } from './blocks.ts'
-import { has, interpreters } from './interpreters.ts'
+import { interpreters } from './interpreters.ts'
 import { openStage, type Stage } from './run.ts'
 
 const documents = [
@@ -39,7 +40,7 @@ describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examp
     const { language, line } = block
     if (!isRun(block)) continue
     const interpreter = interpreters[language]
-    const missing = (interpreter?.needs ?? []).filter((command) => !has(command))
+    const missing = (interpreter?.needs ?? []).filter((command) => !hasTool(command))
     if (missing.length > 0) console.warn(`${path}:${line} is not run: there is no ${missing.join(', no ')}`)
     // Where nothing may be skipped, a block without its interpreter fails by itself.
     test.skipIf(missing.length > 0 && !process.env['CI'])(`line ${line}, ${language}, runs`, async () => {

@@ -1,0 +1,103 @@
+import type { ListingResults } from './listing.ts'
+import type { Measure } from './subject.ts'
+
+interface Bar {
+  readonly name: string
+  readonly must: string
+  readonly aim: string
+  readonly found: string
+  readonly met: boolean
+}
+
+/** The figures beside their bars, as Markdown. Of a rate and its cost in CPU, the worse ratio counts. */
+export function reportListing({ rows, beside, uploads }: ListingResults): string {
+  const of = (id: string): Measure => {
+    const row = rows.find((one) => one.id === id)
+    if (!row) throw new Error(`no figures for ${id}`)
+    return row.measure
+  }
+  /** How much of `against` it reaches, by rate and by CPU. */
+  const ratios = (id: string, against: string, by: 'perSecond' | 'bytesPerSecond' = 'perSecond') => {
+    const [one, other] = [of(id), of(against)]
+    const perByte = ({ cpuPerRequest, bytesPerSecond, perSecond }: Measure) =>
+      (cpuPerRequest * perSecond) / bytesPerSecond
+    const cpu = by === 'perSecond' ? other.cpuPerRequest / one.cpuPerRequest : perByte(other) / perByte(one)
+    return [one[by] / other[by], cpu] as const
+  }
+  const atLeast = (name: string, [rate, cpu]: readonly [number, number], must: number, aim: string): Bar => ({
+    name,
+    must: `≥ ${must} ×`,
+    aim,
+    found: `${rate.toFixed(2)} × by rate, ${cpu.toFixed(2)} × by CPU`,
+    met: Math.min(rate, cpu) >= must,
+  })
+  const atMost = (name: string, value: number, must: number, unit: string, aim: string): Bar => ({
+    name,
+    must: `≤ ${must} ${unit}`,
+    aim,
+    found: `${value.toFixed(2)} ${unit}`,
+    met: value <= must,
+  })
+  const size = (id: string) => of(id).bytesPerSecond / of(id).perSecond
+  const bars: Bar[] = [
+    atLeast('page 2 of 30 items, against node:http', ratios('page', 'node'), 0.6, '0.9 ×'),
+    atLeast('the same, against nginx', ratios('page', 'nginx'), 0.5, '0.8 ×'),
+    atLeast('tokens at random, against one', ratios('tokens', 'page'), 0.8, '0.95 ×'),
+    atLeast('If-None-Match, 304, against the 200', ratios('304', 'page'), 1, '1.2 ×'),
+    atLeast('well-formed unknown token, 401, against the 200', ratios('401', 'page'), 0.7, ''),
+    atMost(
+      'no cache, window: large bucket against 1,000 items, p50',
+      of('cold-large').p50 / of('cold-1000').p50,
+      1.5,
+      '×',
+      '1.1 ×',
+    ),
+    atMost(
+      'the same: 90 % depth against the first pages, p50',
+      of('cold-deep').p50 / of('cold-first').p50,
+      1.2,
+      '×',
+      '1.0 ×',
+    ),
+    atLeast(
+      'large pages, all links, against nginx, bytes',
+      ratios('large', 'nginx-large', 'bytesPerSecond'),
+      0.7,
+      '0.9 ×',
+    ),
+    atMost('resident memory gained beside small pages', beside.grown / 1e6, 60, 'MB', ''),
+    atMost('event-loop delay beside small pages, p99', beside.loopDelayP99, 20, 'ms', ''),
+    atMost(
+      'large pages, gzip: CPU against plain',
+      of('large-gzip').cpuPerRequest / of('large').cpuPerRequest,
+      1,
+      '×',
+      '',
+    ),
+    atMost('large pages, gzip: size against plain', size('large-gzip') / size('large'), 0.1, '×', ''),
+    atMost('one upload, large bucket against empty', uploads.large / uploads.empty, 1.3, '×', '1.1 ×'),
+  ]
+  const figures = rows.map(({ id, measure: { perSecond, bytesPerSecond, cpuPerRequest, p50, p99 } }) =>
+    [
+      id,
+      perSecond.toFixed(0),
+      (bytesPerSecond / 1e6).toFixed(1),
+      (cpuPerRequest * 1e6).toFixed(1),
+      p50.toFixed(3),
+      p99.toFixed(3),
+    ].join(' | '),
+  )
+  return [
+    '| Case | Must | Aim | Found | |',
+    '| --- | --- | --- | --- | --- |',
+    ...bars.map(
+      ({ name, must, aim, found, met }) =>
+        `| ${name} | ${must} | ${aim} | ${found} | ${met ? 'met' : '**missed**'} |`,
+    ),
+    '',
+    '| Figures | requests/s | MB/s | µs of CPU | p50 ms | p99 ms |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...figures.map((line) => `| ${line} |`),
+    '',
+  ].join('\n')
+}

@@ -1,0 +1,56 @@
+import { type Load, type Measure, measure, median, type Subject } from './subject.ts'
+
+/** How long and how large: the short form proves that the bench runs, and measures nothing. */
+export interface Extent {
+  readonly rounds: number
+  readonly seconds: number
+  /** Items of the large bucket. */
+  readonly large: number
+  /** Buckets with a token each. */
+  readonly buckets: number
+}
+
+/** One thing measured: a subject, a path, a load. */
+export interface Case {
+  readonly id: string
+  readonly subject: Subject
+  readonly path: string
+  readonly load: Omit<Load, 'seconds'>
+  /** Whether answers other than 2xx and 3xx are what is asked for. */
+  readonly refusals?: boolean
+}
+
+/** A case's medians. */
+export interface Row {
+  readonly id: string
+  readonly measure: Measure
+}
+
+/** Takes the cases in turn, round after round, so that what changes on the machine meets all of them. */
+export async function rounds(
+  cases: readonly Case[],
+  extent: Extent,
+  tell: (text: string) => void,
+): Promise<Row[]> {
+  const taken = cases.map((): Measure[] => [])
+  // The first round warms everything up and is not counted, unless it is the only one.
+  const first = extent.rounds > 1 ? 0 : 1
+  for (let round = first; round <= extent.rounds; round += 1) {
+    for (const [index, { id, subject, path, load, refusals }] of cases.entries()) {
+      const result = await measure(subject, path, { ...load, seconds: extent.seconds }, refusals)
+      if (round > 0) taken[index]?.push(result)
+      tell(
+        `round ${round}: ${id}: ${result.perSecond.toFixed(0)}/s, ${(result.cpuPerRequest * 1e6).toFixed(1)} µs of CPU`,
+      )
+    }
+  }
+  return cases.map(({ id }, index) => ({ id, measure: middle(taken[index] ?? []) }))
+}
+
+const middle = (all: readonly Measure[]): Measure => ({
+  perSecond: median(all.map((one) => one.perSecond)),
+  bytesPerSecond: median(all.map((one) => one.bytesPerSecond)),
+  cpuPerRequest: median(all.map((one) => one.cpuPerRequest)),
+  p50: median(all.map((one) => one.p50)),
+  p99: median(all.map((one) => one.p99)),
+})

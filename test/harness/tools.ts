@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** Programs that some tests run beside Node, and the packages of Debian that hold them. */
+const packages: Readonly<Record<string, string>> = {
+  chromium: 'chromium',
+  curl: 'curl',
+  jq: 'jq',
+  nginx: 'nginx-light',
+  php: 'php-cli',
+  python3: 'python3',
+  script: 'bsdutils',
+  wrk: 'wrk',
+}
+
+/** Whether a program is on the PATH. A test that lacks one skips, and fails where CI is set. */
+export const hasTool = (name: string): boolean =>
+  [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'].some((directory) => {
+    try {
+      accessSync(join(directory, name), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+
+/** Vitest's global set-up: before any test, root on Debian gets what is missing, all in one go. */
+export default function installTools(): void {
+  const missing = Object.keys(packages).filter((name) => !hasTool(name))
+  if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
+  const wanted = missing.map((name) => packages[name] ?? '')
+  console.error(`Installing what some tests run: ${wanted.join(' ')}`)
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  try {
+    execFileSync('apt-get', ['update', '-q'], { stdio: 'ignore', env })
+    execFileSync('apt-get', ['install', '-qy', '--no-install-recommends', ...wanted], {
+      stdio: 'ignore',
+      env,
+    })
+  } catch (error) {
+    console.error('That failed; the tests that need them will say so.', error)
+  }
+}
