@@ -44,9 +44,24 @@ test('engines are named by engines.ts alone', () => {
   expect(named).toEqual([])
 })
 
-test('the environment is read in config.ts alone', () => {
+test('the environment is read in config.ts, and in one file for the commands that talk to a service', () => {
   const reads = files.filter((path) => /\bprocess\.env\b/.test(read(path)))
-  expect(reads).toEqual(['packages/server/src/config.ts'])
+  expect(reads).toEqual([
+    'packages/server/src/cli/client/client-settings.ts',
+    'packages/server/src/config.ts',
+  ])
+})
+
+test('commands that talk to a service know the client and nothing of the server; they alone know the client', () => {
+  const remote = /^packages\/server\/src\/cli\/client\//
+  const near = /^packages\/server\/src\/cli\/(client\/|arguments\.ts|columns\.ts|command\.ts)/
+  const strangers = files
+    .filter((path) => remote.test(path))
+    .flatMap((path) => importsOf(path).own.filter((target) => !near.test(target)))
+  expect(strangers).toEqual([])
+  const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/client'))
+  expect(users.filter((path) => !remote.test(path))).toEqual([])
+  expect(users).not.toEqual([])
 })
 
 test('no import circle, type imports included', () => {

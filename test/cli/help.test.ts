@@ -3,7 +3,18 @@ import { settings } from '../../packages/server/src/config.ts'
 import { runCommand } from '../harness/server.ts'
 
 const run = (...args: string[]) => runCommand(args, {})
-const commands = ['serve', 'token create', 'token list', 'token revoke', 'seed']
+const commands = [
+  'serve',
+  'token create',
+  'token list',
+  'token revoke',
+  'seed',
+  'upload',
+  'ls',
+  'get',
+  'rm',
+  'whoami',
+]
 
 test.each([[[]], [['help']], [['-h']]])('mediabucket %j tells every command and setting', async (args) => {
   const { stdout, stderr } = await run(...args)

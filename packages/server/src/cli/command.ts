@@ -25,4 +25,10 @@ export class UsageError extends Error {
 /** The command could not do what was asked, for a reason that its message tells whole. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
+  readonly exitCode: number
+
+  constructor(message: string, exitCode = 1) {
+    super(message)
+    this.exitCode = exitCode
+  }
 }

@@ -3,6 +3,13 @@ import { Fault } from '../core/fault.ts'
 import { DataLockedError } from '../engines.ts'
 import { bucketList } from './bucket-list.ts'
 import { bucketSet } from './bucket-set.ts'
+import { clientSettings } from './client/client-settings.ts'
+import { exitCodes } from './client/explain.ts'
+import { get } from './client/get.ts'
+import { ls } from './client/ls.ts'
+import { rm } from './client/rm.ts'
+import { upload } from './client/upload.ts'
+import { whoami } from './client/whoami.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
@@ -18,17 +25,36 @@ const commands: Readonly<Record<string, Command>> = {
   'bucket list': bucketList,
   'bucket set': bucketSet,
   seed,
+  upload,
+  ls,
+  get,
+  rm,
+  whoami,
 }
 
-/** Exit codes: 0 done, 1 failed, 2 the arguments or settings make no sense. */
+/** What scripts can tell apart; Ctrl-C is 130, as in shells. */
+const exits: readonly (readonly [string, string])[] = [
+  ['0', 'done'],
+  ['1', 'failed'],
+  ['2', 'the arguments or settings make no sense'],
+  [`${exitCodes.refused}`, 'the service refuses the token (401), or the token may not do this (403)'],
+  [`${exitCodes.missing}`, 'what was asked for is not there (404)'],
+  ['130', 'interrupted'],
+]
+
 export async function main(args: readonly string[]): Promise<void> {
   try {
     await dispatch(args)
   } catch (error) {
     const told = isTold(error)
     console.error(told ? `mediabucket: ${told}` : error)
-    process.exitCode = error instanceof UsageError || error instanceof ConfigError ? 2 : 1
+    process.exitCode = exitCodeOf(error)
   }
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError || error instanceof ConfigError) return 2
+  return error instanceof CommandError ? error.exitCode : 1
 }
 
 async function dispatch(args: readonly string[]): Promise<void> {
@@ -45,10 +71,19 @@ async function dispatch(args: readonly string[]): Promise<void> {
     )
   }
   if (rest.some(isHelp)) return console.log(command.help)
-  const { config, warnings } = readConfig()
+  // Read when a command asks for it: those that talk to a service elsewhere do not mind a server's settings.
+  let read: ReturnType<typeof readConfig> | undefined
+  const settled = () => {
+    read ??= readConfig()
+    return read
+  }
   await command.run(rest, {
-    config,
-    warnings,
+    get config() {
+      return settled().config
+    },
+    get warnings() {
+      return settled().warnings
+    },
     print: (text) => console.log(text),
     tell: (text) => console.error(text),
   })
@@ -81,11 +116,20 @@ const remedies: Readonly<Record<string, string>> = {
   mkdir: 'Set MEDIABUCKET_DATA to a directory that this user may write to.',
 }
 
+const rows = (pairs: readonly (readonly [string, string])[]) => {
+  const width = Math.max(...pairs.map(([name]) => name.length))
+  return pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n')
+}
+
+const settingRows = (all: Readonly<Record<string, { readonly about: string; readonly fallback: string }>>) =>
+  rows(
+    Object.entries(all).map(([name, { about, fallback }]) => [
+      name,
+      `${about}${fallback ? ` [${fallback}]` : ''}`,
+    ]),
+  )
+
 function help(): string {
-  const rows = (pairs: readonly (readonly [string, string])[]) => {
-    const width = Math.max(...pairs.map(([name]) => name.length))
-    return pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n')
-  }
   return `mediabucket: a self-hosted media bucket
 
 Usage: mediabucket COMMAND [OPTIONS]
@@ -95,6 +139,12 @@ ${rows(Object.entries(commands).map(([name, { summary }]) => [name, summary]))}
 
 \`mediabucket COMMAND --help\` tells more of one.
 
-Settings (environment variables, with their defaults):
-${rows(Object.entries(settings).map(([name, { about, fallback }]) => [name, `${about}${fallback ? ` [${fallback}]` : ''}`]))}`
+Exit codes:
+${rows(exits)}
+
+Settings of the service (environment variables, with their defaults):
+${settingRows(settings)}
+
+Settings of upload, ls, get, rm and whoami, which talk to a service anywhere:
+${settingRows(clientSettings)}`
 }

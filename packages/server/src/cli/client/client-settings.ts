@@ -1,0 +1,19 @@
+/** Where the commands that talk to a service find it. */
+export interface ClientSettings {
+  readonly url: string
+  /** Empty where none is set. */
+  readonly token: string
+}
+
+/** What the help tells of these settings: name, meaning, default. */
+export const clientSettings = {
+  MEDIABUCKET_URL: { about: 'The service: its base URL.', fallback: 'http://127.0.0.1:8080' },
+  MEDIABUCKET_TOKEN: { about: 'The token for its bucket.', fallback: '' },
+} as const
+
+export function readClientSettings(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): ClientSettings {
+  const read = (name: keyof typeof clientSettings) => env[name]?.trim() || clientSettings[name].fallback
+  return { url: read('MEDIABUCKET_URL'), token: read('MEDIABUCKET_TOKEN') }
+}

@@ -1,0 +1,76 @@
+import { stripVTControlCharacters } from 'node:util'
+import { expect, test } from 'vitest'
+import { progressBars } from '../../src/cli/client/progress-bars.ts'
+import { fitEnd, shownName, shownSize } from '../../src/cli/client/shown.ts'
+
+function terminal(size: { columns?: number; rows?: number; isTTY?: boolean } = {}) {
+  const written: string[] = []
+  return { isTTY: true, columns: 80, rows: 24, ...size, written, write: (text: string) => written.push(text) }
+}
+
+const bar = (name: string, done: number, total = 1_000) => ({ name, done, total })
+const linesOf = (text = '') => stripVTControlCharacters(text).trimEnd().split('\n')
+
+test('each bar is a line with its share and size, and nothing is left when they are cleared', () => {
+  const screen = terminal()
+  const bars = progressBars(screen, () => 0)
+  bars.show([bar('a.txt', 250), bar('all', 1_000)])
+  expect(linesOf(screen.written[0])).toEqual([
+    expect.stringMatching(/^a\.txt +█{8}░{22} {2}25% +1\.0 kB$/),
+    expect.stringMatching(/^all +█{30} 100% +1\.0 kB$/),
+  ])
+  bars.clear()
+  expect(screen.written[1]).toBe('\x1b[2F\x1b[J')
+  bars.clear()
+  expect(screen.written).toHaveLength(2)
+})
+
+test('bars are drawn a few times a second at most', () => {
+  const screen = terminal()
+  let time = 0
+  const bars = progressBars(screen, () => time)
+  for (; time < 800; time += 1) bars.show([bar('a', time)])
+  expect(screen.written.filter((text) => text.includes('%'))).toHaveLength(10)
+})
+
+test('where there is no terminal nothing is written', () => {
+  const screen = terminal({ isTTY: false })
+  progressBars(screen).show([bar('a', 1)])
+  expect(screen.written).toEqual([])
+})
+
+test.each([1, 8, 20, 40, 41, 60, 200])('in %d columns no line is longer', (columns) => {
+  const screen = terminal({ columns })
+  progressBars(screen).show([bar('a name that is quite long '.repeat(9), 500)])
+  for (const line of linesOf(screen.written[0])) expect(line.length).toBeLessThan(Math.max(columns, 2))
+})
+
+test('in few rows the last bars are shown, that of all of them included', () => {
+  const screen = terminal({ rows: 3 })
+  progressBars(screen).show([bar('a', 1), bar('b', 1), bar('all', 2)])
+  expect(linesOf(screen.written[0]).map((line) => line.split(' ')[0])).toEqual(['b', 'all'])
+})
+
+test('an empty file is done; a try that is repeated goes back', () => {
+  const screen = terminal()
+  progressBars(screen).show([bar('empty', 0, 0)])
+  expect(screen.written[0]).toContain('100%')
+})
+
+test('names are cut at their beginning, by the columns that they take, and cannot move the cursor', () => {
+  expect(fitEnd('short', 8)).toBe('short   ')
+  expect(fitEnd('exactly8', 8)).toBe('exactly8')
+  expect(fitEnd('a/long/path', 8)).toBe('…ng/path')
+  expect(fitEnd('写真写真', 6)).toBe('…写真 ')
+  expect(shownName('a\x1b[2J\r\nb\u202e')).toBe('a\ufffd[2J\ufffd\ufffdb\ufffd')
+})
+
+test.each([
+  [0, '0 B'],
+  [999, '999 B'],
+  [1_000, '1.0 kB'],
+  [1_550_000, '1.6 MB'],
+  [5e15, '5000.0 TB'],
+])('%d bytes are %s', (bytes, told) => {
+  expect(shownSize(bytes)).toBe(told)
+})

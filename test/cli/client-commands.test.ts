@@ -1,0 +1,140 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { upload } from '../harness/upload.ts'
+import { runClient } from './client-run.ts'
+
+let server: TestServer
+let urls: string[]
+beforeAll(async () => {
+  server = await startServer()
+  urls = []
+  for (let item = 1; item <= 23; item += 1) urls.push((await upload(server, `item ${item}`)).url)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const run = (...args: string[]) => runClient(server, ...args)
+const lines = (text: string) => text.trimEnd().split('\n')
+
+test('ls prints the first page, --page another one, --all every one', async () => {
+  const [first, third, all] = await Promise.all([run('ls'), run('ls', '--page', '3'), run('ls', '--all')])
+  expect([first.code, lines(first.stdout)]).toEqual([0, urls.slice(0, 10)])
+  expect(first.stderr).toBe('Page 1 of 3; 23 items in all.\n')
+  expect([third.code, lines(third.stdout)]).toEqual([0, urls.slice(20)])
+  expect([all.code, lines(all.stdout), all.stderr]).toEqual([0, urls, ''])
+})
+
+test('ls of a page past the last one prints nothing and is no failure', async () => {
+  expect(await run('ls', '--page', '9')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'Page 9 of 3; 23 items in all.\n',
+  })
+})
+
+test('ls --json prints pages as the service answers them, one a line', async () => {
+  const one = await run('ls', '--page', '2', '--json')
+  expect([JSON.parse(one.stdout), one.stderr]).toEqual([
+    await (await server.request('/api/media?page=2')).json(),
+    '',
+  ])
+  const all = lines((await run('ls', '--all', '--json')).stdout).map((line) => JSON.parse(line))
+  expect(all.flatMap(({ data }) => data)).toEqual(urls)
+})
+
+test('get writes the bytes to standard output, by id and by URL', async () => {
+  const id = urls[4]?.split('/').at(-1)?.split('.')[0] ?? ''
+  expect(await run('get', id)).toEqual({ code: 0, stdout: 'item 5', stderr: '' })
+  expect(await run('get', urls[4] ?? '')).toEqual({ code: 0, stdout: 'item 5', stderr: '' })
+})
+
+test('get -o takes the place of a file when all is there, and leaves nothing when it fails', async () => {
+  await using directory = await temporaryDirectory()
+  const file = join(directory.path, 'kept')
+  await writeFile(file, 'old')
+  expect(await run('get', 'nosuchitem', '-o', file)).toMatchObject({ code: 4, stdout: '' })
+  expect(await readFile(file, 'utf8')).toBe('old')
+  expect(await run('get', urls[0] ?? '', '-o', file)).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await readFile(file, 'utf8')).toBe('item 1')
+  await mkdir(join(directory.path, 'taken'))
+  const taken = await run('get', urls[0] ?? '', '-o', join(directory.path, 'taken'))
+  expect([taken.code, taken.stderr]).toEqual([1, expect.stringMatching(/^mediabucket: EISDIR/)])
+  expect((await readdir(directory.path)).sort()).toEqual(['kept', 'taken'])
+})
+
+test('rm deletes each item, tells those that are not there, and exits 4 for them', async () => {
+  const [one, two] = [await upload(server, 'one'), await upload(server, 'two')]
+  const mixed = await run('rm', one.id, 'nosuchitem', two.url)
+  expect([mixed.code, mixed.stdout]).toEqual([4, ''])
+  expect(lines(mixed.stderr)).toEqual([
+    `Deleted ${one.id}`,
+    expect.stringMatching(/^mediabucket: nosuchitem: /),
+    `Deleted ${two.url}`,
+    'mediabucket: 1 of 3 items were not there',
+  ])
+  expect(lines((await run('ls', '--all')).stdout)).toEqual(urls)
+})
+
+test('T1 whoami tells what the token is, and never the token', async () => {
+  const told = await run('whoami')
+  expect([told.code, told.stderr]).toEqual([0, ''])
+  expect(told.stdout).toMatch(/^bucket +default$/m)
+  expect(told.stdout).toMatch(/^may +media:read, media:write, media:delete$/m)
+  expect(told.stdout).toMatch(/^ends +never$/m)
+  expect(told.stdout).not.toContain('mbkt_')
+  const json = JSON.parse((await run('whoami', '--json')).stdout)
+  expect(json).toEqual(await (await server.request('/api/token')).json())
+})
+
+test.each([
+  [['ls', '--page', '0'], /--page takes a whole number from 1 up, not "0"/],
+  [['ls', '--page', '1e3'], /not "1e3"/],
+  [['ls', '--page', '1', '--all'], /--page or --all, not both/],
+  [['ls', 'more'], /mediabucket ls --help/],
+  [['get'], /get takes one ID or URL/],
+  [['get', 'a', 'b'], /get takes one ID or URL/],
+  [['get', '../etc/passwd'], /"..\/etc\/passwd" is neither the ID nor the URL of an item/],
+  [['get', 'a', '-o', ''], /-o takes the name of a file/],
+  [['rm'], /rm takes the IDs or URLs/],
+  [['rm', 'a', 'ftp://h.example/media/x'], /neither the ID nor the URL/],
+  [['upload'], /upload takes files and directories/],
+  [['upload', '--fast', 'x'], /--fast[\s\S]*mediabucket upload --help/],
+  [['whoami', 'really'], /mediabucket whoami --help/],
+])('%j makes no sense: exit 2', async (args, told) => {
+  expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
+})
+
+test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>([
+  ['no token', { token: '' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not set\. Make a token .*token create/],
+  ['a token with spaces', { token: 'a b' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not usable/],
+  ['an unknown token', { token: 'mbkt_nope' }, ['whoami'], 3, /does not take the token: .*MEDIABUCKET_TOKEN/],
+  ['a URL that is none', { url: 'h.example' }, ['ls'], 2, /MEDIABUCKET_URL is not usable/],
+  [
+    'a server that is down',
+    { url: 'http://127.0.0.1:1' },
+    ['ls'],
+    1,
+    /no connection to .*Is the service running/,
+  ],
+])('%s: what to do is told', async (_name, wrong, args, code, told) => {
+  const ran = await runClient({ url: server.url, token: server.token, ...wrong }, ...args)
+  expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(told) })
+  expect(lines(ran.stderr)).toHaveLength(1)
+  expect(ran.stderr).not.toMatch(/mbkt_nope|\.ts:/)
+})
+
+test('a URL with a path that is not there: exit 4, and the URL is questioned', async () => {
+  const ran = await runClient({ url: `${server.url}/elsewhere`, token: server.token }, 'ls')
+  expect(ran).toMatchObject({ code: 4, stdout: '' })
+})
+
+test('the settings of a server are nothing to those who talk to one elsewhere', async () => {
+  const { stdout } = await runCommand(['whoami', '--json'], {
+    MEDIABUCKET_URL: server.url,
+    MEDIABUCKET_TOKEN: server.token,
+    MEDIABUCKET_PORT: 'x',
+  })
+  expect(JSON.parse(stdout).bucket).toBe('default')
+})

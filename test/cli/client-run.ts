@@ -1,0 +1,29 @@
+import { resolve } from 'node:path'
+import { runCommand, type TestServer } from '../harness/server.ts'
+
+/** What a command did, whatever its exit code. */
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+type Service = Pick<TestServer, 'url' | 'token'>
+
+const settingsOf = ({ url, token }: Service) => ({ MEDIABUCKET_URL: url, MEDIABUCKET_TOKEN: token })
+
+/** Runs a command that talks to a service, with nothing but these settings. */
+export async function runClient(service: Service, ...args: string[]): Promise<Ran> {
+  return await runCommand(args, settingsOf(service)).then(
+    (output) => ({ code: 0, ...output }),
+    (failure: Ran) => failure,
+  )
+}
+
+const bin = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
+
+/** The same for those who start it themselves. */
+export const commandLine = (service: Service, ...args: string[]) => ({
+  command: [process.execPath, bin, ...args],
+  env: { PATH: process.env['PATH'], ...settingsOf(service) },
+})

@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { listen } from '../client/foreign-service.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { seed } from '../harness/seed.ts'
+import { startServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { commandLine } from './client-run.ts'
+
+/** A command under way. */
+function start(service: { url: string; token: string }, ...args: string[]) {
+  const { command, env } = commandLine(service, ...args)
+  const [file = '', ...rest] = command
+  const child = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const stderr = text(child.stderr)
+  const exited = once(child, 'close').then(async ([code]) => ({ code, stderr: await stderr }))
+  return { child, exited }
+}
+
+test('a reader that leaves early ends ls --all quietly: exit 0, and no further page is asked for', async () => {
+  await using server = await startServer()
+  const { token } = await seed(server, '--items', '20000')
+  const { child, exited } = start({ url: server.url, token }, 'ls', '--all')
+  await once(child.stdout, 'data')
+  child.stdout.destroy()
+  expect(await exited).toEqual({ code: 0, stderr: '' })
+  const listed = server.log().filter(({ path }) => path === '/api/media')
+  expect(listed.length).toBeLessThan(2_000)
+})
+
+test('a reader that leaves early ends get quietly', async () => {
+  await using endless = await listen(async (_request, answer) => {
+    answer.on('error', () => {})
+    while (answer.writable) if (!answer.write(Buffer.alloc(65_536))) await once(answer, 'drain')
+  })
+  const { child, exited } = start({ url: endless.url, token: 'x' }, 'get', 'some-id')
+  await once(child.stdout, 'data')
+  child.stdout.destroy()
+  expect(await exited).toEqual({ code: 0, stderr: '' })
+})
+
+test('Ctrl-C ends get -o with 130, and leaves no part of the file', async () => {
+  await using directory = await temporaryDirectory()
+  await using slow = await listen((_request, answer) => void answer.writeHead(200).write('the first part'))
+  const file = join(directory.path, 'file')
+  const { child, exited } = start({ url: slow.url, token: 'x' }, 'get', 'some-id', '-o', file)
+  await until('a part of the file', async () => (await directory.names()).length > 0)
+  child.kill('SIGINT')
+  expect(await exited).toEqual({ code: 130, stderr: '' })
+  expect(await directory.names()).toEqual([])
+})
+
+test('Ctrl-C ends an upload with 130, and tells what was done', async () => {
+  await using directory = await temporaryDirectory()
+  for (const name of ['a', 'b', 'c']) await writeFile(join(directory.path, name), name)
+  const arrived = Promise.withResolvers<void>()
+  await using silent = await listen(() => arrived.resolve())
+  const { child, exited } = start({ url: silent.url, token: 'x' }, 'upload', directory.path)
+  await arrived.promise
+  child.kill('SIGINT')
+  const { code, stderr } = await exited
+  expect([code, stderr]).toEqual([
+    130,
+    expect.stringMatching(/^Uploaded 0 of 3 files.*\nNot tried: 3 files\.\n$/),
+  ])
+})

@@ -1,0 +1,174 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient } from '../../packages/client/src/index.ts'
+import { urlsOf } from '../client/buckets.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { runClient } from './client-run.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** A service with a bucket of its own. */
+const bucket = async (name: string, ...args: string[]) => ({
+  url: server.url,
+  token: (await makeToken(server, '--bucket', name, ...args)).token,
+})
+
+const png = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+)
+const kinds: readonly (readonly [string, (index: number) => string | Buffer])[] = [
+  ['txt', (index) => `line ${index}\n`],
+  ['csv', (index) => `a,b\r\n${index},2\r\n`],
+  ['json', (index) => JSON.stringify({ index })],
+  ['png', (index) => Buffer.concat([png, Buffer.from(`${index}`)])],
+  ['pdf', (index) => `%PDF-1.7\n% ${index}\n`],
+  [
+    'gif',
+    (index) => Buffer.concat([Buffer.from('GIF89a\x01\0\x01\0\x80\0\0', 'latin1'), randomBytes(index)]),
+  ],
+  ['svg', (index) => `<svg xmlns="http://www.w3.org/2000/svg"><title>${index}</title></svg>`],
+  ['bin', (index) => randomBytes(index)],
+  ['html', (index) => `<script>alert(${index})</script>`],
+  ['zip', () => Buffer.from('PK\x05\x06'.padEnd(22, '\0'), 'latin1')],
+  ['mp3', (index) => Buffer.concat([Buffer.from('ID3\x04\0\0\0\0\0\0', 'latin1'), randomBytes(index)])],
+  ['', () => ''],
+  ['ünï côdé "1"', (index) => `${index} \u{1f4f7}`],
+]
+
+/** A thousand files of many kinds, up to four directories deep; their paths, sorted as the command does. */
+async function thousandFiles(root: string): Promise<string[]> {
+  const paths = Array.from({ length: 1_000 }, (_, index) => {
+    const [extension] = kinds[index % kinds.length] ?? ['']
+    const name = `${index}${extension && '.'}${extension}`
+    const directories = [...`${index % 125}`].map((digit) => `d ${digit}`)
+    return join(root, ...directories, index % 50 === 0 ? `.${name}` : name)
+  })
+  for (const directory of new Set(paths.map(dirname))) await mkdir(directory, { recursive: true })
+  await Promise.all(
+    paths.map((path, index) => writeFile(path, kinds[index % kinds.length]?.[1](index) ?? '')),
+  )
+  return paths
+}
+
+test('a thousand files of many kinds in nested directories come back byte for byte', async () => {
+  await using directory = await temporaryDirectory()
+  const service = await bucket('thousand')
+  const paths = await thousandFiles(directory.path)
+  const { code, stdout, stderr } = await runClient(service, 'upload', directory.path)
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^Uploaded 1000 of 1000 files, \S+ kB in \S+ s\.\n$/),
+  ])
+
+  const lines = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t'))
+  const urlOf = new Map(lines.map(([url = '', path = '']) => [path, url]))
+  expect([...urlOf.keys()].sort()).toEqual(paths.sort())
+  const client = createClient(service)
+  expect((await urlsOf(client)).sort()).toEqual([...urlOf.values()].sort())
+
+  const waiting = paths.values()
+  async function compare() {
+    for (const path of waiting) {
+      const answer = await client.get(urlOf.get(path) ?? '')
+      const same = Buffer.from(await answer.arrayBuffer()).equals(await readFile(path))
+      expect([path, same]).toEqual([path, true])
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, compare))
+
+  for (const path of paths.filter((_, index) => index % 300 === 7)) {
+    const copy = join(directory.path, 'copy')
+    const { code, stdout } = await runClient(service, 'get', urlOf.get(path) ?? '', '-o', copy)
+    expect([code, stdout, await readFile(copy)]).toEqual([0, '', await readFile(path)])
+  }
+})
+
+test('files are printed in one order, with their names and types kept', async () => {
+  await using directory = await temporaryDirectory()
+  const service = await bucket('order')
+  await mkdir(join(directory.path, 'b'))
+  for (const name of ['c.txt', 'a.csv', 'b/z.txt', 'b/A.txt', 'B.json'])
+    await writeFile(join(directory.path, name), name)
+  const last = join(directory.path, 'c.txt')
+  const { stdout } = await runClient(service, 'upload', last, directory.path)
+  const paths = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t')[1]?.replace(`${directory.path}/`, ''))
+  expect(paths).toEqual(['c.txt', 'B.json', 'a.csv', 'b/A.txt', 'b/z.txt', 'c.txt'])
+  const csv = stdout.split('\n')[2]?.split('\t')[0] ?? ''
+  expect(await createClient(service).describe(csv)).toMatchObject({
+    filename: 'a.csv',
+    content_type: 'text/csv',
+  })
+})
+
+test('nothing is skipped silently: what cannot be uploaded is listed, the rest is there, the exit code is 1', async () => {
+  await using directory = await temporaryDirectory()
+  const service = await bucket('faults')
+  const path = (name: string) => join(directory.path, name)
+  await mkdir(path('tree/inner'), { recursive: true })
+  await writeFile(path('tree/good.txt'), 'good')
+  await symlink(path('tree'), path('tree/inner/loop'))
+  await symlink(path('nowhere'), path('tree/inner/dangling'))
+  await symlink(path('tree/good.txt'), path('tree/inner/link.txt'))
+  const { code, stdout, stderr } = await runClient(
+    service,
+    'upload',
+    path('tree'),
+    path('missing'),
+    '/dev/null',
+  )
+  expect(code).toBe(1)
+  expect(stdout.match(/\t.*$/gm)).toEqual([`\t${path('tree/good.txt')}`, `\t${path('tree/inner/link.txt')}`])
+  expect(stderr).toMatch(/^Uploaded 2 of 6 files, 8 B /)
+  expect(stderr).toContain(`  ${path('tree/inner/dangling')}: ENOENT`)
+  expect(stderr).toContain(`  ${path('tree/inner/loop')}: links to a directory`)
+  expect(stderr).toContain(`  ${path('missing')}: ENOENT`)
+  expect(stderr).toContain('  /dev/null: is neither a file nor a directory')
+  expect(stderr).toContain('mediabucket: 4 of 6 were not uploaded')
+})
+
+test('a file that the service refuses does not keep the others', async () => {
+  await using small = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '10' })
+  await using directory = await temporaryDirectory()
+  for (const name of ['a', 'b', 'c'])
+    await writeFile(join(directory.path, name), name.repeat(name === 'b' ? 11 : 9))
+  const { code, stdout, stderr } = await runClient(small, 'upload', directory.path)
+  expect([code, stdout.match(/\w+$/gm)]).toEqual([1, ['a', 'c']])
+  expect(stderr).toMatch(/Not uploaded:\n {2}\S+\/b: .*10/)
+})
+
+test('a refused token ends an upload at once: exit 3, and the rest is not tried', async () => {
+  await using directory = await temporaryDirectory()
+  const reader = await bucket('readers', '--scope', 'media:read')
+  for (let index = 0; index < 50; index += 1) await writeFile(join(directory.path, `${index}`), 'x')
+  const { code, stdout, stderr } = await runClient(reader, 'upload', directory.path)
+  expect([code, stdout]).toEqual([3, ''])
+  expect(stderr).toMatch(
+    /^Uploaded 0 of 50 files.*\nNot tried: 50 files\.\nmediabucket: the token may not do this: .*media:write/,
+  )
+  expect(stderr.trimEnd().split('\n')).toHaveLength(3)
+})
+
+test('large files are sent as they are read', async () => {
+  await using directory = await temporaryDirectory()
+  const service = await bucket('large')
+  const bytes = randomBytes(20_000_000)
+  await writeFile(join(directory.path, 'large.bin'), bytes)
+  const { stdout } = await runClient(service, 'upload', join(directory.path, 'large.bin'))
+  const media = await createClient(service).describe(stdout.split('\t')[0] ?? '')
+  expect([media.size, media.sha256]).toEqual([bytes.length, createHash('sha256').update(bytes).digest('hex')])
+})
