@@ -27,14 +27,14 @@ interface Parts {
 /** Puts the straight way before `others`. */
 export function listingLane(parts: Parts, others: RequestListener): RequestListener {
   const { recordRequest, corsHeaders, baseUrl, log } = parts
-  const answerListing = shareAnswers(parts.answerListing)
+  const answerListing = shareAnswers(parts.answerListing, corsHeaders)
 
   async function list(request: IncomingMessage, response: ServerResponse, route: string): Promise<void> {
     const id = randomUUID()
     recordRequest({ id, method: 'GET', url: request.url ?? '', route }, response)
     try {
-      const { status, headers, body } = await answerListing(request)
-      response.writeHead(status, { ...corsHeaders(request.headers), ...headers })
+      const { status, head, body } = await answerListing(request)
+      response.writeHead(status, head)
       if (body === null) response.end()
       else await write(response, body)
     } catch (error) {
