@@ -10,11 +10,12 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   blobs: ['core'],
   access: ['catalog', 'core'],
   media: ['catalog', 'blobs', 'core'],
+  upkeep: ['media', 'catalog', 'blobs', 'core'],
   http: ['media', 'access', 'catalog', 'blobs', 'core'],
   'config.ts': ['core'],
   'engines.ts': ['catalog', 'blobs', 'config.ts', 'core'],
   'server.ts': ['http', 'media', 'access', 'catalog', 'blobs', 'core', 'config.ts', 'engines.ts'],
-  cli: ['server.ts', 'engines.ts', 'config.ts', 'access', 'catalog', 'core'],
+  cli: ['server.ts', 'engines.ts', 'config.ts', 'upkeep', 'access', 'catalog', 'core'],
 }
 
 const files = filesBelow(src)

@@ -1,14 +1,22 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BlobAudit } from './blobs/audit.ts'
 import type { BlobStore } from './blobs/blobs.ts'
+import { openDiskAudit } from './blobs/disk/audit-disk.ts'
 import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
+import type { CatalogAudit } from './catalog/audit.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import { openSqliteAudit } from './catalog/sqlite/audit.ts'
 import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
+import { holdRemovals as holdSqliteRemovals, watchRemovalHold } from './catalog/sqlite/removal-hold.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
 import type { Config } from './config.ts'
 
 // The only file that names engines: what keeps the rows, and what keeps the bytes.
 
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
+export { RemovalHeldError } from './catalog/sqlite/removal-hold.ts'
 
 /** `thread` for the server, which writes all the time; `direct` for a command, which writes once. */
 type Writer = { writer: 'thread'; onWriterFailure: (error: Error) => void } | { writer: 'direct' }
@@ -16,7 +24,22 @@ type Writer = { writer: 'thread'; onWriterFailure: (error: Error) => void } | { 
 export const openCatalog = (config: Config, writer: Writer): Promise<Catalog> =>
   openSqliteCatalog({ directory: config.data, ...writer })
 
-export const openBlobs = (config: Config): Promise<BlobStore> => openDiskBlobs({ directory: config.data })
+type Data = Pick<Config, 'data'>
+
+export const openBlobs = (config: Data): Promise<BlobStore> => openDiskBlobs({ directory: config.data })
+
+/** False where no service has ever kept anything. */
+export const hasData = (config: Data): boolean => existsSync(join(config.data, 'catalog.db'))
+
+/** What checks, backups and restores ask of the rows and the bytes; any directory that is laid out like the data. */
+export const openAudit = (config: Data): Promise<CatalogAudit> => openSqliteAudit(config.data)
+export const openBlobAudit = (config: Data): Promise<BlobAudit> => openDiskAudit({ directory: config.data })
+
+/** Keeps the bytes of items that are deleted from now on (docs/interface.md F6). Throws RemovalHeldError. */
+export const holdRemovals = (config: Config): { release(): void } => holdSqliteRemovals(config.data)
+
+export const watchHold = (config: Config): { isHeld(): boolean; close(): void } =>
+  watchRemovalHold(config.data)
 
 /** One server for each data directory (docs/interface.md O6). Throws DataLockedError. */
 export const lockData = (config: Config): { release(): void } => acquireDataLock(config.data)

@@ -5,12 +5,13 @@ import { issueToken } from './access/issue-token.ts'
 import { createVerifyToken } from './access/verify-token.ts'
 import { type Config, defaultBaseUrl } from './config.ts'
 import { defaultScopes } from './core/scopes.ts'
-import { lockData, openBlobs, openCatalog } from './engines.ts'
+import { lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
 import { createApp } from './http/app.ts'
 import { watchConnections } from './http/connections.ts'
 import { createAppendUpload } from './media/append-upload.ts'
 import { createCreateUpload } from './media/create-upload.ts'
 import { createFindByName } from './media/find-media.ts'
+import { createHeldRemovals } from './media/held-removals.ts'
 import { createLinkRibbon } from './media/link-ribbon.ts'
 import { createListMedia } from './media/list-media.ts'
 import { createOpenBytes } from './media/open-bytes.ts'
@@ -35,6 +36,9 @@ export interface Server {
 /** Milliseconds between two looks for connections to close while the service stops. */
 const closeInterval = 50
 
+/** Milliseconds between two looks whether a backup that held removals has ended. */
+const holdInterval = 1_000
+
 /** Milliseconds between two looks for what has expired, unless it expires faster. */
 const sweepInterval = 600_000
 
@@ -54,12 +58,17 @@ export async function startServer(
     const catalog = await openCatalog(config, { writer: 'thread', onWriterFailure: onFailure })
     closers.push(() => catalog.close())
     const blobs = await openBlobs(config)
-    const erasing = {
+    const hold = watchHold(config)
+    closers.push(() => hold.close())
+    const removing = {
       catalog,
       blobs,
+      isHeld: hold.isHeld,
       onLeftover: (id: string, err: unknown) =>
         log.warn({ id, err }, 'bytes of a deleted item stay until the next start'),
     }
+    const held = createHeldRemovals(removing)
+    const erasing = { ...removing, isHeld: held.isHeld }
     const { leftovers, ...cleared } = await recover(erasing)
     for (const { id, error } of leftovers) erasing.onLeftover(id, error)
     if (cleared.temporary + cleared.tombstones + cleared.rewound > 0) {
@@ -67,6 +76,12 @@ export async function startServer(
     }
     const { remove, settled } = createRemoveMedia(erasing)
     closers.push(settled)
+    const retrier = startSweeper({
+      work: held.retry,
+      interval: holdInterval,
+      onFailure: (err) => log.warn({ err }, 'bytes that a backup held stay until the next look'),
+    })
+    closers.push(() => retrier.stop())
 
     const turns = createUploadTurns()
     closers.push(() => turns.settled())

@@ -132,6 +132,9 @@ export interface Catalog {
   /** An item by its id, whichever bucket it is in. */
   media(id: MediaId): Promise<Media | null>
 
+  /** A check found the item's bytes changed, and none since has found them right. */
+  isDamaged(id: MediaId): Promise<boolean>
+
   /** Appends the items to the bucket in the order given: all of them or none. Throws Fault `quota-exceeded`. */
   addMedia(bucketId: BucketId, items: readonly NewMedia[]): Promise<void>
 

@@ -1,6 +1,8 @@
 import { ConfigError, readConfig, settings } from '../config.ts'
 import { Fault } from '../core/fault.ts'
-import { DataLockedError } from '../engines.ts'
+import { DataLockedError, RemovalHeldError } from '../engines.ts'
+import { BackupError } from '../upkeep/backup-directory.ts'
+import { backup } from './backup.ts'
 import { bucketList } from './bucket-list.ts'
 import { bucketSet } from './bucket-set.ts'
 import { clientSettings } from './client/client-settings.ts'
@@ -11,6 +13,8 @@ import { rm } from './client/rm.ts'
 import { upload } from './client/upload.ts'
 import { whoami } from './client/whoami.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
+import { fsck } from './fsck.ts'
+import { restore } from './restore.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
 import { tokenCreate } from './token-create.ts'
@@ -25,6 +29,9 @@ const commands: Readonly<Record<string, Command>> = {
   'bucket list': bucketList,
   'bucket set': bucketSet,
   seed,
+  fsck,
+  backup,
+  restore,
   upload,
   ls,
   get,
@@ -99,9 +106,15 @@ function split(args: readonly string[]): [string, readonly string[]] {
 
 /** The message of an error that was foreseen; whatever else is thrown is shown whole. */
 function isTold(error: unknown): string | null {
-  const told = [UsageError, CommandError, ConfigError, DataLockedError, Fault].some(
-    (kind) => error instanceof kind,
-  )
+  const told = [
+    UsageError,
+    CommandError,
+    ConfigError,
+    DataLockedError,
+    RemovalHeldError,
+    BackupError,
+    Fault,
+  ].some((kind) => error instanceof kind)
   if (told && error instanceof Error) return error.message
   const call = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''
   return error instanceof Error && Object.hasOwn(remedies, call)

@@ -3,13 +3,18 @@ import type { Catalog, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { mediaUnknown } from './media-unknown.ts'
 
-/** Opens an item's bytes. Throws Fault `bytes-missing` when they are not what the row says (docs/interface.md B9). */
+/**
+ * Opens an item's bytes. Throws Fault `bytes-missing` when they are not what the row says (docs/interface.md B9), as far
+ * as their length and the last check tell (F3).
+ */
 export function createOpenBytes(parts: {
-  readonly catalog: Pick<Catalog, 'media'>
+  readonly catalog: Pick<Catalog, 'media' | 'isDamaged'>
   readonly blobs: Pick<BlobStore, 'open'>
 }): (media: Media) => Promise<OpenBlob> {
   const { catalog, blobs } = parts
+  const damaged = () => new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
   return async (media) => {
+    if (await catalog.isDamaged(media.id)) throw damaged()
     const blob = await blobs.open(media.id)
     if (blob === null) {
       // A delete may have come between the row and its bytes.
@@ -18,7 +23,7 @@ export function createOpenBytes(parts: {
     }
     if (blob.size !== media.size) {
       await blob.close()
-      throw new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
+      throw damaged()
     }
     return blob
   }

@@ -16,6 +16,7 @@ interface Leftover {
 export async function recover(parts: {
   readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'unfinishedUploads' | 'moveUpload'>
   readonly blobs: Pick<BlobStore, 'parts' | 'recover' | 'remove'>
+  readonly isHeld: () => boolean
 }): Promise<{ temporary: number; tombstones: number; rewound: number; leftovers: Leftover[] }> {
   const leftovers: Leftover[] = []
   const onLeftover = (id: MediaId, error: unknown): void => {

@@ -11,6 +11,8 @@ export interface TemporaryMedia extends AsyncDisposable {
   readonly disk: TemporaryStore
   readonly blobs: BlobStore
   readonly catalog: Catalog
+  /** No backup runs. */
+  isHeld(): boolean
   /** Makes the bucket if need be. */
   bucket(name: string): Promise<BucketId>
   /** Stores one text file in the bucket `default`. */
@@ -49,6 +51,7 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
     disk,
     blobs,
     catalog,
+    isHeld: () => false,
     bucket,
     async store(text) {
       const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))

@@ -40,6 +40,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     authorise: async (tokenHash) => reading(() => reads.authorise(tokenHash)),
     page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
     media: async (id) => reading(() => reads.media(id)),
+    isDamaged: async (id) => reading(() => reads.isDamaged(id)),
     addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
     addMediaOnce: (bucketId, items, request) =>
       writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } }),

@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { initial } from './migrations/0001-initial.ts'
 import { uploads } from './migrations/0002-uploads.ts'
+import { upkeep } from './migrations/0003-upkeep.ts'
 import { integer, one } from './rows.ts'
 import { immediate } from './transaction.ts'
 
 /** Position + 1 is the version that a migration leads to; kept in PRAGMA user_version. */
-const migrations: readonly string[] = [initial, uploads]
+const migrations: readonly string[] = [initial, uploads, upkeep]
 
 /** 'mbkt' in ASCII; marks the file as ours (`file catalog.db` shows it). */
 const applicationId = 0x6d626b74

@@ -28,6 +28,7 @@ export interface Reads {
   authorise(tokenHash: Uint8Array): Grant | null
   page(bucketId: BucketId, page: number): PageRows
   media(id: MediaId): Media | null
+  isDamaged(id: MediaId): boolean
   repeated(request: KeyedRequest): readonly NewMedia[] | null
   tombstones(): MediaId[]
   upload(id: UploadId): Upload | null
@@ -49,6 +50,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     ORDER BY seq LIMIT ${perPage} OFFSET ?`)
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
     created_at, bucket_id FROM media WHERE id = ?`)
+  const isDamaged = db.prepare('SELECT EXISTS (SELECT 1 FROM damaged WHERE id = ?)')
   const tombstones = db.prepare('SELECT id FROM tombstones')
   const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
     last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
@@ -138,6 +140,8 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
         }
       )
     },
+
+    isDamaged: (id) => integer(one(isDamaged, id) ?? [], 0) === 1,
 
     repeated: (request) => keyed.find(request),
 

@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import type { MediaId } from '../../core/media-id.ts'
+import type { AuditedItem, CatalogAudit } from '../audit.ts'
+import type { BucketId } from '../catalog.ts'
+import { openDataDirectory } from './data-directory.ts'
+import { prepareRecount } from './recount.ts'
+import { all, bytesOrNull, integer, one, type Row, text } from './rows.ts'
+import { asFault } from './sqlite-errors.ts'
+import { immediate } from './transaction.ts'
+
+/** Ids in one transaction: some milliseconds, for which a running server's writes have to wait. */
+const chunk = 500
+/** Milliseconds for which a read waits, as in catalog.ts. */
+const readTimeout = 5_000
+
+/** Opens the rows for a check, a backup or a restore, on a connection of its own. */
+export async function openSqliteAudit(directory: string): Promise<CatalogAudit> {
+  const db = openDataDirectory(directory, readTimeout)
+  const count = db.prepare('SELECT count(*), coalesce(sum(size), 0) FROM media')
+  const itemRows = db.prepare(`SELECT bucket_id, seq, media.id, size, sha256, damaged.id IS NOT NULL
+    FROM media LEFT JOIN damaged ON damaged.id = media.id
+    WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
+  const isNamed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE id = ?1)
+    OR EXISTS (SELECT 1 FROM tombstones WHERE id = ?1)
+    OR EXISTS (SELECT 1 FROM uploads WHERE media_id = ?1 AND finished = 0)`)
+  const retire = db.prepare('INSERT INTO retired (id) VALUES (?) ON CONFLICT DO NOTHING')
+  const mark = db.prepare('INSERT INTO damaged (id) SELECT id FROM media WHERE id = ? ON CONFLICT DO NOTHING')
+  const unmark = db.prepare('DELETE FROM damaged WHERE id = ?')
+  const recount = prepareRecount(db)
+
+  const named = (id: MediaId) => integer(one(isNamed, id) ?? [], 0) === 1
+
+  async function inChunks<T>(ids: readonly MediaId[], work: (ids: readonly MediaId[]) => T): Promise<T[]> {
+    const results: T[] = []
+    for (let done = 0; done < ids.length; done += chunk)
+      results.push(await writing(() => immediate(db, () => work(ids.slice(done, done + chunk)))))
+    return results
+  }
+
+  return {
+    async damages() {
+      const rows = all(db.prepare('PRAGMA quick_check(20)')).map((row) => text(row, 0))
+      return rows.filter((row) => row !== 'ok')
+    },
+
+    async count() {
+      const row = one(count) ?? []
+      return { items: integer(row, 0), bytes: integer(row, 1) }
+    },
+
+    items: async (after, limit) =>
+      all(itemRows, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(auditedItem),
+
+    unnamed: async (ids) => ids.filter((id) => !named(id)),
+
+    async retire(ids) {
+      const found = await inChunks(ids, (some) => {
+        const unnamed = some.filter((id) => !named(id))
+        for (const id of unnamed) retire.run(id)
+        return unnamed
+      })
+      return found.flat()
+    },
+
+    async mark(ids) {
+      await inChunks(ids, (some) => {
+        for (const id of some) mark.run(id)
+      })
+    },
+
+    async unmark(ids) {
+      await inChunks(ids, (some) => {
+        for (const id of some) unmark.run(id)
+      })
+    },
+
+    bucketFaults: async () => inSnapshot(db, () => recount.faults()),
+
+    recount: () => writing(() => immediate(db, () => recount.correct())),
+
+    async snapshot(into) {
+      // Not backup(): that begins anew whenever another connection writes.
+      await writing(() => db.prepare('VACUUM INTO ?').run(join(into, 'catalog.db')))
+    },
+
+    async renew() {
+      await writing(() => immediate(db, () => db.exec(renewal)))
+    },
+
+    async close() {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+const renewal = `
+  UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'epoch';
+  DELETE FROM uploads WHERE finished = 0;
+  UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
+  DELETE FROM tombstones;`
+
+const auditedItem = (row: Row): AuditedItem => ({
+  bucketId: integer(row, 0) as BucketId,
+  seq: integer(row, 1),
+  id: text(row, 2) as MediaId,
+  size: integer(row, 3),
+  sha256: bytesOrNull(row, 4),
+  damaged: integer(row, 5) === 1,
+})
+
+async function writing<T>(write: () => T): Promise<T> {
+  try {
+    return write()
+  } catch (error) {
+    throw asFault(error)
+  }
+}
+
+function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
+  db.exec('BEGIN')
+  try {
+    return read()
+  } finally {
+    if (db.isTransaction) db.exec('COMMIT')
+  }
+}

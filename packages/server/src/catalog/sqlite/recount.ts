@@ -1,0 +1,106 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { BucketFault } from '../audit.ts'
+import { indexOf, RankNode, defaultShape as shape, slotOf, topLevel } from './rank-nodes.ts'
+import { all, bytes, integer, one, text } from './rows.ts'
+
+interface Recount {
+  /** Compares what each bucket keeps beside its items with its rows; to be called within a transaction. */
+  faults(): BucketFault[]
+  /** The same, and sets right what is wrong; the revision grows, since pages may have told of it. */
+  correct(): BucketFault[]
+}
+
+interface Counted {
+  readonly id: number
+  readonly faults: BucketFault[]
+  readonly total: number
+  readonly bytes: number
+  readonly nextSeq: number
+  readonly reserved: readonly [items: number, bytes: number]
+  readonly nodes: ReadonlyMap<string, RankNode>
+}
+
+const keyOf = (level: number, slot: number) => `${level}/${slot}`
+
+export function prepareRecount(db: DatabaseSync): Recount {
+  const buckets = db.prepare(`SELECT id, name, total, bytes, next_seq, reserved_items, reserved_bytes
+    FROM buckets ORDER BY name`)
+  // One row for each leaf block, so that a million items are no million rows here.
+  const blocks = db.prepare(`SELECT seq / ${shape.leaf}, count(*), sum(size), max(seq) FROM media
+    WHERE bucket_id = ? GROUP BY seq / ${shape.leaf}`)
+  const reservations = db.prepare(`SELECT count(*), coalesce(sum(coalesce(length, received)), 0)
+    FROM uploads WHERE bucket_id = ? AND finished = 0`)
+  const ranks = db.prepare('SELECT level, slot, counts FROM ranks WHERE bucket_id = ?')
+  const dropRanks = db.prepare('DELETE FROM ranks WHERE bucket_id = ?')
+  const addRank = db.prepare('INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (?, ?, ?, ?)')
+  const update = db.prepare(`UPDATE buckets SET revision = revision + 1, total = ?, bytes = ?, next_seq = ?,
+    reserved_items = ?, reserved_bytes = ? WHERE id = ?`)
+
+  function count(row: ReturnType<typeof all>[number]): Counted {
+    const [id, bucket] = [integer(row, 0), text(row, 1)]
+    const found = all(blocks, id).map((block) => [0, 1, 2, 3].map((column) => integer(block, column)))
+    const sum = (column: number) => found.reduce((all, block) => all + (block[column] ?? 0), 0)
+    const [total, size] = [sum(1), sum(2)]
+    const stored = integer(row, 4)
+    const nextSeq = found.reduce((highest, block) => Math.max(highest, (block[3] ?? 0) + 1), stored)
+    const nodes = new Map<string, RankNode>()
+    for (let level = topLevel(shape, nextSeq); level > 0; level--)
+      for (const [block = 0, items = 0] of found) {
+        const seq = block * shape.leaf
+        const key = keyOf(level, slotOf(shape, level, seq))
+        const node = nodes.get(key) ?? RankNode.empty(shape)
+        node.add(indexOf(shape, level, seq), items)
+        nodes.set(key, node)
+      }
+    const reservation = one(reservations, id) ?? []
+    const reserved = [integer(reservation, 0), integer(reservation, 1)] as const
+
+    const faults: BucketFault[] = []
+    const compare = (what: BucketFault['what'], kept: number | string, counted: number | string) => {
+      if (kept !== counted)
+        faults.push({ bucket, what, detail: `${kept} is stored, and the rows say ${counted}` })
+    }
+    compare('total', integer(row, 2), total)
+    compare('bytes', integer(row, 3), size)
+    compare('sequence', stored, nextSeq)
+    compare(
+      'reserved',
+      `${integer(row, 5)} items, ${integer(row, 6)} bytes`,
+      `${reserved[0]} items, ${reserved[1]} bytes`,
+    )
+    const wrong = wrongNodes(id, nodes)
+    if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not count what is there` })
+    return { id, faults, total, bytes: size, nextSeq, reserved, nodes }
+  }
+
+  function wrongNodes(bucketId: number, nodes: ReadonlyMap<string, RankNode>): number {
+    const missing = new Set(nodes.keys())
+    let wrong = 0
+    for (const row of all(ranks, bucketId)) {
+      const key = keyOf(integer(row, 0), integer(row, 1))
+      const expected = (nodes.get(key) ?? RankNode.empty(shape)).bytes
+      if (Buffer.compare(bytes(row, 2), expected) !== 0) wrong += 1
+      missing.delete(key)
+    }
+    return wrong + missing.size
+  }
+
+  const countAll = () => all(buckets).map(count)
+
+  return {
+    faults: () => countAll().flatMap(({ faults }) => faults),
+
+    correct() {
+      const wrong = countAll().filter(({ faults }) => faults.length > 0)
+      for (const { id, total, bytes, nextSeq, reserved, nodes } of wrong) {
+        dropRanks.run(id)
+        for (const [key, node] of nodes) {
+          const [level = 0, slot = 0] = key.split('/').map(Number)
+          addRank.run(id, level, slot, node.bytes)
+        }
+        update.run(total, bytes, nextSeq, ...reserved, id)
+      }
+      return wrong.flatMap(({ faults }) => faults)
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { replaceFile, sha256Of, syncPath } from './durable-files.ts'
+
+/** What cannot be backed up to, or restored from or to, and why; the message says what to do. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError'
+}
+
+/** The last backup that came to its end. */
+export interface FinishedBackup {
+  /** The directory within the backup's that holds the rows. */
+  readonly snapshot: string
+  /** Of the rows, in hexadecimal. */
+  readonly sha256: string
+  readonly items: number
+  readonly finishedAt: string
+}
+
+const marker = 'backup.json'
+const format = 1
+const snapshotName = /^snapshot-[0-9a-f]{16}$/
+
+/**
+ * Makes the directory one of backups, or takes it as it is; refuses one that holds anything else. `backup.json` names
+ * the last finished backup, and is replaced in one step when another one is whole.
+ */
+export async function openBackupDirectory(path: string): Promise<string> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  const directory = await realpath(path)
+  const names = await readdir(directory)
+  if (!names.includes(marker)) {
+    if (names.some((name) => name !== 'lost+found'))
+      throw new BackupError(`${path} is not empty and holds no backup; choose another directory.`)
+    await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished: null })}\n`)
+  }
+  await readMarker(directory)
+  return directory
+}
+
+/** Throws BackupError where no backup has come to its end. */
+export async function readBackup(path: string): Promise<FinishedBackup> {
+  const finished = await readMarker(path)
+  if (finished === null)
+    throw new BackupError(`The backup in ${path} was interrupted and never finished; run it again.`)
+  return finished
+}
+
+export async function newSnapshot(directory: string): Promise<string> {
+  const snapshot = `snapshot-${randomBytes(8).toString('hex')}`
+  await mkdir(join(directory, snapshot), { mode: 0o700 })
+  return snapshot
+}
+
+/** Everything it names must be synced already, but for the snapshot. Then what earlier backups left of rows goes. */
+export async function finishBackup(
+  directory: string,
+  backup: Pick<FinishedBackup, 'snapshot' | 'items'>,
+): Promise<void> {
+  const rows = join(directory, backup.snapshot, 'catalog.db')
+  await syncPath(rows)
+  await syncPath(join(directory, backup.snapshot))
+  await syncPath(directory)
+  const finished = { ...backup, sha256: await sha256Of(rows), finishedAt: new Date().toISOString() }
+  await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished }, null, 2)}\n`)
+  for (const name of await readdir(directory))
+    if (snapshotName.test(name) && name !== backup.snapshot)
+      await rm(join(directory, name), { recursive: true, force: true })
+}
+
+async function readMarker(directory: string): Promise<FinishedBackup | null> {
+  const text = await readFile(join(directory, marker), 'utf8').catch(() => {
+    throw new BackupError(`${directory} holds no backup: there is no ${marker}.`)
+  })
+  const stated: unknown = parsed(text)
+  if (!isRecord(stated) || stated['format'] !== format)
+    throw new BackupError(`${join(directory, marker)} is damaged, or of another version of mediabucket.`)
+  const { finished } = stated
+  if (finished === null) return null
+  if (!isFinished(finished) || !snapshotName.test(finished.snapshot))
+    throw new BackupError(`${join(directory, marker)} is damaged.`)
+  return finished
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+const isFinished = (value: unknown): value is FinishedBackup =>
+  isRecord(value) &&
+  ['snapshot', 'sha256', 'finishedAt'].every((key) => typeof value[key] === 'string') &&
+  typeof value['items'] === 'number'
