@@ -1,11 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { makeToken } from '../harness/token.ts'
 import { metadataOf, pieceType, tusHeaders, tusOf } from '../harness/tus.ts'
 import { readMedia, readPage } from '../harness/wire.ts'
 
@@ -224,62 +221,5 @@ describe('R5 the end', () => {
     const { id } = await itemOf(await tus.piece(url, 0, 'whole'))
     await server.request(`/api/media/${id}`, { method: 'DELETE' })
     expect((await tus.head(url)).headers.get('content-location')).toBe(`${server.url}/api/media/${id}`)
-  })
-})
-
-describe('R9 ending an upload', () => {
-  test('drops what has arrived', async () => {
-    const before = await readdir(join(server.data, 'uploads'))
-    const url = await tus.beginOf(10)
-    await tus.piece(url, 0, 'abc')
-    const answer = await tus.end(url)
-    expect([answer.status, answer.headers.get('tus-resumable')]).toEqual([204, '1.0.0'])
-    for (const gone of [await tus.head(url), await tus.piece(url, 3, 'd'), await tus.end(url)])
-      expect(gone.status).toBe(404)
-    expect(await readdir(join(server.data, 'uploads'))).toEqual(before)
-  })
-
-  test('that was finished needs media:delete, and the item remains without it', async () => {
-    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
-    const uploader = tusOf(server, authorization)
-    const url = await uploader.beginOf(5)
-    const { id, url: bytes } = await itemOf(await uploader.piece(url, 0, 'whole'))
-    await expectProblem(await uploader.end(url), 403, 'scope-missing')
-    expect(await (await fetch(bytes)).text()).toBe('whole')
-    expect((await tus.end(url)).status).toBe(204)
-    expect((await server.request(`/api/media/${id}`)).status).toBe(404)
-    expect((await tus.head(url)).status).toBe(404)
-  })
-
-  test('that was not finished needs media:write alone', async () => {
-    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
-    const uploader = tusOf(server, authorization)
-    expect((await uploader.end(await uploader.beginOf(5))).status).toBe(204)
-  })
-})
-
-describe('R13 the method in a header', () => {
-  test('counts for POST, and needs what that method needs', async () => {
-    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
-    const url = await tus.beginOf(5)
-    const override = (method: string, headers = {}, body = '') =>
-      tus.send('POST', url, { 'x-http-method-override': method, ...headers }, body)
-    const piece = { 'upload-offset': '0', 'content-type': pieceType }
-    const last = await override('PATCH', piece, 'whole')
-    expect([last.status, last.headers.get('upload-offset')]).toEqual([204, '5'])
-    expect((await override('HEAD')).headers.get('upload-offset')).toBe('5')
-    await expectProblem(await override('DELETE', { authorization }), 403, 'scope-missing')
-    for (const method of ['PUT', 'patch', 'GET', '']) {
-      await expectProblem(await override(method), 405, 'method-not-allowed')
-    }
-    expect((await override('DELETE')).status).toBe(204)
-  })
-
-  test('counts for nothing elsewhere', async () => {
-    const { id } = await readMedia(await server.request('/api/media', { method: 'POST', body: 'x' }))
-    const headers = { 'x-http-method-override': 'DELETE' }
-    const answer = await server.request(`/api/media/${id}`, { method: 'POST', headers })
-    await expectProblem(answer, 405, 'method-not-allowed')
-    expect((await server.request(`/api/media/${id}`)).status).toBe(200)
   })
 })

@@ -26,7 +26,7 @@ export interface OpenBlob {
 }
 
 /** What has come of writing to a part. */
-export interface Appended {
+interface Appended {
   /** Bytes that the part has now, all of them synced. */
   readonly size: number
   /** Why the rest of the source is not among them: what the source threw, or Fault `storage-full`; null if it all is. */

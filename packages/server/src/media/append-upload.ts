@@ -7,14 +7,14 @@ import { newItem } from './new-item.ts'
 import { runsOf, until } from './source-runs.ts'
 import type { UploadTurns } from './upload-turns.ts'
 
-export interface Piece {
+interface Piece {
   readonly offset: number
   readonly source: AsyncIterable<Uint8Array>
   /** Nothing of it counts unless the source ends well. */
   readonly whole: boolean
 }
 
-export interface AppendedUpload {
+interface AppendedUpload {
   readonly upload: Upload
   /** The item, when this piece was the last one. */
   readonly item: NewMedia | null

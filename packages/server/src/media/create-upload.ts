@@ -3,7 +3,7 @@ import { Fault } from '../core/fault.ts'
 import { newMediaId } from '../core/media-id.ts'
 
 /** What the client tells of a file that it will send in pieces. */
-export type UploadRequest = Pick<NewUpload, 'id' | 'length' | 'metadata' | 'filename' | 'declaredType'>
+type UploadRequest = Pick<NewUpload, 'id' | 'length' | 'metadata' | 'filename' | 'declaredType'>
 
 export type CreateUpload = (bucketId: BucketId, request: UploadRequest) => Promise<NewUpload>
 

@@ -5,8 +5,8 @@ import { type Amount, requireRoom } from '../core/quota.ts'
 export interface Reservation {
   /** Holds so much in all, never less than before. Throws Fault `quota-exceeded` where that does not fit. */
   hold(amount: Amount): Promise<void>
-  /** Runs the commit of what was held; from then on others who find no room wait to see what has become of it. */
-  settle<T>(commit: () => Promise<T>): Promise<T>
+  /** What is held is about to be committed: others who find no room wait for the release to see what came of it. */
+  settle(): void
   release(): void
 }
 
@@ -14,7 +14,8 @@ export interface Reservation {
 interface Held {
   items: number
   bytes: number
-  readonly commits: Set<Promise<unknown>>
+  /** Each resolves when something that was about to be committed is released. */
+  readonly settling: Set<Promise<void>>
 }
 
 /**
@@ -27,12 +28,13 @@ export function createReservations(parts: {
   const all = new Map<BucketId, Held>()
 
   return (bucketId) => {
-    const held = all.get(bucketId) ?? { items: 0, bytes: 0, commits: new Set() }
+    const held = all.get(bucketId) ?? { items: 0, bytes: 0, settling: new Set() }
     all.set(bucketId, held)
     let mine: Amount = { items: 0, bytes: 0 }
     let unlimited = false
+    let settled = () => {}
 
-    async function waitForRoom(more: Amount): Promise<void> {
+    async function take(more: Amount): Promise<void> {
       for (;;) {
         const bucket = await parts.catalog.bucket(bucketId)
         if (bucket === null) throw new RangeError(`there is no bucket ${bucketId}`)
@@ -43,11 +45,14 @@ export function createReservations(parts: {
         }
         try {
           requireRoom(bucket, taken, more)
+          mine = { items: mine.items + more.items, bytes: mine.bytes + more.bytes }
+          held.items += more.items
+          held.bytes += more.bytes
           return
         } catch (error) {
           // What is being committed may count twice just now.
-          if (held.commits.size === 0) throw error
-          await Promise.allSettled(held.commits)
+          if (held.settling.size === 0) throw error
+          await Promise.race(held.settling)
         }
       }
     }
@@ -56,19 +61,15 @@ export function createReservations(parts: {
       async hold({ items, bytes }) {
         const more = { items: Math.max(0, items - mine.items), bytes: Math.max(0, bytes - mine.bytes) }
         if (unlimited || more.items + more.bytes === 0) return
-        await waitForRoom(more)
-        mine = { items: mine.items + more.items, bytes: mine.bytes + more.bytes }
-        held.items += more.items
-        held.bytes += more.bytes
+        await take(more)
       },
 
-      async settle(commit) {
-        const committed = commit()
-        held.commits.add(committed)
-        try {
-          return await committed
-        } finally {
-          held.commits.delete(committed)
+      settle() {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        held.settling.add(promise)
+        settled = () => {
+          held.settling.delete(promise)
+          resolve()
         }
       },
 
@@ -76,6 +77,7 @@ export function createReservations(parts: {
         held.items -= mine.items
         held.bytes -= mine.bytes
         mine = { items: 0, bytes: 0 }
+        settled()
       },
     }
   }

@@ -14,14 +14,14 @@ export interface IncomingFile {
   readonly declaredType: string | null
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   /** What makes the request one that may be sent again (docs/interface.md I1). */
   readonly key?: { readonly tokenId: TokenId; readonly key: string } | null
   /** Bytes that the files will have together, where that is known beforehand. */
   readonly declaredBytes?: number
 }
 
-export interface Stored {
+interface Stored {
   readonly media: readonly Media[]
   /** An earlier request with the same key stored them. */
   readonly repeated: boolean
@@ -124,7 +124,8 @@ export function createStoreMedia(parts: {
       throw error
     }
     try {
-      const standing = await reservation.settle(() => commit(bucketId, items, request))
+      reservation.settle()
+      const standing = await commit(bucketId, items, request)
       const repeated = standing[0]?.id !== items[0]?.id
       if (repeated) await removeAll(items)
       return { items: standing, repeated }

@@ -1,63 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { BlobStore } from '../../src/blobs/blobs.ts'
-import type { BucketId, Catalog } from '../../src/catalog/catalog.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { newUploadId, type UploadId } from '../../src/core/upload-id.ts'
-import { createAppendUpload } from '../../src/media/append-upload.ts'
-import { createCreateUpload } from '../../src/media/create-upload.ts'
 import { recover } from '../../src/media/recover.ts'
-import { createRemoveUpload } from '../../src/media/remove-upload.ts'
-import { sweep } from '../../src/media/sweep.ts'
-import { createUploadTurns } from '../../src/media/upload-turns.ts'
 import { chunksOf, readBytes } from '../blobs/blob-contract.ts'
 import { systemError, watchedFiles } from '../blobs/watched-files.ts'
-import { type TemporaryMedia, temporaryMedia } from './temporary-media.ts'
-
-const expiry = 1_000
-
-/** The operations on uploads, with parts of the catalog and the blobs replaced. */
-function uploadsOf(
-  media: TemporaryMedia,
-  change: { catalog?: Partial<Catalog>; blobs?: Partial<BlobStore> } = {},
-) {
-  const time = { now: 5_000 }
-  const turns = createUploadTurns()
-  const parts = {
-    catalog: { ...media.catalog, ...change.catalog },
-    blobs: { ...media.blobs, ...change.blobs },
-    turns,
-    maxFileSize: 1e9,
-    expiry,
-    now: () => time.now,
-  }
-  const append = createAppendUpload(parts)
-  return {
-    time,
-    turns,
-    create: async (bucketId: BucketId, length: number | null) => {
-      const request = { id: newUploadId(), length, metadata: null, filename: '../a.txt', declaredType: 'text/plain' }
-      return (await createCreateUpload(parts)(bucketId, request)).id
-    },
-    append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, whole = false) =>
-      append(id, { offset, source, whole }),
-    remove: createRemoveUpload({ ...parts, removeMedia: async () => undefined }),
-    sweep: () => sweep(parts),
-  }
-}
-
-async function open(media: TemporaryMedia, length: number | null, change?: Parameters<typeof uploadsOf>[1]) {
-  const uploads = uploadsOf(media, change)
-  const bucketId = await media.bucket('default')
-  return { ...uploads, bucketId, id: await uploads.create(bucketId, length) }
-}
-
-const nothing = () => chunksOf(Buffer.alloc(0))
+import { temporaryMedia } from './temporary-media.ts'
+import { nothing, openUpload, uploadsOf } from './temporary-uploads.ts'
 
 describe('R5 the end of an upload', () => {
   test('the last byte makes the item, and asking again tells the same one', async () => {
     await using media = await temporaryMedia()
-    const { append, id, bucketId } = await open(media, 2_500)
+    const { append, id, bucketId } = await openUpload(media, 2_500)
     const bytes = randomBytes(2_500)
     expect((await append(id, 0, chunksOf(bytes.subarray(0, 999)))).item).toBeNull()
     const { upload, item } = await append(id, 999, chunksOf(bytes.subarray(999)))
@@ -90,7 +44,7 @@ describe('R5 the end of an upload', () => {
         return media.catalog.finishUpload(...end)
       },
     }
-    const { append, id } = await open(media, 20, { catalog: watch })
+    const { append, id } = await openUpload(media, 20, { catalog: watch })
     await append(id, 0, chunksOf(randomBytes(15)))
     await append(id, 15, chunksOf(randomBytes(5)))
     expect(order).toEqual(['offset 15', 'item at offset 15, 1 in place'])
@@ -98,7 +52,7 @@ describe('R5 the end of an upload', () => {
 
   test('a client that goes away behind its last byte has uploaded', async () => {
     await using media = await temporaryMedia()
-    const { append, id, bucketId } = await open(media, 10)
+    const { append, id, bucketId } = await openUpload(media, 10)
     expect((await append(id, 0, chunksOf(randomBytes(10), 3, new Error('gone')))).upload.finished).toBe(true)
     expect(await media.listed(bucketId)).toHaveLength(1)
   })
@@ -110,7 +64,7 @@ describe('R5 the end of an upload', () => {
       if (refuse) throw new Fault('quota-exceeded', 'No.')
       return media.catalog.finishUpload(...end)
     }
-    const { append, id, bucketId } = await open(media, 20, { catalog: { finishUpload } })
+    const { append, id, bucketId } = await openUpload(media, 20, { catalog: { finishUpload } })
     const bytes = randomBytes(20)
     await append(id, 0, chunksOf(bytes.subarray(0, 15)))
     const end = () => append(id, 15, chunksOf(bytes.subarray(15)))
@@ -131,7 +85,7 @@ describe('R5 the end of an upload', () => {
         if (committed) await media.catalog.finishUpload(...end)
         throw new Error('the process was killed')
       }
-      const { append, id, bucketId } = await open(media, 20, { catalog: { finishUpload } })
+      const { append, id, bucketId } = await openUpload(media, 20, { catalog: { finishUpload } })
       const bytes = randomBytes(20)
       await append(id, 0, chunksOf(bytes.subarray(0, 15)))
       await expect(append(id, 15, chunksOf(bytes.subarray(15)))).rejects.toThrow('killed')
@@ -159,7 +113,7 @@ describe('R6 what an offset stands for', () => {
       order.push(`offset ${move[2]}`)
       return media.catalog.moveUpload(...move)
     }
-    const { append, id } = await open(media, 100, { catalog: { moveUpload } })
+    const { append, id } = await openUpload(media, 100, { catalog: { moveUpload } })
     order.length = 0
     await append(id, 0, chunksOf(randomBytes(10)))
     await append(id, 10, chunksOf(randomBytes(10)))
@@ -173,7 +127,7 @@ describe('R6 what an offset stands for', () => {
       offsets.push(move[2])
       return media.catalog.moveUpload(...move)
     }
-    const { append, id } = await open(media, 2 ** 28, { catalog: { moveUpload } })
+    const { append, id } = await openUpload(media, 2 ** 28, { catalog: { moveUpload } })
     await append(id, 0, chunksOf(Buffer.alloc(150 * 2 ** 20), 2 ** 20))
     expect(offsets).toEqual([64 * 2 ** 20, 128 * 2 ** 20, 150 * 2 ** 20])
   })
@@ -184,7 +138,7 @@ describe('R6 what an offset stands for', () => {
       if (armed && call.startsWith('sync')) throw systemError('EIO')
     })
     await using media = await temporaryMedia(files)
-    const { append, id, bucketId } = await open(media, 100)
+    const { append, id, bucketId } = await openUpload(media, 100)
     armed = true
     await expect(append(id, 0, chunksOf(randomBytes(10)))).rejects.toThrow('synced')
     armed = false
@@ -194,7 +148,7 @@ describe('R6 what an offset stands for', () => {
 
   test('recovery lowers an offset to what the file has', async () => {
     await using media = await temporaryMedia()
-    const { append, id } = await open(media, 100)
+    const { append, id } = await openUpload(media, 100)
     await append(id, 0, chunksOf(randomBytes(10)))
     await media.blobs.parts.remove(id)
     expect(await recover(media)).toMatchObject({ rewound: 1 })
@@ -206,7 +160,7 @@ describe('R6 what an offset stands for', () => {
 describe('R7 a piece that counts whole or not at all', () => {
   test('a source that fails leaves the offset, and the next piece replaces it', async () => {
     await using media = await temporaryMedia()
-    const { append, id } = await open(media, 20)
+    const { append, id } = await openUpload(media, 20)
     const bytes = randomBytes(20)
     await append(id, 0, chunksOf(bytes.subarray(0, 5)))
     for (const length of [3, 15])
@@ -222,7 +176,7 @@ describe('R7 a piece that counts whole or not at all', () => {
 describe('R4 two at once', () => {
   test('one is taken, the other is told where the upload stands', async () => {
     await using media = await temporaryMedia()
-    const { append, id, bucketId } = await open(media, 50_000)
+    const { append, id, bucketId } = await openUpload(media, 50_000)
     const bodies = [randomBytes(50_000), randomBytes(50_000)]
     const results = await Promise.allSettled(bodies.map((body) => append(id, 0, chunksOf(body, 100))))
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -236,7 +190,7 @@ describe('R4 two at once', () => {
 
   test('one that is stuck hands over what it has to the one who comes', async () => {
     await using media = await temporaryMedia()
-    const { append, id } = await open(media, 20)
+    const { append, id } = await openUpload(media, 20)
     const bytes = randomBytes(20)
     async function* stuck() {
       yield bytes.subarray(0, 8)
@@ -248,73 +202,5 @@ describe('R4 two at once', () => {
     await refused
     const { item } = await append(id, 8, chunksOf(bytes.subarray(8)))
     expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
-  })
-})
-
-describe('R8 uploads expire', () => {
-  test('what nobody goes on with is swept with its bytes and its reservation; bytes renew it', async () => {
-    await using media = await temporaryMedia()
-    const { append, id, bucketId, time, sweep } = await open(media, 20)
-    await append(id, 0, chunksOf(randomBytes(5)))
-    time.now += expiry - 1
-    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
-    await append(id, 5, chunksOf(randomBytes(5)))
-    time.now += expiry - 1
-    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
-    time.now += 1
-    expect(await sweep()).toEqual({ uploads: 1, requests: 0 })
-    expect(await media.catalog.upload(id)).toBeNull()
-    expect(await media.catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
-    expect(await media.disk.parts()).toEqual([])
-  })
-
-  test('what somebody is at is not swept', async () => {
-    await using media = await temporaryMedia()
-    const { append, id, time, sweep } = await open(media, 20)
-    const go = Promise.withResolvers<void>()
-    async function* slow() {
-      yield randomBytes(10)
-      await go.promise
-      yield randomBytes(10)
-    }
-    const appended = append(id, 0, slow())
-    time.now += expiry * 2
-    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
-    go.resolve()
-    expect((await appended).upload.finished).toBe(true)
-  })
-
-  test('a finished upload is forgotten alike, and its item stays', async () => {
-    await using media = await temporaryMedia()
-    const { append, id, bucketId, time, sweep } = await open(media, 5)
-    const { item } = await append(id, 0, chunksOf(randomBytes(5)))
-    time.now += expiry
-    expect(await sweep()).toEqual({ uploads: 1, requests: 0 })
-    expect(await media.listed(bucketId)).toEqual([item?.id])
-    expect(await media.disk.kept()).toHaveLength(1)
-  })
-})
-
-describe('R9 ending an upload', () => {
-  test('its bytes go, also those of an attempt to finish', async () => {
-    await using media = await temporaryMedia()
-    const finishUpload = () => Promise.reject(new Fault('quota-exceeded', 'No.'))
-    const { append, remove, id } = await open(media, 5, { catalog: { finishUpload } })
-    await expect(append(id, 0, chunksOf(randomBytes(5)))).rejects.toThrow(Fault)
-    await remove(id, () => undefined)
-    expect([await media.disk.parts(), await media.disk.kept()]).toEqual([[], []])
-    await expect(remove(id, () => undefined)).rejects.toMatchObject({ code: 'upload-unknown' })
-  })
-
-  test('one that has become an item asks for leave first', async () => {
-    await using media = await temporaryMedia()
-    const { append, remove, id, bucketId } = await open(media, 5)
-    await append(id, 0, chunksOf(randomBytes(5)))
-    const refuse = () => {
-      throw new Fault('scope-missing', 'No.')
-    }
-    await expect(remove(id, refuse)).rejects.toMatchObject({ code: 'scope-missing' })
-    expect(await media.listed(bucketId)).toHaveLength(1)
-    expect(await media.catalog.upload(id)).not.toBeNull()
   })
 })

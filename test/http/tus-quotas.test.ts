@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { tusOf } from '../harness/tus.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+let buckets = 0
+async function bucketWith(...limits: string[]) {
+  buckets += 1
+  const name = `bucket-${buckets}`
+  const { authorization, id } = await makeToken(server, '--bucket', name)
+  if (limits.length > 0) await server.command('bucket', 'set', name, ...limits)
+  const state = async () =>
+    (await server.request('/api/bucket', { headers: { authorization } })).json() as Promise<object>
+  return { name, authorization, tokenId: id, tus: tusOf(server, authorization), state }
+}
+
+describe('Q1, Q2 quotas', () => {
+  test('a length that does not fit is refused at once, and reserved when it does', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB', '--max-items', '3')
+    await expectProblem(
+      await bucket.tus.send('POST', '/api/uploads', { 'upload-length': '10001' }),
+      507,
+      'quota-exceeded',
+    )
+    const url = await bucket.tus.beginOf(6_000)
+    expect(await bucket.state()).toMatchObject({ reserved_items: 1, reserved_bytes: 6_000, items: 0 })
+    await expectProblem(
+      await bucket.tus.send('POST', '/api/uploads', { 'upload-length': '4001' }),
+      507,
+      'quota-exceeded',
+    )
+    const { authorization } = bucket
+    const plain = (length: number) =>
+      server.request('/api/media', { method: 'POST', body: randomBytes(length), headers: { authorization } })
+    await expectProblem(await plain(4_001), 507, 'quota-exceeded')
+    expect((await plain(4_000)).status).toBe(201)
+    expect((await bucket.tus.piece(url, 0, randomBytes(6_000))).status).toBe(204)
+    expect(await bucket.state()).toMatchObject({
+      reserved_items: 0,
+      reserved_bytes: 0,
+      items: 2,
+      bytes: 10_000,
+    })
+  })
+
+  test('an upload that is ended gives back what it reserved', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB')
+    const url = await bucket.tus.beginOf(10_000)
+    await bucket.tus.piece(url, 0, randomBytes(5_000))
+    await bucket.tus.end(url)
+    expect(await bucket.state()).toMatchObject({ reserved_items: 0, reserved_bytes: 0 })
+    await bucket.tus.beginOf(10_000)
+  })
+
+  test('parallel creations share one quota', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB', '--max-items', '7')
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => bucket.tus.send('POST', '/api/uploads', { 'upload-length': '1400' })),
+    )
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
+    expect(answers.filter(({ status }) => status === 507)).toHaveLength(13)
+    expect(await bucket.state()).toMatchObject({ reserved_items: 7, reserved_bytes: 9_800 })
+  })
+
+  test('a length that is told later cannot grow past it, however many do', async () => {
+    const bucket = await bucketWith('--max-bytes', '10kB')
+    const urls = await Promise.all(
+      Array.from({ length: 4 }, () => bucket.tus.begin({ 'upload-defer-length': '1' })),
+    )
+    const rounds = [0, 1_000, 2_000, 3_000].map((offset) => async () => {
+      for (const url of urls) {
+        const answer = await bucket.tus.piece(url, offset, randomBytes(1_000))
+        if (answer.status !== 204 && answer.status !== 409) await expectProblem(answer, 507, 'quota-exceeded')
+      }
+    })
+    for (const round of rounds) await round()
+    expect(await bucket.state()).toMatchObject({ reserved_bytes: 10_000, bytes: 0 })
+    const told = await bucket.tus.piece(urls[0] ?? '', 3_000, '', { 'upload-length': '5000' })
+    await expectProblem(told, 507, 'quota-exceeded')
+  })
+
+  test('every way of uploading at once never exceeds it', async () => {
+    const bucket = await bucketWith('--max-bytes', '100kB', '--max-items', '8')
+    const { authorization } = bucket
+    const ways = [
+      () =>
+        server.request('/api/media', {
+          method: 'POST',
+          body: randomBytes(9_000),
+          headers: { authorization },
+        }),
+      async () => {
+        const url = await bucket.tus.beginOf(9_000)
+        await bucket.tus.piece(url, 0, randomBytes(4_000))
+        return await bucket.tus.piece(url, 4_000, randomBytes(5_000))
+      },
+      async () => {
+        const url = await bucket.tus.begin({ 'upload-defer-length': '1' })
+        return await bucket.tus.piece(url, 0, randomBytes(9_000), { 'upload-length': '9000' })
+      },
+    ]
+    await Promise.allSettled(Array.from({ length: 36 }, (_, i) => ways[i % ways.length]?.()))
+    const state = await bucket.state()
+    expect(state).toMatchObject({ items: 8, bytes: 72_000 })
+  })
+})
