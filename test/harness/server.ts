@@ -43,11 +43,18 @@ export interface TestServer extends AsyncDisposable {
   readonly kill: () => Promise<void>
 }
 
-/** Starts a server and resolves when it listens. Without `data` it gets a new directory, which disposing removes. */
-export async function startServer(settings: Settings = {}, data?: string): Promise<TestServer> {
+/**
+ * Starts a server and resolves when it listens. Without `data` it gets a new directory, which disposing removes;
+ * `program` is another copy of the bin.
+ */
+export async function startServer(
+  settings: Settings = {},
+  data?: string,
+  program: string = bin,
+): Promise<TestServer> {
   const directory = data ?? (await mkdtemp(join(tmpdir(), 'mediabucket-')))
   const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }
-  const child = spawn(process.execPath, [bin, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)))
   let stdout = ''
   let stderr = ''
@@ -101,7 +108,7 @@ export async function startServer(settings: Settings = {}, data?: string): Promi
       if (!headers.has('authorization')) headers.set('authorization', `Bearer ${token}`)
       return fetch(new URL(path, url), { ...init, headers })
     },
-    command: (...args) => promisify(execFile)(process.execPath, [bin, ...args], { env }),
+    command: (...args) => promisify(execFile)(process.execPath, [program, ...args], { env }),
     stop,
     kill,
     async [Symbol.asyncDispose]() {

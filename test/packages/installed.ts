@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { root } from '../architecture/sources.ts'
+
+/** Both packages as npm packs them, installed into an empty project. */
+export interface Installed extends AsyncDisposable {
+  readonly project: string
+  readonly tarballs: { readonly server: string; readonly client: string }
+  /** Runs a program in the project; rejects as execFile does when it fails. */
+  readonly run: (command: string, ...args: string[]) => Promise<{ stdout: string; stderr: string }>
+}
+
+/** What npm tells the scripts that it runs would make an npm below them work on the wrong project. */
+const env = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
+  PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+}
+
+const runIn =
+  (cwd: string) =>
+  (command: string, ...args: string[]) =>
+    promisify(execFile)(command, args, { cwd, env, maxBuffer: 10_000_000 })
+
+/** Packs copies of the packages: packing builds, and changes manifests for a moment, which nobody else should meet. */
+export async function installPackages(): Promise<Installed> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), 'mediabucket-packages-')))
+  const copy = (path: string) =>
+    cp(join(root, path), join(directory, 'repo', path), {
+      recursive: true,
+      filter: (source) => !['node_modules', 'dist'].includes(basename(source)),
+    })
+  await Promise.all([copy('packages'), copy('tsconfig.json')])
+  await symlink(join(root, 'node_modules'), join(directory, 'repo/node_modules'))
+  // One after the other, for the server's build builds the client too.
+  const pack = async (name: string) => {
+    const packIn = runIn(join(directory, 'repo/packages', name))
+    const { stdout } = await packIn('npm', 'pack', '--pack-destination', directory)
+    // The last line is the name; what the build prints stands before it.
+    return join(directory, stdout.trim().split('\n').at(-1) ?? '')
+  }
+  const client = await pack('client')
+  const server = await pack('server')
+  const project = join(directory, 'project')
+  await cp(join(import.meta.dirname, 'project'), project, { recursive: true })
+  await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
+  const run = runIn(project)
+  await run('npm', 'install', client, server, '--prefer-offline', '--no-audit', '--no-fund')
+  return {
+    project,
+    tarballs: { server, client },
+    run,
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
+  }
+}

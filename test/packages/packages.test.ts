@@ -1,0 +1,149 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+import { rolldown } from 'rolldown'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { root } from '../architecture/sources.ts'
+import { startServer } from '../harness/server.ts'
+import { hasTool } from '../harness/tools.ts'
+import { upload } from '../harness/upload.ts'
+import { type Installed, installPackages } from './installed.ts'
+
+let installed: Installed
+beforeAll(async () => {
+  installed = await installPackages()
+}, 120_000)
+afterAll(() => installed?.[Symbol.asyncDispose]())
+
+const tool = (name: string) => join(root, 'node_modules/.bin', name)
+const programOf = ({ project }: Installed) => join(project, 'node_modules/mediabucket/bin/mediabucket.js')
+
+test.each(['server', 'client'] as const)(
+  'publint and attw find nothing in the package of the %s',
+  async (name) => {
+    const tarball = installed.tarballs[name]
+    const lint = await installed.run(tool('publint'), 'run', tarball, '--strict')
+    expect(lint.stdout).toContain('All good!')
+    await installed.run(tool('attw'), tarball, '--profile', 'esm-only')
+  },
+)
+
+test('the packages hold what they need: built code, licence, read-me; the server asks for the client', async () => {
+  const listing = async (tarball: string) =>
+    (await installed.run('tar', 'tzf', tarball)).stdout.trim().split('\n').sort()
+  const server = await listing(installed.tarballs.server)
+  for (const name of [
+    'LICENSE',
+    'README.md',
+    'bin/mediabucket.js',
+    'dist/cli/main.js',
+    'dist/catalog/sqlite/writer-thread.js',
+  ])
+    expect(server).toContain(`package/${name}`)
+  expect(
+    server.filter(
+      (name) => !/^package\/(bin\/|dist\/.*\.js$|LICENSE$|README\.md$|package\.json$)/.test(name),
+    ),
+  ).toEqual([])
+  expect(await listing(installed.tarballs.client)).toEqual(
+    expect.arrayContaining([
+      'package/LICENSE',
+      'package/README.md',
+      'package/dist/index.d.ts',
+      'package/dist/index.js',
+    ]),
+  )
+  const manifest = async (path: string) => JSON.parse(await readFile(path, 'utf8'))
+  const client = await manifest(join(root, 'packages/client/package.json'))
+  const { dependencies, engines } = await manifest(
+    join(installed.project, 'node_modules/mediabucket/package.json'),
+  )
+  expect([dependencies['@mediabucket/client'], engines.node]).toEqual([`^${client.version}`, '>=24'])
+})
+
+test('the installed server serves, and its commands upload, list and fetch', async () => {
+  await using server = await startServer({}, undefined, programOf(installed))
+  await writeFile(join(installed.project, 'file.txt'), 'from the tarball')
+  const settings = [`MEDIABUCKET_URL=${server.url}`, `MEDIABUCKET_TOKEN=${server.token}`]
+  const command = (...args: string[]) =>
+    installed.run('env', ...settings, 'npx', '--no-install', 'mediabucket', ...args)
+  const [url] = (await command('upload', 'file.txt')).stdout.split('\t')
+  expect((await command('ls')).stdout).toBe(`${url}\n`)
+  expect((await command('get', url ?? '')).stdout).toBe('from the tarball')
+  expect(await server.stop()).toBe(0)
+})
+
+test('the installed client works in Node.js', async () => {
+  await using server = await startServer({}, undefined, programOf(installed))
+  const { stdout } = await installed.run(process.execPath, 'in-node.js', server.url, server.token)
+  expect(JSON.parse(stdout)).toEqual({ bucket: 'default', filename: 'node.txt', text: 'from node' })
+})
+
+/** A page with the bundled client, at an origin of its own. */
+async function servePage({ project }: Installed) {
+  const bundle = await rolldown({ input: join(project, 'in-page.js'), platform: 'browser' })
+  const { output } = await bundle.generate({ format: 'esm' })
+  await bundle.close()
+  const server = createServer((request, answer) => {
+    const isScript = request.url === '/page.js'
+    answer.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
+    answer.end(isScript ? output[0].code : '<!doctype html><script type="module" src="/page.js"></script>')
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
+
+const canBrowse = hasTool('chromium')
+if (!canBrowse) console.warn('The client is not tried in a browser: there is no chromium')
+
+// Where nothing may be skipped, the test fails for want of a browser.
+test.skipIf(!canBrowse && !process.env['CI'])(
+  'C1, C2 the bundled client lists, uploads with progress, downloads and deletes in a browser, from another origin',
+  async () => {
+    await using page = await servePage(installed)
+    await using server = await startServer(
+      { MEDIABUCKET_CORS_ORIGINS: page.origin },
+      undefined,
+      programOf(installed),
+    )
+    await upload(server, 'there before')
+    await using browser = await chromium.launch({
+      executablePath: '/usr/bin/chromium',
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+    })
+    const tab = await browser.newPage()
+    await tab.goto(page.origin)
+    const seen = await tab.evaluate(`tryOut(${JSON.stringify(server.url)}, ${JSON.stringify(server.token)})`)
+    expect(seen).toMatchObject({
+      before: 1,
+      media: { filename: 'Möwe.bin', size: 3_000_000 },
+      listed: 2,
+      isListed: true,
+      same: true,
+      gone: 'ProblemError media-unknown',
+      after: 1,
+    })
+    expect(seen).toMatchObject({ progress: expect.arrayContaining([[3_000_000, 3_000_000]]) })
+
+    // The same page is a stranger to a service that does not name its origin.
+    await using closed = await startServer({}, undefined, programOf(installed))
+    const refused = tab.evaluate(`tryOut(${JSON.stringify(closed.url)}, ${JSON.stringify(closed.token)})`)
+    await expect(refused).rejects.toThrow('The connection to the service failed')
+  },
+)
