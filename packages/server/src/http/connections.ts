@@ -1,29 +1,20 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Knows which connections have a request under way. Node's own `closeIdleConnections` passes over those that never
- * sent one, such as browsers open in advance.
+ * Knows the connections that never sent a request, such as browsers open in advance: Node's own
+ * `closeIdleConnections` passes over them, and they would hold up a stop.
  */
 export function watchConnections(server: Server): { closeUnused(): void } {
-  const underWay = new Map<Socket, Set<ServerResponse>>()
+  const unused = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
-    underWay.set(socket, new Set())
-    socket.once('close', () => underWay.delete(socket))
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
   })
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const responses = underWay.get(request.socket)
-    const forget = () => responses?.delete(response)
-    responses?.add(response)
-    // A body that was refused may still be arriving; to close then would cost its client the refusal.
-    response.once('close', () => {
-      if (request.complete || request.destroyed) forget()
-      else request.once('close', forget)
-    })
-  })
+  server.on('request', ({ socket }: IncomingMessage) => unused.delete(socket))
   return {
     closeUnused() {
-      for (const [socket, responses] of underWay) if (responses.size === 0) socket.destroy()
+      for (const socket of unused) socket.destroy()
     },
   }
 }

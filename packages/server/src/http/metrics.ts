@@ -1,5 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
+/** `status` is null where the connection ended before an answer began. */
+type ObserveAnswer = (status: number | null, seconds: number) => void
+
 /** What `/metrics` tells (docs/interface.md O2); one set per service, no global registry. */
 export function createMetrics(gauged: { ribbonHeld: () => number }) {
   const registry = new Registry()
@@ -34,20 +37,26 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
       this.set(gauged.ribbonHeld())
     },
   })
-  const children = new Map<string, Histogram.Internal<string>>()
-  /** `status` is null where the connection ended before an answer began. */
-  function observeRequest(method: string, route: string, status: number | null, seconds: number): void {
-    // Finding the child by its labels costs more than observing it; methods, routes and statuses are few.
-    const key = `${method} ${route} ${status}`
-    let child = children.get(key)
-    if (!child) {
-      child = duration.labels({ method, route, status: status ?? 'none' })
-      children.set(key, child)
+  const observers = new Map<string, ObserveAnswer>()
+  /** Finding a child of the histogram by its labels costs more than observing it, so each is found once. */
+  function observerOf(method: string, route: string): ObserveAnswer {
+    const key = `${method} ${route}`
+    const known = observers.get(key)
+    if (known) return known
+    const children = new Map<number | null, Histogram.Internal<string>>()
+    const observe: ObserveAnswer = (status, seconds) => {
+      let child = children.get(status)
+      if (!child) {
+        child = duration.labels({ method, route, status: status ?? 'none' })
+        children.set(status, child)
+      }
+      child.observe(seconds)
     }
-    child.observe(seconds)
+    observers.set(key, observe)
+    return observe
   }
 
-  return { registry, observeRequest, uploadedBytes, uploadedItems, deletedItems }
+  return { registry, observerOf, uploadedBytes, uploadedItems, deletedItems }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>

@@ -16,11 +16,12 @@ export type RecordRequest = (request: Recorded, response: ServerResponse) => voi
 export function createRecordRequest(metrics: Metrics, log: FastifyBaseLogger): RecordRequest {
   return ({ id, method, url, route }, response) => {
     const begun = performance.now()
+    const observe = metrics.observerOf(method, route)
     // `close` comes once and always: after the last byte, or when the connection ends before it.
     response.once('close', () => {
       const ms = performance.now() - begun
       const status = response.headersSent ? response.statusCode : null
-      metrics.observeRequest(method, route, status, ms / 1000)
+      observe(status, ms / 1000)
       log.info(
         { requestId: id, method, path: pathOf(url), status, ms: Math.round(ms * 10) / 10 },
         response.writableFinished ? 'answered' : 'cut short',
