@@ -11,7 +11,14 @@ import { sha256Of, syncPath } from './durable-files.ts'
 const staging = 'restoring'
 
 /** What may stand in the data directory before: nothing that anybody could miss. */
-const harmless: ReadonlySet<string> = new Set([staging, 'lock.db', 'hold.db', 'lost+found'])
+const harmless: ReadonlySet<string> = new Set([
+  staging,
+  'lock.db',
+  'lock.db-journal',
+  'hold.db',
+  'hold.db-journal',
+  'lost+found',
+])
 const harmlessWhenEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads'])
 
 /**

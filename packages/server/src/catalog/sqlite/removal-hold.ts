@@ -49,6 +49,12 @@ export function holdRemovals(directory: string): { release(): void } {
  */
 export function watchRemovalHold(directory: string): { isHeld(): boolean; close(): void } {
   const db = open(directory, 0)
+  try {
+    // A database with nothing in it would write a journal at every look.
+    db.exec('PRAGMA user_version = 1')
+  } catch {
+    // Held just now: then an earlier look has written it, or a later one bears the cost.
+  }
   return {
     isHeld() {
       try {

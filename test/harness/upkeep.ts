@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { runCommand, type TestServer } from './server.ts'
+import { readMedia, readPage } from './wire.ts'
+
+const Report = Type.Object({
+  clean: Type.Boolean(),
+  items: Type.Integer(),
+  bytes: Type.Integer(),
+  repair: Type.Boolean(),
+  verified_bytes: Type.Boolean(),
+  server_running: Type.Union([Type.Boolean(), Type.Null()]),
+  findings: Type.Array(
+    Type.Object({
+      code: Type.String(),
+      fault: Type.Boolean(),
+      count: Type.Integer(),
+      repaired: Type.Integer(),
+      subjects: Type.Array(Type.String()),
+    }),
+  ),
+})
+
+/** Runs a command to its end, whatever its exit code is. */
+export async function outcome(args: readonly string[], data: string) {
+  try {
+    return { code: 0, ...(await runCommand(args, { MEDIABUCKET_DATA: data })) }
+  } catch (error) {
+    return Value.Parse(
+      Type.Object({ code: Type.Integer(), stdout: Type.String(), stderr: Type.String() }),
+      error,
+    )
+  }
+}
+
+/** Runs `mediabucket fsck --json`, and tells its exit code, its report, and what it found by code. */
+export async function fsck(data: string, ...args: string[]) {
+  const { code, stdout } = await outcome(['fsck', '--json', '--grace', '1ms', ...args], data)
+  const report = Value.Parse(Report, JSON.parse(stdout))
+  return {
+    code,
+    report,
+    found: Object.fromEntries(report.findings.map(({ code, count, repaired }) => [code, [count, repaired]])),
+  }
+}
+
+/** Every URL on every page, once the bucket is quiet; throws unless there are as many as `total` says. */
+export async function listAll(server: TestServer, authorization?: string): Promise<string[]> {
+  const init = authorization === undefined ? {} : { headers: { authorization } }
+  const urls: string[] = []
+  for (let page = 1; ; page++) {
+    const { data, last_page, total } = await readPage(await server.request(`/api/media?page=${page}`, init))
+    urls.push(...data)
+    if (page < last_page) continue
+    if (urls.length !== total || new Set(urls).size !== total)
+      throw new Error(`${urls.length} items on all pages, and a total of ${total}`)
+    return urls
+  }
+}
+
+/** Ids of listed items whose bytes are not those that their rows tell of. */
+export async function brokenItems(
+  server: TestServer,
+  urls: readonly string[],
+  authorization?: string,
+): Promise<string[]> {
+  const init = authorization === undefined ? {} : { headers: { authorization } }
+  const broken: string[] = []
+  for (const url of urls) {
+    const { pathname } = new URL(url)
+    const id = /\/media\/(\w+)/.exec(pathname)?.[1] ?? ''
+    const { sha256 } = await readMedia(await server.request(`/api/media/${id}`, init))
+    const answer = await fetch(new URL(pathname, server.url))
+    const hash = createHash('sha256')
+      .update(Buffer.from(await answer.arrayBuffer()))
+      .digest('hex')
+    if (answer.status !== 200 || hash !== sha256) broken.push(id)
+  }
+  return broken
+}

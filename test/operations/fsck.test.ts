@@ -1,0 +1,202 @@
+import { appendFile, mkdir, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
+import { blobPath, upload } from '../harness/upload.ts'
+
+/** Changes the rows behind the service's back. */
+function tamper(server: TestServer, sql: string): void {
+  const db = new DatabaseSync(join(server.data, 'catalog.db'))
+  db.exec(sql)
+  db.close()
+}
+
+/** Puts bytes where an item's would be. */
+async function plant(server: TestServer, id = newMediaId()) {
+  const path = blobPath(server, id)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, 'planted')
+  return { id, path }
+}
+
+const aside = (server: TestServer) => readdir(join(server.data, 'lost+found'))
+
+test('F1 every kind of fault is found, told by a stable code, and repaired where that destroys nothing', async () => {
+  await using server = await startServer()
+  const names = ['missing', 'longer', 'kept', 'gone', 'also gone']
+  const items = await Promise.all(names.map((name) => upload(server, name)))
+  const [missing, longer, kept, gone, alsoGone] = items.map(({ id }) => id)
+  if (!missing || !longer || !kept || !gone || !alsoGone) throw new Error('five items')
+  await server.command('seed', '--items', '3')
+  await server.stop()
+  expect(await fsck(server.data)).toMatchObject({ code: 0, found: { 'seeded-without-bytes': [3, 0] } })
+
+  await unlink(blobPath(server, missing))
+  await appendFile(blobPath(server, longer), '!')
+  const orphan = await plant(server)
+  await writeFile(join(server.data, 'blobs', 'notes.txt'), 'mine')
+  await symlink('/etc/passwd', join(dirname(orphan.path), newMediaId()))
+  await writeFile(join(server.data, 'tmp', 'ab'), 'half')
+  await writeFile(join(server.data, 'uploads', newMediaId()), 'piece')
+  tamper(
+    server,
+    `DELETE FROM media WHERE id IN ('${gone}', '${alsoGone}');
+    INSERT INTO tombstones VALUES ('${gone}'), ('${alsoGone}');
+    UPDATE buckets SET bytes = bytes + 7, reserved_items = 2, next_seq = 1 WHERE name = 'default'`,
+  )
+  await unlink(blobPath(server, alsoGone))
+  const faults = {
+    'bucket-total-wrong': 1,
+    'bucket-bytes-wrong': 1,
+    'bucket-reserved-wrong': 1,
+    'bucket-sequence-wrong': 1,
+    'bucket-ranks-wrong': 1,
+    'bytes-missing': 1,
+    'size-wrong': 1,
+    'bytes-orphaned': 1,
+    'entry-foreign': 2,
+    'temporary-stale': 1,
+    'part-stale': 1,
+    'tombstone-with-bytes': 1,
+    'tombstone-without-bytes': 1,
+  }
+  const counted = (repaired: (code: string, count: number) => number) => ({
+    ...Object.fromEntries(
+      Object.entries(faults).map(([code, count]) => [code, [count, repaired(code, count)]]),
+    ),
+    'seeded-without-bytes': [3, 0],
+  })
+
+  const before = await fsck(server.data)
+  expect([before.code, before.report.clean, before.found]).toEqual([1, false, counted(() => 0)])
+  expect(await readFile(orphan.path, 'utf8')).toBe('planted')
+
+  const lasting = ['bytes-missing', 'size-wrong']
+  const repaired = await fsck(server.data, '--repair')
+  expect([repaired.code, repaired.found]).toEqual([
+    1,
+    counted((code, count) => (lasting.includes(code) ? 0 : count)),
+  ])
+  const after = await fsck(server.data)
+  expect([after.code, after.found]).toEqual([
+    1,
+    { 'bytes-missing': [1, 0], 'size-wrong': [1, 0], 'seeded-without-bytes': [3, 0] },
+  ])
+  expect(after.report.findings[0]?.subjects).toEqual([missing])
+
+  const moved = await aside(server)
+  expect(moved).toHaveLength(5)
+  expect(moved).toContainEqual(expect.stringMatching(`^kept.${orphan.id}.`))
+  await using later = await startServer({}, server.data)
+  const authorization = `Bearer ${server.token}`
+  const urls = await listAll(later, authorization)
+  expect(urls).toHaveLength(3)
+  expect(new Set(await brokenItems(later, urls, authorization))).toEqual(new Set([missing, longer]))
+})
+
+test('F2 beside a running server orphans are moved, and what is named or under way is left', async () => {
+  await using server = await startServer()
+  const { url } = await upload(server, 'kept')
+  const orphan = await plant(server)
+  const found = await fsck(server.data)
+  expect([found.code, found.report.server_running, found.found]).toEqual([
+    1,
+    true,
+    { 'bytes-orphaned': [1, 0] },
+  ])
+  const repaired = await fsck(server.data, '--repair')
+  expect([repaired.code, repaired.found]).toEqual([0, { 'bytes-orphaned': [1, 1] }])
+  const [name = ''] = await aside(server)
+  expect(name).toMatch(`kept.${orphan.id}.`)
+  expect(await readFile(join(server.data, 'lost+found', name), 'utf8')).toBe('planted')
+  expect(await (await fetch(url)).text()).toBe('kept')
+})
+
+test('F2 uploads and deletes go on under fsck --repair, and nothing that was acknowledged is lost', async () => {
+  await using server = await startServer()
+  const kept = new Set<string>()
+  let running = true
+  let failures = 0
+  async function client(): Promise<void> {
+    while (running) {
+      const items = await Promise.all(['a', 'b', 'c'].map((text) => upload(server, text + Math.random())))
+      for (const [index, { id }] of items.entries()) {
+        if (index > 0) kept.add(id)
+        else
+          failures += (await server.request(`/api/media/${id}`, { method: 'DELETE' })).status === 204 ? 0 : 1
+      }
+    }
+  }
+  const clients = Promise.all(Array.from({ length: 4 }, client))
+  const orphans: string[] = []
+  for (let round = 0; round < 3; round++) {
+    orphans.push((await plant(server)).id)
+    const { code, report } = await fsck(server.data, '--repair', '--verify-bytes')
+    expect([code, report.clean, report.server_running]).toEqual([0, true, true])
+  }
+  running = false
+  await clients
+  const urls = await listAll(server)
+  const listed = new Set(urls.map((url) => /\/media\/(\w+)/.exec(url)?.[1] ?? ''))
+  expect([failures, listed]).toEqual([0, kept])
+  expect(await brokenItems(server, urls)).toEqual([])
+  const moved = await aside(server)
+  for (const id of orphans) expect(moved).toContainEqual(expect.stringContaining(id))
+  await server.stop()
+  expect(await fsck(server.data, '--verify-bytes')).toMatchObject({ code: 0, report: { findings: [] } })
+})
+
+test('F3 a flipped byte is found; its item answers 500 until a check finds the bytes right again', async () => {
+  await using server = await startServer()
+  const item = await upload(server, 'some bytes')
+  const path = blobPath(server, item.id)
+  const fetchIt = () => fetch(`${server.url}/media/${item.id}`)
+  await writeFile(path, 'some bytez')
+  expect((await fetchIt()).status).toBe(200)
+  expect((await fsck(server.data)).code).toBe(0)
+  expect(await fsck(server.data, '--verify-bytes')).toMatchObject({
+    code: 1,
+    found: { 'hash-wrong': [1, 0] },
+  })
+  await expectProblem(await fetchIt(), 500, 'bytes-missing')
+  expect((await server.request(`/api/media/${item.id}`)).status).toBe(200)
+  expect(await fsck(server.data, '--repair')).toMatchObject({ code: 1, found: { 'bytes-damaged': [1, 0] } })
+  expect(await listAll(server)).toHaveLength(1)
+
+  await writeFile(path, 'some bytes')
+  await expectProblem(await fetchIt(), 500, 'bytes-missing')
+  expect((await fsck(server.data, '--verify-bytes')).code).toBe(0)
+  expect(await (await fetchIt()).text()).toBe('some bytes')
+  expect((await fsck(server.data)).found).toEqual({})
+})
+
+test('F4 the report for people tells what was found, examples, and what to do next', async () => {
+  await using server = await startServer()
+  const items = await Promise.all(Array.from({ length: 7 }, () => upload(server, 'x')))
+  for (const { id } of items) await unlink(blobPath(server, id))
+  const { code, stdout } = await outcome(['fsck'], server.data)
+  expect(code).toBe(1)
+  expect(stdout).toMatch(
+    /^Checked 7 items with 0 bytes\.\n\nItems whose bytes are missing: 7 \[bytes-missing\]\n/,
+  )
+  expect(stdout).toMatch(/\n {2}and 2 more; --json tells them\n {2}→ Copy the files back from a backup/)
+  expect(stdout).toMatch(/\n7 faults remain\.\n$/)
+  await using other = await startServer()
+  expect((await outcome(['fsck'], other.data)).stdout).toBe('Checked 0 items with 0 bytes.\n\nAll is well.\n')
+})
+
+test('F5 exit code 2 is for arguments that make no sense, and a directory without data is told', async () => {
+  await using directory = await temporaryDirectory()
+  expect(await outcome(['fsck', '--fix'], directory.path)).toMatchObject({ code: 2, stdout: '' })
+  expect(await outcome(['fsck', '--grace', 'soon'], directory.path)).toMatchObject({ code: 2 })
+  expect(await outcome(['fsck'], join(directory.path, 'typo'))).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^mediabucket: there are no data in .*typo; set MEDIABUCKET_DATA/),
+  })
+  expect(await directory.names()).toEqual([])
+})
