@@ -1,0 +1,146 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { CatalogAudit } from '../../src/catalog/audit.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { allPages, newBucket, newItem, newItems, newUpload } from './samples.ts'
+
+interface Audited {
+  readonly catalog: Catalog
+  readonly audit: CatalogAudit
+  /** Changes rows behind everybody's back; the statements are the engine's. */
+  tamper(fault: 'counters' | 'ranks'): void
+  /** Opens a copy that `snapshot` wrote, and makes the directory for one. */
+  copy(): Promise<{ readonly directory: string; open(): Promise<{ catalog: Catalog; audit: CatalogAudit }> }>
+}
+
+/** What every engine of the catalog does for checks, backups and restores. */
+export function describeAudit(engine: string, fresh: () => Promise<Audited>): void {
+  async function open(): Promise<Audited> {
+    const opened = await fresh()
+    onTestFinished(async () => {
+      await opened.audit.close()
+      await opened.catalog.close()
+    })
+    return opened
+  }
+
+  describe(`${engine}: audit`, () => {
+    test('F1 items are walked in pieces, across buckets and holes, each once', async () => {
+      const { catalog, audit } = await open()
+      const wanted: string[] = []
+      for (const name of ['one', 'two']) {
+        const bucketId = await newBucket(catalog, name)
+        const items = newItems(7)
+        await catalog.addMedia(bucketId, items)
+        for (const item of items.slice(2, 4)) await catalog.removeMedia(bucketId, item.id)
+        wanted.push(...items.filter((_, index) => index < 2 || index > 3).map(({ id }) => id))
+      }
+      const seen: string[] = []
+      let last: Parameters<CatalogAudit['items']>[0] = null
+      for (;;) {
+        const items = await audit.items(last, 3)
+        if (items.length === 0) break
+        seen.push(...items.map(({ id }) => id))
+        last = items.at(-1) ?? null
+      }
+      expect(seen).toEqual(wanted)
+      expect(await audit.count()).toEqual({ items: 10, bytes: 10_000 })
+      expect(await audit.damages()).toEqual([])
+    })
+
+    test('F2 what an item, a tombstone or an unfinished upload names is not unnamed', async () => {
+      const { catalog, audit } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const [item, deleted] = newItems(2)
+      if (!item || !deleted) throw new Error('two items')
+      await catalog.addMedia(bucketId, [item, deleted])
+      await catalog.removeMedia(bucketId, deleted.id)
+      const upload = newUpload(bucketId)
+      await catalog.createUpload(upload)
+      const stranger = newMediaId()
+      const ids = [item.id, deleted.id, upload.mediaId, stranger]
+      expect(await audit.unnamed(ids)).toEqual([stranger])
+      expect(await audit.retire(ids)).toEqual([stranger])
+      await catalog.removeUpload(upload.id)
+      expect(await audit.unnamed(ids)).toEqual([upload.mediaId, stranger])
+    })
+
+    test('F2 a retired id never becomes an item’s: a commit that comes too late fails whole', async () => {
+      const { catalog, audit } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const [late, beside] = newItems(2)
+      if (!late || !beside) throw new Error('two items')
+      expect(await audit.retire([late.id])).toEqual([late.id])
+      expect(await audit.retire([late.id])).toEqual([late.id])
+      await expect(catalog.addMedia(bucketId, [beside, late])).rejects.toThrow('set aside')
+      expect(await allPages(catalog, bucketId)).toEqual([])
+      await catalog.addMedia(bucketId, [beside])
+      expect(await audit.bucketFaults()).toEqual([])
+    })
+
+    test('F3 a mark stays until it is taken away, goes with its item, and is only for items', async () => {
+      const { catalog, audit } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const item = newItem()
+      await catalog.addMedia(bucketId, [item])
+      expect(await catalog.isDamaged(item.id)).toBe(false)
+      await audit.mark([item.id, newMediaId()])
+      await audit.mark([item.id])
+      expect(await catalog.isDamaged(item.id)).toBe(true)
+      expect(await audit.items(null, 9)).toMatchObject([{ id: item.id, damaged: true }])
+      await audit.unmark([item.id])
+      expect(await catalog.isDamaged(item.id)).toBe(false)
+      await audit.mark([item.id])
+      expect(await catalog.removeMedia(bucketId, item.id)).toBe(true)
+      expect(await catalog.isDamaged(item.id)).toBe(false)
+    })
+
+    test.each(['counters', 'ranks'] as const)(
+      'F1 wrong %s are found and set right, and pages change their revision',
+      async (fault) => {
+        const { catalog, audit, tamper } = await open()
+        const bucketId = await newBucket(catalog, 'b')
+        const items = newItems(9_000)
+        await catalog.addMedia(bucketId, items)
+        for (const item of items.slice(100, 200)) await catalog.removeMedia(bucketId, item.id)
+        await catalog.createUpload(newUpload(bucketId, { length: 50 }))
+        expect(await audit.bucketFaults()).toEqual([])
+        const { revision } = await catalog.page(bucketId, 99_999)
+        tamper(fault)
+        const found = await audit.bucketFaults()
+        expect(found.map(({ what }) => what)).toEqual(
+          fault === 'ranks' ? ['ranks'] : ['total', 'bytes', 'reserved'],
+        )
+        expect(await audit.recount()).toEqual(found)
+        expect(await audit.bucketFaults()).toEqual([])
+        const left = items.filter((_, index) => index < 100 || index >= 200)
+        expect(await allPages(catalog, bucketId)).toEqual(left.map(({ id }) => id))
+        expect(await catalog.page(bucketId, 1)).toMatchObject({ total: 8_900, revision: revision + 1 })
+        const bucket = { items: 8_900, bytes: 8_900_000, reservedItems: 1, reservedBytes: 50 }
+        expect(await catalog.bucket(bucketId)).toMatchObject(bucket)
+        await catalog.addMedia(bucketId, newItems(1))
+        expect(await audit.recount()).toEqual([])
+      },
+    )
+
+    test('F7, F8 a snapshot is the rows as of one moment; renewed, it is a body of data of its own', async () => {
+      const { catalog, audit, copy } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const items = newItems(12)
+      await catalog.addMedia(bucketId, items)
+      await catalog.createUpload(newUpload(bucketId))
+      const { directory, open: openCopy } = await copy()
+      await audit.snapshot(directory)
+      await catalog.addMedia(bucketId, newItems(1))
+      const copied = await openCopy()
+      expect(await allPages(copied.catalog, bucketId)).toEqual(items.map(({ id }) => id))
+      expect(copied.catalog.epoch).toBe(catalog.epoch)
+      await copied.audit.renew()
+      expect(await copied.catalog.unfinishedUploads()).toEqual([])
+      expect(await copied.audit.bucketFaults()).toEqual([])
+      const again = await openCopy()
+      expect(again.catalog.epoch).not.toBe(catalog.epoch)
+      expect(await catalog.unfinishedUploads()).toHaveLength(1)
+    })
+  })
+}

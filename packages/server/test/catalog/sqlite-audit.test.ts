@@ -1,0 +1,73 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
+import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { holdRemovals, RemovalHeldError, watchRemovalHold } from '../../src/catalog/sqlite/removal-hold.ts'
+import { describeAudit } from './audit-contract.ts'
+import { firstOutput, killHard, startProcess } from './child-process.ts'
+import { tempDirectory } from './temp-directory.ts'
+
+const tampering = {
+  counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
+  ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET counts = zeroblob(512)',
+}
+
+const openBoth = async (directory: string) => ({
+  catalog: await openSqliteCatalog({ directory, writer: 'direct' }),
+  audit: await openSqliteAudit(directory),
+})
+
+describeAudit('SQLite', async () => {
+  const directory = tempDirectory()
+  return {
+    ...(await openBoth(directory)),
+    tamper(fault) {
+      const db = new DatabaseSync(join(directory, 'catalog.db'))
+      db.exec(tampering[fault])
+      db.close()
+    },
+    async copy() {
+      const into = tempDirectory()
+      return {
+        directory: into,
+        async open() {
+          const opened = await openBoth(into)
+          onTestFinished(async () => {
+            await opened.audit.close()
+            await opened.catalog.close()
+          })
+          return opened
+        },
+      }
+    },
+  }
+})
+
+describe('F6 the hold on removals', () => {
+  test('is seen by who watches, excludes a second one, and ends with its release or its process', async () => {
+    const directory = tempDirectory()
+    const watch = watchRemovalHold(directory)
+    onTestFinished(() => watch.close())
+    expect(watch.isHeld()).toBe(false)
+    const holder = startProcess(
+      'removal-hold.ts',
+      `module.holdRemovals(${JSON.stringify(directory)})
+      console.log('held')
+      setInterval(() => {}, 1000)`,
+    )
+    expect(await firstOutput(holder)).toBe('held')
+    expect(watch.isHeld()).toBe(true)
+    expect(() => holdRemovals(directory)).toThrow(RemovalHeldError)
+    expect(watch.isHeld()).toBe(true)
+    const late = watchRemovalHold(directory)
+    onTestFinished(() => late.close())
+    expect(late.isHeld()).toBe(true)
+    await killHard(holder)
+    expect([watch.isHeld(), late.isHeld()]).toEqual([false, false])
+    const hold = holdRemovals(directory)
+    expect(watch.isHeld()).toBe(true)
+    hold.release()
+    expect(watch.isHeld()).toBe(false)
+  })
+})
