@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { settings } from '../../packages/server/src/config.ts'
+import { read } from '../architecture/sources.ts'
 import { runCommand } from '../harness/server.ts'
 
 const run = (...args: string[]) => runCommand(args, {})
@@ -23,6 +24,18 @@ test.each([[[]], [['help']], [['-h']]])('mediabucket %j tells every command and 
   const { stdout, stderr } = await run(...args)
   expect(stderr).toBe('')
   for (const name of [...commands, ...Object.keys(settings)]) expect(stdout).toContain(`  ${name} `)
+})
+
+test('docs/client.md tells the exit codes and the settings of the client as the help does', async () => {
+  const { stdout } = await run('help')
+  const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]
+  const told = rows.filter(([, name = '']) => /^(\d+|MEDIABUCKET_\w+)$/.test(name))
+  expect(told).toHaveLength(8)
+  for (const [, name, fallback, about] of told) {
+    const lines = stdout.split('\n').map((line) => line.trim().split(/ {2,}/))
+    const text = /^\d/.test(name ?? '') ? about : `${about}.${fallback ? ` [${fallback}]` : ''}`
+    expect(lines).toContainEqual([name, text])
+  }
 })
 
 test.each(commands)('mediabucket %s --help tells more of it', async (command) => {

@@ -46,7 +46,7 @@ const exits: readonly (readonly [string, string])[] = [
   ['2', 'the arguments or settings make no sense'],
   [`${exitCodes.refused}`, 'the service refuses the token (401), or the token may not do this (403)'],
   [`${exitCodes.missing}`, 'what was asked for is not there (404)'],
-  ['130', 'interrupted'],
+  ['130', 'interrupted, as by Ctrl-C'],
 ]
 
 export async function main(args: readonly string[]): Promise<void> {
