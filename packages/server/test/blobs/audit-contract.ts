@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { BlobAudit, Found } from '../../src/blobs/audit.ts'
+import { newUploadId } from '../../src/core/upload-id.ts'
+import { chunksOf, keepBytes, type OpenedStore, readBytes, receiveBytes } from './blob-contract.ts'
+
+export interface AuditedStore extends OpenedStore {
+  readonly audit: BlobAudit
+}
+
+async function all(audit: BlobAudit): Promise<Found[]> {
+  const found: Found[] = []
+  for await (const one of audit.found()) found.push(one)
+  return found
+}
+
+/** What every engine that keeps bytes does for checks. */
+export function describeBlobAudit(engine: string, openStore: () => Promise<AuditedStore>): void {
+  describe(`${engine}: audit`, () => {
+    test('F1 everything that stands in the store is found, with its kind, its id and its size', async () => {
+      await using opened = await openStore()
+      const { store, audit } = opened
+      expect(await all(audit)).toEqual([])
+      const id = await keepBytes(store, randomBytes(100))
+      await receiveBytes(store, randomBytes(20))
+      const upload = newUploadId()
+      await store.parts.append(upload, { offset: 0, source: chunksOf(randomBytes(30)), limit: 30 })
+      expect(await all(audit)).toMatchObject([
+        { kind: 'kept', id, size: 100 },
+        { kind: 'temporary', size: 20 },
+        { kind: 'part', id: upload, size: 30 },
+      ])
+    })
+
+    test('F1 what is set aside is gone from the store, and whoever comes too late hears so', async () => {
+      await using opened = await openStore()
+      const { store, audit } = opened
+      const id = await keepBytes(store, randomBytes(100))
+      const [found] = await all(audit)
+      if (!found) throw new Error('nothing was found')
+      expect(await audit.stands(found)).toBe(true)
+      expect(await audit.setAside(found)).toContain(id)
+      expect(await audit.stands(found)).toBe(false)
+      expect(await audit.setAside(found)).toBeNull()
+      expect([await all(audit), await readBytes(store, id)]).toEqual([[], null])
+    })
+  })
+}

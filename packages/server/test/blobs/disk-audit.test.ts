@@ -1,0 +1,58 @@
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Found } from '../../src/blobs/audit.ts'
+import { openDiskAudit } from '../../src/blobs/disk/audit-disk.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { describeBlobAudit } from './audit-contract.ts'
+import { temporaryStore } from './temporary-store.ts'
+
+async function openAudited() {
+  const opened = await temporaryStore()
+  const { directory, store } = opened
+  const audit = await openDiskAudit({ directory })
+  return { directory, store, audit, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() }
+}
+
+describeBlobAudit('disk', openAudited)
+
+test('F1 what the store did not put there is foreign; no link is followed, and none is moved but itself', async () => {
+  await using opened = await openAudited()
+  const { directory, audit } = opened
+  const outside = join(directory, 'outside')
+  await mkdir(outside)
+  await writeFile(join(outside, newMediaId()), 'secret')
+  await mkdir(join(directory, 'blobs', 'ab'))
+  await writeFile(join(directory, 'blobs', 'ab', `cd${newMediaId().slice(2)}`), 'in another shard')
+  await writeFile(join(directory, 'blobs', 'ab', 'notes.txt'), '')
+  await symlink(outside, join(directory, 'blobs', 'cd'))
+  await mkdir(join(directory, 'blobs', 'ab', `ab${newMediaId().slice(2)}`))
+  await symlink(outside, join(directory, 'uploads', newMediaId()))
+  const found: Found[] = []
+  for await (const one of audit.found()) found.push(one)
+  expect(found.map(({ kind }) => kind)).toEqual(Array(5).fill('foreign'))
+  for (const one of found) expect(await audit.setAside(one)).toMatch(/^lost\+found\/foreign\./)
+  expect(await readdir(join(directory, 'lost+found'))).toHaveLength(5)
+  const [secret = ''] = await readdir(outside)
+  expect(await readFile(join(outside, secret), 'utf8')).toBe('secret')
+})
+
+test('F1 two things of one name are both kept', async () => {
+  await using opened = await openAudited()
+  const { directory, audit } = opened
+  for (const text of ['one', 'two']) {
+    await writeFile(join(directory, 'blobs', 'same'), text)
+    for await (const one of audit.found()) await audit.setAside(one)
+  }
+  const names = await readdir(join(directory, 'lost+found'))
+  const texts = await Promise.all(names.map((name) => readFile(join(directory, 'lost+found', name), 'utf8')))
+  expect(texts.toSorted()).toEqual(['one', 'two'])
+})
+
+test('F1 a link in the place of lost+found is not written through', async () => {
+  await using opened = await openAudited()
+  const { directory, audit } = opened
+  await mkdir(join(directory, 'outside'))
+  await symlink(join(directory, 'outside'), join(directory, 'lost+found'))
+  await expect(audit.setAside({ kind: 'foreign', path: 'blobs/x' })).rejects.toThrow('must be a directory')
+})

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { createHeldRemovals } from '../../src/media/held-removals.ts'
+import { recover } from '../../src/media/recover.ts'
+import { createRemoveMedia } from '../../src/media/remove-media.ts'
+import { temporaryMedia } from './temporary-media.ts'
+
+test('F6 what is deleted while removals are held stays until they are not, and then goes once', async () => {
+  await using media = await temporaryMedia()
+  const item = await media.store('text')
+  let isHeld = true
+  const parts = { ...media, isHeld: () => isHeld, onLeftover: () => undefined }
+  const held = createHeldRemovals(parts)
+  const { remove, settled } = createRemoveMedia({ ...parts, isHeld: held.isHeld })
+  await remove(item.bucketId, item.id)
+  await settled()
+  await held.retry()
+  expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([
+    [expect.any(String)],
+    [item.id],
+  ])
+  isHeld = false
+  await held.retry()
+  expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([[], []])
+})
+
+test('F6 a start while a backup runs leaves what was deleted for its end', async () => {
+  await using media = await temporaryMedia()
+  const item = await media.store('text')
+  await media.catalog.removeMedia(item.bucketId, item.id)
+  let isHeld = true
+  const held = createHeldRemovals({ ...media, isHeld: () => isHeld, onLeftover: () => undefined })
+  expect(await recover({ ...media, isHeld: held.isHeld })).toMatchObject({ tombstones: 0, leftovers: [] })
+  expect(await media.disk.kept()).toHaveLength(1)
+  isHeld = false
+  await held.retry()
+  expect(await media.disk.kept()).toEqual([])
+})

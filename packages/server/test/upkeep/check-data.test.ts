@@ -1,0 +1,112 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { BlobAudit } from '../../src/blobs/audit.ts'
+import { openDiskAudit } from '../../src/blobs/disk/audit-disk.ts'
+import type { CatalogAudit } from '../../src/catalog/audit.ts'
+import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { checkData } from '../../src/upkeep/check-data.ts'
+import { receiveBytes } from '../blobs/blob-contract.ts'
+import { newItem } from '../catalog/samples.ts'
+import { type TemporaryMedia, temporaryMedia } from '../media/temporary-media.ts'
+
+interface Steps {
+  /** Whether a server holds the data's lock. */
+  readonly served?: boolean
+  /** What happens during the grace. */
+  readonly meanwhile?: () => Promise<unknown>
+  readonly held?: boolean
+  readonly audit?: (audit: CatalogAudit) => Partial<CatalogAudit>
+  readonly blobAudit?: (audit: BlobAudit) => Partial<BlobAudit>
+}
+
+/** Repairs, with a say in every step that races with others. */
+async function repair(media: TemporaryMedia, steps: Steps = {}) {
+  const audit = await openSqliteAudit(media.disk.directory)
+  onTestFinished(() => audit.close())
+  const blobAudit = await openDiskAudit(media.disk)
+  const report = await checkData({
+    ...media,
+    isHeld: () => steps.held ?? false,
+    audit: { ...audit, ...steps.audit?.(audit) },
+    blobAudit: { ...blobAudit, ...steps.blobAudit?.(blobAudit) },
+    quiet: {
+      lock: () => (steps.served ? null : { release() {} }),
+      grace: async () => void (await steps.meanwhile?.()),
+    },
+    repair: true,
+    verifyBytes: false,
+    onItem() {},
+  })
+  return report.findings.map(({ code, count, repaired }) => [code, count, repaired])
+}
+
+/** Bytes in place under an id, as an upload leaves them just before it commits. */
+async function beforeCommit(media: TemporaryMedia) {
+  const received = await receiveBytes(media.blobs, Buffer.from('late'))
+  const item = newItem({ id: newMediaId(), size: received.size, sha256: received.sha256 })
+  await media.blobs.keep(received, item.id)
+  const bucketId = await media.bucket('default')
+  return { item, commit: () => media.catalog.addMedia(bucketId, [item]) }
+}
+
+const lostAndFound = (media: TemporaryMedia) =>
+  readdir(join(media.disk.directory, 'lost+found')).catch(() => [])
+
+test('F2 an upload that commits during the grace is no orphan', async () => {
+  await using media = await temporaryMedia()
+  const { item, commit } = await beforeCommit(media)
+  expect(await repair(media, { served: true, meanwhile: commit })).toEqual([])
+  expect((await media.blobs.open(item.id))?.size).toBe(4)
+  expect(await lostAndFound(media)).toEqual([])
+})
+
+test('F2 an upload that commits between the last look and the move keeps its bytes', async () => {
+  await using media = await temporaryMedia()
+  const { item, commit } = await beforeCommit(media)
+  const late = (audit: CatalogAudit) => ({
+    async retire(ids: Parameters<CatalogAudit['retire']>[0]) {
+      await commit()
+      return audit.retire(ids)
+    },
+  })
+  expect(await repair(media, { served: true, audit: late })).toEqual([])
+  expect((await media.blobs.open(item.id))?.size).toBe(4)
+})
+
+test('F2 an upload that commits after that fails: no item is ever listed whose bytes were moved', async () => {
+  await using media = await temporaryMedia()
+  const { item, commit } = await beforeCommit(media)
+  let committed: Promise<unknown> | undefined
+  const late = (audit: BlobAudit) => ({
+    async setAside(found: Parameters<BlobAudit['setAside']>[0]) {
+      committed = commit()
+      await committed.catch(() => undefined)
+      return audit.setAside(found)
+    },
+  })
+  expect(await repair(media, { served: true, blobAudit: late })).toEqual([['bytes-orphaned', 1, 1]])
+  await expect(committed).rejects.toThrow()
+  expect(await media.catalog.media(item.id)).toBeNull()
+  expect(await lostAndFound(media)).toEqual([expect.stringContaining(item.id)])
+})
+
+test('F2 temporary files are left while a server runs, and moved when none does', async () => {
+  await using media = await temporaryMedia()
+  await receiveBytes(media.blobs, Buffer.from('half'))
+  expect(await repair(media, { served: true })).toEqual([])
+  expect(await media.disk.temporary()).toHaveLength(1)
+  expect(await repair(media)).toEqual([['temporary-stale', 1, 1]])
+  expect(await media.disk.temporary()).toEqual([])
+})
+
+test('F6 what a backup holds is no fault, and is not removed', async () => {
+  await using media = await temporaryMedia()
+  const item = await media.store('text')
+  await media.catalog.removeMedia(item.bucketId, item.id)
+  expect(await repair(media, { held: true })).toEqual([])
+  expect(await media.disk.kept()).toHaveLength(1)
+  expect(await repair(media)).toEqual([['tombstone-with-bytes', 1, 1]])
+  expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([[], []])
+})
