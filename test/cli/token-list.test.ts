@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 
@@ -90,10 +93,16 @@ describe('tokens of every state', () => {
   })
 })
 
-test('token list without tokens says how to make one', async () => {
-  await using directory = await temporaryDirectory()
-  const environment = { MEDIABUCKET_DATA: directory.path }
-  const { stdout, stderr } = await runCommand(['token', 'list'], environment)
-  expect([stdout, stderr]).toEqual(['', expect.stringContaining('mediabucket token create --bucket')])
-  expect((await runCommand(['token', 'list', '--json'], environment)).stdout).toBe('')
+test.each([
+  ['token', 'list'],
+  ['token', 'revoke', 'tok_000000000000'],
+  ['bucket', 'list'],
+  ['bucket', 'set', 'default', '--max-items', '1'],
+])('%s %s where there are no data says so, and makes none', async (...args) => {
+  const data = join(tmpdir(), `mediabucket-none-${randomUUID()}`)
+  await expect(runCommand(args, { MEDIABUCKET_DATA: data })).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`there are no data of Mediabucket in ${data}`),
+  })
+  expect(existsSync(data)).toBe(false)
 })

@@ -1,18 +1,22 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newToken } from '../../packages/server/src/core/token-format.ts'
 import { sendRaw } from '../harness/raw-http.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 
 let server: TestServer
 let authorization: string
+let withoutScope: string
 beforeAll(async () => {
   server = await startServer({ MEDIABUCKET_CORS_ORIGINS: 'https://app.example.org' })
   const { token } = await seed(server, '--items', '12345', '--bucket', 'many', '--delete-every', '9')
   authorization = `Authorization: Bearer ${token}`
+  const { stdout } = await server.command('token', 'create', '--bucket', 'many', '--scope', 'media:write')
+  withoutScope = `Authorization: Bearer ${stdout.trim()}`
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-const unknown = 'Authorization: Bearer mbkt_0000000000000000000000000000000000000'
+const unknown = `Authorization: Bearer ${newToken()}`
 
 /** Paths and headers of listings, good and bad; `*` stands for the right token, `TAG` for the page's own tag. */
 const requests: readonly (readonly [string, ...string[]])[] = [
@@ -35,6 +39,8 @@ const requests: readonly (readonly [string, ...string[]])[] = [
   ['/api/media?%70age=3', '*'],
   ['/api/media'],
   ['/api/media', unknown],
+  ['/api/media', 'Authorization: Bearer mbkt_cut'],
+  ['/api/media', 'NO SCOPE'],
   ['/api/media', 'Authorization: Basic YTpi'],
   ['/api/media', '*', '*'],
   ['/api/media', '*', 'Host: another'],
@@ -46,7 +52,11 @@ test.each(requests)(
   async (path, ...headers) => {
     const ask = async (...more: string[]) => {
       const lines = [`GET ${path} HTTP/1.1`, 'Host: h', ...headers, ...more, 'Connection: close', '', '']
-      const bytes = lines.map((line) => (line === '*' ? authorization : line)).join('\r\n')
+      const meant = new Map([
+        ['*', authorization],
+        ['NO SCOPE', withoutScope],
+      ])
+      const bytes = lines.map((line) => meant.get(line) ?? line).join('\r\n')
       const { status, headers: answered, body } = await sendRaw(server.url, bytes)
       return {
         status,
@@ -64,3 +74,31 @@ test.each(requests)(
     expect(await ask()).toEqual(await ask('Content-Length: 0'))
   },
 )
+
+test('A6, L16 requests that arrive in one piece get each their own answer', async () => {
+  const { stdout } = await server.command('token', 'create', '--bucket', 'nothing')
+  const stranger = `Authorization: Bearer ${stdout.trim()}`
+  const get = (...headers: string[]) =>
+    ['GET /api/media HTTP/1.1', 'Host: h', ...headers, '', ''].join('\r\n')
+  const tag = (await sendRaw(server.url, get(authorization, 'Connection: close'))).headers.get('etag')
+  const all = await sendRaw(
+    server.url,
+    get(authorization) +
+      get(stranger) +
+      get(authorization, 'Accept-Encoding: gzip') +
+      get(authorization, `If-None-Match: ${tag}`) +
+      get(stranger, `If-None-Match: ${tag}`) +
+      get(authorization, 'Connection: close'),
+  )
+  const text = `HTTP/1.1 ${all.status}\r\n${[...all.headers].join('\r\n')}\r\n\r\n${all.body}`
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(
+    [200, 200, 200, 304, 200, 200].map((status) => `HTTP/1.1 ${status}`),
+  )
+  expect(text.match(/"total":\d+|content-encoding: gzip/g)).toEqual([
+    '"total":10974',
+    '"total":0',
+    'content-encoding: gzip',
+    '"total":0',
+    '"total":10974',
+  ])
+})

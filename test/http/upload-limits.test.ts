@@ -99,3 +99,16 @@ test('U6 MEDIABUCKET_MAX_PARTS sets the limit', async () => {
   expect((await sendForm(small, formBytes(...parts.slice(1)))).status).toBe(201)
   await expectProblem(await sendForm(small, formBytes(...parts)), 413, 'parts-too-many')
 })
+
+test('U1 a part that is no file may have at most 1 MB', async () => {
+  const form = new FormData()
+  form.append('note', 'x'.repeat(1_000_001))
+  form.append('file', new File(['kept?'], 'a.txt'))
+  await expectProblem(
+    await server.request('/api/media', { method: 'POST', body: form }),
+    413,
+    'body-too-large',
+  )
+  form.set('note', 'x'.repeat(1_000_000))
+  expect((await server.request('/api/media', { method: 'POST', body: form })).status).toBe(201)
+})

@@ -57,6 +57,13 @@ const integer = (least: number, most: number) => (text: string) => {
 }
 
 const duration = (text: string) => parseDuration(text) ?? undefined
+/** Node's timers take 31 bits of milliseconds; a longer one would end at once. */
+const longestTimer = 20 * 86_400_000
+const timer = (text: string) => {
+  const value = parseDuration(text)
+  return value !== null && value <= longestTimer ? value : undefined
+}
+const aTimer = 'a duration up to 20d, such as 500ms, 30s or 15m'
 const aDuration = 'a duration such as 30s, 15m, 12h or 30d'
 
 function httpUrl(text: string): URL | undefined {
@@ -164,21 +171,21 @@ export const settings = {
   ),
   MEDIABUCKET_HEADER_TIMEOUT: setting(
     '15s',
-    aDuration,
+    aTimer,
     'How long a client may take to send the headers of a request.',
-    duration,
+    timer,
   ),
   MEDIABUCKET_IDLE_TIMEOUT: setting(
     '60s',
-    aDuration,
+    aTimer,
     'How long a connection may stay silent, within a request or between two.',
-    duration,
+    timer,
   ),
   MEDIABUCKET_SHUTDOWN_TIMEOUT: setting(
     '10s',
-    aDuration,
+    aTimer,
     'How long requests under way may take to finish when the service is told to stop.',
-    duration,
+    timer,
   ),
   MEDIABUCKET_LOG_LEVEL: setting(
     'info',

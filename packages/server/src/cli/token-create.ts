@@ -4,7 +4,7 @@ import { parseDuration } from '../core/duration.ts'
 import { defaultScopes, isScope, type Scope, scopes } from '../core/scopes.ts'
 import { parse } from './arguments.ts'
 import { type Command, UsageError } from './command.ts'
-import { withCatalog } from './open-catalog.ts'
+import { withNewCatalog } from './open-catalog.ts'
 
 export const tokenCreate: Command = {
   summary: 'Make a token for a bucket, and the bucket if need be.',
@@ -40,7 +40,7 @@ Options:
       expiresAt: values.expires === undefined ? null : now + readExpiry(values.expires),
       now,
     }
-    const { token, id } = await withCatalog(config, (catalog) => issueToken(catalog, request))
+    const { token, id } = await withNewCatalog(config, (catalog) => issueToken(catalog, request))
     tell(`Token ${id} for the bucket "${bucket}": ${request.scopes.join(', ')}. It is shown this once:`)
     print(token)
   },

@@ -100,8 +100,9 @@ export async function createApp(
     serverFactory: (others) =>
       createHttpServer(
         settings,
-        listingLane({ answerListing, recordRequest, corsHeaders, baseUrl, log }, (request, response) =>
-          others(request, response),
+        listingLane(
+          { answerListing, recordRequest, corsHeaders, baseUrl, log, isStopping },
+          (request, response) => others(request, response),
         ),
       ),
     loggerInstance: log,

@@ -38,11 +38,29 @@ async function* filesBetween(
     const declaredType = headers.get('content-type') ?? 'text/plain'
     const filename = filenameOf(disposition)
     if (filename === undefined) throw malformed('The filename* of a part is malformed.')
-    if (filename === null && essenceOf(declaredType) !== 'application/octet-stream') continue
+    if (filename === null && essenceOf(declaredType) !== 'application/octet-stream') {
+      await passOver(body)
+      continue
+    }
     empty = false
     yield { source: body, filename: filename && unescapeName(filename), declaredType }
   }
   if (empty) throw new Fault('form-without-file', 'The form has no file; give a part a filename.')
+}
+
+/** What a part that is no file may have. Bytes. */
+const maxField = 1_000_000
+
+async function passOver(field: AsyncIterable<Uint8Array>): Promise<void> {
+  let size = 0
+  for await (const chunk of field) {
+    size += chunk.byteLength
+    if (size > maxField)
+      throw new Fault(
+        'body-too-large',
+        `A part of a form that is no file may have at most ${maxField} bytes.`,
+      )
+  }
 }
 
 const malformed = (why: string) => new Fault('form-malformed', `The form cannot be read. ${why}`)

@@ -22,11 +22,13 @@ interface Parts {
   readonly corsHeaders: CorsHeaders
   readonly baseUrl: string
   readonly log: FastifyBaseLogger
+  /** While stopping, answers end their connections, which the framework sees to. */
+  readonly isStopping: () => boolean
 }
 
 /** Puts the straight way before `others`. */
 export function listingLane(parts: Parts, others: RequestListener): RequestListener {
-  const { recordRequest, corsHeaders, baseUrl, log } = parts
+  const { recordRequest, corsHeaders, baseUrl, log, isStopping } = parts
   const answerListing = shareAnswers(parts.answerListing, corsHeaders)
 
   async function list(request: IncomingMessage, response: ServerResponse, route: string): Promise<void> {
@@ -55,7 +57,7 @@ export function listingLane(parts: Parts, others: RequestListener): RequestListe
   }
 
   return (request, response) => {
-    const route = isPlain(request) ? routeOf(request.url ?? '') : undefined
+    const route = isPlain(request) && !isStopping() ? routeOf(request.url ?? '') : undefined
     if (route === undefined) others(request, response)
     else void list(request, response, route)
   }

@@ -110,7 +110,7 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   'body-too-large': {
     status: 413,
     title: 'The body is too large',
-    cause: 'The operation takes no body of this size.',
+    cause: 'The operation takes no body of this size, or a part of a form that is no file is too large.',
     cure: 'Send no body, or upload files with `POST /api/media`.',
   },
   'content-coding-unsupported': {

@@ -5,7 +5,7 @@ import { pageUrl } from '../core/page-links.ts'
 
 // A page links every page (docs/interface.md L7), so its answer grows with the bucket; but the link of page 7 that is
 // not the current page reads the same in every answer. So these bytes are made once, and every answer is written from
-// them. No request does work that grows with the number of pages, but the writing of bytes.
+// them. Within the ribbon's bound, no request does work that grows with the number of pages but the writing of bytes.
 
 const deflate = promisify(deflateRaw)
 
@@ -37,44 +37,51 @@ function describe(view: Buffer, plain: Buffer): Deflated {
 /** `plain` for the middle of a gzip stream. It blocks: for what is no longer than a block or two. */
 export const deflatedNow = (plain: Buffer): Deflated => describe(deflateRawSync(plain, compact), plain)
 
+/** A whole block; `shared` tells whether the ribbon holds it for all answers. */
+interface Block extends Deflated {
+  readonly shared: boolean
+}
+
 /** The links of pages `from` to `to`, each followed by a comma; none where `to` is below `from`. */
 export interface LinkRibbon {
   /** Their bytes: arithmetic alone. */
   length(from: number, to: number): number
-  /** Views of sheets, not copies. */
+  /** Views of sheets, not copies, within the bound. */
   plain(from: number, to: number): Iterable<Buffer>
   /** Whole blocks compressed, from memory; broken ones plain. */
-  blocks(from: number, to: number): Iterable<Promise<Deflated> | Buffer>
+  blocks(from: number, to: number): Iterable<Promise<Block> | Buffer>
   /** Bytes held at present. */
   held(): number
 }
 
-/** `bound`: bytes to hold at the most; what lies beyond is made anew for each answer. */
+/** `bound`: plain bytes to hold at the most, and a tenth of it compressed; links beyond it are made anew for each answer. */
 export function createLinkRibbon(baseUrl: string, bound: number): LinkRibbon {
   const prefix = `{"url":${JSON.stringify(pageUrl({ baseUrl, extensions: true }, 0)).slice(0, -2)}`
   const middle = '","label":"'
   const suffix = '","active":false},'
   const fixed = prefix.length + middle.length + suffix.length
   const sheets = new Map<number, Buffer>()
-  const blocks = new Map<number, Promise<Deflated>>()
+  const blocks = new Map<number, Promise<Block>>()
   let held = 0
 
   /** Bytes of all links up to and with that of page `last`. */
   const upTo = (last: number) => fixed * last + 2 * digitsUpTo(last)
 
-  function sheet(index: number): Buffer {
-    const known = sheets.get(index)
-    if (known) return known
-    const first = index * sheetPages + 1
+  function made(from: number, to: number): Buffer {
     let text = ''
-    for (let page = first; page < first + sheetPages; page += 1)
-      text += prefix + page + middle + page + suffix
-    const bytes = Buffer.from(text, 'latin1')
-    if (held + bytes.length <= bound) {
-      held += bytes.length
-      sheets.set(index, bytes)
+    for (let page = from; page <= to; page += 1) text += prefix + page + middle + page + suffix
+    return Buffer.from(text, 'latin1')
+  }
+
+  /** Kept, where it lies within the bound: most buckets need none beyond it. */
+  function sheet(index: number): Buffer | undefined {
+    const first = index * sheetPages + 1
+    const last = first + sheetPages - 1
+    if (!sheets.has(index) && upTo(last) <= bound) {
+      sheets.set(index, made(first, last))
+      held += upTo(last) - upTo(first - 1)
     }
-    return bytes
+    return sheets.get(index)
   }
 
   function* plain(from: number, to: number) {
@@ -82,23 +89,28 @@ export function createLinkRibbon(baseUrl: string, bound: number): LinkRibbon {
       const index = Math.floor((first - 1) / sheetPages)
       const last = Math.min((index + 1) * sheetPages, to)
       const begin = upTo(index * sheetPages)
-      yield sheet(index).subarray(upTo(first - 1) - begin, upTo(last) - begin)
+      yield sheet(index)?.subarray(upTo(first - 1) - begin, upTo(last) - begin) ?? made(first, last)
       first = last + 1
     }
   }
 
-  /** A whole block. It is an eighth of its plain length at the most, and so is what is held of blocks. */
-  function block(index: number): Promise<Deflated> {
+  async function block(index: number): Promise<Block> {
+    const first = index * blockPages + 1
+    const last = first + blockPages - 1
+    const bytes = Buffer.concat([...plain(first, last)])
+    return { ...describe(await deflate(bytes, compact), bytes), shared: upTo(last) <= bound }
+  }
+
+  /** Kept under the same bound of plain bytes, so that what is held of blocks is a tenth of it at the most. */
+  function keptBlock(index: number): Promise<Block> {
     const known = blocks.get(index)
     if (known) return known
-    const first = index * blockPages + 1
-    const bytes = Buffer.concat([...plain(first, first + blockPages - 1)])
-    const making = deflate(bytes, compact).then((compressed) => describe(compressed, bytes))
-    if (upTo(first + blockPages) <= bound) {
+    const making = block(index)
+    if (upTo((index + 1) * blockPages) <= bound) {
       blocks.set(index, making)
       making.then(
-        (made) => {
-          held += made.bytes.length
+        ({ bytes }) => {
+          held += bytes.length
         },
         () => blocks.delete(index),
       )
@@ -115,7 +127,7 @@ export function createLinkRibbon(baseUrl: string, bound: number): LinkRibbon {
       for (let first = from; first <= to; ) {
         const index = Math.floor((first - 1) / blockPages)
         const last = Math.min((index + 1) * blockPages, to)
-        if (last - first + 1 === blockPages) yield block(index)
+        if (last - first + 1 === blockPages) yield keptBlock(index)
         else yield* plain(first, last)
         first = last + 1
       }

@@ -61,7 +61,9 @@ export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): 
         gathered.push(piece)
       } else {
         compressGathered()
-        pieces.push(await piece)
+        const block = await piece
+        if (!block.shared) own += block.bytes.length
+        pieces.push(block)
       }
     }
   }

@@ -12,8 +12,8 @@ export const sampleMedia: MediaObject = {
   size: 48213,
   sha256: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069',
   created_at: '2026-11-01T09:30:00.000Z',
-  width: 1600,
-  height: 1067,
+  width: null,
+  height: null,
 }
 
 export const otherMedia: MediaObject = {

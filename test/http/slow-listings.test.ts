@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { seed } from '../harness/seed.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+
+let server: TestServer
+let request: string
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '1s' })
+  const { token } = await seed(server, '--items', '300000', '--bucket', 'large')
+  request = `GET /api/media?page=7 HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer ${token}\r\n\r\n`
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const memory = () =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))?.[1]) * 1024
+
+test('O4, L7 readers of large pages that stop reading hold no copies, and are cut off when idle', async () => {
+  const warm = await openConnection(server.url)
+  warm.send(request.replace('Host', 'Connection: close\r\nHost'))
+  await warm.closed
+  const before = memory()
+  const readers = await Promise.all(Array.from({ length: 60 }, () => openConnection(server.url)))
+  for (const reader of readers) {
+    reader.pause()
+    // Several on one connection: what cannot be written must wait, not gather.
+    reader.send(request.repeat(5))
+  }
+  let most = 0
+  await until('all are cut off', () => {
+    most = Math.max(most, memory())
+    return server.log().filter(({ msg, path }) => msg === 'cut short' && path === '/api/media').length >= 60
+  })
+  // What they asked for is 700 MB.
+  expect(most - before).toBeLessThan(60_000_000)
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+})
