@@ -99,6 +99,20 @@ test('F1 every kind of fault is found, told by a stable code, and repaired where
   expect(new Set(await brokenItems(later, urls, authorization))).toEqual(new Set([missing, longer]))
 })
 
+test('F1 a damaged catalog is told, and nothing is concluded or moved from it', async () => {
+  await using server = await startServer()
+  await upload(server, 'kept')
+  await server.command('seed', '--items', '2000')
+  await plant(server)
+  await server.stop()
+  const path = join(server.data, 'catalog.db')
+  const bytes = await readFile(path)
+  await writeFile(path, bytes.fill(7, 20 * 4_096, 60 * 4_096))
+  const { code, found } = await fsck(server.data, '--repair')
+  expect([code, Object.keys(found)]).toEqual([1, ['catalog-damaged']])
+  expect(await readdir(server.data)).not.toContain('lost+found')
+})
+
 test('F2 beside a running server orphans are moved, and what is named or under way is left', async () => {
   await using server = await startServer()
   const { url } = await upload(server, 'kept')

@@ -52,8 +52,6 @@ Options:
     const audit = await openAudit(config)
     const progress = showProgress('Checked', tell)
     try {
-      const { items } = await audit.count()
-      let done = 0
       const report = await withCatalog(config, async (catalog) =>
         checkData({
           catalog,
@@ -64,7 +62,7 @@ Options:
           quiet: { lock: () => lockUnlessServed(config), grace: () => pass(grace) },
           repair: values.repair,
           verifyBytes: values['verify-bytes'],
-          onItem: () => progress.show(++done, items),
+          onItem: progress.show,
         }),
       )
       progress.end()

@@ -1,6 +1,6 @@
 import type { BlobAudit } from '../blobs/audit.ts'
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
+import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { checkItems } from './check-items.ts'
 import { checkLeftovers, type Quiet } from './check-leftovers.ts'
@@ -29,21 +29,25 @@ export async function checkData(parts: {
   readonly quiet: Quiet
   readonly repair: boolean
   readonly verifyBytes: boolean
-  readonly onItem: (item: AuditedItem) => void
+  /** `of` is how many items there were at the start. */
+  readonly onItem: (done: number, of: number) => void
 }): Promise<DataReport> {
   const { audit, repair } = parts
   const findings = createFindings()
 
   const damages = await audit.damages()
   for (const damage of damages) findings.add('catalog-damaged', damage)
-  // Nothing is rebuilt from rows that cannot be believed.
-  const mends = repair && damages.length === 0
-  for (const { bucket, what, detail } of await (mends ? audit.recount() : audit.bucketFaults())) {
+  // Nothing is concluded, and nothing moved, from rows that cannot be believed.
+  if (damages.length > 0)
+    return { items: 0, bytes: 0, findings: findings.all(), serverRuns: null, isClean: false }
+  for (const { bucket, what, detail } of await (repair ? audit.recount() : audit.bucketFaults())) {
     findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
-    if (mends) findings.repaired(`bucket-${what}-wrong`)
+    if (repair) findings.repaired(`bucket-${what}-wrong`)
   }
-  const checked = await checkItems({ ...parts, findings })
-  const serverRuns = await checkLeftovers({ ...parts, findings, repair: mends })
+  const { items } = await audit.count()
+  let done = 0
+  const checked = await checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) })
+  const serverRuns = await checkLeftovers({ ...parts, findings })
 
   const all = findings.all()
   const isClean = all.every(({ isFault, count, repaired }) => !isFault || count === repaired)

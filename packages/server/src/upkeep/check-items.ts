@@ -20,7 +20,7 @@ export async function checkItems(parts: {
   readonly findings: Findings
   /** Reads and hashes every byte, and marks the items that turn out changed, or unmarks those that do not. */
   readonly verifyBytes: boolean
-  readonly onItem: (item: AuditedItem) => void
+  readonly onItem: () => void
 }): Promise<{ items: number; bytes: number }> {
   const { catalog, audit, blobs, findings, verifyBytes, onItem } = parts
   let items = 0
@@ -51,7 +51,7 @@ export async function checkItems(parts: {
       findings.add(verdict, item.id)
       if (verdict === 'hash-wrong') await audit.mark([item.id])
     }
-    onItem(item)
+    onItem()
   }
 
   for await (const chunk of eachItem(audit))

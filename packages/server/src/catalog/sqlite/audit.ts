@@ -6,7 +6,7 @@ import type { BucketId } from '../catalog.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareRecount } from './recount.ts'
 import { all, bytesOrNull, integer, one, type Row, text } from './rows.ts'
-import { asFault } from './sqlite-errors.ts'
+import { asFault, isCorrupt } from './sqlite-errors.ts'
 import { immediate } from './transaction.ts'
 
 /** Ids in one transaction: some milliseconds, for which a running server's writes have to wait. */
@@ -40,8 +40,13 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
 
   return {
     async damages() {
-      const rows = all(db.prepare('PRAGMA quick_check(20)')).map((row) => text(row, 0))
-      return rows.filter((row) => row !== 'ok')
+      try {
+        const rows = all(db.prepare('PRAGMA quick_check(20)')).map((row) => text(row, 0))
+        return rows.filter((row) => row !== 'ok')
+      } catch (error) {
+        if (!isCorrupt(error)) throw error
+        return [String(error)]
+      }
     },
 
     async count() {

@@ -24,6 +24,9 @@ export const isBusy = (error: unknown): boolean => primaryCode(error) === busy
 
 export const isIoError = (error: unknown): boolean => primaryCode(error) === ioError
 
+export const isCorrupt = (error: unknown): boolean =>
+  [corrupt, notADatabase].includes(primaryCode(error) ?? 0)
+
 /** True when the fault is the file's or the machine's, so that nothing else in the transaction can be trusted. */
 export function endsTransaction(error: unknown): boolean {
   const code = primaryCode(error)
