@@ -59,7 +59,9 @@ async function thousandFiles(root: string): Promise<string[]> {
   return paths
 }
 
-test('a thousand files of many kinds in nested directories come back byte for byte', async () => {
+test('a thousand files of many kinds in nested directories come back byte for byte', {
+  timeout: 90_000,
+}, async () => {
   await using directory = await temporaryDirectory()
   const service = await bucket('thousand')
   const paths = await thousandFiles(directory.path)
