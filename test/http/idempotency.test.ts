@@ -53,13 +53,28 @@ describe('I2 the same key and the same content', () => {
   })
 
   test('after the item has been deleted', async () => {
-    const key = newKey()
+    const [before, key] = [await traces(server), newKey()]
     const first = await put(key, 'short-lived')
     const { id } = await readMedia(first.clone())
     expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
-    const before = await traces(server)
+    // The bytes of a deleted item go after the answer.
+    await until('its bytes are gone', async () => (await traces(server)).blobs === before.blobs)
     expect(await said(await put(key, 'short-lived'))).toEqual(await said(first))
     expect(await traces(server)).toEqual(before)
+  })
+
+  test('in a bucket that it filled', async () => {
+    const { token: full } = await makeToken(server, '--bucket', 'full')
+    await server.command('bucket', 'set', 'full', '--max-items', '1')
+    const authorization = `Bearer ${full}`
+    const key = newKey()
+    const together = await Promise.all(
+      Array.from({ length: 20 }, async () => said(await put(key, 'the only one', { authorization }))),
+    )
+    expect(together[0]?.[0]).toBe(201)
+    for (const answer of together) expect(answer).toEqual(together[0])
+    await expectProblem(await put(key, 'another', { authorization }), 422, 'idempotency-key-reused')
+    await expectProblem(await put(newKey(), 'another', { authorization }), 507, 'quota-exceeded')
   })
 
   test('after a client went away behind its last byte', async () => {

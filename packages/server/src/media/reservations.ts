@@ -10,6 +10,9 @@ export interface Reservation {
   release(): void
 }
 
+/** Holds nothing and refuses nothing. */
+export const unreserved: Reservation = { hold: async () => {}, settle() {}, release() {} }
+
 /** All that is held of one bucket. */
 interface Held {
   items: number

@@ -5,7 +5,7 @@ import { Fault } from '../core/fault.ts'
 import { newMediaId } from '../core/media-id.ts'
 import { settleAll } from './in-parallel.ts'
 import { newItem } from './new-item.ts'
-import { createReservations, type Reservation } from './reservations.ts'
+import { createReservations, type Reservation, unreserved } from './reservations.ts'
 
 /** A file on its way in; `filename` and `declaredType` are as the client sent them. */
 export interface IncomingFile {
@@ -137,7 +137,8 @@ export function createStoreMedia(parts: {
   }
 
   return async (bucketId, files, { key = null, declaredBytes = 0 } = {}) => {
-    const reservation = reserve(bucketId)
+    // A request that is sent again needs no room, and only its content tells; the catalog judges it at the commit.
+    const reservation = key ? unreserved : reserve(bucketId)
     try {
       const arrivals = await receiveAll(files, reservation, declaredBytes)
       if (arrivals.length === 0) return { media: [], repeated: false }
