@@ -9,7 +9,7 @@ import {
   previousUrl,
 } from './page-links.ts'
 
-export type { Link, PageForm } from './page-links.ts'
+export type { PageForm } from './page-links.ts'
 
 /** docs/interface.md L3. */
 export const pageSize = 10

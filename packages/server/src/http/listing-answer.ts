@@ -22,7 +22,7 @@ export interface ListingParts {
 }
 
 /** A 200 with a page, or a 304 without. */
-export interface ListingAnswer {
+interface ListingAnswer {
   readonly status: 200 | 304
   readonly headers: Readonly<Record<string, string | number>>
   readonly body: PageBody | null
