@@ -9,8 +9,8 @@ import { pageUrl } from '../core/page-links.ts'
 
 const deflate = promisify(deflateRaw)
 
-/** Pages to a sheet, the piece in which plain links are made and written: 700 kB. */
-const sheetPages = 8192
+/** Pages to a sheet, the piece in which plain links are made and written: 350 kB. */
+const sheetPages = 4096
 
 /** Pages to a compressed block: 3 kB for 40 kB. An answer compresses at most two broken blocks of its own. */
 export const blockPages = 512
