@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { TestServer } from './server.ts'
+import { readMedia } from './wire.ts'
 
 type Bytes = string | Uint8Array<ArrayBuffer>
 type Extra = Readonly<Record<string, string>>
@@ -52,3 +53,10 @@ export const tusHeaders = ({ headers }: Response): Record<string, string> =>
   Object.fromEntries(
     [...headers].filter(([name]) => /^(tus|upload)-|^(location|content-location|cache-control)$/.test(name)),
   )
+
+/** The media object that a finishing answer names. */
+export async function itemOf(server: Pick<TestServer, 'request'>, answer: Response) {
+  const location = answer.headers.get('content-location')
+  if (!location) throw new Error('the answer names no item')
+  return await readMedia(await server.request(new URL(location).pathname))
+}

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -7,7 +6,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { parseAnswer } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { pieceType, tusOf } from '../harness/tus.ts'
+import { itemOf, pieceType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { readMedia } from '../harness/wire.ts'
 
@@ -18,15 +17,6 @@ beforeAll(async () => {
   tus = tusOf(server)
 })
 afterAll(() => server[Symbol.asyncDispose]())
-
-const _sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
-
-/** The media object that an answer names. */
-async function itemOf(answer: Response) {
-  const location = answer.headers.get('content-location')
-  if (!location) throw new Error('the answer names no item')
-  return await readMedia(await server.request(new URL(location).pathname))
-}
 
 describe('R9 ending an upload', () => {
   test('drops what has arrived', async () => {
@@ -44,7 +34,7 @@ describe('R9 ending an upload', () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
     const uploader = tusOf(server, authorization)
     const url = await uploader.beginOf(5)
-    const { id, url: bytes } = await itemOf(await uploader.piece(url, 0, 'whole'))
+    const { id, url: bytes } = await itemOf(server, await uploader.piece(url, 0, 'whole'))
     await expectProblem(await uploader.end(url), 403, 'scope-missing')
     expect(await (await fetch(bytes)).text()).toBe('whole')
     expect((await tus.end(url)).status).toBe(204)
@@ -109,5 +99,5 @@ test('R4 who asks where an upload stands takes over from a request that is stuck
   await until('the other is told', () => stuck.received().includes('upload-offset-conflict'))
   expect(parseAnswer(stuck.received()).status).toBe(409)
   const last = await tus.piece(url, 600, 'y'.repeat(400))
-  expect(await (await fetch((await itemOf(last)).url)).text()).toBe('x'.repeat(600) + 'y'.repeat(400))
+  expect(await (await fetch((await itemOf(server, last)).url)).text()).toBe('x'.repeat(600) + 'y'.repeat(400))
 })

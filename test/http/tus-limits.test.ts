@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bucketWith } from '../harness/bucket.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
@@ -19,17 +20,6 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const create = (headers: Record<string, string>) => tus.send('POST', '/api/uploads', headers)
 const uploads = () => readdir(join(server.data, 'uploads'))
-
-let buckets = 0
-async function bucketWith(...limits: string[]) {
-  buckets += 1
-  const name = `bucket-${buckets}`
-  const { authorization, id } = await makeToken(server, '--bucket', name)
-  if (limits.length > 0) await server.command('bucket', 'set', name, ...limits)
-  const state = async () =>
-    (await server.request('/api/bucket', { headers: { authorization } })).json() as Promise<object>
-  return { name, authorization, tokenId: id, tus: tusOf(server, authorization), state }
-}
 
 describe('R12 the length', () => {
   test.each(['-1', '1e308', 'NaN', '5abc', '', '+5', '05', '5.0', '0x5', '9007199254740993', 'Infinity'])(
@@ -92,7 +82,7 @@ test('R12 an upload serves no bytes: GET is a 405 problem, before its end and af
 
 describe('R10 an upload of another bucket', () => {
   test('cannot be told from one that never was, and stays as it is', async () => {
-    const { tus: stranger } = await bucketWith()
+    const { tus: stranger } = await bucketWith(server)
     const url = await tus.beginOf(10)
     await tus.piece(url, 0, 'abc')
     const never = '/api/uploads/0123456789abcdefghjkmnpqrs'
@@ -111,7 +101,7 @@ describe('R10 an upload of another bucket', () => {
   })
 
   test('of a revoked token is a 401 problem from the next request on', async () => {
-    const { tus: revoked, tokenId, name } = await bucketWith()
+    const { tus: revoked, tokenId, name } = await bucketWith(server)
     const url = await revoked.beginOf(10)
     expect((await revoked.piece(url, 0, 'abc')).status).toBe(204)
     await server.command('token', 'revoke', tokenId)

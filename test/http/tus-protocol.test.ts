@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { metadataOf, pieceType, tusHeaders, tusOf } from '../harness/tus.ts'
-import { readMedia, readPage } from '../harness/wire.ts'
+import { itemOf, metadataOf, pieceType, tusHeaders, tusOf } from '../harness/tus.ts'
+import { readPage } from '../harness/wire.ts'
 
 let server: TestServer
 let tus: ReturnType<typeof tusOf>
@@ -15,13 +15,6 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
-
-/** The media object that an answer names. */
-async function itemOf(answer: Response) {
-  const location = answer.headers.get('content-location')
-  if (!location) throw new Error('the answer names no item')
-  return await readMedia(await server.request(new URL(location).pathname))
-}
 
 describe('R1 creation', () => {
   test('answers 201 with an absolute Location under the base URL, whatever Host says', async () => {
@@ -45,13 +38,13 @@ describe('R1 creation', () => {
     const whole = await create(bytes)
     expect([whole.status, whole.headers.get('upload-offset')]).toEqual([201, '100'])
     expect(whole.headers.get('location')).toContain('/api/uploads/')
-    expect(await itemOf(whole)).toMatchObject({ size: 100, sha256: sha256(bytes) })
+    expect(await itemOf(server, whole)).toMatchObject({ size: 100, sha256: sha256(bytes) })
   })
 
   test('of an empty file makes it at once', async () => {
     const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '0' })
     expect(answer.status).toBe(201)
-    expect(await itemOf(answer)).toMatchObject({ size: 0, filename: null })
+    expect(await itemOf(server, answer)).toMatchObject({ size: 0, filename: null })
     const { pathname } = new URL(answer.headers.get('location') ?? '')
     expect(tusHeaders(await tus.head(pathname))).toMatchObject({ 'upload-offset': '0', 'upload-length': '0' })
   })
@@ -70,13 +63,15 @@ describe('R1 creation', () => {
     expect(headers).toMatchObject({ 'upload-length': '6', 'upload-offset': '4' })
     expect(headers).not.toHaveProperty('upload-defer-length')
     await expectProblem(await tus.piece(url, 4, 'e', { 'upload-length': '7' }), 400, 'upload-malformed')
-    expect(await itemOf(await tus.piece(url, 4, 'ef'))).toMatchObject({ size: 6 })
+    expect(await itemOf(server, await tus.piece(url, 4, 'ef'))).toMatchObject({ size: 6 })
   })
 
   test('of a length that is told once all is there', async () => {
     const url = await tus.begin({ 'upload-defer-length': '1' })
     await tus.piece(url, 0, 'abc')
-    expect(await itemOf(await tus.piece(url, 3, '', { 'upload-length': '3' }))).toMatchObject({ size: 3 })
+    expect(await itemOf(server, await tus.piece(url, 3, '', { 'upload-length': '3' }))).toMatchObject({
+      size: 3,
+    })
   })
 
   test('R11 keeps the metadata as sent, and takes name and type from it', async () => {
@@ -84,7 +79,7 @@ describe('R1 creation', () => {
     const metadata = `${metadataOf({ filename: pairs.filename, filetype: pairs.filetype })},empty,also `
     const url = await tus.beginOf(3, { 'upload-metadata': metadata.trimEnd() })
     expect((await tus.head(url)).headers.get('upload-metadata')).toBe(metadata.trimEnd())
-    const media = await itemOf(await tus.piece(url, 0, 'a,b'))
+    const media = await itemOf(server, await tus.piece(url, 0, 'a,b'))
     expect(media).toMatchObject({ filename: 'Übersicht.csv', content_type: 'text/csv' })
     expect(media.url).toMatch(/\.csv$/)
   })
@@ -152,7 +147,7 @@ describe('R4 pieces', () => {
       expect([answer.status, answer.headers.get('upload-offset')]).toEqual([204, `${offset + 3_000}`])
       expect(answer.headers.get('content-location')).toBeNull()
     }
-    const media = await itemOf(await tus.piece(url, 9_000, bytes.subarray(9_000)))
+    const media = await itemOf(server, await tus.piece(url, 9_000, bytes.subarray(9_000)))
     expect(media).toMatchObject({ size: 10_000, sha256: sha256(bytes) })
     expect(Buffer.from(await (await fetch(media.url)).arrayBuffer())).toEqual(bytes)
   })
@@ -195,7 +190,7 @@ describe('R4 pieces', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 409])
     const stored = answers.find(({ status }) => status === 204)
     if (!stored) throw new Error('no piece was taken')
-    expect(bodies.map(sha256)).toContain((await itemOf(stored)).sha256)
+    expect(bodies.map(sha256)).toContain((await itemOf(server, stored)).sha256)
     expect((await traces(server)).total).toBe(before.total + 1)
   })
 })
@@ -205,12 +200,12 @@ describe('R5 the end', () => {
     const url = await tus.beginOf(5)
     const last = await tus.piece(url, 0, 'whole')
     const { total, last_page } = await readPage(await server.request('/api/media'))
-    const item = await itemOf(last)
+    const item = await itemOf(server, last)
     const page = await readPage(await server.request(`/api/media?page=${last_page}`))
     expect(page.data.at(-1)).toBe(item.url)
     const again = [await tus.head(url), await tus.piece(url, 5, ''), await tus.head(url)]
     for (const answer of again) {
-      expect((await itemOf(answer)).id).toBe(item.id)
+      expect((await itemOf(server, answer)).id).toBe(item.id)
       expect(answer.headers.get('upload-offset')).toBe('5')
     }
     expect((await readPage(await server.request('/api/media'))).total).toBe(total)
@@ -218,7 +213,7 @@ describe('R5 the end', () => {
 
   test('stays told when the item has been deleted', async () => {
     const url = await tus.beginOf(5)
-    const { id } = await itemOf(await tus.piece(url, 0, 'whole'))
+    const { id } = await itemOf(server, await tus.piece(url, 0, 'whole'))
     await server.request(`/api/media/${id}`, { method: 'DELETE' })
     expect((await tus.head(url)).headers.get('content-location')).toBe(`${server.url}/api/media/${id}`)
   })

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bucketWith } from '../harness/bucket.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { makeToken } from '../harness/token.ts'
-import { tusOf } from '../harness/tus.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -11,20 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-let buckets = 0
-async function bucketWith(...limits: string[]) {
-  buckets += 1
-  const name = `bucket-${buckets}`
-  const { authorization, id } = await makeToken(server, '--bucket', name)
-  if (limits.length > 0) await server.command('bucket', 'set', name, ...limits)
-  const state = async () =>
-    (await server.request('/api/bucket', { headers: { authorization } })).json() as Promise<object>
-  return { name, authorization, tokenId: id, tus: tusOf(server, authorization), state }
-}
-
 describe('Q1, Q2 quotas', () => {
   test('a length that does not fit is refused at once, and reserved when it does', async () => {
-    const bucket = await bucketWith('--max-bytes', '10kB', '--max-items', '3')
+    const bucket = await bucketWith(server, '--max-bytes', '10kB', '--max-items', '3')
     await expectProblem(
       await bucket.tus.send('POST', '/api/uploads', { 'upload-length': '10001' }),
       507,
@@ -52,7 +40,7 @@ describe('Q1, Q2 quotas', () => {
   })
 
   test('an upload that is ended gives back what it reserved', async () => {
-    const bucket = await bucketWith('--max-bytes', '10kB')
+    const bucket = await bucketWith(server, '--max-bytes', '10kB')
     const url = await bucket.tus.beginOf(10_000)
     await bucket.tus.piece(url, 0, randomBytes(5_000))
     await bucket.tus.end(url)
@@ -61,7 +49,7 @@ describe('Q1, Q2 quotas', () => {
   })
 
   test('parallel creations share one quota', async () => {
-    const bucket = await bucketWith('--max-bytes', '10kB', '--max-items', '7')
+    const bucket = await bucketWith(server, '--max-bytes', '10kB', '--max-items', '7')
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => bucket.tus.send('POST', '/api/uploads', { 'upload-length': '1400' })),
     )
@@ -71,7 +59,7 @@ describe('Q1, Q2 quotas', () => {
   })
 
   test('a length that is told later cannot grow past it, however many do', async () => {
-    const bucket = await bucketWith('--max-bytes', '10kB')
+    const bucket = await bucketWith(server, '--max-bytes', '10kB')
     const urls = await Promise.all(
       Array.from({ length: 4 }, () => bucket.tus.begin({ 'upload-defer-length': '1' })),
     )
@@ -88,7 +76,7 @@ describe('Q1, Q2 quotas', () => {
   })
 
   test('every way of uploading at once never exceeds it', async () => {
-    const bucket = await bucketWith('--max-bytes', '100kB', '--max-items', '8')
+    const bucket = await bucketWith(server, '--max-bytes', '100kB', '--max-items', '8')
     const { authorization } = bucket
     const ways = [
       () =>

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
+import { pageSize } from '../../core/page.ts'
 import { isScope, type Scope } from '../../core/scopes.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import type {
@@ -19,8 +20,6 @@ import { prepareKeyedRequests } from './keyed-requests.ts'
 import type { Ranks } from './ranks.ts'
 import { all, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
 import { uploadColumns, uploadOf } from './upload-rows.ts'
-
-const perPage = 10
 
 /** The reads of one connection. Each is done when it returns: none leaves a snapshot open behind it. */
 export interface Reads {
@@ -47,7 +46,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     revision, total FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
   const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
-    ORDER BY seq LIMIT ${perPage} OFFSET ?`)
+    ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
     created_at, bucket_id FROM media WHERE id = ?`)
   const isDamaged = db.prepare('SELECT EXISTS (SELECT 1 FROM damaged WHERE id = ?)')
@@ -74,7 +73,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     const revision = integer(bucket, 0)
     const total = integer(bucket, 1)
     // Past 2⁵³ the product is rounded, but it is past every total by then.
-    const first = (page - 1) * perPage
+    const first = (page - 1) * pageSize
     if (first >= total) return { revision, total, rows: [] }
     const { seq, skip } = ranks.locate(bucketId, integer(bucket, 2), first)
     const rows = all(pageRows, bucketId, seq, skip).map((row) => ({

@@ -9,6 +9,7 @@ import { storeMedia as description } from '../descriptions/store-media.ts'
 import { fileOfBody, filesOfForm, isForm } from '../incoming-files.ts'
 import type { Metrics } from '../metrics.ts'
 import { described } from '../openapi/description.ts'
+import { listingPaths } from './list-media.ts'
 
 interface Parts {
   readonly authorise: Authorise
@@ -30,7 +31,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
-  for (const url of ['/api/media', '/api/media/', '/v1/media', '/v1/media/']) {
+  for (const url of listingPaths) {
     app.post(url, described(description), async (request, reply) => {
       const grant = await authorise(request, 'media:write')
       if (request.headers['content-encoding'] !== undefined) {
