@@ -8,7 +8,8 @@ import { upload } from '../harness/upload.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer({ MEDIABUCKET_HEADER_TIMEOUT: '1s', MEDIABUCKET_IDLE_TIMEOUT: '2s' })
+  // Headers are looked at once a second, so the silence that is allowed must be clearly longer than two.
+  server = await startServer({ MEDIABUCKET_HEADER_TIMEOUT: '1s', MEDIABUCKET_IDLE_TIMEOUT: '8s' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
