@@ -1,5 +1,6 @@
 import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
 import { type BlobStore, headLength, type ReceivedBlob } from '../blobs/blobs.ts'
+import { isLettersOnly } from './letters-only.ts'
 
 export interface SniffedType {
   readonly mime: string
@@ -19,6 +20,7 @@ export async function sniffType(
   blob: ReceivedBlob,
 ): Promise<SniffedType | null> {
   const byHead = await within(patience, () => fileTypeFromBuffer(blob.head))
+  if (byHead !== null && isLettersOnly(byHead.mime, blob.head)) return null
   if (blob.size <= headLength || (byHead !== null && !hidesItsType(blob.head))) return byHead
   return (await within(patience, async () => fileTypeFromBlob(await blobs.peek(blob)))) ?? byHead
 }

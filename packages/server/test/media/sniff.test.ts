@@ -129,3 +129,20 @@ test('a peek that hangs does not hold the upload', async () => {
   await vi.advanceTimersByTimeAsync(10_000)
   expect(await sniffed).toMatchObject({ mime: 'application/zip' })
 })
+
+test('U7: a text that begins with the letters of a signature is a text', async () => {
+  for (const text of [
+    'BMW is a make of cars.\n',
+    'GIFs move. Ä\n',
+    'MZ, a title',
+    'BZh! said the bee',
+    'MP+ and more',
+  ])
+    expect(await sniff(Buffer.from(text)), text).toBeNull()
+  const cutInsideACharacter = Buffer.from(`BM${'€'.repeat(headLength)}`)
+  expect(await sniff(cutInsideACharacter)).toBeNull()
+  const bitmap = Buffer.from('424d1e000000000000001a0000000c000000010001000100180000ff00000000', 'hex')
+  expect(await sniff(bitmap)).toMatchObject({ mime: 'image/bmp' })
+  const gif = Buffer.from('R0lGODlhAQABAAAAACw=', 'base64')
+  expect(await sniff(gif)).toMatchObject({ mime: 'image/gif' })
+})
