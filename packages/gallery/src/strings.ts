@@ -1,0 +1,4 @@
+/** Every word that people read. */
+export const strings = {
+  product: 'Mediabucket',
+} as const
