@@ -123,3 +123,17 @@ test('T1 a client tells what its token is, whatever the token may do', async () 
     expires_at: null,
   })
 })
+
+test('Q3 a client tells what its bucket holds and may hold', async () => {
+  const client = await newBucket(server, 'measured')
+  await client.upload(new Blob(['12345']))
+  expect(await client.bucket()).toEqual({
+    name: 'measured',
+    items: 1,
+    bytes: 5,
+    reserved_items: 0,
+    reserved_bytes: 0,
+    max_items: null,
+    max_bytes: null,
+  })
+})

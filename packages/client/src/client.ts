@@ -1,4 +1,5 @@
 import { watchedAnswer } from './answer-body.ts'
+import { type Bucket, readBucket } from './bucket.ts'
 import type { CallOptions } from './call-options.ts'
 import { type ClientOptions, sendingOf } from './client-options.ts'
 import { locate } from './endpoints.ts'
@@ -53,6 +54,9 @@ export interface Client {
    * item, unless an earlier try of the same call may have deleted it.
    */
   delete(idOrUrl: string | URL, options?: CallOptions): Promise<void>
+
+  /** What the token's bucket holds and may hold. */
+  bucket(options?: CallOptions): Promise<Bucket>
 
   /** What the client's token is: its bucket, its scopes, when it ends. Every good token may ask. */
   whoami(options?: CallOptions): Promise<Token>
@@ -132,6 +136,17 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
+  async function bucket({ signal }: CallOptions = {}): Promise<Bucket> {
+    return await send(sending, {
+      method: 'GET',
+      url: endpoints.bucket,
+      headers: acceptJson,
+      repeatable: true,
+      signal,
+      read: jsonReader('a bucket', readBucket),
+    })
+  }
+
   async function whoami({ signal }: CallOptions = {}): Promise<Token> {
     return await send(sending, {
       method: 'GET',
@@ -143,7 +158,7 @@ export function createClient(options: ClientOptions): Client {
     })
   }
 
-  return Object.freeze({ listPage, pages, media, upload, get, describe, delete: remove, whoami })
+  return Object.freeze({ listPage, pages, media, upload, get, describe, delete: remove, bucket, whoami })
 }
 
 function pageNumber(number: number): number {

@@ -9,6 +9,7 @@ export interface Endpoints {
   readonly uploads: string
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
+  readonly bucket: string
   readonly token: string
 }
 
@@ -31,6 +32,7 @@ export function locate(given: string | URL): Endpoints {
     uploads: `${base}/api/media`,
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,
+    bucket: `${base}/api/bucket`,
     token: `${base}/api/token`,
   }
 }

@@ -1,3 +1,4 @@
+export type { Bucket } from './bucket.ts'
 export type { CallOptions } from './call-options.ts'
 export { type Client, type CrawlOptions, createClient } from './client.ts'
 export type { ClientOptions } from './client-options.ts'
