@@ -1,4 +1,5 @@
 import { defineConfig } from 'vite'
+import { precompress } from './precompress.ts'
 
 /** Where the service is while the page is worked on. */
 const service = process.env['MEDIABUCKET_URL'] ?? 'http://127.0.0.1:8080'
@@ -6,6 +7,7 @@ const service = process.env['MEDIABUCKET_URL'] ?? 'http://127.0.0.1:8080'
 export default defineConfig({
   // Relative, so that the page works below any path.
   base: './',
+  plugins: [precompress()],
   build: {
     target: 'es2023',
     // A data: URL would need room in the Content-Security-Policy.

@@ -23,6 +23,8 @@ const routes = [
   ['/metrics', 'GET, HEAD, OPTIONS'],
   ['/openapi.json', 'GET, HEAD, OPTIONS'],
   ['/docs', 'GET, HEAD, OPTIONS'],
+  ['/', 'GET, HEAD, OPTIONS'],
+  ['/assets/some-name', 'GET, HEAD, OPTIONS'],
 ] as const
 const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'LOCK', 'PURGE', 'M-SEARCH', 'QUERY']
 
@@ -51,7 +53,6 @@ test('P4 a method is refused before a token is asked for, its body unread', asyn
 })
 
 test.each([
-  '/',
   '/api',
   '/api/',
   '/v1',
@@ -62,6 +63,7 @@ test.each([
   '/problems',
   '/favicon.ico',
   '/index.html',
+  '/assets/a/b',
 ])('P4 %s is unknown, to every method', async (path) => {
   for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND', 'OPTIONS']) {
     await expectProblem(responseOf(await send(method, path)), 404, 'route-unknown')

@@ -11,6 +11,7 @@ export interface Config {
   readonly envelope: 'bare' | 'wrapped'
   readonly extensions: boolean
   readonly links: 'all' | 'window'
+  readonly gallery: boolean
   /** Bytes; 0 for no cache. */
   readonly pageCache: number
   readonly linkRibbon: number
@@ -50,6 +51,8 @@ const oneOf =
   <const T extends string>(...choices: readonly T[]) =>
   (text: string): T | undefined =>
     choices.find((choice) => choice === text)
+
+const onOrOff = (text: string) => (text === 'on' ? true : text === 'off' ? false : undefined)
 
 const integer = (least: number, most: number) => (text: string) => {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
@@ -119,13 +122,19 @@ export const settings = {
     'on',
     'on or off',
     'Whether media URLs carry the extension of their type.',
-    (text) => (text === 'on' ? true : text === 'off' ? false : undefined),
+    onOrOff,
   ),
   MEDIABUCKET_LINKS: setting(
     'all',
     'all or window',
     'Whether a page links every page, or a window around the current one.',
     oneOf('all', 'window'),
+  ),
+  MEDIABUCKET_GALLERY: setting(
+    'on',
+    'on or off',
+    'Whether `/` answers the gallery, a page where people see, add and delete files with a token.',
+    onOrOff,
   ),
   MEDIABUCKET_PAGE_CACHE: setting(
     '32MB',
@@ -235,6 +244,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     envelope: read('MEDIABUCKET_ENVELOPE', settings.MEDIABUCKET_ENVELOPE),
     extensions: read('MEDIABUCKET_EXTENSIONS', settings.MEDIABUCKET_EXTENSIONS),
     links: read('MEDIABUCKET_LINKS', settings.MEDIABUCKET_LINKS),
+    gallery: read('MEDIABUCKET_GALLERY', settings.MEDIABUCKET_GALLERY),
     pageCache: read('MEDIABUCKET_PAGE_CACHE', settings.MEDIABUCKET_PAGE_CACHE),
     linkRibbon: read('MEDIABUCKET_LINK_RIBBON', settings.MEDIABUCKET_LINK_RIBBON),
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE', settings.MEDIABUCKET_MAX_FILE_SIZE),

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { createServer as createNetServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueToken } from './access/issue-token.ts'
 import { createVerifyToken } from './access/verify-token.ts'
@@ -8,6 +9,7 @@ import { defaultScopes } from './core/scopes.ts'
 import { lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
 import { createApp } from './http/app.ts'
 import { watchConnections } from './http/connections.ts'
+import { readGallery } from './http/gallery-files.ts'
 import { createAppendUpload } from './media/append-upload.ts'
 import { createCreateUpload } from './media/create-upload.ts'
 import { createFindByName } from './media/find-media.ts'
@@ -101,6 +103,12 @@ export async function startServer(
     const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
     const settings = { ...config, baseUrl }
     const ribbon = createLinkRibbon(baseUrl, config.linkRibbon)
+    const gallery = config.gallery ? await readGallery(galleryDirectory()) : null
+    if (config.gallery && gallery === null) {
+      log.warn(
+        'the gallery is not built, so there is no page at /; `npm run build` in packages/gallery builds it',
+      )
+    }
     let stopping = false
     const app = await createApp(
       {
@@ -125,7 +133,7 @@ export async function startServer(
         findByName: createFindByName({ catalog }),
         openBytes: createOpenBytes({ catalog, blobs }),
       },
-      { catalog, settings, log, isStopping: () => stopping, ribbonHeld: () => ribbon.held() },
+      { catalog, settings, log, isStopping: () => stopping, gallery, ribbonHeld: () => ribbon.held() },
     )
     const connections = watchConnections(app.server)
     closers.push(() => app.close())
@@ -160,6 +168,10 @@ export async function startServer(
     throw error
   }
 }
+
+/** Where the package of the gallery has its built files. */
+const galleryDirectory = (): string =>
+  fileURLToPath(new URL('dist/', import.meta.resolve('@mediabucket/gallery/package.json')))
 
 /** A port that is free now; the base URL must be known before the service listens. */
 function freePort(host: string): Promise<number> {

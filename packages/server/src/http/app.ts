@@ -19,6 +19,7 @@ import { watchMethods } from './allowed-methods.ts'
 import { createAuthorise } from './caller.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
+import type { Gallery } from './gallery-files.ts'
 import { createHttpServer, maxHeaderSize } from './http-server.ts'
 import { createAnswerListing } from './listing-answer.ts'
 import { listingLane } from './listing-lane.ts'
@@ -31,6 +32,7 @@ import { describeInterfaceRoutes } from './routes/describe-interface.ts'
 import { describeTokenRoute } from './routes/describe-token.ts'
 import { explainProblemRoute } from './routes/explain-problem.ts'
 import { findMediaRoute } from './routes/find-media.ts'
+import { galleryRoutes } from './routes/gallery.ts'
 import { listMediaRoute } from './routes/list-media.ts'
 import { operationsRoutes } from './routes/operations.ts'
 import { removeMediaRoute } from './routes/remove-media.ts'
@@ -76,11 +78,13 @@ export async function createApp(
     settings: WireSettings
     log: FastifyBaseLogger
     isStopping: () => boolean
+    /** Null where there is no page at `/`. */
+    gallery: Gallery | null
     /** Bytes that the ribbon of links holds. */
     ribbonHeld: () => number
   },
 ): Promise<FastifyInstance> {
-  const { catalog, settings, log, isStopping, ribbonHeld } = parts
+  const { catalog, settings, log, isStopping, gallery, ribbonHeld } = parts
   const { baseUrl, extensions, links } = settings
   const form: PageForm = { baseUrl, extensions, links }
   const authorise = createAuthorise(operations.verifyToken)
@@ -172,6 +176,8 @@ export async function createApp(
   operationsRoutes(app, { check: () => catalog.check(), isStopping, metrics })
   describeInterfaceRoutes(app, { descriptions, settings })
   descriptions.close()
+  // For people, and no operation of the interface: nothing of it is described.
+  if (gallery) galleryRoutes(app, { gallery, vary: varyOn(settings.corsOrigins, 'Accept-Encoding') })
   methods.close()
   return app
 }

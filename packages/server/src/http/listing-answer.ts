@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { BucketId } from '../catalog/catalog.ts'
-import { acceptsGzip } from '../core/accepts-gzip.ts'
+import { acceptsCoding } from '../core/accepts-coding.ts'
 import { matchesWeakly } from '../core/entity-tag.ts'
 import type { PageForm } from '../core/page.ts'
 import { parsePageNumber } from '../core/page-number.ts'
@@ -46,7 +46,7 @@ export function createAnswerListing(parts: ListingParts): AnswerListing {
   return async (request) => {
     const grant = await authorise({ raw: request }, 'media:read')
     const page = parsePageNumber(pageOf(request.url ?? ''))
-    const gzip = acceptsGzip(request.headers['accept-encoding'])
+    const gzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
 
     // A tag that names this state was made for it; `*` names none, and waits for the listing's own.
     const match = request.headers['if-none-match']

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { acceptsGzip } from '../../src/core/accepts-gzip.ts'
+import { acceptsCoding } from '../../src/core/accepts-coding.ts'
 
 test.each([
   ['gzip', true],
@@ -17,5 +17,14 @@ test.each([
   ['', false],
   [undefined, false],
 ])('RFC 9110, section 12.5.3: %j allows gzip: %j', (header, allowed) => {
-  expect(acceptsGzip(header)).toBe(allowed)
+  expect(acceptsCoding(header, 'gzip')).toBe(allowed)
+})
+
+test.each([
+  ['gzip, deflate, br', true],
+  ['*', true],
+  ['br;q=0, *', false],
+  ['gzip', false],
+])('RFC 9110, section 12.5.3: %j allows br: %j', (header, allowed) => {
+  expect(acceptsCoding(header, 'br')).toBe(allowed)
 })

@@ -1,0 +1,40 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const gallery = import.meta.dirname
+const root = join(gallery, '../..')
+
+/** All that the built page is made of. */
+const sources = [
+  'packages/gallery/src',
+  'packages/gallery/index.html',
+  'packages/gallery/package.json',
+  'packages/gallery/precompress.ts',
+  'packages/gallery/vite.config.ts',
+  'packages/client/src',
+  'package-lock.json',
+]
+
+/** Builds the gallery where that was not done since its sources changed. */
+export default async function ensureBuilt(): Promise<void> {
+  const built = await changed(join(gallery, 'dist/index.html'))
+  const newest = Math.max(...(await Promise.all(sources.map((path) => newestBelow(join(root, path))))))
+  if (built >= newest) return
+  const vite = await import('vite').catch(() => null)
+  if (vite === null) {
+    console.error('The gallery is not built: that needs the development dependencies.')
+    return
+  }
+  await vite.build({ root: gallery, logLevel: 'warn' })
+}
+
+async function newestBelow(path: string): Promise<number> {
+  if (!(await stat(path)).isDirectory()) return await changed(path)
+  const names = await readdir(path, { recursive: true })
+  return Math.max(...(await Promise.all(names.map((name) => changed(join(path, name))))))
+}
+
+/** Milliseconds since 1970; 0 for what is not there. */
+const changed = async (path: string): Promise<number> => (await stat(path).catch(() => null))?.mtimeMs ?? 0
+
+if (import.meta.main) await ensureBuilt()

@@ -1,0 +1,12 @@
+/** Whether an Accept-Encoding allows the coding (RFC 9110, section 12.5.3). Without the header, it does not. */
+export function acceptsCoding(header: string | undefined, coding: 'gzip' | 'br'): boolean {
+  if (header === undefined) return false
+  const weights = new Map(
+    header.split(',').map((item) => {
+      const [name = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
+      const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)
+      return [name, weight === undefined ? 1 : Number(weight)]
+    }),
+  )
+  return (weights.get(coding) ?? weights.get(`x-${coding}`) ?? weights.get('*') ?? 0) > 0
+}

@@ -1,0 +1,195 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { root } from '../architecture/sources.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { sendRaw } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+
+const dist = join(root, 'packages/gallery/dist')
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_CORS_ORIGINS: 'https://app.example' })
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** Without a token, and only with the codings that are named. */
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  fetch(server.url + path, { method, headers: { 'accept-encoding': 'identity', ...headers } })
+
+const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer())
+
+/** The addresses that the page loads, as it has them. */
+async function loaded(): Promise<string[]> {
+  const page = await (await get('/')).text()
+  return [...page.matchAll(/\s(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address)
+}
+const nameOf = (address: string) => address.replace(/^\.\/assets\//, '')
+
+describe('G1', () => {
+  test('G1 / is the built page, without a token, and all that it loads is there', async () => {
+    const answer = await get('/')
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(await bytesOf(answer)).toEqual(await readFile(join(dist, 'index.html')))
+    const names = (await loaded()).map(nameOf)
+    expect(names).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/\.js$/),
+        expect.stringMatching(/\.css$/),
+        expect.stringMatching(/\.svg$/),
+      ]),
+    )
+    for (const name of names) {
+      const asset = await get(`/assets/${name}`)
+      expect([name, asset.status]).toEqual([name, 200])
+      expect(await bytesOf(asset)).toEqual(await readFile(join(dist, 'assets', name)))
+    }
+  })
+
+  test('G1 every built file is served, with its type', async () => {
+    const types: Readonly<Record<string, string>> = {
+      js: 'text/javascript; charset=utf-8',
+      css: 'text/css; charset=utf-8',
+      svg: 'image/svg+xml; charset=utf-8',
+    }
+    const names = (await readdir(join(dist, 'assets'))).filter((name) => !/\.(br|gz)$/.test(name))
+    expect(names.length).toBeGreaterThan(2)
+    for (const name of names) {
+      const answer = await get(`/assets/${name}`)
+      const type = types[name.split('.').at(-1) ?? '']
+      expect([name, answer.status, answer.headers.get('content-type')]).toEqual([name, 200, type])
+    }
+  })
+
+  test('G1 HEAD is the answer without its body', async () => {
+    for (const path of ['/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
+      const [whole, head] = [await get(path), await get(path, {}, 'HEAD')]
+      const told = (answer: Response) => [...answer.headers].filter(([name]) => !/^(date|connection|keep-alive)$/.test(name))
+      expect([head.status, told(head)]).toEqual([200, told(whole)])
+      expect(head.headers.get('content-length')).toBe(`${(await bytesOf(whole)).length}`)
+      expect(await head.text()).toBe('')
+    }
+  })
+
+  test('G1 with MEDIABUCKET_GALLERY=off there is no page', async () => {
+    await using bare = await startServer({ MEDIABUCKET_GALLERY: 'off' })
+    for (const path of ['/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
+      await expectProblem(await fetch(bare.url + path), 404, 'route-unknown')
+    }
+    expect(bare.stdout()).not.toContain('browser')
+  })
+})
+
+test('G2 the policy of the page allows its own origin alone, and nothing inline', async () => {
+  const { headers } = await get('/')
+  const policy = Object.fromEntries(
+    (headers.get('content-security-policy') ?? '').split('; ').map((rule) => {
+      const [name = '', ...sources] = rule.split(' ')
+      return [name, sources.join(' ')]
+    }),
+  )
+  expect(policy).toEqual({
+    'default-src': "'none'",
+    'script-src': "'self'",
+    'style-src': "'self'",
+    'img-src': "'self' blob:",
+    'media-src': "'self'",
+    'connect-src': "'self'",
+    'base-uri': "'none'",
+    'form-action': "'none'",
+    'frame-ancestors': "'none'",
+  })
+  expect(headers.get('x-content-type-options')).toBe('nosniff')
+  expect(headers.get('referrer-policy')).toBe('no-referrer')
+  expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  expect(await (await get('/')).text()).not.toMatch(/<script(?![^>]*\ssrc=)|\son\w+=|<style|\sstyle=/i)
+})
+
+describe('G3', () => {
+  test('G3 the page is asked for again each time, and unchanged is a 304', async () => {
+    const { headers } = await get('/')
+    expect(headers.get('cache-control')).toBe('no-cache')
+    const etag = headers.get('etag') ?? ''
+    const same = await get('/', { 'if-none-match': `"other", W/${etag}` })
+    expect([same.status, same.headers.get('etag'), await same.text()]).toEqual([304, etag, ''])
+    expect(same.headers.get('content-security-policy')).toBe(headers.get('content-security-policy'))
+    expect((await get('/', { 'if-none-match': '"other"' })).status).toBe(200)
+  })
+
+  test('G3 what it loads is named by its bytes, and kept for a year', async () => {
+    const addresses = await loaded()
+    expect(addresses.every((address) => /-[\w-]{8}\.\w+$/.test(address))).toBe(true)
+    for (const address of addresses) {
+      const { headers } = await get(`/assets/${nameOf(address)}`)
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      const same = await get(`/assets/${nameOf(address)}`, { 'if-none-match': headers.get('etag') ?? '' })
+      expect(same.status).toBe(304)
+    }
+  })
+
+  test.each(['none.js', '..%2findex.html', '..%2f..%2fpackage.json', '__proto__', 'index.html', '%2e%2e'])(
+    'G3, P4 /assets/%s is unknown',
+    async (name) => {
+      const head = `GET /assets/${name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+      const { status, body } = await sendRaw(server.url, head)
+      expect([status, JSON.parse(body).code]).toEqual([404, 'route-unknown'])
+    },
+  )
+
+  test('G3 the compressed copies have no address of their own', async () => {
+    const copies = (await readdir(join(dist, 'assets'))).filter((name) => /\.(br|gz)$/.test(name))
+    expect(copies).not.toEqual([])
+    for (const name of copies) await expectProblem(await get(`/assets/${name}`), 404, 'route-unknown')
+  })
+})
+
+describe('G4', () => {
+  /** As it comes over the wire: fetch would unpack it and hide its coding. */
+  async function coded(path: string, accepted: string | null) {
+    const more = accepted === null ? '' : `Accept-Encoding: ${accepted}\r\n`
+    return await sendRaw(server.url, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`)
+  }
+  const unpack = { br: brotliDecompressSync, gzip: gunzipSync }
+
+  test.each([
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip', 'gzip'],
+    ['br;q=0, gzip;q=0.1', 'gzip'],
+    ['*', 'br'],
+    ['deflate', undefined],
+    ['identity, br;q=0', undefined],
+    [null, undefined],
+  ] as const)('G4 to whoever accepts %j it comes as %j', async (accepted, coding) => {
+    for (const path of [
+      '/',
+      `/assets/${nameOf((await loaded()).find((name) => /\.js$/.test(name)) ?? '')}`,
+    ]) {
+      const { status, headers, body } = await coded(path, accepted)
+      expect([status, headers.get('content-encoding')]).toEqual([200, coding])
+      expect(headers.get('vary')).toBe('Origin, Accept-Encoding')
+      const bytes = Buffer.from(body, 'latin1')
+      expect(headers.get('content-length')).toBe(`${bytes.length}`)
+      const plain = await bytesOf(await get(path))
+      expect(coding ? unpack[coding](bytes) : bytes).toEqual(plain)
+      if (coding) expect(bytes.length).toBeLessThan(plain.length)
+    }
+  })
+
+  test('G4 each coding has a tag of its own', async () => {
+    const tags = await Promise.all(
+      ['br', 'gzip', null].map(async (coding) => (await coded('/', coding)).headers.get('etag')),
+    )
+    expect(new Set(tags).size).toBe(3)
+    const other = await get('/', { 'accept-encoding': 'br', 'if-none-match': tags[1] ?? '' })
+    expect(other.status).toBe(200)
+  })
+})
+
+test('G5 every address in the page is relative', async () => {
+  const addresses = await loaded()
+  expect(addresses).not.toEqual([])
+  expect(addresses.filter((address) => !/^\.\/assets\/[\w.-]+$/.test(address))).toEqual([])
+})
