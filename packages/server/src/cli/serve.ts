@@ -1,4 +1,5 @@
 import { type Command, UsageError } from './command.ts'
+import { gatheredLines } from './gathered-lines.ts'
 
 export const serve: Command = {
   summary: 'Serve the bucket over HTTP.',
@@ -18,9 +19,9 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
       import('pino'),
       import('close-with-grace'),
     ])
-    // A write for each line would cost as much as a listing does; a fatal line is written at once.
-    const stderr = destination({ dest: 2, sync: true, minLength: 8_192, periodicFlush: 100 })
-    const log = pino({ level: config.logLevel, base: null }, stderr)
+    const stderr = destination({ dest: 2, sync: true })
+    const lines = gatheredLines((text) => stderr.write(text))
+    const log = pino({ level: config.logLevel, base: null }, lines)
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()
