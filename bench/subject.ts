@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 /** The core for what is measured; the load runs on the other one. */
 const subjectCore = '0'
@@ -17,6 +17,9 @@ export interface Subject {
   readonly cpu: () => number
   /** Resident bytes of its processes. */
   readonly rss: () => number
+  /** The most resident bytes of its first process since `resetPeak`, short peaks included. */
+  readonly peakRss: () => number
+  readonly resetPeak: () => void
   readonly stop: () => Promise<void>
 }
 
@@ -26,17 +29,22 @@ export async function startSubject(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
   ready: (printed: string) => string | null,
-): Promise<Subject & { readonly printed: () => string }> {
+): Promise<Subject> {
   const child = spawn('taskset', ['-c', subjectCore, ...command], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let printed = ''
   const url = await new Promise<string>((resolve, reject) => {
+    let isReady = false
+    // Once it is ready its log is read and dropped: searching that took so much of the cores that the server lost a sixth.
     const see = (chunk: Buffer) => {
-      printed = (printed + chunk).slice(-100_000)
+      if (isReady) return
+      printed += chunk
       const found = ready(printed)
-      if (found !== null) resolve(found)
+      if (found === null) return
+      isReady = true
+      resolve(found)
     }
     child.stdout.on('data', see)
     child.stderr.on('data', see)
@@ -47,11 +55,36 @@ export async function startSubject(
     name,
     url,
     pid,
-    printed: () => printed,
     cpu: () => sumOver(pid, (stat) => (Number(stat[13]) + Number(stat[14])) * tick),
     rss: () => sumOver(pid, (stat) => Number(stat[23]) * 4096),
+    peakRss: () => {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+      return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
+    },
+    // proc(5): 5 sets the high water mark back to what is resident now.
+    resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
     stop: () => stop(child),
   }
+}
+
+/** Runs a program to its end, on the core of what is measured or on that of the load; answers what it printed. */
+export async function runPinned(
+  side: 'subject' | 'load',
+  command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const core = side === 'subject' ? subjectCore : loadCore
+  const child = spawn('taskset', ['-c', core, ...command], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let printed = ''
+  child.stdout.on('data', (chunk) => {
+    printed += chunk
+  })
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${command.join(' ')} exited with ${code}: ${printed}`)
+  return printed
 }
 
 async function stop(child: ChildProcess): Promise<void> {
@@ -119,12 +152,7 @@ export async function measure(
     ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
   ]
   const before = subject.cpu()
-  const child = spawn('taskset', ['-c', loadCore, 'wrk', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let text = ''
-  child.stdout.on('data', (chunk) => {
-    text += chunk
-  })
-  await once(child, 'close')
+  const text = await runPinned('load', ['wrk', ...args])
   const spent = subject.cpu() - before
   const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
   const requests = Number(figure(/(\d+) requests in/))
