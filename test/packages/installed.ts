@@ -5,10 +5,10 @@ import { basename, delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '../architecture/sources.ts'
 
-/** Both packages as npm packs them, installed into an empty project. */
+/** All packages as npm packs them, installed into an empty project. */
 export interface Installed extends AsyncDisposable {
   readonly project: string
-  readonly tarballs: { readonly server: string; readonly client: string }
+  readonly tarballs: { readonly server: string; readonly client: string; readonly gallery: string }
   /** Runs a program in the project; rejects as execFile does when it fails. */
   readonly run: (command: string, ...args: string[]) => Promise<{ stdout: string; stderr: string }>
 }
@@ -43,14 +43,15 @@ export async function installPackages(): Promise<Installed> {
   }
   const client = await pack('client')
   const server = await pack('server')
+  const gallery = await pack('gallery')
   const project = join(directory, 'project')
   await cp(join(import.meta.dirname, 'project'), project, { recursive: true })
   await writeFile(join(project, 'package.json'), '{ "name": "empty", "private": true }')
   const run = runIn(project)
-  await run('npm', 'install', client, server, '--prefer-offline', '--no-audit', '--no-fund')
+  await run('npm', 'install', client, gallery, server, '--prefer-offline', '--no-audit', '--no-fund')
   return {
     project,
-    tarballs: { server, client },
+    tarballs: { server, client, gallery },
     run,
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }),
   }

@@ -2,12 +2,11 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { chromium } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { root } from '../architecture/sources.ts'
+import { browserTest, launchBrowser } from '../harness/browser.ts'
 import { startServer } from '../harness/server.ts'
-import { hasTool } from '../harness/tools.ts'
 import { upload } from '../harness/upload.ts'
 import { type Installed, installPackages } from './installed.ts'
 
@@ -20,7 +19,7 @@ afterAll(() => installed?.[Symbol.asyncDispose]())
 const tool = (name: string) => join(root, 'node_modules/.bin', name)
 const programOf = ({ project }: Installed) => join(project, 'node_modules/mediabucket/bin/mediabucket.js')
 
-test.each(['server', 'client'] as const)(
+test.each(['server', 'client', 'gallery'] as const)(
   'publint and attw find nothing in the package of the %s',
   async (name) => {
     const tarball = installed.tarballs[name]
@@ -75,6 +74,17 @@ test('the installed server serves, and its commands upload, list and fetch', asy
   expect(await server.stop()).toBe(0)
 })
 
+test('G1 the installed server answers the gallery, built and compressed', async () => {
+  const names = (await installed.run('tar', 'tzf', installed.tarballs.gallery)).stdout.trim().split('\n')
+  const others = /^package\/(dist\/|LICENSE$|README\.md$|package\.json$)/
+  expect(names.filter((name) => !others.test(name))).toEqual([])
+  await using server = await startServer({}, undefined, programOf(installed))
+  const page = await fetch(server.url)
+  const script = /src="\.(\/assets\/[^"]+\.js)"/.exec(await page.text())?.[1] ?? ''
+  const answer = await fetch(server.url + script, { headers: { 'accept-encoding': 'br' } })
+  expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'br'])
+})
+
 test('the installed client works in Node.js', async () => {
   await using server = await startServer({}, undefined, programOf(installed))
   const { stdout } = await installed.run(process.execPath, 'in-node.js', server.url, server.token)
@@ -102,11 +112,7 @@ async function servePage({ project }: Installed) {
   }
 }
 
-const canBrowse = hasTool('chromium')
-if (!canBrowse) console.warn('The client is not tried in a browser: there is no chromium')
-
-// Where nothing may be skipped, the test fails for want of a browser.
-test.skipIf(!canBrowse && !process.env['CI'])(
+browserTest(
   'C1, C2 the bundled client lists, uploads with progress, downloads and deletes in a browser, from another origin',
   async () => {
     await using page = await servePage(installed)
@@ -116,17 +122,7 @@ test.skipIf(!canBrowse && !process.env['CI'])(
       programOf(installed),
     )
     await upload(server, 'there before')
-    await using browser = await chromium.launch({
-      executablePath: '/usr/bin/chromium',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    })
+    await using browser = await launchBrowser()
     const tab = await browser.newPage()
     await tab.goto(page.origin)
     const seen = await tab.evaluate(`tryOut(${JSON.stringify(server.url)}, ${JSON.stringify(server.token)})`)
