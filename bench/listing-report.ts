@@ -1,21 +1,10 @@
+import { atMost, type Bar, measuresOf, reportTables } from './bars.ts'
 import type { ListingResults } from './listing.ts'
 import type { Measure } from './subject.ts'
 
-interface Bar {
-  readonly name: string
-  readonly must: string
-  readonly aim: string
-  readonly found: string
-  readonly met: boolean
-}
-
 /** The figures beside their bars, as Markdown. Of a rate and its cost in CPU, the worse ratio counts. */
 export function reportListing({ rows, beside, uploads }: ListingResults): string {
-  const of = (id: string): Measure => {
-    const row = rows.find((one) => one.id === id)
-    if (!row) throw new Error(`no figures for ${id}`)
-    return row.measure
-  }
+  const of = measuresOf(rows)
   /** How much of `against` it reaches, by rate and by CPU. */
   const ratios = (id: string, against: string, by: 'perSecond' | 'bytesPerSecond' = 'perSecond') => {
     const [one, other] = [of(id), of(against)]
@@ -30,13 +19,6 @@ export function reportListing({ rows, beside, uploads }: ListingResults): string
     aim,
     found: `${rate.toFixed(2)} × by rate, ${cpu.toFixed(2)} × by CPU`,
     met: Math.min(rate, cpu) >= must,
-  })
-  const atMost = (name: string, value: number, must: number, unit: string, aim: string): Bar => ({
-    name,
-    must: `≤ ${must} ${unit}`,
-    aim,
-    found: `${value.toFixed(2)} ${unit}`,
-    met: value <= must,
   })
   const size = (id: string) => of(id).bytesPerSecond / of(id).perSecond
   const bars: Bar[] = [
@@ -77,27 +59,5 @@ export function reportListing({ rows, beside, uploads }: ListingResults): string
     atMost('large pages, gzip: size against plain', size('large-gzip') / size('large'), 0.1, '×', ''),
     atMost('one upload, large bucket against empty', uploads.large / uploads.empty, 1.3, '×', '1.1 ×'),
   ]
-  const figures = rows.map(({ id, measure: { perSecond, bytesPerSecond, cpuPerRequest, p50, p99 } }) =>
-    [
-      id,
-      perSecond.toFixed(0),
-      (bytesPerSecond / 1e6).toFixed(1),
-      (cpuPerRequest * 1e6).toFixed(1),
-      p50.toFixed(3),
-      p99.toFixed(3),
-    ].join(' | '),
-  )
-  return [
-    '| Case | Must | Aim | Found | |',
-    '| --- | --- | --- | --- | --- |',
-    ...bars.map(
-      ({ name, must, aim, found, met }) =>
-        `| ${name} | ${must} | ${aim} | ${found} | ${met ? 'met' : '**missed**'} |`,
-    ),
-    '',
-    '| Figures | requests/s | MB/s | µs of CPU | p50 ms | p99 ms |',
-    '| --- | --- | --- | --- | --- | --- |',
-    ...figures.map((line) => `| ${line} |`),
-    '',
-  ].join('\n')
+  return reportTables(bars, rows)
 }

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { newToken } from '../packages/server/src/core/token-format.ts'
 import { type Bucket, fillBuckets, writeTokens } from './buckets.ts'
+import { startMediabucket } from './mediabucket.ts'
 import { type Case, type Extent, type Row, rounds } from './rounds.ts'
 import { measure, type Subject, startSubject } from './subject.ts'
 import { startNginx } from './yardsticks/nginx.ts'
 
-const bin = resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 const lua = (name: string) => resolve(import.meta.dirname, 'lua', name)
 
 export interface ListingResults {
@@ -46,14 +46,7 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
     writeTokens(tokensFile, others)
 
     const serve = (name: string, settings: Record<string, string>) =>
-      started(
-        startSubject(
-          name,
-          ['node', bin, 'serve'],
-          { MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0', ...settings },
-          (printed) => /ready at (\S+)/.exec(printed)?.[1] ?? null,
-        ),
-      )
+      started(startMediabucket(data, settings, name))
     // The data directory takes one server at a time; the one with its caches goes first.
     const ours = await serve('mediabucket', {})
     const files = join(scratch, 'nginx', 'files')

@@ -26,21 +26,36 @@ export interface Row {
   readonly measure: Measure
 }
 
-/** Takes the cases in turn, round after round, so that what changes on the machine meets all of them. */
-export async function rounds(
+/** The cases of a server under wrk, each for `extent.seconds` a round. */
+export const rounds = (
   cases: readonly Case[],
   extent: Extent,
+  tell: (text: string) => void,
+): Promise<Row[]> =>
+  takeInTurn(
+    cases.map(({ id, subject, path, load, refusals }) => ({
+      id,
+      take: () => measure(subject, path, { ...load, seconds: extent.seconds }, refusals),
+    })),
+    extent.rounds,
+    tell,
+  )
+
+/** Takes the cases in turn, round after round, so that what changes on the machine meets all of them. */
+export async function takeInTurn(
+  cases: readonly { readonly id: string; readonly take: () => Promise<Measure> }[],
+  count: number,
   tell: (text: string) => void,
 ): Promise<Row[]> {
   const taken = cases.map((): Measure[] => [])
   // The first round warms everything up and is not counted, unless it is the only one.
-  const first = extent.rounds > 1 ? 0 : 1
-  for (let round = first; round <= extent.rounds; round += 1) {
-    for (const [index, { id, subject, path, load, refusals }] of cases.entries()) {
-      const result = await measure(subject, path, { ...load, seconds: extent.seconds }, refusals)
+  const first = count > 1 ? 0 : 1
+  for (let round = first; round <= count; round += 1) {
+    for (const [index, { id, take }] of cases.entries()) {
+      const result = await take()
       if (round > 0) taken[index]?.push(result)
       tell(
-        `round ${round}: ${id}: ${result.perSecond.toFixed(0)}/s, ${(result.cpuPerRequest * 1e6).toFixed(1)} µs of CPU`,
+        `round ${round}: ${id}: ${result.perSecond.toFixed(result.perSecond < 10 ? 2 : 0)}/s, ${(result.cpuPerRequest * 1e6).toFixed(1)} µs of CPU`,
       )
     }
   }

@@ -1,17 +1,35 @@
-import { cpus } from 'node:os'
 import { benchListing } from './listing.ts'
 import { reportListing } from './listing-report.ts'
-import type { Extent } from './rounds.ts'
+import { describeMachine, keepFigures } from './results.ts'
+import { benchUploads } from './uploads.ts'
+import { reportUploads } from './uploads-report.ts'
 
-// npm run bench -- listing [--short]. Prints Markdown; bench/RESULTS.md keeps the last honest run.
+// npm run bench -- SUITE [--short]. Prints Markdown; bench/RESULTS.md keeps the last honest run.
 
-const [suite, form] = process.argv.slice(2)
-if (suite !== 'listing' || (form !== undefined && form !== '--short')) {
-  console.error('Usage: npm run bench -- listing [--short]')
+const tell = (text: string) => console.error(text)
+const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
+  async listing(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 1, large: 20_000, buckets: 5 }
+      : { rounds: 5, seconds: 3, large: 1_000_000, buckets: 1000 }
+    return reportListing(await benchListing(extent, tell))
+  },
+
+  async uploads(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 1, large: 20_000_000, largeDownload: 1_000_000, open: 50 }
+      : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
+    return reportUploads(await benchUploads(extent, tell))
+  },
+}
+
+const [name = '', form] = process.argv.slice(2)
+const suite = suites[name]
+if (suite === undefined || (form !== undefined && form !== '--short')) {
+  console.error(`Usage: npm run bench -- ${Object.keys(suites).join('|')} [--short]`)
   process.exit(2)
 }
-const short: Extent = { rounds: 1, seconds: 1, large: 20_000, buckets: 5 }
-const long: Extent = { rounds: 5, seconds: 3, large: 1_000_000, buckets: 1000 }
-const results = await benchListing(form === '--short' ? short : long, (text) => console.error(text))
-console.log(`${cpus().length} × ${cpus()[0]?.model}, Node ${process.versions.node}\n`)
-console.log(reportListing(results))
+const short = form === '--short'
+const figures = `${describeMachine()}\n\n${await suite(short)}`
+console.log(figures)
+if (!short && keepFigures(name, figures)) console.error('Kept in bench/RESULTS.md')

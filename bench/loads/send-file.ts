@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+
+// Sends one large file, and prints the milliseconds until its answer, and the path of what it became.
+// Arguments: bare, raw, multipart or tus; the URL of the server; bytes; a token.
+const [form = '', base = '', bytes, token] = process.argv.slice(2)
+const size = Number(bytes)
+
+/** Bytes of one write. */
+const block = Buffer.alloc(1024 * 1024, '0123456789')
+/** Bytes of one PATCH. */
+const pieceSize = 8 * 1024 * 1024
+
+const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+const authorization = { authorization: `Bearer ${token}` }
+
+/** Writes so many bytes, no faster than they are taken. */
+async function write(to: NodeJS.WritableStream, length: number): Promise<void> {
+  for (let left = length; left > 0; left -= block.length)
+    if (!to.write(left < block.length ? block.subarray(0, left) : block)) await once(to, 'drain')
+}
+
+async function answerTo(sent: ClientRequest, status: number): Promise<IncomingMessage> {
+  const [answer]: IncomingMessage[] = await once(sent, 'response')
+  if (!answer) throw new Error('no answer')
+  answer.resume()
+  await once(answer, 'end')
+  if (answer.statusCode !== status) throw new Error(`answered ${answer.statusCode}`)
+  return answer
+}
+
+async function post(
+  headers: Record<string, string | number>,
+  before = '',
+  after = '',
+): Promise<string | undefined> {
+  const length = before.length + size + after.length
+  const sent = request(`${base}/api/media`, {
+    agent,
+    method: 'POST',
+    headers: { ...authorization, ...headers, 'content-length': length },
+  })
+  const answered = answerTo(sent, 201)
+  if (before) sent.write(before)
+  await write(sent, size)
+  sent.end(after)
+  return (await answered).headers.location
+}
+
+const forms: Record<string, () => Promise<string | undefined>> = {
+  async bare() {
+    const { hostname, port } = new URL(base)
+    const socket = connect({ host: hostname, port: Number(port) })
+    const answered = once(socket, 'data')
+    await write(socket, size)
+    socket.end()
+    await answered
+    return undefined
+  },
+
+  raw: () => post({ 'content-type': 'application/octet-stream' }),
+
+  multipart: () =>
+    post(
+      { 'content-type': 'multipart/form-data; boundary=boundary' },
+      '--boundary\r\nContent-Disposition: form-data; name="file"; filename="large"\r\n\r\n',
+      '\r\n--boundary--\r\n',
+    ),
+
+  async tus() {
+    const headers = { ...authorization, 'tus-resumable': '1.0.0' }
+    const created = request(`${base}/api/uploads`, {
+      agent,
+      method: 'POST',
+      headers: { ...headers, 'upload-length': size },
+    })
+    created.end()
+    const { location } = (await answerTo(created, 201)).headers
+    if (location === undefined) throw new Error('an upload without a location')
+    for (let offset = 0; ; offset += pieceSize) {
+      const length = Math.min(pieceSize, size - offset)
+      const sent = request(location, {
+        agent,
+        method: 'PATCH',
+        headers: {
+          ...headers,
+          'content-type': 'application/offset+octet-stream',
+          'content-length': length,
+          'upload-offset': offset,
+        },
+      })
+      const answered = answerTo(sent, 204)
+      await write(sent, length)
+      sent.end()
+      const item = (await answered).headers['content-location']
+      if (offset + length === size) return item?.toString()
+    }
+  },
+}
+
+const begun = performance.now()
+const location = await forms[form]?.()
+console.log(JSON.stringify({ milliseconds: performance.now() - begun, location: location ?? null }))
+process.exit(0)

@@ -1,0 +1,55 @@
+import { atMost, type Bar, measuresOf, reportTables } from './bars.ts'
+import type { UploadsResults } from './uploads.ts'
+
+/** The figures beside their bars, as Markdown. */
+export function reportUploads({ rows, grown, open }: UploadsResults): string {
+  const of = measuresOf(rows)
+  const atLeast = (name: string, id: string, against: string, must: number, aim: string): Bar => {
+    const [one, other] = [of(id), of(against)]
+    const rate = one.perSecond / other.perSecond
+    const cpu = other.cpuPerRequest / one.cpuPerRequest
+    const found = `${rate.toFixed(2)} × (by CPU ${cpu.toFixed(2)} ×)`
+    return { name, must: `≥ ${must} ×`, aim, found, met: rate >= must }
+  }
+  const download = (size: string, must: number, aim: string) =>
+    atLeast(
+      `download of ${size}, against a bare file stream`,
+      `${size} from mediabucket`,
+      `${size} from file stream`,
+      must,
+      aim,
+    )
+  const bars: Bar[] = [
+    atLeast(
+      'durable uploads of 10 kB, 32 connections, against the bare loop',
+      'durable',
+      'loop',
+      0.5,
+      '> 1 ×',
+    ),
+    atLeast('1 GB raw, against the bare receiver', 'raw', 'receiver', 0.7, '0.9 ×'),
+    atLeast('1 GB by multipart', 'multipart', 'receiver', 0.6, '0.8 ×'),
+    atLeast('1 GB by tus in 8 MB pieces', 'tus', 'receiver', 0.6, '0.8 ×'),
+    atMost('1 GB raw: resident memory gained', grown.raw / 1e6, 80, 'MB', ''),
+    atMost('1 GB by multipart: resident memory gained', grown.multipart / 1e6, 80, 'MB', ''),
+    atMost('1 GB by tus: resident memory gained', grown.tus / 1e6, 80, 'MB', ''),
+    download('20 kB', 0.7, '1 ×'),
+    download('100 MB', 0.7, '1 ×'),
+    {
+      name: 'uploads open at once',
+      must: `all of ${open.opened}`,
+      aim: '',
+      found: `${open.stored} stored`,
+      met: open.stored === open.opened,
+    },
+    atMost('the same: resident memory at the most', open.peakRss / 1e6, 600, 'MB', ''),
+    atMost(
+      'p99 of a listing beside 8 connections that upload 10 kB files, against quiet',
+      of('listing beside uploads').p99 / of('listing, quiet').p99,
+      4,
+      '×',
+      '2 ×',
+    ),
+  ]
+  return reportTables(bars, rows)
+}

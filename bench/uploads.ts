@@ -1,0 +1,232 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Bucket, fillBuckets } from './buckets.ts'
+import { startMediabucket } from './mediabucket.ts'
+import { type Row, takeInTurn } from './rounds.ts'
+import { type Load, type Measure, measure, runPinned, type Subject, startSubject } from './subject.ts'
+import { startNginx } from './yardsticks/nginx.ts'
+
+const local = (path: string) => resolve(import.meta.dirname, path)
+const post = local('lua/post-file.lua')
+
+/** libuv's threads: as many for the yardsticks as the service gives itself. */
+const threads = { UV_THREADPOOL_SIZE: '16' }
+
+/** How long and how large: the short form proves that the bench runs, and measures nothing. Sizes are bytes. */
+export interface UploadsExtent {
+  readonly rounds: number
+  readonly seconds: number
+  readonly large: number
+  readonly largeDownload: number
+  /** Uploads that are open at once. */
+  readonly open: number
+}
+
+export interface UploadsResults {
+  readonly rows: readonly Row[]
+  /** Bytes of resident memory that the large uploads took at the most, above those of the server just started. */
+  readonly grown: Readonly<Record<'raw' | 'multipart' | 'tus', number>>
+  readonly open: { readonly opened: number; readonly stored: number; readonly peakRss: number }
+}
+
+/** Bytes. */
+const small = 10_000
+const smallDownload = 20_000
+/** Each open upload: enough that its halves do not fit into the buffers of its connection. Bytes. */
+const held = 400_000
+
+export async function benchUploads(
+  extent: UploadsExtent,
+  tell: (text: string) => void,
+): Promise<UploadsResults> {
+  const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
+  const running = new Set<Subject>()
+  const started = async <S extends Subject>(starting: Promise<S>): Promise<S> => {
+    const subject = await starting
+    running.add(subject)
+    return subject
+  }
+  const stop = async (subject: Subject) => {
+    await subject.stop()
+    running.delete(subject)
+  }
+  try {
+    const data = join(scratch, 'data')
+    const [bucket, listed] = await fillBuckets(data, [
+      { bucket: 'uploads', items: 1 },
+      { bucket: 'listed', items: 30 },
+    ])
+    if (!bucket || !listed) throw new Error('no buckets')
+    const settled = (take: () => Promise<Measure>) => () => {
+      // What the case before left to the disk is no business of this one.
+      execFileSync('sync')
+      return take()
+    }
+    const uploading = (connections: number): Omit<Load, 'seconds'> => ({
+      connections,
+      script: [post, bucket.token, String(small)],
+    })
+
+    tell('durable small uploads')
+    let ours = await started(startMediabucket(data))
+    let loops = 0
+    const loop = () => durableLoop(join(scratch, `loop-${loops++}`), extent.seconds)
+    const durable = await takeInTurn(
+      [
+        { id: 'loop', take: settled(loop) },
+        {
+          id: 'durable',
+          take: settled(async () => {
+            const measured = await measure(ours, '/', { ...uploading(32), seconds: extent.seconds })
+            return { ...measured, bytesPerSecond: measured.perSecond * small }
+          }),
+        },
+      ],
+      extent.rounds,
+      tell,
+    )
+    await stop(ours)
+
+    tell('large uploads')
+    ours = await started(startMediabucket(data))
+    const receiver = await started(
+      startSubject('receiver', ['node', local('yardsticks/bare-receiver.ts'), scratch], threads, listening),
+    )
+    const fresh = ours.rss()
+    const grown = { raw: 0, multipart: 0, tus: 0 }
+    const large = await takeInTurn(
+      [
+        { id: 'receiver', take: settled(() => sendFile('bare', receiver, bucket, extent.large)) },
+        ...(['raw', 'multipart', 'tus'] as const).map((form) => ({
+          id: form,
+          take: settled(async () => {
+            ours.resetPeak()
+            const measured = await sendFile(form, ours, bucket, extent.large)
+            grown[form] = Math.max(grown[form], ours.peakRss() - fresh)
+            return measured
+          }),
+        })),
+      ],
+      extent.rounds,
+      tell,
+    )
+    await stop(receiver)
+    await stop(ours)
+
+    tell('downloads')
+    ours = await started(startMediabucket(data))
+    const files = join(scratch, 'nginx', 'files')
+    mkdirSync(files, { recursive: true })
+    const downloads: { id: string; size: number; connections: number }[] = [
+      { id: '20 kB', size: smallDownload, connections: 32 },
+      { id: '100 MB', size: extent.largeDownload, connections: 4 },
+    ]
+    const nginx = await started(startNginx(join(scratch, 'nginx')))
+    const stream = await started(
+      startSubject('file stream', ['node', local('yardsticks/node-files.ts'), files], threads, listening),
+    )
+    const cases = []
+    for (const { id, size, connections } of downloads) {
+      const bytes = Buffer.alloc(size, '0123456789')
+      writeFileSync(join(files, String(size)), bytes)
+      const own = await store(ours, bucket, bytes)
+      for (const [subject, path] of [
+        [nginx, `/${size}`],
+        [stream, `/${size}`],
+        [ours, own],
+      ] as const)
+        cases.push({
+          id: `${id} from ${subject.name}`,
+          take: settled(() => measure(subject, path, { connections, seconds: extent.seconds })),
+        })
+    }
+    const downloaded = await takeInTurn(cases, extent.rounds, tell)
+    await stop(nginx)
+    await stop(stream)
+
+    tell('a listing beside uploads')
+    const list = () =>
+      measure(ours, '/api/media?page=2', {
+        connections: 32,
+        seconds: extent.seconds,
+        headers: [`Authorization: Bearer ${listed.token}`],
+      })
+    const beside = await takeInTurn(
+      [
+        { id: 'listing, quiet', take: settled(list) },
+        {
+          id: 'listing beside uploads',
+          take: settled(async () => {
+            const [measured] = await Promise.all([
+              list(),
+              measure(ours, '/', { ...uploading(8), seconds: extent.seconds }),
+            ])
+            return measured
+          }),
+        },
+      ],
+      extent.rounds,
+      tell,
+    )
+    await stop(ours)
+
+    tell(`${extent.open} uploads at once`)
+    ours = await started(startMediabucket(data))
+    const command = ['node', local('loads/hold-uploads.ts'), ours.url, bucket.token]
+    const printed = await runPinned('load', [...command, String(extent.open), String(held)])
+    const { opened, stored }: { opened: number; stored: number } = JSON.parse(printed)
+    const open = { opened, stored, peakRss: ours.peakRss() }
+    tell(`${stored} of ${opened}, ${(open.peakRss / 1e6).toFixed(0)} MB`)
+
+    return { rows: [...durable, ...large, ...downloaded, ...beside], grown, open }
+  } finally {
+    for (const subject of running) await subject.stop()
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+const listening = (printed: string) => /listening on (\S+)/.exec(printed)?.[1] ?? null
+
+async function durableLoop(directory: string, seconds: number): Promise<Measure> {
+  const command = ['node', local('yardsticks/durable-loop.ts'), directory, '32', String(small)]
+  const printed = await runPinned('subject', [...command, String(seconds)], threads)
+  const result: { count: number; seconds: number; cpuSeconds: number; p50: number; p99: number } =
+    JSON.parse(printed)
+  const perSecond = result.count / result.seconds
+  const { p50, p99 } = result
+  rmSync(directory, { recursive: true })
+  return {
+    perSecond,
+    bytesPerSecond: perSecond * small,
+    cpuPerRequest: result.cpuSeconds / result.count,
+    p50,
+    p99,
+  }
+}
+
+/** One file, sent whole; what it became is removed again. */
+async function sendFile(form: string, subject: Subject, { token }: Bucket, size: number): Promise<Measure> {
+  const before = subject.cpu()
+  const command = ['node', local('loads/send-file.ts'), form, subject.url, String(size), token]
+  const { milliseconds, location }: { milliseconds: number; location: string | null } = JSON.parse(
+    await runPinned('load', command),
+  )
+  const cpuPerRequest = subject.cpu() - before
+  if (location !== null) {
+    const answer = await fetch(location, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } })
+    if (answer.status !== 204) throw new Error(`a removal was answered ${answer.status}`)
+  }
+  const perSecond = 1000 / milliseconds
+  return { perSecond, bytesPerSecond: perSecond * size, cpuPerRequest, p50: milliseconds, p99: milliseconds }
+}
+
+/** The path below which the bytes can be had. */
+async function store(subject: Subject, { token }: Bucket, bytes: Buffer): Promise<string> {
+  const headers = { authorization: `Bearer ${token}` }
+  const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body: bytes, headers })
+  if (answer.status !== 201) throw new Error(`an upload was answered ${answer.status}`)
+  await answer.arrayBuffer()
+  return new URL(answer.headers.get('location') ?? '').pathname.replace('/api', '')
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import { open, rm } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+
+// The bare yardstick of large uploads: reads a socket to its end, hashes, writes, syncs, and answers the hash.
+// Argument: a directory.
+const directory = process.argv[2] ?? ''
+
+async function receive(socket: Socket): Promise<void> {
+  const path = join(directory, 'received')
+  const file = await open(path, 'wx')
+  const hash = createHash('sha256')
+  for await (const chunk of socket) {
+    // The disk works while this thread hashes.
+    const written = file.write(chunk)
+    hash.update(chunk)
+    await written
+  }
+  await file.sync()
+  await file.close()
+  socket.end(hash.digest('hex'))
+  await rm(path)
+}
+
+const server = createServer({ allowHalfOpen: true }, (socket) => void receive(socket))
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  console.log(`listening on http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`)
+})

@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { hasTool } from '../harness/tools.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const missing = ['wrk', 'nginx', 'taskset'].filter((tool) => !hasTool(tool))
+
+const suites = [
+  { suite: 'listing', bars: 13 },
+  { suite: 'uploads', bars: 12 },
+]
+
+// Proves that the benches run; their figures are read by people, on an idle machine.
+test.skipIf(missing.length > 0 && !process.env['CI']).each(suites)(
+  `the short form of the bench of $suite prints every figure${missing.length > 0 ? ` (missing: ${missing.join(', ')})` : ''}`,
+  async ({ suite, bars }) => {
+    const { stdout } = await promisify(execFile)(process.execPath, ['bench/run.ts', suite, '--short'], {
+      cwd: root,
+    })
+    expect(stdout).not.toMatch(/NaN|Infinity|undefined/)
+    expect(stdout.split('\n').filter((line) => /\| (met|\*\*missed\*\*) \|$/.test(line))).toHaveLength(bars)
+  },
+  90_000,
+)
