@@ -20,6 +20,13 @@ export interface Config {
   readonly uploadExpiry: number
   readonly corsOrigins: readonly string[]
   readonly mediaMaxAge: number
+  /** Processes that make variants, and how many variants may wait for them. */
+  readonly variantProcesses: number
+  readonly variantQueue: number
+  readonly variantTimeout: number
+  /** Of one process. */
+  readonly variantMemory: number
+  readonly variantMegapixels: number
   readonly headerTimeout: number
   readonly idleTimeout: number
   readonly shutdownTimeout: number
@@ -178,6 +185,36 @@ export const settings = {
     'How long caches may keep the bytes of an item; a deleted item may live on in them for that long.',
     duration,
   ),
+  MEDIABUCKET_VARIANT_PROCESSES: setting(
+    '2',
+    'a number from 1 to 64',
+    'How many variants of pictures are made at once, each by a process of its own that runs only while there is work.',
+    integer(1, 64),
+  ),
+  MEDIABUCKET_VARIANT_QUEUE: setting(
+    '500',
+    'a number from 0 to 100000',
+    'How many variants may wait to be made; further requests for new ones are answered 503.',
+    integer(0, 100_000),
+  ),
+  MEDIABUCKET_VARIANT_TIMEOUT: setting(
+    '20s',
+    aTimer,
+    'How long the making of one variant may take; what takes longer has none.',
+    (text) => timer(text) || undefined,
+  ),
+  MEDIABUCKET_VARIANT_MEMORY: setting(
+    '600MB',
+    'a size such as 600MB or 2GB',
+    'The most memory that each of these processes may take, about 80 MB of it for itself; what needs more has no variant.',
+    (text) => parseSize(text) || undefined,
+  ),
+  MEDIABUCKET_VARIANT_MEGAPIXELS: setting(
+    '200',
+    'a number from 1 to 10000',
+    'Pictures with more million pixels than this have no variant.',
+    integer(1, 10_000),
+  ),
   MEDIABUCKET_HEADER_TIMEOUT: setting(
     '15s',
     aTimer,
@@ -252,6 +289,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY', settings.MEDIABUCKET_UPLOAD_EXPIRY),
     corsOrigins: read('MEDIABUCKET_CORS_ORIGINS', settings.MEDIABUCKET_CORS_ORIGINS),
     mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE', settings.MEDIABUCKET_MEDIA_MAX_AGE),
+    variantProcesses: read('MEDIABUCKET_VARIANT_PROCESSES', settings.MEDIABUCKET_VARIANT_PROCESSES),
+    variantQueue: read('MEDIABUCKET_VARIANT_QUEUE', settings.MEDIABUCKET_VARIANT_QUEUE),
+    variantTimeout: read('MEDIABUCKET_VARIANT_TIMEOUT', settings.MEDIABUCKET_VARIANT_TIMEOUT),
+    variantMemory: read('MEDIABUCKET_VARIANT_MEMORY', settings.MEDIABUCKET_VARIANT_MEMORY),
+    variantMegapixels: read('MEDIABUCKET_VARIANT_MEGAPIXELS', settings.MEDIABUCKET_VARIANT_MEGAPIXELS),
     headerTimeout: read('MEDIABUCKET_HEADER_TIMEOUT', settings.MEDIABUCKET_HEADER_TIMEOUT),
     idleTimeout: read('MEDIABUCKET_IDLE_TIMEOUT', settings.MEDIABUCKET_IDLE_TIMEOUT),
     shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT', settings.MEDIABUCKET_SHUTDOWN_TIMEOUT),

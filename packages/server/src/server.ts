@@ -16,7 +16,10 @@ import { createFindByName } from './media/find-media.ts'
 import { createHeldRemovals } from './media/held-removals.ts'
 import { createLinkRibbon } from './media/link-ribbon.ts'
 import { createListMedia } from './media/list-media.ts'
+import { createMeasurePicture } from './media/measure-picture.ts'
 import { createOpenBytes } from './media/open-bytes.ts'
+import { createVariants } from './media/open-variant.ts'
+import { createPictureProcesses } from './media/picture-processes.ts'
 import { recover } from './media/recover.ts'
 import { createRemoveMedia } from './media/remove-media.ts'
 import { createRemoveUpload } from './media/remove-upload.ts'
@@ -29,11 +32,19 @@ export interface Server {
   readonly baseUrl: string
   /** The port it listens on, also where the settings left the choice open. */
   readonly port: number
+  /** Whether there is a page for people at `/`. */
+  readonly hasGallery: boolean
   /** The token of the bucket `default`, on the very first start of these data; null ever after. */
   readonly firstToken: string | null
   /** Takes no new work, lets what is under way finish within the deadline, and gives the data back. */
   stop(): Promise<void>
 }
+
+/** Reading a header is short, and uploads wait for it. */
+const measuring = { processes: 2, queue: 1_000, timeout: 3_000, memory: 400_000_000, nice: 0 }
+
+/** So that who lists or uploads goes before who makes pictures. */
+const makingIsNice = 10
 
 /** Milliseconds between two looks for connections to close while the service stops. */
 const closeInterval = 50
@@ -85,10 +96,43 @@ export async function startServer(
     })
     closers.push(() => retrier.stop())
 
+    const openBytes = createOpenBytes({ catalog, blobs })
+    const makers = createPictureProcesses({
+      processes: config.variantProcesses,
+      queue: config.variantQueue,
+      timeout: config.variantTimeout,
+      memory: config.variantMemory,
+      nice: makingIsNice,
+    })
+    const variants = createVariants({
+      catalog,
+      blobs,
+      openBytes,
+      processes: makers,
+      maxPixels: config.variantMegapixels * 1e6,
+      onMade: () => undefined,
+      onUnkept: (id, err) => log.warn({ id, err }, 'a variant was made and could not be kept'),
+      onUnsupported: (reason) => log.error({ reason }, 'pictures cannot be made on this machine'),
+    })
+    closers.push(() => variants.settled())
+    closers.push(() => makers.close())
+    const measurers = createPictureProcesses(measuring)
+    closers.push(() => measurers.close())
+    const measurePicture = createMeasurePicture({ blobs, processes: measurers })
+
     const turns = createUploadTurns()
     closers.push(() => turns.settled())
     const { maxFileSize, uploadExpiry: expiry } = config
-    const uploading = { catalog, blobs, turns, maxFileSize, expiry, now: Date.now, removeMedia: remove }
+    const uploading = {
+      catalog,
+      blobs,
+      measurePicture,
+      turns,
+      maxFileSize,
+      expiry,
+      now: Date.now,
+      removeMedia: remove,
+    }
     await sweep(uploading)
     const sweeper = startSweeper({
       work: () => sweep(uploading),
@@ -131,7 +175,8 @@ export async function startServer(
         settleUpload: (id) => turns.take(id, async () => undefined),
         removeMedia: remove,
         findByName: createFindByName({ catalog }),
-        openBytes: createOpenBytes({ catalog, blobs }),
+        openBytes,
+        openVariant: variants.open,
       },
       { catalog, settings, log, isStopping: () => stopping, gallery, ribbonHeld: () => ribbon.held() },
     )
@@ -152,6 +197,7 @@ export async function startServer(
     return {
       baseUrl,
       port,
+      hasGallery: gallery !== null,
       firstToken: firstToken?.token ?? null,
       async stop() {
         stopping = true

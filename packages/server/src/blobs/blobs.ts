@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import type { Variant } from '../core/variant.ts'
 
 /** Bytes that arrived whole and are durable, but stand under no id yet. */
 export interface ReceivedBlob {
@@ -20,6 +21,8 @@ export const headLength = 4100
 /** Bytes opened for reading: exactly `size` of them. Either `stream` is called once, or `close`. */
 export interface OpenBlob {
   readonly size: number
+  /** Where another program of this machine can read them. */
+  readonly path: string
   /** Bytes `start` to `end`, both inclusive; closes the blob when it ends or is destroyed. */
   stream(start: number, end: number): Readable
   close(): Promise<void>
@@ -68,9 +71,22 @@ export interface PartStore {
   ): Promise<Map<UploadId, number>>
 }
 
+/** What was made of the bytes and can be made anew, each under the id of its item. */
+export interface VariantStore {
+  /** All of it or nothing, in the place of what stood there; it would survive a power cut, or be gone. */
+  keep(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
+
+  /** As `BlobStore.open`. */
+  open(id: MediaId, variant: Variant): Promise<OpenBlob | null>
+
+  /** Removes all variants of the item; none there is fine. `BlobStore.remove` does so too. */
+  remove(id: MediaId): Promise<void>
+}
+
 /** The bytes. Every promise of a change resolves only when the change would survive a power cut. */
 export interface BlobStore {
   readonly parts: PartStore
+  readonly variants: VariantStore
 
   /**
    * Streams `source` into temporary bytes, never holding them whole, hashing and counting in passing, and syncs them.
@@ -80,6 +96,9 @@ export interface BlobStore {
 
   /** The received bytes, readable at random, for sniffing inside containers. */
   peek(blob: ReceivedBlob): Promise<Blob>
+
+  /** Where another program of this machine can read received bytes that are not kept yet. */
+  pathOf(blob: ReceivedBlob): string
 
   /** Puts received bytes in place under `id`, which was never used before. */
   keep(blob: ReceivedBlob, id: MediaId): Promise<void>
@@ -93,7 +112,7 @@ export interface BlobStore {
    */
   open(id: MediaId): Promise<OpenBlob | null>
 
-  /** Removes the bytes under `id`; none there is fine. */
+  /** Removes the bytes under `id`, and then their variants; none there is fine. */
   remove(id: MediaId): Promise<void>
 
   /** Drops temporary bytes that an earlier process left behind; says how many. Only while no other process writes. */

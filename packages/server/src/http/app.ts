@@ -13,6 +13,7 @@ import type { UploadId } from '../core/upload-id.ts'
 import type { AppendUpload } from '../media/append-upload.ts'
 import type { CreateUpload } from '../media/create-upload.ts'
 import type { ListMedia } from '../media/list-media.ts'
+import type { Variants } from '../media/open-variant.ts'
 import type { RemoveUpload } from '../media/remove-upload.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
@@ -54,6 +55,7 @@ export interface Operations {
   readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenBlob>
+  readonly openVariant: Variants['open']
 }
 
 /** The settings of the wire; durations are milliseconds, sizes bytes. */
@@ -168,6 +170,7 @@ export async function createApp(
   serveBytesRoute(app, {
     findByName: operations.findByName,
     openBytes: operations.openBytes,
+    openVariant: operations.openVariant,
     maxAge: settings.mediaMaxAge,
   })
   describeBucketRoute(app, { authorise, catalog })

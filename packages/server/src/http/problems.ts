@@ -125,6 +125,25 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'The requested range begins past the last byte.',
     cure: 'The size stands in `Content-Range`; ask for bytes before it.',
   },
+  'variant-unknown': {
+    status: 400,
+    title: 'There is no variant with this name',
+    cause: 'The query parameter `variant` was not the name of a variant, or was given more than once.',
+    cure: 'Send `variant=thumb` or `variant=medium`, or leave it out for the bytes as they were sent.',
+  },
+  'variant-unavailable': {
+    status: 404,
+    title: 'The item cannot be pictured',
+    cause:
+      'Variants are made of JPEG, PNG, GIF, WebP, TIFF and AVIF. The item is of another type, is damaged, or would take more pixels, time or memory than the service allows; or the service runs where pictures cannot be made.',
+    cure: 'Show an icon in its place, or fetch the bytes without `variant`.',
+  },
+  'variants-busy': {
+    status: 503,
+    title: 'Too many pictures are being made',
+    cause: 'The variant has to be made first, and as many as may are waiting already.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
   'headers-too-large': {
     status: 431,
     title: 'The headers are too large',

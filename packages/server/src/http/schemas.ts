@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../core/fault.ts'
 import { pageSize } from '../core/page.ts'
 import { type Scope, scopes } from '../core/scopes.ts'
+import { type Variant, variantSides, variants } from '../core/variant.ts'
 
 // What the wire carries. A schema with a title is a component of the OpenAPI document under that name.
 
@@ -63,8 +64,8 @@ export const MediaObject = closed('MediaObject', 'An item.', {
     }),
   ),
   created_at: time('When it was stored, in UTC.'),
-  width: pixels('Pixels; null where unknown.'),
-  height: pixels('Pixels; null where unknown.'),
+  width: pixels('Of a picture as it is displayed, in pixels; null where unknown.'),
+  height: pixels('Of a picture as it is displayed, in pixels; null where unknown.'),
 })
 
 export const MediaList = closed('MediaList', 'The items of one form, in the order sent.', {
@@ -152,6 +153,19 @@ export const BytesParams = Type.Object({
   }),
 })
 export type BytesParams = Static<typeof BytesParams>
+
+export const BytesQuery = Type.Object({
+  variant: Type.Optional(
+    Type.Unsafe<Variant>({
+      type: 'string',
+      enum: [...variants],
+      examples: ['thumb'],
+      description: `A smaller picture in place of the bytes, as WebP: ${variants
+        .map((name) => `\`${name}\` fits into ${variantSides[name]} × ${variantSides[name]} pixels`)
+        .join(', ')}.`,
+    }),
+  ),
+})
 
 export const ProblemParams = Type.Object({
   code: Type.String({ description: 'The `code` of a problem.', examples: ['page-malformed'] }),

@@ -3,6 +3,7 @@ import type { Catalog, NewMedia, Upload } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import { uploadUnknown } from './find-upload.ts'
+import type { MeasurePicture } from './measure-picture.ts'
 import { newItem } from './new-item.ts'
 import { runsOf, until } from './source-runs.ts'
 import type { UploadTurns } from './upload-turns.ts'
@@ -34,6 +35,7 @@ const checkpoint = 64 * 1024 * 1024
 export function createAppendUpload(parts: {
   readonly catalog: Pick<Catalog, 'upload' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
   readonly blobs: BlobStore
+  readonly measurePicture: MeasurePicture
   readonly turns: UploadTurns
   /** Bytes. */
   readonly maxFileSize: number
@@ -66,7 +68,7 @@ export function createAppendUpload(parts: {
   async function finish(upload: Upload, size: number): Promise<AppendedUpload> {
     const { id, mediaId } = upload
     const blob = await blobs.parts.complete(id, size)
-    const item = await newItem(blobs, blob, { ...upload, id: mediaId, createdAt: now() })
+    const item = await newItem(parts, blob, { ...upload, id: mediaId, createdAt: now() })
     await blobs.keep(blob, mediaId)
     const expiresAt = now() + expiry
     if (!(await catalog.finishUpload(id, item, expiresAt))) {

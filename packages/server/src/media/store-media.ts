@@ -4,6 +4,7 @@ import type { BucketId, Catalog, KeyedRequest, Media, NewMedia, TokenId } from '
 import { Fault } from '../core/fault.ts'
 import { newMediaId } from '../core/media-id.ts'
 import { settleAll } from './in-parallel.ts'
+import type { MeasurePicture } from './measure-picture.ts'
 import { newItem } from './new-item.ts'
 import { createReservations, type Reservation, unreserved } from './reservations.ts'
 
@@ -46,6 +47,7 @@ const keyLifetime = 86_400_000
 export function createStoreMedia(parts: {
   readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'repeated' | 'bucket'>
   readonly blobs: BlobStore
+  readonly measurePicture: MeasurePicture
   /** Bytes. */
   readonly maxFileSize: number
   readonly now: () => number
@@ -74,7 +76,7 @@ export function createStoreMedia(parts: {
         await reservation.hold({ items: received.length + 1, bytes })
         const blob = await blobs.receive(reserving(file.source), maxFileSize)
         received.push(blob)
-        const item = await newItem(blobs, blob, { ...file, id: newMediaId(), createdAt: now() })
+        const item = await newItem(parts, blob, { ...file, id: newMediaId(), createdAt: now() })
         arrivals.push({ file, blob, item })
       }
     } catch (error) {

@@ -9,8 +9,9 @@ import { file, incoming, type TemporaryMedia, temporaryMedia } from './temporary
 
 const at = Date.UTC(2026, 0, 2, 3, 4, 5)
 
-function storing({ catalog, blobs }: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSize = 1e9) {
-  const store = createStoreMedia({ catalog: { ...catalog, ...change }, blobs, maxFileSize, now: () => at })
+function storing(media: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSize = 1e9) {
+  const catalog = { ...media.catalog, ...change }
+  const store = createStoreMedia({ ...media, catalog, maxFileSize, now: () => at })
   return async (...request: Parameters<typeof store>) => (await store(...request)).media
 }
 

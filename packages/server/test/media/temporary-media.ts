@@ -3,6 +3,7 @@ import type { Files } from '../../src/blobs/disk/files.ts'
 import type { BucketId, Catalog, Media } from '../../src/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
+import type { MeasurePicture } from '../../src/media/measure-picture.ts'
 import { createStoreMedia, type IncomingFile } from '../../src/media/store-media.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from '../blobs/temporary-store.ts'
@@ -11,6 +12,8 @@ export interface TemporaryMedia extends AsyncDisposable {
   readonly disk: TemporaryStore
   readonly blobs: BlobStore
   readonly catalog: Catalog
+  /** Nothing is a picture. */
+  readonly measurePicture: MeasurePicture
   /** No backup runs. */
   isHeld(): boolean
   /** Makes the bucket if need be. */
@@ -26,7 +29,8 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
   const disk = await temporaryStore(files)
   const catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
   const blobs = disk.store
-  const storeMedia = createStoreMedia({ catalog, blobs, maxFileSize: 1e9, now: Date.now })
+  const measurePicture = async () => null
+  const storeMedia = createStoreMedia({ catalog, blobs, measurePicture, maxFileSize: 1e9, now: Date.now })
   let tokens = 0
 
   async function bucket(name: string): Promise<BucketId> {
@@ -51,6 +55,7 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
     disk,
     blobs,
     catalog,
+    measurePicture,
     isHeld: () => false,
     bucket,
     async store(text) {

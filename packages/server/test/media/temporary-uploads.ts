@@ -21,6 +21,7 @@ export function uploadsOf(
   const parts = {
     catalog: { ...media.catalog, ...change.catalog },
     blobs: { ...media.blobs, ...change.blobs },
+    measurePicture: media.measurePicture,
     turns,
     maxFileSize: 1e9,
     expiry,

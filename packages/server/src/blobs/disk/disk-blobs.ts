@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import type { BlobStore } from '../blobs.ts'
 import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
 import { createDiskParts } from './disk-parts.ts'
+import { createDiskVariants } from './disk-variants.ts'
 import { asStorageFault, type Files, nodeFiles, systemCode, unlinkIfThere } from './files.ts'
-import { openFile } from './open-file.ts'
+import { openKept } from './open-file.ts'
 import { receiveFile } from './receive-file.ts'
 import { ForeignEntry, openShards, standing } from './shards.ts'
 
 /**
  * Blobs as files: `tmp/` for those on their way in, `uploads/` for those that come in pieces, and
- * `blobs/<first two characters of the id>/<id>` for those kept. A handle is a path within `directory`.
+ * `blobs/<first two characters of the id>/<id>` for those kept; `variants/` for what is made of them. A handle is a path within `directory`.
  * Makes the directories that are missing. `files` stands in for the disk's own calls in tests of failing disks.
  */
 export async function openDiskBlobs(options: {
@@ -30,10 +30,12 @@ export async function openDiskBlobs(options: {
   await sync(directory)
   const shards = await openShards(root, files, sync)
 
+  const variants = createDiskVariants({ root: join(directory, 'variants'), temporary, files })
   const received = ({ handle }: { handle: string }) => join(directory, handle)
 
   return {
     parts: createDiskParts({ pieces, shards, files, sync }),
+    variants,
 
     async receive(source, limit) {
       const handle = join('tmp', randomBytes(20).toString('hex'))
@@ -58,22 +60,21 @@ export async function openDiskBlobs(options: {
 
     discard: (blob) => unlinkIfThere(files, received(blob)),
 
+    pathOf: (blob) => received(blob),
+
     async open(id: MediaId) {
       const shard = shards.directory(id)
-      try {
-        return (await shards.exists(shard)) ? await openFile(files, join(shard, id)) : null
-      } catch (error) {
-        if (!(error instanceof ForeignEntry)) throw error
-        throw new Fault('media-unknown', 'There is no such item.', { cause: error })
-      }
+      return openKept(files, join(shard, id), () => shards.exists(shard))
     },
 
     async remove(id) {
       const shard = shards.directory(id)
-      if (!(await shards.exists(shard))) return
-      await unlinkIfThere(files, join(shard, id))
-      // Also when it was gone: the process that unlinked it may have ended before its sync.
-      await sync(shard)
+      if (await shards.exists(shard)) {
+        await unlinkIfThere(files, join(shard, id))
+        // Also when it was gone: the process that unlinked it may have ended before its sync.
+        await sync(shard)
+      }
+      await variants.remove(id)
     },
 
     async recover() {

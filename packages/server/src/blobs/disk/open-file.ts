@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { Fault } from '../../core/fault.ts'
 import type { OpenBlob } from '../blobs.ts'
 import { type Files, systemCode } from './files.ts'
 import { ForeignEntry } from './shards.ts'
@@ -11,8 +12,22 @@ const readLength = 256 * 1024
 // Without O_NONBLOCK a planted pipe would hold a thread of the pool for ever; on regular files it changes nothing.
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
+/** Null when there is no such file, or no directory for it; Fault `media-unknown` where anything foreign stands (B8). */
+export async function openKept(
+  files: Pick<Files, 'open'>,
+  path: string,
+  directoryExists: () => Promise<boolean>,
+): Promise<OpenBlob | null> {
+  try {
+    return (await directoryExists()) ? await openFile(files, path) : null
+  } catch (error) {
+    if (!(error instanceof ForeignEntry)) throw error
+    throw new Fault('media-unknown', 'There is no such item.', { cause: error })
+  }
+}
+
 /** Null when there is no such file; throws ForeignEntry when it is a link or no regular file (B8). */
-export async function openFile(files: Pick<Files, 'open'>, path: string): Promise<OpenBlob | null> {
+async function openFile(files: Pick<Files, 'open'>, path: string): Promise<OpenBlob | null> {
   const file = await openFound(files, path)
   if (file === null) return null
   try {
@@ -20,6 +35,7 @@ export async function openFile(files: Pick<Files, 'open'>, path: string): Promis
     if (!status.isFile()) throw new ForeignEntry(`${path} is not a regular file`)
     return {
       size: status.size,
+      path,
       stream: (start, end) => streamRange(file, start, end),
       close: () => file.close(),
     }

@@ -1,7 +1,7 @@
 import { type Description, exampleBase } from '../openapi/description.ts'
 import type { AnswerHeader } from '../openapi/headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'
-import { BytesParams } from '../schemas.ts'
+import { BytesParams, BytesQuery } from '../schemas.ts'
 
 const embedding: readonly AnswerHeader[] = ['Content-Security-Policy', 'Cross-Origin-Resource-Policy']
 const safety: readonly AnswerHeader[] = [...embedding, 'X-Content-Type-Options']
@@ -15,10 +15,14 @@ export const serveBytes: Description = {
   description: `The file, byte for byte as it was sent. The id holds 130 random bits: whoever has the URL may fetch it.
 
 Pictures, audio, video, PDF and plain text are served \`inline\`; every other type as an \`attachment\`. The address with the
-item's own extension and the one without are the same; any other extension is a 404.`,
-  rules: 'B1 to B9',
+item's own extension and the one without are the same; any other extension is a 404.
+
+With \`variant\` the answer is a smaller picture of the file, as WebP without metadata, made when it is first asked for. Items
+that cannot be pictured answer 404.`,
+  rules: 'B1 to B9, V1 to V7',
   needs: 'nothing',
   path: BytesParams,
+  query: BytesQuery,
   headers: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
   answers: {
     200: { description: 'The whole file.', headers: whole, content: { '*/*': {} } },
@@ -29,7 +33,16 @@ item's own extension and the one without are the same; any other extension is a 
     },
     304: { description: 'The client has these bytes.', headers: [...validators, ...safety] },
   },
-  problems: ['media-unknown', 'precondition-failed', 'range-unsatisfiable', 'bytes-missing', 'catalog-busy'],
+  problems: [
+    'variant-unknown',
+    'media-unknown',
+    'variant-unavailable',
+    'precondition-failed',
+    'range-unsatisfiable',
+    'bytes-missing',
+    'variants-busy',
+    'catalog-busy',
+  ],
   problemHeaders: embedding,
   head: true,
   curl: `curl -OJ ${exampleBase}/media/${sampleMedia.id}.jpg`,

@@ -6,6 +6,8 @@ import { parseByteRange } from '../../core/byte-range.ts'
 import { deliveryOf } from '../../core/delivery.ts'
 import { Fault } from '../../core/fault.ts'
 import { checkPreconditions, rangeApplies } from '../../core/preconditions.ts'
+import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'
+import type { OpenVariant, Variants } from '../../media/open-variant.ts'
 import { serveBytes as description } from '../descriptions/serve-bytes.ts'
 import { described } from '../openapi/description.ts'
 import type { BytesParams } from '../schemas.ts'
@@ -14,6 +16,7 @@ interface Parts {
   /** The item that a name (`id` or `id.ext`) stands for. Throws Fault `media-unknown`. */
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenBlob>
+  readonly openVariant: Variants['open']
   /** Milliseconds. */
   readonly maxAge: number
 }
@@ -21,12 +24,35 @@ interface Parts {
 /** No script, no source; styles within the file alone, without which pictures in SVG lose their looks. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-type BytesRequest = FastifyRequest<{ Params: BytesParams }>
+type BytesRequest = FastifyRequest<{ Params: BytesParams; Querystring: { variant?: unknown } }>
 
-/** `GET` and `HEAD /media/{id}[.ext]`: the bytes (docs/interface.md, Bytes). */
+/** What is sent of an item: its bytes as they are, or a variant of them. */
+interface Form {
+  readonly etag: string
+  readonly contentType: string
+  readonly filename: string | null
+  readonly open: () => Promise<OpenVariant>
+}
+
+/** `GET` and `HEAD /media/{id}[.ext]`: the bytes, or a variant of them (docs/interface.md, Bytes and Variants). */
 export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
-  const { findByName, openBytes, maxAge } = parts
+  const { findByName, openBytes, openVariant, maxAge } = parts
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
+
+  const formOf = (media: Media, variant: Variant | null): Form =>
+    variant === null
+      ? {
+          etag: `"${nameOf(media)}"`,
+          contentType: media.contentType,
+          filename: media.filename,
+          open: () => openBytes(media),
+        }
+      : {
+          etag: `"${nameOf(media)}.${variantKey(variant)}"`,
+          contentType: 'image/webp',
+          filename: media.filename && `${media.filename.replace(/(?<=.)\.[^.]*$/, '')}.webp`,
+          open: () => openVariant(media, variant),
+        }
 
   async function serve(request: BytesRequest, reply: FastifyReply) {
     // On every answer, problems included (B5); PDF alone goes without the policy.
@@ -35,11 +61,13 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
       'cross-origin-resource-policy': 'cross-origin',
       'content-security-policy': policy,
     })
+    const variant = parseVariant(request.query.variant)
     const media = await findByName(request.params.name)
-    const { contentType, disposition, sandboxed } = deliveryOf(media.contentType)
+    const form = formOf(media, variant)
+    const { contentType, disposition, sandboxed } = deliveryOf(form.contentType)
     if (!sandboxed) reply.removeHeader('content-security-policy')
 
-    const validators = { etag: tagOf(media), lastModified: media.createdAt }
+    const validators = { etag: form.etag, lastModified: media.createdAt }
     reply.headers({
       etag: validators.etag,
       'last-modified': new Date(media.createdAt).toUTCString(),
@@ -52,30 +80,34 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
 
     reply.headers({
       'content-type': contentType,
-      'content-disposition': create(media.filename ?? undefined, { type: disposition }),
+      'content-disposition': create(form.filename ?? undefined, { type: disposition }),
       'accept-ranges': 'bytes',
     })
 
+    // Of the bytes themselves the row tells the size, so that a range past them needs no file.
+    const opened = variant === null ? null : await form.open()
+    const size = opened?.size ?? media.size
     // RFC 9110, section 14.2: Range has a meaning for GET alone.
     const asked =
       request.method === 'GET' && rangeApplies(request.headers['if-range']?.toString(), validators)
-    const range = parseByteRange(asked ? request.headers.range : undefined, media.size)
+    const range = parseByteRange(asked ? request.headers.range : undefined, size)
     if (range === 'unsatisfiable') {
-      reply.header('content-range', `bytes */${media.size}`)
-      throw new Fault('range-unsatisfiable', `The file has ${media.size} bytes; the range lies past them.`)
+      await opened?.close()
+      reply.header('content-range', `bytes */${size}`)
+      throw new Fault('range-unsatisfiable', `The file has ${size} bytes; the range lies past them.`)
     }
-    const blob = await openBytes(media)
-    const { start, end } = range === 'whole' ? { start: 0, end: media.size - 1 } : range
-    if (range !== 'whole') reply.code(206).header('content-range', `bytes ${start}-${end}/${media.size}`)
+    const blob = opened ?? (await form.open())
+    const { start, end } = range === 'whole' ? { start: 0, end: size - 1 } : range
+    if (range !== 'whole') reply.code(206).header('content-range', `bytes ${start}-${end}/${size}`)
     reply.header('content-length', end - start + 1)
-    if (request.method === 'HEAD' || media.size === 0) {
+    if (request.method === 'HEAD' || size === 0) {
       await blob.close()
       return reply.send()
     }
     return reply.send(blob.stream(start, end))
   }
 
-  app.route<{ Params: BytesParams }>({
+  app.route<{ Params: BytesParams; Querystring: { variant?: unknown } }>({
     method: ['GET', 'HEAD'],
     url: '/media/:name',
     ...described(description),
@@ -83,6 +115,5 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   })
 }
 
-/** Strong, from the bytes alone; an item without bytes is known by its id. */
-const tagOf = ({ sha256, id }: Media): string =>
-  `"${sha256 ? Buffer.from(sha256).toString('base64url') : id}"`
+/** From the bytes alone, so that an entity tag of it is strong; an item without bytes is known by its id. */
+const nameOf = ({ sha256, id }: Media): string => (sha256 ? Buffer.from(sha256).toString('base64url') : id)

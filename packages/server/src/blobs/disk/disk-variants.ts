@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { join } from 'node:path'
+import type { MediaId } from '../../core/media-id.ts'
+import { type Variant, variantKey, variants } from '../../core/variant.ts'
+import type { VariantStore } from '../blobs.ts'
+import { type Files, systemCode, unlinkIfThere, writeWhole } from './files.ts'
+import { openKept } from './open-file.ts'
+import { ForeignEntry, standing } from './shards.ts'
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+
+/**
+ * Variants as files, `<first two characters of the id>/<id>.<key>` below `root`, on their way in below `temporary`.
+ * The directories are made when first needed, so that an operator may remove them all at any time.
+ */
+export function createDiskVariants(parts: {
+  readonly root: string
+  readonly temporary: string
+  readonly files: Files
+}): VariantStore {
+  const { root, temporary, files } = parts
+  const shardOf = (id: MediaId) => join(root, id.slice(0, 2))
+  const pathOf = (id: MediaId, variant: Variant) => join(shardOf(id), `${id}.${variantKey(variant)}`)
+
+  /** False when there is none; throws ForeignEntry when it, or the root, is no real directory. */
+  async function exists(shard: string): Promise<boolean> {
+    for (const path of [root, shard]) {
+      const found = await standing(files, path)
+      if (found === 'nothing') return false
+      if (found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
+    }
+    return true
+  }
+
+  async function ensure(shard: string): Promise<void> {
+    if (await exists(shard)) return
+    for (const path of [root, shard]) await files.mkdir(path, 0o700).catch(unlessThere)
+  }
+
+  return {
+    async keep(id, variant, bytes) {
+      const path = join(temporary, randomBytes(20).toString('hex'))
+      try {
+        const file = await files.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+        try {
+          await writeWhole(file, bytes, 0)
+          // Or a power cut could leave an empty file under the name. That the name may be lost is fine.
+          await file.sync()
+        } finally {
+          await file.close()
+        }
+        await ensure(shardOf(id))
+        await files.rename(path, pathOf(id, variant))
+      } catch (error) {
+        await files.unlink(path).catch(() => undefined)
+        throw error
+      }
+    },
+
+    open: (id, variant) => openKept(files, pathOf(id, variant), () => exists(shardOf(id))),
+
+    async remove(id) {
+      if (!(await exists(shardOf(id)))) return
+      for (const variant of variants) await unlinkIfThere(files, pathOf(id, variant))
+    },
+  }
+}
+
+function unlessThere(error: unknown): void {
+  if (systemCode(error) !== 'EEXIST') throw error
+}

@@ -1,0 +1,150 @@
+import { Readable } from 'node:stream'
+import { LRUCache } from 'lru-cache'
+import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
+import type { Catalog, Media } from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
+import type { MediaId } from '../core/media-id.ts'
+import { isPictured, type Variant, variantKey, variantSides } from '../core/variant.ts'
+import { mediaUnknown } from './media-unknown.ts'
+import { type PictureProcesses, PicturesBusy, PictureTooHard } from './picture-processes.ts'
+import type { PictureAnswer } from './picture-task.ts'
+
+export type OpenVariant = Pick<OpenBlob, 'size' | 'stream' | 'close'>
+
+export interface Variants {
+  /**
+   * The variant of an item, made if it does not stand yet; whoever asks for the same one meanwhile waits for the same
+   * making. Throws Fault `variant-unavailable`, `variants-busy`, and what opening the bytes throws
+   * (docs/interface.md, Variants).
+   */
+  open(media: Media, variant: Variant): Promise<OpenVariant>
+  /** Resolves when nothing is being made or put in place. */
+  settled(): Promise<void>
+}
+
+/** What becomes of a making, and the seconds that it took; `reason` where it failed. */
+export interface VariantMade {
+  readonly variant: Variant
+  readonly seconds: number
+  readonly failure: 'unreadable' | 'too-hard' | 'unsupported' | 'busy' | 'other' | null
+}
+
+/** Pictures that could not be made are not tried again for a while, so that nobody keeps the service at them. */
+const remembered = 10_000
+const rememberedFor = 600_000
+
+export function createVariants(parts: {
+  readonly catalog: Pick<Catalog, 'media'>
+  readonly blobs: Pick<BlobStore, 'variants'>
+  /** As for whoever asks for the bytes themselves: an item whose bytes are damaged has no variant either. */
+  readonly openBytes: (media: Media) => Promise<OpenBlob>
+  readonly processes: Pick<PictureProcesses, 'run'>
+  readonly maxPixels: number
+  readonly onMade: (made: VariantMade) => void
+  /** A variant that was made and answered could not be kept. */
+  readonly onUnkept: (id: MediaId, error: unknown) => void
+  /** Called once, where pictures cannot be made on this machine. */
+  readonly onUnsupported: (reason: string) => void
+}): Variants {
+  const { catalog, blobs, openBytes, processes, maxPixels } = parts
+  const making = new Map<string, Promise<Uint8Array>>()
+  const keeping = new Set<Promise<void>>()
+  const failed = new LRUCache<MediaId, string>({ max: remembered, ttl: rememberedFor })
+  let supported = true
+
+  async function make(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
+    const begun = performance.now()
+    const tell = (failure: VariantMade['failure']) =>
+      parts.onMade({ variant, seconds: (performance.now() - begun) / 1000, failure })
+    let answer: PictureAnswer
+    try {
+      answer = await processes.run({ what: 'shrink', path, side: variantSides[variant], maxPixels })
+    } catch (error) {
+      tell(error instanceof PictureTooHard ? 'too-hard' : error instanceof PicturesBusy ? 'busy' : 'other')
+      throw await refusal(media, error)
+    }
+    if (answer.outcome === 'shrunk') {
+      tell(null)
+      return answer.bytes
+    }
+    if (answer.outcome === 'unsupported') {
+      tell('unsupported')
+      if (supported) parts.onUnsupported(answer.reason)
+      supported = false
+      throw unavailable('This service cannot make pictures on its platform.')
+    }
+    tell('unreadable')
+    throw await refuse(media, 'The picture is damaged, or has more pixels than the service takes on.')
+  }
+
+  async function refusal(media: Media, error: unknown): Promise<unknown> {
+    if (error instanceof PicturesBusy) return new Fault('variants-busy', 'Too many pictures are being made.')
+    if (!(error instanceof PictureTooHard)) return error
+    return refuse(media, 'The picture takes more time or memory than the service allows.')
+  }
+
+  /** Remembers why, unless the item went meanwhile, and its bytes with it. */
+  async function refuse(media: Media, detail: string): Promise<Fault> {
+    if ((await catalog.media(media.id)) === null) return mediaUnknown()
+    failed.set(media.id, detail)
+    return unavailable(detail)
+  }
+
+  /** A delete removes variants once its row is gone: one that is put in place later is removed here. */
+  async function keep(media: Media, variant: Variant, bytes: Uint8Array): Promise<void> {
+    try {
+      await blobs.variants.keep(media.id, variant, bytes)
+      if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
+    } catch (error) {
+      parts.onUnkept(media.id, error)
+    }
+  }
+
+  function share(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
+    const key = `${media.id}.${variantKey(variant)}`
+    const underWay = making.get(key)
+    if (underWay) return underWay
+    const made = make(media, variant, path)
+    making.set(key, made)
+    // It stands for whoever asks until the kept one can.
+    const kept = made
+      .then(
+        (bytes) => keep(media, variant, bytes),
+        () => undefined,
+      )
+      .finally(() => {
+        making.delete(key)
+        keeping.delete(kept)
+      })
+    keeping.add(kept)
+    return made
+  }
+
+  return {
+    async open(media, variant) {
+      if (!isPictured(media.contentType))
+        throw unavailable(
+          `Pictures are made of JPEG, PNG, GIF, WebP, TIFF and AVIF; this item is ${media.contentType}.`,
+        )
+      const source = await openBytes(media)
+      await source.close()
+      const stored = await blobs.variants.open(media.id, variant)
+      if (stored !== null) return stored
+      const reason = failed.get(media.id)
+      if (reason !== undefined) throw unavailable(reason)
+      const bytes = await share(media, variant, source.path)
+      if ((await catalog.media(media.id)) === null) throw mediaUnknown()
+      return {
+        size: bytes.byteLength,
+        stream: (start, end) => Readable.from([bytes.subarray(start, end + 1)]),
+        close: async () => undefined,
+      }
+    },
+
+    async settled() {
+      await Promise.all(keeping)
+    },
+  }
+}
+
+const unavailable = (detail: string) => new Fault('variant-unavailable', detail)

@@ -1,0 +1,20 @@
+// What the service asks of the processes that look into pictures, and what they answer.
+
+/** `path` is the file; `maxPixels` bounds what is decoded. */
+export type PictureTask =
+  | { readonly what: 'measure'; readonly path: string }
+  | { readonly what: 'shrink'; readonly path: string; readonly side: number; readonly maxPixels: number }
+
+/** Pixels, as the picture is displayed. */
+export interface PictureSize {
+  readonly width: number
+  readonly height: number
+}
+
+export type PictureAnswer =
+  | { readonly outcome: 'measured'; readonly size: PictureSize }
+  | { readonly outcome: 'shrunk'; readonly bytes: Uint8Array }
+  /** The bytes are no picture that can be read, or it has too many pixels. */
+  | { readonly outcome: 'unreadable' }
+  /** The library cannot be loaded on this machine. */
+  | { readonly outcome: 'unsupported'; readonly reason: string }
