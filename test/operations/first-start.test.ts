@@ -23,6 +23,15 @@ test('A8 the first start prints a token once, with two commands that work as the
   expect(server.stderr()).not.toContain(server.token)
 })
 
+test('G1 every start tells where the gallery is', async () => {
+  const told = /ready at (http\S+)\nOpen it in a browser/
+  await using server = await startServer()
+  expect(told.exec(server.stdout())?.[1]).toBe(server.url)
+  await server.stop()
+  await using later = await startServer({}, server.data)
+  expect(told.exec(later.stdout())?.[1]).toBe(later.url)
+})
+
 test('A8 a later start prints no token, and says how to make one', async () => {
   await using server = await startServer()
   await server.stop()

@@ -1,3 +1,4 @@
+import type { Server } from '../server.ts'
 import { type Command, UsageError } from './command.ts'
 import { gatheredLines } from './gathered-lines.ts'
 
@@ -47,28 +48,28 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
       { url: server.baseUrl, host: config.host, port: server.port, data: config.data, pid: process.pid },
       'listening',
     )
-    print(server.firstToken === null ? later(server.baseUrl) : welcome(server.baseUrl, server.firstToken))
+    print(server.firstToken === null ? later(server) : welcome(server, server.firstToken))
   },
 }
 
-const welcome = (baseUrl: string, token: string) => `
+const ready = ({ baseUrl, hasGallery }: Server) => `
 Mediabucket is ready at ${baseUrl}
+${hasGallery ? 'Open it in a browser to see, add and delete files with a token.\n' : ''}`
 
+const welcome = (server: Server, token: string) => `${ready(server)}
 The bucket "default" is made. This is its token; it is shown this once:
 
   ${token}
 
 Upload a file:
 
-  curl -H 'Authorization: Bearer ${token}' -F file=@README.md ${baseUrl}/api/media
+  curl -H 'Authorization: Bearer ${token}' -F file=@README.md ${server.baseUrl}/api/media
 
 List what is there:
 
-  curl -H 'Authorization: Bearer ${token}' ${baseUrl}/api/media
+  curl -H 'Authorization: Bearer ${token}' ${server.baseUrl}/api/media
 `
 
-const later = (baseUrl: string) => `
-Mediabucket is ready at ${baseUrl}
-
+const later = (server: Server) => `${ready(server)}
 To make another token: npx mediabucket token create --bucket default
 `
