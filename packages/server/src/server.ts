@@ -10,6 +10,7 @@ import { lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
 import { createApp } from './http/app.ts'
 import { watchConnections } from './http/connections.ts'
 import { readGallery } from './http/gallery-files.ts'
+import { createMetrics } from './http/metrics.ts'
 import { createAppendUpload } from './media/append-upload.ts'
 import { createCreateUpload } from './media/create-upload.ts'
 import { createFindByName } from './media/find-media.ts'
@@ -96,26 +97,6 @@ export async function startServer(
     })
     closers.push(() => retrier.stop())
 
-    const openBytes = createOpenBytes({ catalog, blobs })
-    const makers = createPictureProcesses({
-      processes: config.variantProcesses,
-      queue: config.variantQueue,
-      timeout: config.variantTimeout,
-      memory: config.variantMemory,
-      nice: makingIsNice,
-    })
-    const variants = createVariants({
-      catalog,
-      blobs,
-      openBytes,
-      processes: makers,
-      maxPixels: config.variantMegapixels * 1e6,
-      onMade: () => undefined,
-      onUnkept: (id, err) => log.warn({ id, err }, 'a variant was made and could not be kept'),
-      onUnsupported: (reason) => log.error({ reason }, 'pictures cannot be made on this machine'),
-    })
-    closers.push(() => variants.settled())
-    closers.push(() => makers.close())
     const measurers = createPictureProcesses(measuring)
     closers.push(() => measurers.close())
     const measurePicture = createMeasurePicture({ blobs, processes: measurers })
@@ -147,6 +128,28 @@ export async function startServer(
     const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
     const settings = { ...config, baseUrl }
     const ribbon = createLinkRibbon(baseUrl, config.linkRibbon)
+    const metrics = createMetrics({ ribbonHeld: () => ribbon.held() })
+    const openBytes = createOpenBytes({ catalog, blobs })
+    const makers = createPictureProcesses({
+      processes: config.variantProcesses,
+      queue: config.variantQueue,
+      timeout: config.variantTimeout,
+      memory: config.variantMemory,
+      nice: makingIsNice,
+    })
+    const variants = createVariants({
+      catalog,
+      blobs,
+      openBytes,
+      processes: makers,
+      maxPixels: config.variantMegapixels * 1e6,
+      onMade: ({ variant, seconds, outcome }) =>
+        metrics.variantSeconds.observe({ variant, outcome }, seconds),
+      onUnkept: (id, err) => log.warn({ id, err }, 'a variant was made and could not be kept'),
+      onUnsupported: (reason) => log.error({ reason }, 'pictures cannot be made on this machine'),
+    })
+    closers.push(() => variants.settled())
+    closers.push(() => makers.close())
     const gallery = config.gallery ? await readGallery(galleryDirectory()) : null
     if (config.gallery && gallery === null) {
       log.warn(
@@ -178,7 +181,7 @@ export async function startServer(
         openBytes,
         openVariant: variants.open,
       },
-      { catalog, settings, log, isStopping: () => stopping, gallery, ribbonHeld: () => ribbon.held() },
+      { catalog, settings, log, isStopping: () => stopping, gallery, metrics },
     )
     const connections = watchConnections(app.server)
     closers.push(() => app.close())

@@ -4,6 +4,8 @@ import type { UploadId } from '../core/upload-id.ts'
 /** One thing that stands where the store keeps its bytes; `size` is in bytes, `path` says where it stands. */
 export type Found = { readonly path: string } & (
   | { readonly kind: 'kept'; readonly id: MediaId; readonly size: number }
+  /** What was made of the bytes that are kept under this id. */
+  | { readonly kind: 'variant'; readonly id: MediaId; readonly size: number }
   /** Bytes on their way in, or left behind by a process that ended. */
   | { readonly kind: 'temporary'; readonly size: number }
   /** What has arrived of an upload in pieces. */

@@ -24,7 +24,7 @@ import type { Gallery } from './gallery-files.ts'
 import { createHttpServer, maxHeaderSize } from './http-server.ts'
 import { createAnswerListing } from './listing-answer.ts'
 import { listingLane } from './listing-lane.ts'
-import { createMetrics } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
 import { collectDescriptions } from './openapi/collect.ts'
 import { createRecordRequest, type Recorded } from './request-log.ts'
 import { requireHost } from './require-host.ts'
@@ -82,15 +82,13 @@ export async function createApp(
     isStopping: () => boolean
     /** Null where there is no page at `/`. */
     gallery: Gallery | null
-    /** Bytes that the ribbon of links holds. */
-    ribbonHeld: () => number
+    metrics: Metrics
   },
 ): Promise<FastifyInstance> {
-  const { catalog, settings, log, isStopping, gallery, ribbonHeld } = parts
+  const { catalog, settings, log, isStopping, gallery, metrics } = parts
   const { baseUrl, extensions, links } = settings
   const form: PageForm = { baseUrl, extensions, links }
   const authorise = createAuthorise(operations.verifyToken)
-  const metrics = createMetrics({ ribbonHeld })
   const recordRequest = createRecordRequest(metrics, log)
   const corsHeaders = createCorsHeaders(settings.corsOrigins)
   const answerError = createErrorHandler(baseUrl)

@@ -29,6 +29,13 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     help: 'Items deleted.',
     registers: [registry],
   })
+  const variantSeconds = new Histogram({
+    name: 'mediabucket_variant_seconds',
+    help: 'Time from the first request for a variant until it was made, or was known not to be; what stood already is not counted.',
+    labelNames: ['variant', 'outcome'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 20],
+    registers: [registry],
+  })
   new Gauge({
     name: 'mediabucket_link_ribbon_bytes',
     help: 'Bytes held of the links that all pages share.',
@@ -56,7 +63,7 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     return observe
   }
 
-  return { registry, observerOf, uploadedBytes, uploadedItems, deletedItems }
+  return { registry, observerOf, uploadedBytes, uploadedItems, deletedItems, variantSeconds }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>

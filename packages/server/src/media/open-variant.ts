@@ -22,11 +22,11 @@ export interface Variants {
   settled(): Promise<void>
 }
 
-/** What becomes of a making, and the seconds that it took; `reason` where it failed. */
-export interface VariantMade {
+/** What has become of a making, and the seconds that it took, those of waiting included. */
+interface VariantMade {
   readonly variant: Variant
   readonly seconds: number
-  readonly failure: 'unreadable' | 'too-hard' | 'unsupported' | 'busy' | 'other' | null
+  readonly outcome: 'made' | 'unreadable' | 'too-hard' | 'unsupported' | 'refused'
 }
 
 /** Pictures that could not be made are not tried again for a while, so that nobody keeps the service at them. */
@@ -54,17 +54,17 @@ export function createVariants(parts: {
 
   async function make(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
     const begun = performance.now()
-    const tell = (failure: VariantMade['failure']) =>
-      parts.onMade({ variant, seconds: (performance.now() - begun) / 1000, failure })
+    const tell = (outcome: VariantMade['outcome']) =>
+      parts.onMade({ variant, seconds: (performance.now() - begun) / 1000, outcome })
     let answer: PictureAnswer
     try {
       answer = await processes.run({ what: 'shrink', path, side: variantSides[variant], maxPixels })
     } catch (error) {
-      tell(error instanceof PictureTooHard ? 'too-hard' : error instanceof PicturesBusy ? 'busy' : 'other')
+      tell(error instanceof PictureTooHard ? 'too-hard' : 'refused')
       throw await refusal(media, error)
     }
     if (answer.outcome === 'shrunk') {
-      tell(null)
+      tell('made')
       return answer.bytes
     }
     if (answer.outcome === 'unsupported') {

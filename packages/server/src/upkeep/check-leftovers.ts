@@ -69,11 +69,13 @@ export async function checkLeftovers(parts: Parts): Promise<boolean | null> {
 
 /** Those that nothing in the catalog accounts for now. */
 async function unexplained({ catalog, audit }: Parts, all: readonly Found[]): Promise<Found[]> {
-  const kept = all.filter((found): found is Kept => found.kind === 'kept')
-  const unnamed = new Set(await audit.unnamed(kept.map(({ id }) => id)))
+  const ofItems = all.flatMap((found) =>
+    found.kind === 'kept' || found.kind === 'variant' ? [found.id] : [],
+  )
+  const unnamed = new Set(await audit.unnamed(ofItems))
   const rest: Found[] = []
   for (const found of all) {
-    if (found.kind === 'kept' && !unnamed.has(found.id)) continue
+    if ((found.kind === 'kept' || found.kind === 'variant') && !unnamed.has(found.id)) continue
     // A part of a finished upload has become an item: what stands there still is nothing any more.
     if (found.kind === 'part' && (await catalog.upload(found.id))?.finished === false) continue
     rest.push(found)
@@ -83,6 +85,7 @@ async function unexplained({ catalog, audit }: Parts, all: readonly Found[]): Pr
 
 const codes: Readonly<Record<Found['kind'], FindingCode>> = {
   kept: 'bytes-orphaned',
+  variant: 'variant-orphaned',
   temporary: 'temporary-stale',
   part: 'part-stale',
   foreign: 'entry-foreign',

@@ -39,6 +39,10 @@ export const findingKinds = {
     title: 'Bytes that no item names',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
   },
+  'variant-orphaned': {
+    title: 'Variants of pictures that no item has any more',
+    cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
+  },
   'entry-foreign': {
     title: 'Files and links among the bytes that the service did not put there',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',

@@ -19,7 +19,7 @@ const harmless: ReadonlySet<string> = new Set([
   'hold.db-journal',
   'lost+found',
 ])
-const harmlessWhenEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads'])
+const harmlessWhenEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads', 'variants'])
 
 /**
  * Puts the last finished backup of a directory into an empty data directory, whose lock the caller holds: all of it,

@@ -5,11 +5,13 @@ import { basename, join } from 'node:path'
 import { base32Alphabet } from '../../core/base32.ts'
 import { isMediaId } from '../../core/media-id.ts'
 import { isUploadId } from '../../core/upload-id.ts'
+import { variantKey, variants } from '../../core/variant.ts'
 import type { BlobAudit, Found } from '../audit.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { type Files, nodeFiles, systemCode } from './files.ts'
 import { standing } from './shards.ts'
 
+const endings = variants.map((variant) => `.${variantKey(variant)}`)
 const shardName = new RegExp(`^[${base32Alphabet}]{2}$`)
 
 /** Looks through the directories of disk-blobs.ts, never through a link; what is set aside goes to `lost+found/`. */
@@ -39,16 +41,31 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     }
   }
 
-  async function* shard(name: string): AsyncGenerator<Found> {
-    for (const entry of await entries(join('blobs', name))) {
-      const path = join('blobs', name, entry.name)
-      const id = entry.name
-      if (!entry.isFile() || !isMediaId(id) || !id.startsWith(name)) {
-        yield { kind: 'foreign', path }
+  /** The files of one kind, in directories named by the first two characters of their ids, with what ends their names. */
+  async function* sharded(
+    root: string,
+    kind: 'kept' | 'variant',
+    endings: readonly string[],
+  ): AsyncGenerator<Found> {
+    const stands = await standing(files, at(root))
+    if (stands === 'nothing') return
+    if (stands !== 'directory') return yield { kind: 'foreign', path: root }
+    for (const shard of await entries(root)) {
+      if (!shard.isDirectory() || !shardName.test(shard.name)) {
+        yield { kind: 'foreign', path: join(root, shard.name) }
         continue
       }
-      const size = await sizeOf(path)
-      if (size !== null) yield { kind: 'kept', path, id, size }
+      for (const entry of await entries(join(root, shard.name))) {
+        const path = join(root, shard.name, entry.name)
+        const ending = endings.find((one) => entry.name.endsWith(one))
+        const id = entry.name.slice(0, entry.name.length - (ending ?? '').length)
+        if (!entry.isFile() || ending === undefined || !isMediaId(id) || !id.startsWith(shard.name)) {
+          yield { kind: 'foreign', path }
+          continue
+        }
+        const size = await sizeOf(path)
+        if (size !== null) yield { kind, path, id, size }
+      }
     }
   }
 
@@ -66,10 +83,8 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
 
   return {
     async *found() {
-      for (const entry of await entries('blobs')) {
-        if (entry.isDirectory() && shardName.test(entry.name)) yield* shard(entry.name)
-        else yield { kind: 'foreign', path: join('blobs', entry.name) }
-      }
+      yield* sharded('blobs', 'kept', [''])
+      yield* sharded('variants', 'variant', endings)
       for (const { name } of await entries('tmp')) {
         const path = join('tmp', name)
         yield { kind: 'temporary', path, size: (await sizeOf(path)) ?? 0 }
