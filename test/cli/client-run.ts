@@ -1,4 +1,5 @@
-import { resolve } from 'node:path'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { runCommand, type TestServer } from '../harness/server.ts'
 
 /** What a command did, whatever its exit code. */
@@ -10,7 +11,12 @@ export interface Ran {
 
 type Service = Pick<TestServer, 'url' | 'token'>
 
-const settingsOf = ({ url, token }: Service) => ({ MEDIABUCKET_URL: url, MEDIABUCKET_TOKEN: token })
+const settingsOf = ({ url, token }: Service) => ({
+  MEDIABUCKET_URL: url,
+  MEDIABUCKET_TOKEN: token,
+  // Not in the home of whoever runs the tests; what is kept there is told apart by its token.
+  XDG_STATE_HOME: join(tmpdir(), 'mediabucket-test-state'),
+})
 
 /** Runs a command that talks to a service, with nothing but these settings. */
 export async function runClient(service: Service, ...args: string[]): Promise<Ran> {

@@ -157,7 +157,8 @@ test.each<[string, (chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>>) => Up
   const client = createClient({ url: service.url, token, retry })
   const source = sourceOf(chunks)
   if (source instanceof Blob) Object.defineProperty(source, 'size', { value: 2 ** 40 })
-  expect(await caught(client.upload(source))).toMatchObject({ status: 413 })
+  const inOneRequest = { piecesAbove: Number.POSITIVE_INFINITY }
+  expect(await caught(client.upload(source, inOneRequest))).toMatchObject({ status: 413 })
   await done
 })
 

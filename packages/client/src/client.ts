@@ -2,9 +2,10 @@ import { watchedAnswer } from './answer-body.ts'
 import { type Bucket, readBucket } from './bucket.ts'
 import type { CallOptions } from './call-options.ts'
 import { type ClientOptions, sendingOf } from './client-options.ts'
+import { describeMedia } from './describe-media.ts'
 import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
-import { type Media, readMedia } from './media.ts'
+import type { Media } from './media.ts'
 import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
 import { nextPageNumber, type Page, readPage } from './page.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
@@ -66,6 +67,7 @@ export interface Client {
 export function createClient(options: ClientOptions): Client {
   const sending = sendingOf(options)
   const endpoints = locate(options.url)
+  const resuming = new Set<string>()
 
   async function listPage(number: number, { signal }: CallOptions = {}): Promise<Page> {
     return await send(sending, {
@@ -95,7 +97,7 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function upload(source: UploadSource, options: UploadOptions = {}): Promise<Media> {
-    return await uploadMedia(sending, endpoints.uploads, source, options)
+    return await uploadMedia({ sending, endpoints, resuming }, source, options)
   }
 
   async function get(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<Response> {
@@ -110,14 +112,7 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function describe(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<Media> {
-    return await send(sending, {
-      method: 'GET',
-      url: endpoints.item(mediaIdOf(idOrUrl)),
-      headers: acceptJson,
-      repeatable: true,
-      signal,
-      read: jsonReader('a media object', readMedia),
-    })
+    return await describeMedia(sending, endpoints, mediaIdOf(idOrUrl), signal)
   }
 
   async function remove(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<void> {

@@ -7,6 +7,8 @@ export interface Endpoints {
   readonly listing: string
   readonly page: (number: number) => string
   readonly uploads: string
+  /** Uploads in pieces. */
+  readonly pieces: string
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
   readonly bucket: string
@@ -30,6 +32,7 @@ export function locate(given: string | URL): Endpoints {
     listing,
     page: (number) => `${listing}?page=${number}`,
     uploads: `${base}/api/media`,
+    pieces: `${base}/api/uploads`,
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,
     bucket: `${base}/api/bucket`,

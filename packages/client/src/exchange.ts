@@ -6,7 +6,7 @@ import type { Watch } from './watch.ts'
 
 /** One request of the client, with the redirects that it may meet. */
 export interface Request {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: UploadBody

@@ -38,13 +38,21 @@ export function retryPolicy({
   return { attempts, delay, maxDelay }
 }
 
-/** Milliseconds to wait before the try after `attempt` (from 1), null when there shall be none. */
-export function delayAfter(error: unknown, attempt: number, policy: RetryPolicy): number | null {
+/**
+ * Milliseconds to wait before the try after `attempt` (from 1), null when there shall be none. `also` are statuses that
+ * pass for this call, beside those that do for every one.
+ */
+export function delayAfter(
+  error: unknown,
+  attempt: number,
+  policy: RetryPolicy,
+  also?: ReadonlySet<number>,
+): number | null {
   if (attempt >= policy.attempts) return null
   const asked = error instanceof AnswerError ? error.retryAfter : null
   const repeatable =
     error instanceof AnswerError
-      ? transient.has(error.status)
+      ? transient.has(error.status) || also?.has(error.status) === true
       : error instanceof ConnectionError || error instanceof TimeoutError
   if (!repeatable || (asked ?? 0) > policy.maxDelay) return null
   // Half of the wait is random, so that clients that failed together do not come back together.

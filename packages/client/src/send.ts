@@ -32,7 +32,7 @@ export interface Sending {
 export async function send<T>(sending: Sending, call: Call<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await tryOnce(sending, call, attempt)
+      return await sendOnce(sending, call, attempt)
     } catch (error) {
       const delay = call.repeatable ? delayAfter(error, attempt, sending.retry) : null
       if (delay === null) throw error
@@ -41,7 +41,8 @@ export async function send<T>(sending: Sending, call: Call<T>): Promise<T> {
   }
 }
 
-async function tryOnce<T>(sending: Sending, call: Call<T>, attempt: number): Promise<T> {
+/** Tries a call once; `attempt` is what an error shall tell of the tries made. */
+export async function sendOnce<T>(sending: Sending, call: Call<T>, attempt: number): Promise<T> {
   const watch = new Watch(sending.timeout, call.signal)
   try {
     const answer = await exchange(sending.credential, call, sending.transport, watch)

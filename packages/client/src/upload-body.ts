@@ -2,7 +2,10 @@ import { takesStreams } from './platform.ts'
 import { bytesOf, type UploadContent } from './upload-content.ts'
 import type { Watch } from './watch.ts'
 
-/** How far an upload is. A try that is repeated begins at 0 again. */
+/**
+ * How far an upload is. A try that is repeated begins at 0 again; an upload in pieces goes back to what the service has,
+ * and its first call tells where it begins: above 0 when it was resumed.
+ */
 export interface UploadProgress {
   /** Bytes handed to the network. */
   readonly sent: number

@@ -13,6 +13,8 @@ export interface UploadContent {
   /** The type and name that the source tells; null where it tells none. */
   readonly type: string | null
   readonly name: string | null
+  /** What tells a File from others; null for other sources. */
+  readonly identity: string | null
   /** The whole of it, for what can be sent more than once; null for a stream. */
   readonly blob: (() => Blob) | null
   /** The bytes, from the first one on; a stream has them once. */
@@ -38,17 +40,21 @@ function contentOfBlob(blob: Blob): UploadContent {
     size: blob.size,
     type: blob.type || null,
     name,
+    identity:
+      name !== null && 'lastModified' in blob ? JSON.stringify([name, blob.type, blob.lastModified]) : null,
     blob: () => blob,
     chunks: () => readChunks(blob.stream().getReader()),
     release: () => {},
   }
 }
 
-function contentOfBytes(bytes: Uint8Array): UploadContent {
+/** Bytes that are in memory already. */
+export function contentOfBytes(bytes: Uint8Array): UploadContent {
   return {
     size: bytes.byteLength,
     type: null,
     name: null,
+    identity: null,
     blob: () => new Blob([bytes as Uint8Array<ArrayBuffer>]),
     chunks: () => once(bytes),
     release: () => {},
@@ -56,7 +62,7 @@ function contentOfBytes(bytes: Uint8Array): UploadContent {
 }
 
 function contentOfStream(source: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>): UploadContent {
-  const unknown = { size: null, type: null, name: null, blob: null }
+  const unknown = { size: null, type: null, name: null, identity: null, blob: null }
   if (isReadableStream(source)) {
     const reader = source.getReader()
     const release = () => void reader.cancel().catch(() => {})
@@ -126,6 +132,9 @@ export function bytesOf(chunk: unknown): Uint8Array {
 // By their members and not by their class: files may come from another window, or from a library.
 const isBlob = (source: object): source is Blob =>
   'size' in source && 'slice' in source && 'stream' in source && typeof source.stream === 'function'
+
+/** Whether a source has to be read to its end before anybody knows its size. */
+export const isStream = (source: UploadSource): boolean => !isBlob(source) && !ArrayBuffer.isView(source)
 
 const isReadableStream = (source: object): source is ReadableStream<Uint8Array> =>
   'getReader' in source && typeof source.getReader === 'function'

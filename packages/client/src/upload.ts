@@ -1,11 +1,15 @@
 import type { CallOptions } from './call-options.ts'
 import { contentDisposition } from './content-disposition.ts'
+import type { Endpoints } from './endpoints.ts'
 import { type Media, readMedia } from './media.ts'
 import { xhrOfPlatform } from './platform.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
+import type { ResumeStore } from './resume-store.ts'
 import { type Sending, send } from './send.ts'
 import type { UploadProgress } from './upload-body.ts'
-import { type UploadSource, uploadContent } from './upload-content.ts'
+import { isStream, type UploadContent, type UploadSource, uploadContent } from './upload-content.ts'
+import { uploadInPieces } from './upload-in-pieces.ts'
+import { uploadMemory } from './upload-memory.ts'
 import { xhrTransport } from './xhr-transport.ts'
 
 /** What an upload takes. */
@@ -16,16 +20,78 @@ export interface UploadOptions extends CallOptions {
   readonly contentType?: string | undefined
   /** Called as bytes leave: after each chunk in Node.js, as the browser tells in browsers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
+  /**
+   * Files of more bytes than this go in pieces, and go on where a lost connection stopped them. 0 sends all in pieces,
+   * `Infinity` none. Streams, whose size nobody knows, go as one request. Default: 16 777 216.
+   */
+  readonly piecesAbove?: number | undefined
+  /** Remembers uploads in pieces, so that one that was cut short goes on when the same file is sent again. */
+  readonly resume?: ResumeStore | undefined
+  /** Tells the file from others for `resume`. Default: name, type and time of a File; other sources need one. */
+  readonly fingerprint?: string | undefined
 }
 
-/** Sends one file as the body of one request (docs/interface.md U3), to the URL that takes uploads. */
+/** What uploads of one client share. */
+export interface UploadParts {
+  readonly sending: Sending
+  readonly endpoints: Endpoints
+  /** The keys of the uploads under way: of two of the same file, one alone can go on with what is remembered. */
+  readonly resuming: Set<string>
+}
+
+/** Stores one file: in one request (docs/interface.md U3), or in pieces (R1 to R6). */
 export async function uploadMedia(
-  sending: Sending,
-  url: string,
+  parts: UploadParts,
   source: UploadSource,
+  options: UploadOptions,
+): Promise<Media> {
+  const { piecesAbove = 16 * 1024 * 1024, signal } = options
+  if (!(piecesAbove >= 0)) throw new TypeError('piecesAbove must be bytes from 0')
+  const content = await uploadContent(source, signal)
+  const isLarge = !isStream(source) && (content.size ?? 0) > piecesAbove
+  const media = isLarge ? await inPieces(parts, content, options) : null
+  return media ?? (await inOneRequest(parts, content, options))
+}
+
+/** Null where the service takes no files in pieces. */
+async function inPieces(
+  { sending, endpoints, resuming }: UploadParts,
+  content: UploadContent,
+  options: UploadOptions,
+): Promise<Media | null> {
+  const { filename, contentType, onProgress, signal, resume } = options
+  const blob = content.blob?.()
+  if (!blob) return null
+  const fingerprint = options.fingerprint ?? content.identity
+  if (resume && fingerprint === null)
+    throw new TypeError('resume needs a fingerprint, for the source is no File that has a name')
+  signal?.throwIfAborted()
+
+  const remembered =
+    resume && fingerprint !== null
+      ? await uploadMemory(resume, { url: endpoints.pieces, fingerprint, blob })
+      : null
+  const memory = remembered && !resuming.has(remembered.key) ? remembered : null
+  if (memory) resuming.add(memory.key)
+  try {
+    return await uploadInPieces(tellingProgress(sending, onProgress), endpoints, {
+      blob,
+      name: filename ?? content.name,
+      type: contentType ?? content.type,
+      onProgress,
+      signal,
+      memory,
+    })
+  } finally {
+    if (memory) resuming.delete(memory.key)
+  }
+}
+
+async function inOneRequest(
+  { sending, endpoints }: UploadParts,
+  content: UploadContent,
   { filename, contentType, onProgress, signal }: UploadOptions,
 ): Promise<Media> {
-  const content = await uploadContent(source, signal)
   const name = filename ?? content.name
   const type = contentType ?? content.type
   const repeatable = content.blob !== null
@@ -36,11 +102,10 @@ export async function uploadMedia(
     // One key for all tries of this upload, so that the service can tell a repeat from another file.
     ...(repeatable ? { 'idempotency-key': randomKey() } : {}),
   }
-  const Xhr = onProgress && sending.platformFetch ? xhrOfPlatform() : undefined
   try {
-    return await send(Xhr ? { ...sending, transport: xhrTransport(Xhr) } : sending, {
+    return await send(tellingProgress(sending, onProgress), {
       method: 'POST',
-      url,
+      url: endpoints.uploads,
       headers,
       body: { content, onProgress },
       repeatable,
@@ -51,6 +116,14 @@ export async function uploadMedia(
     content.release()
     throw error
   }
+}
+
+/** In browsers XMLHttpRequest alone tells how bytes leave; what has no body goes by fetch in any case. */
+function tellingProgress(sending: Sending, onProgress: UploadOptions['onProgress']): Sending {
+  const Xhr = onProgress && sending.platformFetch ? xhrOfPlatform() : undefined
+  if (!Xhr) return sending
+  const [byXhr, byFetch] = [xhrTransport(Xhr), sending.transport]
+  return { ...sending, transport: (hop, watch) => (hop.body ? byXhr : byFetch)(hop, watch) }
 }
 
 /** 128 random bits, in hex. (`crypto.randomUUID` is missing in pages that were not loaded over HTTPS.) */

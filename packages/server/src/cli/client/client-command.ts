@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Client } from '@mediabucket/client'
 import { type Command, type CommandContext, UsageError } from '../command.ts'
 import { readClientSettings } from './client-settings.ts'
@@ -7,6 +8,8 @@ import { type Output, standardOutput } from './output.ts'
 /** What a command that talks to a service is given. */
 export interface ClientContext {
   readonly client: Client
+  /** A hash of the token: what belongs to it can be kept under this name, the token itself cannot. */
+  readonly holder: string
   /** For results: what a script reads. */
   readonly output: Output
   /** For people: what was done, hints. */
@@ -47,6 +50,7 @@ export function clientCommand<Asked>(command: {
         const client = await connect(settings)
         const context = {
           client,
+          holder: createHash('sha256').update(settings.token).digest('hex'),
           output,
           tell,
           interrupted: interrupt.signal,

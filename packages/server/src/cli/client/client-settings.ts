@@ -1,3 +1,6 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+
 /** Where the commands that talk to a service find it. */
 export interface ClientSettings {
   readonly url: string
@@ -10,6 +13,12 @@ export const clientSettings = {
   MEDIABUCKET_URL: { about: 'The service: its base URL.', fallback: 'http://127.0.0.1:8080' },
   MEDIABUCKET_TOKEN: { about: 'The token for its bucket.', fallback: '' },
 } as const
+
+/** Where programs keep what shall outlive them, by the XDG Base Directory Specification: other than absolute paths do not count. */
+export function stateDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
+  const given = env['XDG_STATE_HOME'] ?? ''
+  return join(isAbsolute(given) ? given : join(homedir(), '.local/state'), 'mediabucket')
+}
 
 export function readClientSettings(
   env: Readonly<Record<string, string | undefined>> = process.env,

@@ -1,14 +1,16 @@
-import { openAsBlob } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { Media } from '@mediabucket/client'
 import mime from 'mime'
 import { parse } from '../arguments.ts'
 import { CommandError, UsageError } from '../command.ts'
 import { type ClientContext, clientCommand } from './client-command.ts'
+import { stateDirectory } from './client-settings.ts'
+import { DiskFile } from './disk-file.ts'
 import { exitCodes } from './explain.ts'
 import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
 import { type Progress, progressBars } from './progress-bars.ts'
 import { shownName, shownSize } from './shown.ts'
+import { type UploadStates, uploadStates } from './upload-states.ts'
 
 /** Uploads under way at a time. */
 const atOnce = 6
@@ -19,6 +21,11 @@ export const upload = clientCommand({
 
 Uploads every file, and every file below a directory, hidden ones too, ${atOnce} at a time. Prints the URL of each, a
 tab, and its path, in the order of the paths, names within a directory sorted. On a terminal, bars show how far it is.
+
+A file above 16 MiB goes in pieces. After a crash, a kill or Ctrl-C the same command goes on where such files stopped,
+for as long as the service keeps what it has of them (24 hours, unless it is set otherwise); a file that has changed
+begins anew. Where they stand is kept in $XDG_STATE_HOME/mediabucket, by default ~/.local/state/mediabucket, without
+the token.
 
 Links to files are followed, links to directories below a directory are not. What could not be uploaded is listed at
 the end, and the exit code is not 0. Where the service does not take the token, or cannot be reached, the rest is not
@@ -33,7 +40,8 @@ tried.`,
   async run(paths, context) {
     const begun = performance.now()
     const { files, faults } = await findFiles(paths)
-    const { stored, failed, untried, end } = await sendAll(files, context)
+    const states = uploadStates(() => join(stateDirectory(), 'uploads'), context.tell)
+    const { stored, failed, untried, end } = await sendAll(files, states, context)
     const seconds = ((performance.now() - begun) / 1000).toFixed(1)
     const bytes = stored.reduce((sum, { size }) => sum + size, 0)
     const all = files.length + faults.length
@@ -46,6 +54,9 @@ tried.`,
         ),
       )
     if (untried > 0) context.tell(`Not tried: ${untried} files.`)
+    if (end === null) await states.settle()
+    else if (states.begun() > 0)
+      context.tell('Run the same command again: files above 16 MiB go on where they stopped.')
     if (end !== null) throw end
     if (failures.length > 0) throw new CommandError(`${failures.length} of ${all} were not uploaded`)
   },
@@ -60,8 +71,12 @@ interface Outcome {
 }
 
 /** Sends the files in their order, some at a time, and prints each as soon as those before it are through. */
-async function sendAll(files: readonly LocalFile[], context: ClientContext): Promise<Outcome> {
-  const { client, output, interrupted, explain, tell } = context
+async function sendAll(
+  files: readonly LocalFile[],
+  states: UploadStates,
+  context: ClientContext,
+): Promise<Outcome> {
+  const { client, holder, output, interrupted, explain, tell } = context
   const bars = progressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
@@ -82,12 +97,20 @@ async function sendAll(files: readonly LocalFile[], context: ClientContext): Pro
   async function send(file: LocalFile): Promise<Media | LocalFault | null> {
     const { path, size } = file
     try {
-      const source = await openAsBlob(path)
+      const source = await DiskFile.at(path)
+      let isUnderWay = false
       return await client.upload(source, {
         filename: basename(path),
         contentType: mime.getType(path) ?? undefined,
+        resume: states,
+        fingerprint: JSON.stringify([holder, resolve(path), source.version]),
         signal,
         onProgress({ sent }) {
+          if (!isUnderWay && sent > 0) {
+            bars.clear()
+            tell(`${shownName(path)}: resumed at ${Math.floor((sent / size) * 100)} %`)
+          }
+          isUnderWay = true
           running.set(file, { name: path, done: sent, total: size })
           show()
         },

@@ -1,0 +1,205 @@
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient } from '../../packages/client/src/index.ts'
+import { newToken, urlsOf } from '../client/buckets.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { startWatchedProxy } from '../harness/watched-proxy.ts'
+import { commandLine } from './client-run.ts'
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const bytes = randomBytes(40_000_000)
+const sha256 = createHash('sha256').update(bytes).digest('hex')
+const piece = 8 * 1024 * 1024
+
+/** A file to send, a home to remember it in, and a way to the server with a bucket of its own. */
+async function scene(name: string) {
+  const directory = await temporaryDirectory()
+  const proxy = await startWatchedProxy(() => server.url)
+  const token = await newToken(server, name)
+  const file = join(directory.path, 'big.bin')
+  const home = join(directory.path, 'state')
+  await writeFile(file, bytes)
+
+  function start(...args: string[]) {
+    const { command, env } = commandLine({ url: proxy.url, token }, 'upload', ...args)
+    const [program = '', ...rest] = command
+    const child = spawn(program, rest, {
+      env: { ...env, XDG_STATE_HOME: home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const output = Promise.all([text(child.stdout), text(child.stderr)])
+    const exited = once(child, 'close').then(async ([code, signal]) => {
+      const [stdout, stderr] = await output
+      return { code, signal, stdout, stderr }
+    })
+    return { child, exited }
+  }
+  /** Ends a process by this signal in the third piece of the file. */
+  async function stopped(signal: NodeJS.Signals, ...args: string[]) {
+    const reached = proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 1_000_000)
+    const { child, exited } = start(...args)
+    await reached
+    child.kill(signal)
+    const ended = await exited
+    proxy.passed.length = 0
+    return ended
+  }
+  return {
+    directory,
+    proxy,
+    token,
+    file,
+    client: createClient({ url: server.url, token }),
+    states: join(home, 'mediabucket/uploads'),
+    start,
+    stopped,
+    run: (...args: string[]) => start(...args).exited,
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]()
+      await directory[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('R6 kill -9 in the middle of a big file: the same command sends only the rest, and there is one item', async () => {
+  await using at = await scene('killed')
+  expect(await at.stopped('SIGKILL', at.file)).toMatchObject({ signal: 'SIGKILL', stdout: '' })
+
+  const [name = '', ...others] = await readdir(at.states)
+  expect(others).toEqual([])
+  const state = await stat(join(at.states, name))
+  expect([state.mode & 0o777, (await stat(at.states)).mode & 0o777]).toEqual([0o600, 0o700])
+  const kept = `${name} ${await readFile(join(at.states, name), 'utf8')}`
+  expect(kept).not.toContain(at.token)
+  expect(kept).toMatch(/^[0-9a-f]{64} \w+\n$/)
+
+  const { code, stdout, stderr } = await at.run(at.file)
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^\S+\/big\.bin: resumed at 41 %\nUploaded 1 of 1 files, 40\.0 MB/),
+  ])
+  expect(at.proxy.passed.map(({ method }) => method)).toEqual(['HEAD', 'PATCH', 'PATCH', 'PATCH', 'GET'])
+  expect(at.proxy.pieces()[0]?.offset).toBe(2 * piece)
+  expect(at.proxy.pieces().reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - 2 * piece)
+  const url = stdout.split('\t')[0] ?? ''
+  expect(await urlsOf(at.client)).toEqual([url])
+  expect(await at.client.describe(url)).toMatchObject({ filename: 'big.bin', size: bytes.length, sha256 })
+  expect(await readdir(at.states)).toEqual([])
+  const back = Buffer.from(await (await fetch(url)).arrayBuffer())
+  expect(back.equals(bytes)).toBe(true)
+
+  // It was finished: the same command is a new upload.
+  expect((await at.run(at.file)).stderr).not.toContain('resumed')
+  expect(await urlsOf(at.client)).toHaveLength(2)
+})
+
+test('Ctrl-C tells how to go on, and the same command does', async () => {
+  await using at = await scene('interrupted')
+  expect(await at.stopped('SIGINT', at.file)).toMatchObject({
+    code: 130,
+    stderr: expect.stringMatching(
+      /\nRun the same command again: files above 16 MiB go on where they stopped\.\n$/,
+    ),
+  })
+  expect((await at.run(at.file)).stderr).toMatch(/resumed at 41 %/)
+  expect((await at.client.listPage(1)).total).toBe(1)
+})
+
+test('of several files, those that were finished before the kill are not sent again', async () => {
+  await using at = await scene('several')
+  const done = join(at.directory.path, 'done.bin')
+  await writeFile(done, bytes.subarray(0, 20_000_000))
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 4_000_000)
+  const { child, exited } = at.start(at.file, done)
+  await reached
+  await until('the other one is answered', async () => at.proxy.passed.some(({ method }) => method === 'GET'))
+  child.kill('SIGKILL')
+  await exited
+  const [finished] = await urlsOf(at.client)
+  at.proxy.passed.length = 0
+  const { code, stdout } = await at.run(at.file, done)
+  expect(code).toBe(0)
+  const urls = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split('\t')[0])
+  expect(await urlsOf(at.client)).toEqual([finished, urls[0]])
+  expect(urls[1]).toBe(finished)
+  expect(at.proxy.pieces()[0]?.offset).toBe(2 * piece)
+  expect(at.proxy.pieces().reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - 2 * piece)
+})
+
+test('the same file given twice becomes two items', async () => {
+  await using at = await scene('twice')
+  expect((await at.run(at.file, at.file)).code).toBe(0)
+  expect((await at.client.listPage(1)).total).toBe(2)
+})
+
+test('a file that changed begins anew', async () => {
+  await using at = await scene('changed')
+  await at.stopped('SIGKILL', at.file)
+  const other = randomBytes(bytes.length)
+  await writeFile(at.file, other)
+  const { stdout, stderr } = await at.run(at.file)
+  expect(stderr).not.toContain('resumed')
+  expect(at.proxy.pieces()[0]?.offset).toBe(0)
+  expect((await at.client.describe(stdout.split('\t')[0] ?? '')).sha256).toBe(
+    createHash('sha256').update(other).digest('hex'),
+  )
+})
+
+test('another token does not go on with it', async () => {
+  await using at = await scene('ours')
+  await at.stopped('SIGKILL', at.file)
+  const other = await newToken(server, 'theirs')
+  const { command, env } = commandLine({ url: at.proxy.url, token: other }, 'upload', at.file)
+  const [program = '', ...rest] = command
+  const child = spawn(program, rest, { env: { ...env, XDG_STATE_HOME: join(at.directory.path, 'state') } })
+  expect(await once(child, 'close')).toEqual([0, null])
+  expect(at.proxy.passed.some(({ method }) => method === 'HEAD')).toBe(false)
+  expect((await at.run(at.file)).stderr).toContain('resumed at 41 %')
+})
+
+test('a file that changes while it is sent is not uploaded, and says why', async () => {
+  await using at = await scene('changing')
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === piece && bytes > 1_000_000)
+  const running = at.run(at.file)
+  await reached
+  await writeFile(at.file, randomBytes(bytes.length))
+  at.proxy.cut()
+  const { code, stderr } = await running
+  expect(code).toBe(1)
+  expect(stderr).toContain('big.bin: it has changed while it was being sent; send it again')
+  expect((await at.client.listPage(1)).total).toBe(0)
+})
+
+test('what is kept of old uploads is dropped; what others keep there is not', async () => {
+  await using at = await scene('stale')
+  await mkdir(at.states, { recursive: true })
+  const old = new Date(Date.now() - 31 * 24 * 3_600_000)
+  for (const name of ['old', 'recent']) await writeFile(join(at.states, name), 'x')
+  await utimes(join(at.states, 'old'), old, old)
+  expect((await at.run(at.file)).code).toBe(0)
+  expect(await readdir(at.states)).toEqual(['recent'])
+})
+
+test('where nothing can be kept, files are uploaded all the same, and it is told once', async () => {
+  await using at = await scene('unkept')
+  await writeFile(join(at.directory.path, 'state'), 'in the way')
+  const { code, stderr } = await at.run(at.file, at.file)
+  expect(code).toBe(0)
+  expect(stderr.match(/where uploads stand cannot be kept/g)).toHaveLength(1)
+  expect((await at.client.listPage(1)).total).toBe(2)
+})

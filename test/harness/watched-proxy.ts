@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A request that went through. */
+export interface Passed {
+  readonly method: string
+  readonly path: string
+  /** Upload-Offset; null where there was none. */
+  readonly offset: number | null
+  /** Bytes of its body that came so far. */
+  bytes: number
+}
+
+/** A way to a server that keeps count of bodies and can stop them half-way. */
+export interface WatchedProxy extends AsyncDisposable {
+  readonly url: string
+  readonly passed: Passed[]
+  /** The requests with a piece of a file. */
+  readonly pieces: () => Passed[]
+  /** From now on: stops the first body for which this is true, and resolves then; what was stopped never goes on. */
+  readonly hold: (when: (passed: Passed) => boolean) => Promise<void>
+  /** Ends every connection of its clients. */
+  readonly cut: () => void
+}
+
+/**
+ * Forwards everything, Locations as they are. `target` is asked for every request, so that the server may move;
+ * `change` may damage what passes.
+ */
+export async function startWatchedProxy(
+  target: () => string,
+  change: (chunk: Buffer, passed: Passed) => Buffer = (chunk) => chunk,
+): Promise<WatchedProxy> {
+  const passed: Passed[] = []
+  let holding: { when: (passed: Passed) => boolean; reached: () => void } | null = null
+
+  async function forward(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { method = '', url: path = '', headers } = asked
+    const offset = headers['upload-offset']
+    const one: Passed = { method, path, offset: offset === undefined ? null : Number(offset), bytes: 0 }
+    passed.push(one)
+    const onward = request(new URL(path, target()), { method, headers }, (got) => {
+      answer.writeHead(got.statusCode ?? 502, got.headers)
+      got.on('error', () => asked.socket.destroy()).pipe(answer)
+    })
+    onward.on('error', () => asked.socket.destroy())
+    asked.on('error', () => onward.destroy())
+    const closed = once(onward, 'close').catch(() => {})
+    for await (const chunk of asked) {
+      one.bytes += chunk.length
+      if (!onward.write(change(chunk, one))) await Promise.race([once(onward, 'drain'), closed])
+      if (holding?.when(one)) {
+        holding.reached()
+        holding = null
+        await once(asked, 'close')
+      }
+    }
+    onward.end()
+  }
+
+  const server = createServer((asked, answer) => void forward(asked, answer).catch(() => asked.destroy()))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    passed,
+    pieces: () => passed.filter(({ method }) => method === 'PATCH'),
+    hold: (when) =>
+      new Promise((reached) => {
+        holding = { when, reached }
+      }),
+    cut: () => server.closeAllConnections(),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
