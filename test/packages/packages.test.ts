@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,6 +9,7 @@ import { root } from '../architecture/sources.ts'
 import { browserTest, launchBrowser } from '../harness/browser.ts'
 import { startServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
+import { startWatchedProxy } from '../harness/watched-proxy.ts'
 import { type Installed, installPackages } from './installed.ts'
 
 let installed: Installed
@@ -141,5 +143,54 @@ browserTest(
     await using closed = await startServer({}, undefined, programOf(installed))
     const refused = tab.evaluate(`tryOut(${JSON.stringify(closed.url)}, ${JSON.stringify(closed.token)})`)
     await expect(refused).rejects.toThrow('The connection to the service failed')
+  },
+)
+
+const largeFile = Buffer.from(new Uint8Array(40_000_000).map((_, index) => index % 251))
+const piece = 8 * 1024 * 1024
+
+browserTest.each(['127.0.0.1', 'gallery.test'])(
+  'C2, R6 in a browser, a large file goes on after its page was closed, from the origin http://%s',
+  async (host) => {
+    await using page = await servePage(installed)
+    const origin = page.origin.replace('127.0.0.1', host)
+    await using server = await startServer(
+      { MEDIABUCKET_CORS_ORIGINS: origin },
+      undefined,
+      programOf(installed),
+    )
+    await using proxy = await startWatchedProxy(() => server.url)
+    await using browser = await launchBrowser()
+    const context = await browser.newContext()
+    const sendLarge = `sendLarge(${JSON.stringify(proxy.url)}, ${JSON.stringify(server.token)})`
+    const open = async () => {
+      const tab = await context.newPage()
+      await tab.goto(origin)
+      return tab
+    }
+
+    const reached = proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 1_000_000)
+    const first = await open()
+    const closed = first.evaluate(sendLarge).catch(() => 'closed')
+    await reached
+    await first.close()
+    expect(await closed).toBe('closed')
+    proxy.passed.length = 0
+
+    const seen = await (await open()).evaluate(sendLarge)
+    expect(seen).toMatchObject({
+      media: { size: largeFile.length, sha256: createHash('sha256').update(largeFile).digest('hex') },
+      sent: expect.arrayContaining([largeFile.length]),
+      kept: 0,
+      isSecure: host === '127.0.0.1',
+    })
+    expect(seen).toHaveProperty('sent[0]', proxy.pieces()[0]?.offset)
+    // Where the page may not make checksums, what arrived of the third piece counts too.
+    expect(proxy.pieces()[0]?.offset).toBeGreaterThanOrEqual(2 * piece)
+    expect(proxy.pieces().reduce((sum, one) => sum + one.bytes, 0)).toBeLessThanOrEqual(
+      largeFile.length - 2 * piece,
+    )
+    const listed = await server.request('/api/media')
+    expect(await listed.json()).toMatchObject({ total: 1 })
   },
 )

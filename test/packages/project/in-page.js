@@ -1,5 +1,5 @@
 // Bundled for browsers in the project that has the packages installed.
-import { createClient } from '@mediabucket/client'
+import { createClient, localStorageResume } from '@mediabucket/client'
 
 globalThis.tryOut = async (url, token) => {
   const client = createClient({ url, token })
@@ -25,4 +25,16 @@ globalThis.tryOut = async (url, token) => {
     gone,
     after: (await client.listPage(1)).total,
   }
+}
+
+globalThis.sendLarge = async (url, token) => {
+  const bytes = new Uint8Array(40_000_000).map((_, index) => index % 251)
+  const file = new File([bytes], 'large.bin', { lastModified: 1 })
+  const sent = []
+  const client = createClient({ url, token })
+  const media = await client.upload(file, {
+    resume: localStorageResume(),
+    onProgress: (progress) => sent.push(progress.sent),
+  })
+  return { media, sent, kept: localStorage.length, isSecure: isSecureContext }
 }
