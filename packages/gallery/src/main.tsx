@@ -1,5 +1,19 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { createSession } from './session/session.ts'
+import './styles/base.css'
+import './styles/controls.css'
+import './styles/sign-in.css'
+import './styles/shell.css'
+import './styles/listing.css'
+import './styles/pager.css'
+import './styles/dialogs.css'
+import './styles/uploads.css'
+import './styles/viewer.css'
 
 const root = document.getElementById('app')
-if (root) render(<App />, root)
+if (root) {
+  const session = createSession()
+  void session.resume()
+  render(<App session={session} />, root)
+}

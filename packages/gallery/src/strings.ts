@@ -1,4 +1,194 @@
+import { formatCount } from './format/count.ts'
+
+const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
+
 /** Every word that people read. */
 export const strings = {
   product: 'Mediabucket',
+  files,
+  unnamed: 'Unnamed file',
+  close: 'Close',
+  cancel: 'Cancel',
+  dismiss: 'Dismiss',
+  tryAgain: 'Try again',
+  skipToMedia: 'Skip to the files',
+
+  signIn: {
+    title: 'Sign in to your bucket',
+    about: 'Enter the access token of the bucket. It stays in this tab until you sign out or close it.',
+    token: 'Access token',
+    show: 'Show the token',
+    hide: 'Hide the token',
+    submit: 'Sign in',
+    busy: 'Signing in…',
+    where: 'The first start of the service prints a token. “mediabucket token create” makes another.',
+    missing: 'Enter a token first.',
+    malformed: 'This is not a token. A token begins with “mbkt_” and has no spaces.',
+    refused: 'The service does not take this token: it is mistyped, has expired, or was revoked.',
+    mayNotRead: (scopes: string) =>
+      `This token may not look at files: it has ${scopes}. Use one with the scope media:read.`,
+    noScopes: 'no scope at all',
+    ended: 'You were signed out: the token has expired or was revoked. Sign in with another one.',
+    signedOut: 'You are signed out.',
+    resuming: 'Opening your bucket…',
+  },
+
+  header: {
+    actions: 'Bucket',
+    upload: 'Upload',
+    uploadFolder: 'Upload a folder',
+    signOut: 'Sign out',
+    used: (size: string) => `${size} used`,
+    usedOf: (size: string, limit: string) => `${size} of ${limit} used`,
+    itemsOf: (count: number, limit: number) => `${formatCount(count)} of ${formatCount(limit)} files`,
+    usage: 'Space used',
+  },
+
+  signOut: {
+    title: 'Sign out now?',
+    about: (left: number) =>
+      `${left === 1 ? '1 file is' : `${formatCount(left)} files are`} still being uploaded. Signing out cancels that.`,
+    stay: 'Stay',
+    leave: 'Sign out',
+  },
+
+  listing: {
+    title: (bucket: string, page: number) => `${bucket}, page ${formatCount(page)}`,
+    range: (from: number, to: number, total: number) =>
+      from === to
+        ? `${formatCount(from)} of ${files(total)}`
+        : `${formatCount(from)}–${formatCount(to)} of ${files(total)}`,
+    grid: 'Files on this page',
+    loading: 'Loading the files…',
+    loaded: (page: number, last: number) => `Page ${formatCount(page)} of ${formatCount(last)}`,
+    failed: 'This page could not be loaded',
+    pastEnd: (page: number) => `There is no page ${formatCount(page)}`,
+    pastEndAbout: (last: number) =>
+      last === 1 ? 'The bucket has one page.' : `The last page is ${formatCount(last)}.`,
+    toLast: 'Go to the last page',
+    empty: 'Nothing here yet',
+    emptyAbout: 'Drop files or folders anywhere on this page, paste a picture, or choose them here.',
+    emptyReadOnly: 'There are no files in this bucket, and this token may not add any.',
+    chooseFiles: 'Choose files',
+    chooseFolder: 'Choose a folder',
+  },
+
+  pager: {
+    label: 'Pages',
+    previous: 'Previous page',
+    next: 'Next page',
+    page: (page: number) => `Page ${formatCount(page)}`,
+    jump: 'Go to page',
+    of: (last: number) => `of ${formatCount(last)}`,
+    go: 'Go',
+    range: (last: number) => `Enter a page from 1 to ${formatCount(last)}`,
+  },
+
+  selection: {
+    label: 'Selected files',
+    select: (name: string) => `Select ${name}`,
+    count: (count: number) => `${formatCount(count)} selected`,
+    allOnPage: 'Select all on this page',
+    copy: 'Copy links',
+    delete: 'Delete',
+    clear: 'Clear the selection',
+  },
+
+  removal: {
+    title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
+    one: (name: string) => `“${name}” will be gone for everyone who has its link. This cannot be undone.`,
+    many: 'They will be gone for everyone who has their links. This cannot be undone.',
+    confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
+    busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
+    done: (count: number) => (count === 1 ? 'Deleted.' : `${files(count)} deleted.`),
+    failed: (count: number, reason: string) =>
+      `${count === 1 ? 'One file was' : `${files(count)} were`} not deleted. ${reason}`,
+  },
+
+  link: {
+    copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),
+    failed: 'The browser did not let the link be copied. Select it in the details and copy it by hand.',
+  },
+
+  viewer: {
+    label: (name: string) => `File: ${name}`,
+    position: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
+    previous: 'Previous file',
+    next: 'Next file',
+    details: 'Details',
+    copy: 'Copy link',
+    download: 'Download',
+    delete: 'Delete',
+    openPdf: 'Open the PDF',
+    open: 'Open in a new tab',
+    noPreview: 'There is no preview of this kind of file.',
+    noPicture: 'This picture cannot be shown here. Download it to see it.',
+    noPlayback: 'The browser cannot play this file. Download it to play it.',
+    loading: 'Loading…',
+    gone: 'This file is not on this page any more.',
+  },
+
+  details: {
+    title: 'Details',
+    name: 'Name',
+    type: 'Type',
+    size: 'Size',
+    sizeExact: (size: string, bytes: number) => `${size} (${formatCount(bytes)} bytes)`,
+    dimensions: 'Dimensions',
+    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
+    added: 'Added',
+    hash: 'SHA-256',
+    link: 'Link',
+  },
+
+  uploads: {
+    label: 'Uploads',
+    drop: 'Drop to upload',
+    dropAbout: (bucket: string) => `Files and folders go into “${bucket}”.`,
+    sending: (left: number) => `Uploading ${files(left)}`,
+    paused: (left: number) => `${files(left)} paused`,
+    finished: (count: number) => `${files(count)} uploaded`,
+    failed: (count: number) => `${files(count)} not uploaded`,
+    needed: (count: number) => `${files(count)} to choose again`,
+    overall: 'All uploads',
+    one: (name: string) => `Upload of ${name}`,
+    progress: (sent: string, size: string) => `${sent} of ${size}`,
+    waiting: 'Waiting',
+    pausedAt: (sent: string, size: string) => `Paused at ${sent} of ${size}`,
+    done: 'Uploaded',
+    again: 'Choose this file again to go on',
+    pause: (name: string) => `Pause ${name}`,
+    resume: (name: string) => `Resume ${name}`,
+    retry: (name: string) => `Try ${name} again`,
+    cancel: (name: string) => `Cancel ${name}`,
+    pauseAll: 'Pause all',
+    resumeAll: 'Resume all',
+    retryAll: 'Try all again',
+    collapse: 'Show less',
+    expand: 'Show all uploads',
+    clear: 'Close the list of uploads',
+    cancelAll: 'Cancel all',
+    show: 'Show them',
+    continued: (count: number) => `Going on with ${files(count)} from before.`,
+    connection: 'The connection was lost. This goes on when the server is back.',
+    mayNot: 'This token may not add files. Sign in with one that has the scope media:write.',
+    full: (detail: string) => detail,
+    unknown: 'The server did not take this file.',
+    notLoaded: 'The uploader could not be loaded. Check the connection and try again.',
+  },
+
+  connection: {
+    lost: 'The server cannot be reached.',
+    offline: 'You are offline.',
+    retrying: 'Trying again by itself.',
+    now: 'Try now',
+    back: 'The server is back.',
+  },
+
+  faults: {
+    connection: 'The server cannot be reached. Check that it runs and that you are online.',
+    gone: 'This file is not there any more.',
+    unexpected:
+      'Something went wrong that should not have. Try again; if it stays, look into the server’s log.',
+  },
 } as const

@@ -1,0 +1,50 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import { GalleryContext, openGallery } from './gallery.ts'
+import { ListingView } from './listing/listing-view.tsx'
+import { PageKeys } from './listing/page-keys.tsx'
+import { Pager } from './listing/pager.tsx'
+import { RemovalDialog } from './selection/removal-dialog.tsx'
+import { SelectionBar } from './selection/selection-bar.tsx'
+import type { Session, SignedIn } from './session/session.ts'
+import { ConnectionBanner } from './shell/connection-banner.tsx'
+import { Header } from './shell/header.tsx'
+import { NoticeList, SpokenNotices } from './shell/notice-list.tsx'
+import { strings } from './strings.ts'
+import { DropZone } from './uploads/drop-zone.tsx'
+import { UploadTray } from './uploads/upload-tray.tsx'
+import { Viewer } from './viewer/viewer.tsx'
+
+/** What a signed-in person sees. */
+export function BucketPage({ signedIn, session }: { signedIn: SignedIn; session: Session }) {
+  const gallery = useMemo(() => openGallery(signedIn, session), [signedIn, session])
+  useEffect(() => () => gallery.close(), [gallery])
+  const { router, listing } = gallery
+  const page = router.page.value
+  useEffect(() => {
+    document.title = `${strings.listing.title(signedIn.about.bucket, page)} – ${strings.product}`
+  }, [page, signedIn])
+  const open = router.item.value !== null && listing.page.value !== null
+  return (
+    <GalleryContext.Provider value={gallery}>
+      <button type="button" class="skip-link" onClick={() => document.getElementById('media')?.focus()}>
+        {strings.skipToMedia}
+      </button>
+      <Header />
+      <ConnectionBanner />
+      <main id="media" tabIndex={-1}>
+        <ListingView />
+      </main>
+      <footer class="foot">
+        <SelectionBar />
+        <Pager />
+      </footer>
+      <UploadTray />
+      {!open && <NoticeList />}
+      <SpokenNotices />
+      <Viewer />
+      <RemovalDialog />
+      <DropZone />
+      <PageKeys />
+    </GalleryContext.Provider>
+  )
+}

@@ -1,0 +1,3 @@
+const numbers = new Intl.NumberFormat('en')
+
+export const formatCount = (count: number): string => numbers.format(count)

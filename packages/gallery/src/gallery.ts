@@ -1,0 +1,129 @@
+import type { Token } from '@mediabucket/client'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import { createItems, type Items } from './listing/items.ts'
+import { createListing, type Listing } from './listing/listing.ts'
+import { createUsage, type Usage } from './listing/usage.ts'
+import { copyText } from './parts/copy-text.ts'
+import { createRouter, type Router } from './routing/router.ts'
+import { createRemoval, type Removal } from './selection/removal.ts'
+import { createSelection, type Selection } from './selection/selection.ts'
+import { type Connection, createConnection } from './service/connection.ts'
+import type { Session, SignedIn } from './session/session.ts'
+import { createNotices, type Notices } from './shell/notices.ts'
+import { strings } from './strings.ts'
+import { createUploads, type Uploads } from './uploads/uploads.ts'
+
+/** Everything that one signed-in person works with. */
+export interface Gallery {
+  readonly about: Token
+  readonly mayDelete: boolean
+  readonly router: Router
+  readonly connection: Connection
+  readonly notices: Notices
+  readonly listing: Listing
+  readonly items: Items
+  readonly usage: Usage
+  readonly selection: Selection
+  readonly removal: Removal
+  readonly uploads: Uploads
+  copyLinks(ids: readonly string[]): Promise<void>
+  signOut(): void
+  close(): void
+}
+
+/** The only place that puts the stores together. */
+export function openGallery({ client, token, about }: SignedIn, session: Session): Gallery {
+  const notices = createNotices()
+  const router = createRouter()
+  const connection = createConnection(() => client.whoami(), session.end)
+  const listing = createListing(client, router, connection)
+  const items = createItems(client, connection)
+  const usage = createUsage(client, connection)
+  const selection = createSelection()
+
+  const refresh = async () => {
+    await Promise.all([listing.reload(), usage.refresh()])
+  }
+
+  const removal = createRemoval(client, connection, async ({ removed, failed, reason }) => {
+    selection.remove(removed)
+    for (const id of removed) items.forget(id)
+    await refresh()
+    const last = listing.page.value?.last_page ?? 1
+    if (router.page.value > last) router.replace({ page: last, item: null })
+    if (removed.length > 0) notices.tell(strings.removal.done(removed.length))
+    if (failed > 0) notices.tell(strings.removal.failed(failed, reason), { tone: 'bad' })
+  })
+
+  let shownAt = 0
+  const uploads = createUploads({
+    bucket: about.bucket,
+    token,
+    allowed: about.scopes.includes('media:write'),
+    tell: (text, tone) => notices.tell(text, { tone: tone ?? 'plain' }),
+    onAdded(allDone) {
+      // Of many files one after another, not each brings the page anew.
+      if (!allDone && Date.now() - shownAt < 1500) return
+      shownAt = Date.now()
+      void usage.refresh()
+      void listing.reload().then(() => {
+        const { done } = uploads.totals.value
+        const page = listing.page.value
+        if (!allDone || page === null) return
+        const elsewhere = router.page.value !== page.last_page
+        const show = () => router.go({ page: page.last_page, item: null })
+        const action = elsewhere ? { label: strings.uploads.show, run: show } : undefined
+        notices.tell(`${strings.uploads.finished(done)}.`, { action })
+      })
+    },
+    onUnreachable: connection.report,
+    onRefused: session.end,
+  })
+
+  connection.onBack(() => {
+    notices.tell(strings.connection.back)
+    uploads.reconnect()
+  })
+  void usage.refresh()
+  uploads.resumeLeftover()
+
+  return {
+    about,
+    mayDelete: about.scopes.includes('media:delete'),
+    router,
+    connection,
+    notices,
+    listing,
+    items,
+    usage,
+    selection,
+    removal,
+    uploads,
+    async copyLinks(ids) {
+      const found = await Promise.all(ids.map(items.load))
+      const urls = found.flatMap((media) => (media ? [media.url] : []))
+      const copied = urls.length > 0 && (await copyText(urls.join('\n')))
+      if (copied) notices.tell(strings.link.copied(urls.length))
+      else notices.tell(strings.link.failed, { tone: 'bad' })
+    },
+    signOut() {
+      uploads.cancelAll()
+      session.signOut()
+    },
+    close() {
+      router.close()
+      connection.close()
+      listing.close()
+      uploads.close()
+    },
+  }
+}
+
+export const GalleryContext = createContext<Gallery | null>(null)
+
+export function useGallery(): Gallery {
+  const gallery = useContext(GalleryContext)
+  if (gallery === null) throw new Error('there is no gallery before somebody has signed in')
+  return gallery
+}

@@ -1,0 +1,57 @@
+import type { Client, Media } from '@mediabucket/client'
+import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import type { Connection } from '../service/connection.ts'
+
+/** The media objects of the items that were shown, each asked for once. */
+export interface Items {
+  /** Null until it is known. */
+  of(id: string): ReadonlySignal<Media | null>
+  /** Resolves when it is known, or known not to be had; never rejects. */
+  load(id: string): Promise<Media | null>
+  forget(id: string): void
+}
+
+/** An item is never changed, so it is kept; but not more of them than this. */
+const mostKept = 2000
+
+export function createItems(client: Client, connection: Connection): Items {
+  const known = new Map<string, Signal<Media | null>>()
+  const underWay = new Map<string, Promise<Media | null>>()
+
+  function entry(id: string): Signal<Media | null> {
+    const found = known.get(id)
+    if (found) return found
+    for (const [oldest] of known) {
+      if (known.size < mostKept) break
+      known.delete(oldest)
+    }
+    const fresh = signal<Media | null>(null)
+    known.set(id, fresh)
+    return fresh
+  }
+
+  async function fetchItem(id: string): Promise<Media | null> {
+    try {
+      const media = await connection.watch(() => client.describe(id))
+      entry(id).value = media
+      return media
+    } catch {
+      // The connection and the session have heard of it; the tile goes on without.
+      return null
+    } finally {
+      underWay.delete(id)
+    }
+  }
+
+  return {
+    of: entry,
+    async load(id) {
+      const media = entry(id).peek()
+      if (media) return media
+      const pending = underWay.get(id) ?? fetchItem(id)
+      underWay.set(id, pending)
+      return await pending
+    },
+    forget: (id) => void known.delete(id),
+  }
+}

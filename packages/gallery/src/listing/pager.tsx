@@ -1,0 +1,73 @@
+import { useGallery } from '../gallery.ts'
+import { Icon } from '../parts/icon.tsx'
+import { formatHash } from '../routing/hash-route.ts'
+import { strings } from '../strings.ts'
+import { PageJump } from './page-jump.tsx'
+import { pageWindow } from './page-window.ts'
+
+/** Leads to other pages. However many there are, it never has more than a few links. */
+export function Pager() {
+  const { listing, router } = useGallery()
+  const last = listing.page.value?.last_page ?? 1
+  const current = router.page.value
+  if (last === 1) return null
+  const go = (page: number) => router.go({ page, item: null })
+  return (
+    <nav class="pager" aria-label={strings.pager.label}>
+      <Step
+        icon="previous"
+        label={strings.pager.previous}
+        onClick={current > 1 ? () => go(Math.min(current - 1, last)) : null}
+      />
+      <ol class="pager-numbers">
+        {pageWindow(current, last).map((page, index) => (
+          <li key={page ?? `gap-${index}`}>
+            {page === null ? (
+              <span class="gap" aria-hidden="true">
+                …
+              </span>
+            ) : (
+              <a
+                class="page-number"
+                href={formatHash({ page, item: null })}
+                aria-label={strings.pager.page(page)}
+                aria-current={page === current ? 'page' : undefined}
+                onClick={(event) => {
+                  event.preventDefault()
+                  go(page)
+                }}
+              >
+                {page}
+              </a>
+            )}
+          </li>
+        ))}
+      </ol>
+      <PageJump current={current} last={last} />
+      <Step icon="next" label={strings.pager.next} onClick={current < last ? () => go(current + 1) : null} />
+    </nav>
+  )
+}
+
+interface StepProps {
+  readonly icon: 'previous' | 'next'
+  readonly label: string
+  /** Null where there is no further page. */
+  readonly onClick: (() => void) | null
+}
+
+/** Stays reachable at the ends, so that whoever pages by keyboard does not lose their place. */
+function Step({ icon, label, onClick }: StepProps) {
+  return (
+    <button
+      type="button"
+      class={`icon-button step ${icon}`}
+      aria-label={label}
+      title={label}
+      aria-disabled={onClick === null}
+      onClick={() => onClick?.()}
+    >
+      <Icon name={icon} />
+    </button>
+  )
+}

@@ -1,0 +1,35 @@
+import type { JSX } from 'preact'
+import { Icon, type IconName } from './icon.tsx'
+
+interface IconButtonProps {
+  readonly icon: IconName
+  readonly label: string
+  readonly onClick: () => void
+  readonly disabled?: boolean
+  readonly pressed?: boolean
+  readonly class?: string
+}
+
+/** A button that shows an icon alone; its label is for screen readers and for those who point at it. */
+export function IconButton({
+  icon,
+  label,
+  onClick,
+  disabled,
+  pressed,
+  class: extra = '',
+}: IconButtonProps): JSX.Element {
+  return (
+    <button
+      type="button"
+      class={`icon-button ${extra}`}
+      aria-label={label}
+      title={label}
+      aria-pressed={pressed}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      <Icon name={icon} />
+    </button>
+  )
+}

@@ -1,0 +1,38 @@
+import { useGallery } from '../gallery.ts'
+import { Icon } from '../parts/icon.tsx'
+import { IconButton } from '../parts/icon-button.tsx'
+import { strings } from '../strings.ts'
+
+/** What can be done with the items that are selected. */
+export function SelectionBar() {
+  const { selection, listing, removal, copyLinks, mayDelete } = useGallery()
+  const count = selection.count.value
+  const ids = () => [...selection.ids.value]
+  return (
+    <section class="selection-place" aria-label={strings.selection.label}>
+      <p class="off-screen" role="status">
+        {count > 0 && strings.selection.count(count)}
+      </p>
+      {count > 0 && (
+        <div class="selection-bar">
+          <IconButton icon="close" label={strings.selection.clear} onClick={selection.clear} />
+          <strong>{strings.selection.count(count)}</strong>
+          <button type="button" class="button quiet" onClick={() => selection.add(listing.ids.value)}>
+            <Icon name="check" />
+            <span>{strings.selection.allOnPage}</span>
+          </button>
+          <button type="button" class="button quiet" onClick={() => void copyLinks(ids())}>
+            <Icon name="link" />
+            <span>{strings.selection.copy}</span>
+          </button>
+          {mayDelete && (
+            <button type="button" class="button quiet bad" onClick={() => removal.ask(ids())}>
+              <Icon name="trash" />
+              <span>{strings.selection.delete}</span>
+            </button>
+          )}
+        </div>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,11 @@
+/** Where the service is for this page: the directory that the page was loaded from, whatever its base URL says. */
+export const serviceUrl = (): URL => new URL('.', document.baseURI)
+
+export type Variant = 'thumb' | 'medium'
+
+/** The bytes of an item, from the page's own origin. */
+export function bytesUrl(id: string, variant?: Variant): string {
+  const url = new URL(`media/${encodeURIComponent(id)}`, serviceUrl())
+  if (variant) url.searchParams.set('variant', variant)
+  return url.href
+}

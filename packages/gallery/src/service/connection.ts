@@ -1,0 +1,87 @@
+import { type ReadonlySignal, signal } from '@preact/signals'
+import { isRefused, isUnreachable } from './explain.ts'
+
+/** Whether the service answers, and the patience to wait until it does again. */
+export interface Connection {
+  readonly lost: ReadonlySignal<boolean>
+  /** Runs a call and learns from its outcome. */
+  watch<T>(call: () => Promise<T>): Promise<T>
+  /** Tells of a loss that something else met. */
+  report(): void
+  tryNow(): void
+  /** Runs when the service is back. */
+  onBack(listener: () => void): void
+  close(): void
+}
+
+const firstDelay = 1000
+const longestDelay = 15_000
+
+/** `probe` is a cheap call; `onRefused` hears that the token is good no more. */
+export function createConnection(probe: () => Promise<unknown>, onRefused: () => void): Connection {
+  const lost = signal(false)
+  const listeners = new Set<() => void>()
+  let delay = firstDelay
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let closed = false
+
+  function report(): void {
+    if (closed || lost.value) return
+    lost.value = true
+    delay = firstDelay
+    timer = setTimeout(attempt, delay)
+  }
+
+  function found(): void {
+    if (!lost.value) return
+    lost.value = false
+    clearTimeout(timer)
+    for (const listener of listeners) listener()
+  }
+
+  async function attempt(): Promise<void> {
+    clearTimeout(timer)
+    try {
+      await probe()
+      found()
+    } catch (error) {
+      if (isRefused(error)) return onRefused()
+      if (!isUnreachable(error)) return found()
+      if (closed || !lost.value) return
+      delay = Math.min(delay * 2, longestDelay)
+      timer = setTimeout(attempt, delay)
+    }
+  }
+
+  const tryNow = () => {
+    if (!lost.value) return
+    delay = firstDelay
+    void attempt()
+  }
+  addEventListener('online', tryNow)
+  addEventListener('offline', report)
+
+  return {
+    lost,
+    async watch(call) {
+      try {
+        const result = await call()
+        found()
+        return result
+      } catch (error) {
+        if (isUnreachable(error)) report()
+        if (isRefused(error)) onRefused()
+        throw error
+      }
+    },
+    report,
+    tryNow,
+    onBack: (listener) => void listeners.add(listener),
+    close() {
+      closed = true
+      clearTimeout(timer)
+      removeEventListener('online', tryNow)
+      removeEventListener('offline', report)
+    },
+  }
+}

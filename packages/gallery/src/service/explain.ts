@@ -1,0 +1,20 @@
+import { AnswerError, ConnectionError, ProblemError, TimeoutError } from '@mediabucket/client'
+import { strings } from '../strings.ts'
+
+/** Whether nobody answered, or only somebody in front of the service: worth waiting for. */
+export const isUnreachable = (error: unknown): boolean =>
+  error instanceof ConnectionError ||
+  error instanceof TimeoutError ||
+  (error instanceof AnswerError && [502, 503, 504].includes(error.status))
+
+export const isRefused = (error: unknown): boolean => error instanceof AnswerError && error.status === 401
+
+export const isGone = (error: unknown): boolean => error instanceof AnswerError && error.status === 404
+
+/** What a person is told of an error: the service's own words where it has some. */
+export function explain(error: unknown): string {
+  if (isUnreachable(error)) return strings.faults.connection
+  if (error instanceof ProblemError)
+    return error.problem.detail ?? error.problem.title ?? strings.faults.unexpected
+  return strings.faults.unexpected
+}

@@ -1,0 +1,80 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { IconButton } from '../parts/icon-button.tsx'
+import { Mark } from '../parts/wordmark.tsx'
+import { strings } from '../strings.ts'
+import type { Session, SessionState } from './session.ts'
+
+type Out = Extract<SessionState, { at: 'out' }>
+
+/** A form that password managers know: a user's name, which is the service's, and a password, which is the token. */
+export function SignIn({ session, state }: { session: Session; state: Out }) {
+  const input = useRef<HTMLInputElement>(null)
+  const [shown, show] = useState(false)
+  useEffect(() => {
+    document.title = `${strings.signIn.submit} – ${strings.product}`
+  }, [])
+  useEffect(() => {
+    if (!state.busy) input.current?.focus()
+    if (state.failed) input.current?.select()
+  }, [state])
+  return (
+    <main class="sign-in">
+      <form
+        class="sign-in-card"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (!state.busy) void session.signIn(input.current?.value ?? '')
+        }}
+      >
+        <p class="wordmark">
+          <Mark size={36} />
+          {strings.product}
+        </p>
+        <h1>{strings.signIn.title}</h1>
+        <p class="muted" id="sign-in-about">
+          {strings.signIn.about}
+        </p>
+        <input
+          class="off-screen"
+          type="text"
+          name="username"
+          autocomplete="username"
+          value={location.host}
+          readOnly
+          tabIndex={-1}
+          aria-hidden="true"
+        />
+        <label for="token">{strings.signIn.token}</label>
+        <div class="token-field">
+          <input
+            ref={input}
+            id="token"
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            autocapitalize="none"
+            spellcheck={false}
+            placeholder="mbkt_…"
+            aria-describedby="sign-in-about sign-in-message"
+            aria-invalid={state.failed}
+          />
+          <IconButton
+            icon={shown ? 'eyeOff' : 'eye'}
+            label={shown ? strings.signIn.hide : strings.signIn.show}
+            onClick={() => {
+              if (input.current) input.current.type = shown ? 'password' : 'text'
+              show(!shown)
+            }}
+          />
+        </div>
+        <p id="sign-in-message" class={state.failed ? 'message bad' : 'message'} role="status">
+          {state.message}
+        </p>
+        <button type="submit" class="button primary wide" aria-disabled={state.busy}>
+          {state.busy ? strings.signIn.busy : strings.signIn.submit}
+        </button>
+        <p class="muted small">{strings.signIn.where}</p>
+      </form>
+    </main>
+  )
+}

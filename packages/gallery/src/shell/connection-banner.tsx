@@ -1,0 +1,24 @@
+import { useGallery } from '../gallery.ts'
+import { Icon } from '../parts/icon.tsx'
+import { strings } from '../strings.ts'
+
+/** Stands as long as the service does not answer. */
+export function ConnectionBanner() {
+  const { connection } = useGallery()
+  return (
+    <div class="banner-place" role="status">
+      {connection.lost.value && (
+        <div class="banner">
+          <Icon name="unplugged" />
+          <span>
+            <strong>{navigator.onLine ? strings.connection.lost : strings.connection.offline}</strong>{' '}
+            {strings.connection.retrying}
+          </span>
+          <button type="button" class="button small" onClick={connection.tryNow}>
+            {strings.connection.now}
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}

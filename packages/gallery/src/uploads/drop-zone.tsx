@@ -1,0 +1,65 @@
+import { useEffect, useState } from 'preact/hooks'
+import { useGallery } from '../gallery.ts'
+import { Icon } from '../parts/icon.tsx'
+import { strings } from '../strings.ts'
+import { droppedFiles } from './dropped-files.ts'
+
+/** Takes files that are dropped or pasted anywhere on the page, and shows that it will. */
+export function DropZone() {
+  const { about, uploads } = useGallery()
+  const [over, setOver] = useState(false)
+  useEffect(() => {
+    // Enter and leave come for every element on the way; only the balance tells whether the files are over the page.
+    let depth = 0
+    const holdsFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
+    const onEnter = (event: DragEvent) => {
+      if (!holdsFiles(event)) return
+      depth += 1
+      setOver(true)
+    }
+    const onLeave = (event: DragEvent) => {
+      if (!holdsFiles(event)) return
+      depth = Math.max(0, depth - 1)
+      if (depth === 0) setOver(false)
+    }
+    const onOver = (event: DragEvent) => {
+      // Without this the browser would leave the page and open the file.
+      if (holdsFiles(event)) event.preventDefault()
+    }
+    const take = async (transfer: DataTransfer) => uploads.add(await droppedFiles(transfer))
+    const onDrop = (event: DragEvent) => {
+      depth = 0
+      setOver(false)
+      if (!holdsFiles(event) || event.dataTransfer === null) return
+      event.preventDefault()
+      void take(event.dataTransfer)
+    }
+    const onPaste = (event: ClipboardEvent) => {
+      if (!event.clipboardData?.types.includes('Files')) return
+      event.preventDefault()
+      void take(event.clipboardData)
+    }
+    addEventListener('dragenter', onEnter)
+    addEventListener('dragleave', onLeave)
+    addEventListener('dragover', onOver)
+    addEventListener('drop', onDrop)
+    addEventListener('paste', onPaste)
+    return () => {
+      removeEventListener('dragenter', onEnter)
+      removeEventListener('dragleave', onLeave)
+      removeEventListener('dragover', onOver)
+      removeEventListener('drop', onDrop)
+      removeEventListener('paste', onPaste)
+    }
+  }, [uploads])
+  if (!over) return null
+  return (
+    <div class="drop-zone">
+      <div class="drop-zone-card">
+        <Icon name="upload" size={48} />
+        <strong>{strings.uploads.drop}</strong>
+        <span>{strings.uploads.dropAbout(about.bucket)}</span>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,108 @@
+import { computed, type ReadonlySignal, signal } from '@preact/signals'
+import { serviceUrl } from '../service/address.ts'
+import { strings } from '../strings.ts'
+import type { Engine } from './engine.ts'
+import { hasLeftover, rememberLeftover } from './leftover.ts'
+import { totalsOf, type UploadRow, type UploadTotals } from './upload-row.ts'
+
+/** The files on their way. */
+export interface Uploads {
+  readonly rows: ReadonlySignal<readonly UploadRow[]>
+  readonly totals: ReadonlySignal<UploadTotals>
+  readonly allowed: boolean
+  add(files: readonly File[]): Promise<void>
+  /** Goes on with what an earlier session left, if there is any. */
+  resumeLeftover(): void
+  /** The loaded uploader; null before the first upload. */
+  readonly engine: ReadonlySignal<Engine | null>
+  reconnect(): void
+  cancelAll(): void
+  close(): void
+}
+
+export interface UploadsOptions {
+  readonly bucket: string
+  readonly token: string
+  readonly allowed: boolean
+  readonly tell: (text: string, tone?: 'bad') => void
+  /** Items were added: all that were under way are done, or some of many are. */
+  readonly onAdded: (allDone: boolean) => void
+  readonly onUnreachable: () => void
+  readonly onRefused: () => void
+}
+
+export function createUploads(options: UploadsOptions): Uploads {
+  const { bucket, token, allowed, tell } = options
+  const rows = signal<readonly UploadRow[]>([])
+  const totals = computed(() => totalsOf(rows.value))
+  const engine = signal<Engine | null>(null)
+  let loading: Promise<Engine> | null = null
+  let closed = false
+
+  async function load(): Promise<Engine> {
+    const { createEngine } = await import('./engine.ts')
+    const made = createEngine({
+      bucket,
+      token,
+      endpoint: new URL('api/uploads', serviceUrl()).href,
+      onChange(next) {
+        if (closed) return
+        const before = totals.value
+        rows.value = next
+        const { left, done, failed, needed } = totals.value
+        rememberLeftover(bucket, left + failed + needed > 0)
+        if (done > before.done) options.onAdded(left === 0)
+      },
+      onFailed(status) {
+        if (closed) return
+        if (status === 401) options.onRefused()
+        if (status === null) options.onUnreachable()
+      },
+      onRestored(count) {
+        if (count > 0) tell(strings.uploads.continued(count))
+      },
+    })
+    engine.value = made
+    return made
+  }
+
+  function loaded(): Promise<Engine> {
+    loading ??= load().catch((error: unknown) => {
+      loading = null
+      throw error
+    })
+    return loading
+  }
+
+  async function add(files: readonly File[]): Promise<void> {
+    if (files.length === 0) return
+    if (!allowed) return tell(strings.uploads.mayNot, 'bad')
+    try {
+      const made = await loaded()
+      made.add(files)
+    } catch {
+      tell(strings.uploads.notLoaded, 'bad')
+    }
+  }
+
+  return {
+    rows,
+    totals,
+    allowed,
+    engine,
+    add,
+    resumeLeftover() {
+      // Without a connection nothing is lost: the next start tries again.
+      if (allowed && hasLeftover(bucket)) loaded().catch(() => undefined)
+    },
+    reconnect: () => engine.value?.reconnect(),
+    cancelAll() {
+      engine.value?.cancelAll()
+      rememberLeftover(bucket, false)
+    },
+    close() {
+      closed = true
+      engine.value?.close()
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import type { Media } from '@mediabucket/client'
+import type { ComponentChildren } from 'preact'
+import { formatDate } from '../format/date.ts'
+import { formatSize } from '../format/size.ts'
+import { strings } from '../strings.ts'
+
+/** What is known of an item. */
+export function Details({ media }: { media: Media }) {
+  const { width, height, sha256, url } = media
+  return (
+    <aside class="details" aria-label={strings.details.title}>
+      <h2>{strings.details.title}</h2>
+      <dl>
+        <Entry term={strings.details.name}>{media.filename ?? strings.unnamed}</Entry>
+        <Entry term={strings.details.type}>{media.content_type}</Entry>
+        <Entry term={strings.details.size}>
+          {strings.details.sizeExact(formatSize(media.size), media.size)}
+        </Entry>
+        {width !== null && height !== null && (
+          <Entry term={strings.details.dimensions}>{strings.details.pixels(width, height)}</Entry>
+        )}
+        <Entry term={strings.details.added}>
+          <time dateTime={media.created_at}>{formatDate(media.created_at)}</time>
+        </Entry>
+        {sha256 !== null && (
+          <Entry term={strings.details.hash}>
+            <code>{sha256}</code>
+          </Entry>
+        )}
+        <Entry term={strings.details.link}>
+          <input
+            class="details-link"
+            type="text"
+            readOnly
+            value={url}
+            aria-label={strings.details.link}
+            onFocus={(event) => event.currentTarget.select()}
+          />
+        </Entry>
+      </dl>
+    </aside>
+  )
+}
+
+function Entry({ term, children }: { term: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

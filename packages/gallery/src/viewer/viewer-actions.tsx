@@ -1,0 +1,34 @@
+import type { Media } from '@mediabucket/client'
+import { useGallery } from '../gallery.ts'
+import { Icon } from '../parts/icon.tsx'
+import { IconButton } from '../parts/icon-button.tsx'
+import { bytesUrl } from '../service/address.ts'
+import { strings } from '../strings.ts'
+
+interface ViewerActionsProps {
+  readonly media: Media
+  readonly details: boolean
+  readonly onDetails: () => void
+}
+
+export function ViewerActions({ media, details, onDetails }: ViewerActionsProps) {
+  const { copyLinks, removal, mayDelete } = useGallery()
+  return (
+    <div class="viewer-actions">
+      <IconButton icon="info" label={strings.viewer.details} pressed={details} onClick={onDetails} />
+      <IconButton icon="link" label={strings.viewer.copy} onClick={() => void copyLinks([media.id])} />
+      <a
+        class="icon-button"
+        href={bytesUrl(media.id)}
+        download={media.filename ?? media.id}
+        aria-label={strings.viewer.download}
+        title={strings.viewer.download}
+      >
+        <Icon name="download" />
+      </a>
+      {mayDelete && (
+        <IconButton icon="trash" label={strings.viewer.delete} onClick={() => removal.ask([media.id])} />
+      )}
+    </div>
+  )
+}
