@@ -22,11 +22,13 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       const { store, audit } = opened
       expect(await all(audit)).toEqual([])
       const id = await keepBytes(store, randomBytes(100))
+      await store.variants.keep(id, 'thumb', randomBytes(40))
       await receiveBytes(store, randomBytes(20))
       const upload = newUploadId()
       await store.parts.append(upload, { offset: 0, source: chunksOf(randomBytes(30)), limit: 30 })
       expect(await all(audit)).toMatchObject([
         { kind: 'kept', id, size: 100 },
+        { kind: 'variant', id, size: 40 },
         { kind: 'temporary', size: 20 },
         { kind: 'part', id: upload, size: 30 },
       ])

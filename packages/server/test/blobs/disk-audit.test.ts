@@ -28,13 +28,26 @@ test('F1 what the store did not put there is foreign; no link is followed, and n
   await symlink(outside, join(directory, 'blobs', 'cd'))
   await mkdir(join(directory, 'blobs', 'ab', `ab${newMediaId().slice(2)}`))
   await symlink(outside, join(directory, 'uploads', newMediaId()))
+  await mkdir(join(directory, 'variants', 'ab'), { recursive: true })
+  await writeFile(join(directory, 'variants', 'ab', `ab${newMediaId().slice(2)}.huge`), '')
   const found: Found[] = []
   for await (const one of audit.found()) found.push(one)
-  expect(found.map(({ kind }) => kind)).toEqual(Array(5).fill('foreign'))
+  expect(found.map(({ kind }) => kind)).toEqual(Array(6).fill('foreign'))
   for (const one of found) expect(await audit.setAside(one)).toMatch(/^lost\+found\/foreign\./)
-  expect(await readdir(join(directory, 'lost+found'))).toHaveLength(5)
+  expect(await readdir(join(directory, 'lost+found'))).toHaveLength(6)
   const [secret = ''] = await readdir(outside)
   expect(await readFile(join(outside, secret), 'utf8')).toBe('secret')
+})
+
+test('F1 a link in the place of the variants is foreign itself, and nothing behind it is looked at', async () => {
+  await using opened = await openAudited()
+  const { directory, audit } = opened
+  await mkdir(join(directory, 'outside', 'ab'), { recursive: true })
+  await writeFile(join(directory, 'outside', 'ab', 'notes.txt'), '')
+  await symlink(join(directory, 'outside'), join(directory, 'variants'))
+  const found: Found[] = []
+  for await (const one of audit.found()) found.push(one)
+  expect(found).toEqual([{ kind: 'foreign', path: 'variants' }])
 })
 
 test('F1 two things of one name are both kept', async () => {

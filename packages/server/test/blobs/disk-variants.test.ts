@@ -1,0 +1,33 @@
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { nodeFiles } from '../../src/blobs/disk/files.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { temporaryStore } from './temporary-store.ts'
+import { describeVariants, readVariant } from './variant-contract.ts'
+
+describeVariants('disk', temporaryStore)
+
+test('B8 no link in the place of a variant, its directory or all of them is followed or written through', async () => {
+  await using opened = await temporaryStore()
+  const { directory, store } = opened
+  const id = newMediaId()
+  const outside = join(directory, 'outside')
+  await mkdir(join(outside, id.slice(0, 2)), { recursive: true })
+  await writeFile(join(outside, id.slice(0, 2), `${id}.thumb-1`), 'secret')
+  await symlink(outside, join(directory, 'variants'))
+  await expect(readVariant(store, id, 'thumb')).rejects.toMatchObject({ code: 'media-unknown' })
+  await expect(store.variants.keep(id, 'thumb', Buffer.from('x'))).rejects.toThrow('is not a directory')
+  await expect(store.variants.remove(id)).rejects.toThrow('is not a directory')
+  expect(await readdir(join(outside, id.slice(0, 2)))).toEqual([`${id}.thumb-1`])
+  expect(await opened.temporary()).toEqual([])
+})
+
+test('V5 a variant that cannot be put in place leaves nothing on its way', async () => {
+  const rename = () => Promise.reject(new Error('no rename'))
+  await using opened = await temporaryStore({ ...nodeFiles, rename })
+  await expect(opened.store.variants.keep(newMediaId(), 'thumb', Buffer.from('x'))).rejects.toThrow(
+    'no rename',
+  )
+  expect(await opened.temporary()).toEqual([])
+})

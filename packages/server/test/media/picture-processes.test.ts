@@ -1,0 +1,102 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createPictureProcesses, type PictureProcesses } from '../../src/media/picture-processes.ts'
+
+const opened: PictureProcesses[] = []
+afterEach(() => {
+  for (const processes of opened.splice(0)) processes.close()
+})
+
+function start(limits: Partial<Parameters<typeof createPictureProcesses>[0]> = {}): PictureProcesses {
+  const processes = createPictureProcesses({
+    processes: 1,
+    queue: 10,
+    timeout: 20_000,
+    memory: 1e9,
+    nice: 5,
+    ...limits,
+  })
+  opened.push(processes)
+  return processes
+}
+
+const shrink = (path: string) => ({ what: 'shrink', path, side: 10, maxPixels: 1e6 }) as const
+
+const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
+const others: Readonly<Record<string, string>> = {
+  svg,
+  ppm: 'P3 1 1 255 255 0 0',
+  csv: '1,2\n3,4\n',
+  pdf: '%PDF-1.7\n%%EOF',
+}
+
+describe('processes that look into pictures', () => {
+  test.each(Object.entries(others))(
+    'V3 the decoder of %s is out of reach, whatever a file is called',
+    async (_type, text) => {
+      await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+      const path = join(directory.path, 'a.jpg')
+      await writeFile(path, text)
+      const processes = start()
+      expect(await processes.run(shrink(path))).toEqual({ outcome: 'unreadable' })
+      expect(await processes.run({ what: 'measure', path })).toEqual({ outcome: 'unreadable' })
+    },
+  )
+
+  test('V6 one that takes too long is ended, and the next task gets another', async () => {
+    const hasty = start({ timeout: 1 })
+    await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureTooHard' })
+    await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureTooHard' })
+  })
+
+  test('V6 more tasks than may wait are refused, in the order in which they came', async () => {
+    const processes = start({ queue: 2 })
+    const answers = await Promise.allSettled(
+      Array.from({ length: 5 }, () => processes.run(shrink('/nowhere'))),
+    )
+    const told = answers.map((answer) =>
+      answer.status === 'fulfilled' ? answer.value.outcome : answer.reason.name,
+    )
+    expect(told).toEqual(['unreadable', 'unreadable', 'unreadable', 'PicturesBusy', 'PicturesBusy'])
+  })
+
+  test('V6 what waits when the service stops is refused', async () => {
+    const processes = start()
+    const answers = [1, 2].map(() => processes.run(shrink('/nowhere')))
+    const settled = Promise.allSettled(answers)
+    processes.close()
+    expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  })
+
+  test('V6 none of them outlives the service, however that ends', async () => {
+    const file = join(import.meta.dirname, '../../src/media/picture-processes.ts')
+    const program = `
+      const { createPictureProcesses } = await import(${JSON.stringify(file)})
+      const processes = createPictureProcesses({ processes: 1, queue: 1, timeout: 20000, memory: 1e9, nice: 0 })
+      await processes.run({ what: 'measure', path: '/nowhere' })
+      console.log('running')`
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(parent.stdout, 'data')
+    const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(parent.pid)], { encoding: 'utf8' })
+    const pids = children.trim().split(/\s+/).map(Number)
+    expect(pids).toHaveLength(1)
+    parent.kill('SIGKILL')
+    for (const pid of pids) await expect.poll(() => isRunning(pid)).toBe(false)
+  })
+})
+
+/** One that has ended and that nobody has waited for counts as ended. */
+function isRunning(pid: number): boolean {
+  try {
+    const state = execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+    return !state.startsWith('Z')
+  } catch {
+    return false
+  }
+}

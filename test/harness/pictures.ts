@@ -1,0 +1,87 @@
+import { crc32, deflateSync } from 'node:zlib'
+import sharp, { type Sharp } from 'sharp'
+import type { TestServer } from './server.ts'
+import { upload } from './upload.ts'
+
+/** The colours of the quarters of `quarters`: top left, top right, bottom left, bottom right. */
+export const corners = {
+  red: [255, 0, 0],
+  green: [0, 255, 0],
+  blue: [0, 0, 255],
+  white: [255, 255, 255],
+} as const
+type Colour = keyof typeof corners
+
+const plain = (width: number, height: number, colour: Colour) => {
+  const [r, g, b] = corners[colour]
+  return { create: { width, height, channels: 3 as const, background: { r, g, b } } }
+}
+
+/** A picture of four quarters, each of a colour of its own; both sides even. */
+export function quarters(width: number, height: number): Sharp {
+  const half = { width: width / 2, height: height / 2 }
+  const quarter = (colour: Colour, left: number, top: number) => ({
+    input: plain(half.width, half.height, colour),
+    left,
+    top,
+  })
+  return sharp(plain(width, height, 'red')).composite([
+    quarter('green', half.width, 0),
+    quarter('blue', 0, half.height),
+    quarter('white', half.width, half.height),
+  ])
+}
+
+/** An animated picture whose first frame is blue; equal ones in a row would become one. */
+export async function animation(frames: number, side = 20): Promise<Sharp> {
+  const frame = (colour: Colour) =>
+    sharp(plain(side, side, colour))
+      .png()
+      .toBuffer()
+  const [first, ...others] = [await frame('blue'), await frame('red'), await frame('green')]
+  const rest = Array.from({ length: frames - 1 }, (_, index) => others[index % 2])
+  return sharp([first, ...rest.flatMap((one) => one ?? [])], { join: { animated: true } })
+}
+
+/** A PNG whose header promises this size, and which holds next to nothing. */
+export function hollowPng(width: number, height: number): Buffer<ArrayBuffer> {
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(height, 4)
+  header.set([8, 2, 0, 0, 0], 8)
+  const chunk = (type: string, data: Buffer) => {
+    const named = Buffer.concat([Buffer.from(type), data])
+    const frame = Buffer.alloc(8)
+    frame.writeUInt32BE(data.length, 0)
+    frame.writeUInt32BE(crc32(named), 4)
+    return Buffer.concat([frame.subarray(0, 4), named, frame.subarray(4)])
+  }
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(Buffer.alloc(1000))),
+    chunk('IEND', Buffer.alloc(0)),
+  ])
+}
+
+/** A picture's colours at its four corners, by name, each the nearest; with how much of it can be seen. */
+export async function cornersOf(bytes: Uint8Array) {
+  const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true })
+  const at = (x: number, y: number) => {
+    const start = (y * info.width + x) * 4
+    const pixel = data.subarray(start, start + 3)
+    const distance = (colour: readonly number[]) =>
+      colour.reduce((sum, value, index) => sum + Math.abs(value - (pixel[index] ?? 0)), 0)
+    const [nearest] = Object.entries(corners).toSorted(([, a], [, b]) => distance(a) - distance(b))
+    return data[start + 3] === 0 ? 'nothing' : nearest?.[0]
+  }
+  const [right, bottom] = [info.width - 2, info.height - 2]
+  return [at(1, 1), at(right, 1), at(1, bottom), at(right, bottom)]
+}
+
+/** Stores what `sharp` makes, under a name of its type. */
+export const uploadPicture = async (server: TestServer, made: Buffer | Promise<Buffer>, type: string) =>
+  upload(server, new Uint8Array(await made), { name: `picture.${type.split('/')[1]}`, type })
+
+export const variantUrl = (server: TestServer, id: string, variant = 'thumb'): string =>
+  `${server.url}/media/${id}?variant=${variant}`

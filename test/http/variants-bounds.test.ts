@@ -1,0 +1,87 @@
+import sharp from 'sharp'
+import { expect, test } from 'vitest'
+import { animation, cornersOf, hollowPng, quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { memory } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { upload } from '../harness/upload.ts'
+
+const refused = async (server: TestServer, id: string) =>
+  (await expectProblem(await fetch(variantUrl(server, id)), 404, 'variant-unavailable')).detail
+
+test('V6, V8 a header of 50,000 × 50,000 pixels is stored with its size, has no variant, and costs no memory', async () => {
+  await using server = await startServer()
+  const warm = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
+  await fetch(variantUrl(server, warm.id))
+  const before = await memory(server)
+  const bomb = await upload(server, hollowPng(50_000, 50_000), { name: 'bomb.png', type: 'image/png' })
+  expect(bomb).toMatchObject({ content_type: 'image/png', width: 50_000, height: 50_000 })
+  for (let times = 0; times < 20; times += 1) expect(await refused(server, bomb.id)).toContain('pixels')
+  expect((await memory(server)).peak - before.peak).toBeLessThan(50e6)
+})
+
+test('V6, V2 an animated picture of 200 frames costs no more than its first one', async () => {
+  await using server = await startServer()
+  const bytes = await (await animation(200, 300)).gif().toBuffer()
+  expect(await sharp(bytes).metadata()).toMatchObject({ pages: 200 })
+  const before = await memory(server)
+  const { id } = await uploadPicture(server, bytes, 'image/gif')
+  const answer = await fetch(variantUrl(server, id))
+  expect(answer.status).toBe(200)
+  expect(await cornersOf(new Uint8Array(await answer.arrayBuffer()))).toEqual(Array(4).fill('blue'))
+  expect((await memory(server)).peak - before.peak).toBeLessThan(50e6)
+})
+
+test('V6 a picture with more pixels than are set has no variant', async () => {
+  await using server = await startServer({ MEDIABUCKET_VARIANT_MEGAPIXELS: '1' })
+  const above = await uploadPicture(server, quarters(1002, 1000).png().toBuffer(), 'image/png')
+  expect(await refused(server, above.id)).toContain('pixels')
+  const within = await uploadPicture(server, quarters(1000, 1000).png().toBuffer(), 'image/png')
+  expect((await fetch(variantUrl(server, within.id))).status).toBe(200)
+})
+
+test('V6 a picture that takes longer than is set has no variant', async () => {
+  await using server = await startServer({ MEDIABUCKET_VARIANT_TIMEOUT: '1ms' })
+  const { id } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
+  expect(await refused(server, id)).toContain('time')
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+})
+
+test('V6 a picture that takes more memory than is set has no variant, and the next one has', async () => {
+  await using server = await startServer({
+    MEDIABUCKET_VARIANT_MEMORY: '200MB',
+    MEDIABUCKET_VARIANT_PROCESSES: '1',
+  })
+  // Interlaced, so that all of it must be held at once: 300 MB.
+  const sent = await sharp({ create: { width: 10_000, height: 10_000, channels: 3, background: 'red' } })
+    .png({ progressive: true, compressionLevel: 1 })
+    .toBuffer()
+  const hungry = await uploadPicture(server, sent, 'image/png')
+  const modest = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
+  const [detail, answer] = await Promise.all([
+    refused(server, hungry.id),
+    fetch(variantUrl(server, modest.id)),
+  ])
+  expect([detail, answer.status]).toEqual([expect.stringContaining('memory'), 200])
+})
+
+test('V6 more than may wait are 503 problems with Retry-After, and are made when they are asked for again', async () => {
+  await using server = await startServer({
+    MEDIABUCKET_VARIANT_PROCESSES: '1',
+    MEDIABUCKET_VARIANT_QUEUE: '1',
+  })
+  const items = await Promise.all(
+    [10, 20, 30, 40, 50].map((side) =>
+      uploadPicture(server, quarters(side, side).png().toBuffer(), 'image/png'),
+    ),
+  )
+  // The first one waits for the start of its process.
+  const answers = await Promise.all(items.map(({ id }) => fetch(variantUrl(server, id))))
+  const busy = answers.filter(({ status }) => status === 503)
+  expect([answers.filter(({ status }) => status === 200).length, busy.length]).toEqual([2, 3])
+  for (const answer of busy) {
+    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+    await expectProblem(answer, 503, 'variants-busy')
+  }
+  for (const { id } of items) expect((await fetch(variantUrl(server, id))).status).toBe(200)
+})

@@ -1,0 +1,141 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { fsck } from '../harness/upkeep.ts'
+import { blobPath } from '../harness/upload.ts'
+
+const png = () => quarters(900, 600).png().toBuffer()
+
+/** How many makings came to this outcome. */
+async function counted(server: TestServer, outcome = 'made'): Promise<number> {
+  const text = await (await fetch(`${server.url}/metrics`)).text()
+  const pattern = new RegExp(`^mediabucket_variant_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`, 'gm')
+  return [...text.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+/** The files of variants that stand. */
+async function standing(server: TestServer): Promise<string[]> {
+  try {
+    const names = await readdir(join(server.data, 'variants'), { recursive: true })
+    return names.filter((name) => name.includes('/'))
+  } catch {
+    return []
+  }
+}
+
+const bytesOf = async (answer: Response) => {
+  expect(answer.status).toBe(200)
+  return Buffer.from(await answer.arrayBuffer())
+}
+
+test('V5 whoever asks for a variant at once shares one making, and it is kept for every later start', async () => {
+  await using server = await startServer()
+  const { id } = await uploadPicture(server, png(), 'image/png')
+  const [first, ...others] = await Promise.all(
+    Array.from({ length: 30 }, async () => bytesOf(await fetch(variantUrl(server, id)))),
+  )
+  for (const bytes of others) expect(bytes).toEqual(first)
+  expect(await counted(server)).toBe(1)
+  await until('it is kept', async () => (await standing(server)).length === 1)
+  expect(await bytesOf(await fetch(variantUrl(server, id)))).toEqual(first)
+  expect(await counted(server)).toBe(1)
+  await server.stop()
+
+  await using later = await startServer({}, server.data)
+  expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
+  expect(await counted(later)).toBe(0)
+  // They can be made anew, so an operator may take them away at any time.
+  await rm(join(later.data, 'variants'), { recursive: true })
+  expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
+  expect(await counted(later)).toBe(1)
+})
+
+test('V5 a client that goes away breaks the making for nobody', async () => {
+  await using server = await startServer()
+  const { id } = await uploadPicture(server, png(), 'image/png')
+  const leaving = await openConnection(server.url)
+  leaving.send(`GET /media/${id}?variant=thumb HTTP/1.1\r\nHost: x\r\n\r\n`)
+  // Answered in turn on one connection, so the request before it has been seen.
+  await fetch(`${server.url}/healthz`)
+  const waiting = fetch(variantUrl(server, id))
+  leaving[Symbol.dispose]()
+  await bytesOf(await waiting)
+  expect(await counted(server)).toBe(1)
+})
+
+test('V7 with its item a variant is gone at once, and from the disk', async () => {
+  await using server = await startServer()
+  const { id } = await uploadPicture(server, png(), 'image/png')
+  for (const variant of ['thumb', 'medium']) await bytesOf(await fetch(variantUrl(server, id, variant)))
+  await until('both are kept', async () => (await standing(server)).length === 2)
+  await server.request(`/api/media/${id}`, { method: 'DELETE' })
+  for (const variant of ['thumb', 'medium'])
+    await expectProblem(await fetch(variantUrl(server, id, variant)), 404, 'media-unknown')
+  await until('the files are gone', async () => (await standing(server)).length === 0)
+})
+
+test('V7 what is deleted while it is made is neither answered nor kept', async () => {
+  await using server = await startServer()
+  for (let round = 0; round < 5; round += 1) {
+    const { id } = await uploadPicture(server, png(), 'image/png')
+    const asked = ['thumb', 'medium'].map((variant) => fetch(variantUrl(server, id, variant)))
+    await server.request(`/api/media/${id}`, { method: 'DELETE' })
+    for (const answer of await Promise.all(asked)) expect([200, 404]).toContain(answer.status)
+    await expectProblem(await fetch(variantUrl(server, id)), 404, 'media-unknown')
+  }
+  await server.stop()
+  expect(await standing(server)).toEqual([])
+  expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
+})
+
+test('V7, B9, F3 an item whose bytes are damaged or gone answers as its bytes do, also where a variant stands', async () => {
+  await using server = await startServer()
+  const items = [
+    await uploadPicture(server, png(), 'image/png'),
+    await uploadPicture(server, png(), 'image/png'),
+  ]
+  for (const { id } of items) await bytesOf(await fetch(variantUrl(server, id)))
+  const [gone, changed] = items
+  if (!gone || !changed) throw new Error('two items')
+  await rm(blobPath(server, gone.id))
+  const bytes = await readFile(blobPath(server, changed.id))
+  bytes[100] = (bytes[100] ?? 0) ^ 1
+  await writeFile(blobPath(server, changed.id), bytes)
+  expect((await fsck(server.data, '--verify-bytes')).code).toBe(1)
+  for (const { id } of items)
+    for (const variant of ['thumb', 'medium'])
+      await expectProblem(await fetch(variantUrl(server, id, variant)), 500, 'bytes-missing')
+})
+
+/** Lets no program load the decoder. */
+const withoutDecoder = {
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(
+    `import { registerHooks } from 'node:module'
+    registerHooks({ resolve(name, context, next) {
+      if (name === 'sharp') throw new Error('no decoder for this machine')
+      return next(name, context)
+    } })`,
+  )}`,
+}
+
+test('V10 where the decoder does not load, everything else is served, and the log says why once', async () => {
+  await using server = await startServer(withoutDecoder)
+  const { id, url, width, height } = await uploadPicture(server, png(), 'image/png')
+  expect([width, height]).toEqual([null, null])
+  for (const variant of ['thumb', 'thumb', 'medium']) {
+    const { detail } = await expectProblem(
+      await fetch(variantUrl(server, id, variant)),
+      404,
+      'variant-unavailable',
+    )
+    expect(detail).toContain('platform')
+  }
+  await bytesOf(await fetch(url))
+  await server.stop()
+  expect(server.log().filter(({ reason }) => /no decoder/.test(String(reason)))).toHaveLength(1)
+})
