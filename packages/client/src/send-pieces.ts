@@ -46,8 +46,10 @@ export async function sendPieces(
     }
     try {
       const now = await requests.append(id, { offset, body, sha256: await sha256(bytes) }, attempt)
-      if (now.offset <= offset || now.offset > total || (now.offset === total && now.item === null))
+      if (now.offset <= offset || now.offset > total)
         throw new ShapeError('an upload', 'Upload-Offset', `must not be ${now.offset} here`)
+      if (now.offset === total && now.item === null)
+        throw new ShapeError('an upload', 'Content-Location', 'must name the item')
       ;({ offset, item } = now)
       attempt = 1
       size = Math.min(largest, size * 2)

@@ -9,6 +9,7 @@ import type {
   PageLink,
   Problem,
   ProblemError,
+  ResumeStore,
   UploadOptions,
   UploadSource,
 } from '../src/index.ts'
@@ -72,6 +73,22 @@ test('url and token are needed, the rest is not', () => {
 test('options may be undefined, as they come from other options', () => {
   expectTypeOf<{ filename: string | undefined; signal: AbortSignal | undefined }>().toExtend<UploadOptions>()
   expectTypeOf<{ filename: null }>().not.toExtend<UploadOptions>()
+})
+
+test('a resume store may be as simple as a Map, or answer later', () => {
+  expectTypeOf<{
+    get(key: string): string | undefined
+    set(key: string, upload: string): void
+    remove(key: string): void
+  }>().toExtend<ResumeStore>()
+  expectTypeOf<{
+    get(key: string): Promise<string | null>
+    set(key: string, upload: string): Promise<void>
+    remove(key: string): Promise<void>
+  }>().toExtend<ResumeStore>()
+  expectTypeOf<Storage>().not.toExtend<ResumeStore>()
+  expectTypeOf<UploadOptions['resume']>().toEqualTypeOf<ResumeStore | undefined>()
+  expectTypeOf<UploadOptions['piecesAbove']>().toEqualTypeOf<number | undefined>()
 })
 
 test('every kind of source is one, and text is none', () => {

@@ -28,6 +28,7 @@ class HandXhr {
   aborted = false
   body: Blob | null = null
   readonly headers = new Headers()
+  answers = 'content-type: application/problem+json\r\nretry-after: 7\r\n'
   constructor() {
     HandXhr.made.push(this)
   }
@@ -39,7 +40,7 @@ class HandXhr {
     this.headers.set(name, value)
   }
   getAllResponseHeaders() {
-    return 'content-type: application/problem+json\r\nretry-after: 7\r\n'
+    return this.answers
   }
   send(body: Blob) {
     this.body = body
@@ -214,4 +215,29 @@ test('a fetch of the caller is used in any case, and progress told at its end', 
   await own.upload(file, { onProgress: (progress) => seen.push(progress) })
   expect(sent).toHaveLength(1)
   expect(seen).toEqual([{ sent: 3, total: 3 }])
+})
+
+test('of an upload in pieces, XMLHttpRequest sends the pieces alone, and progress goes on from one to the next', async () => {
+  const { fetch, sent } = stubFetch(
+    () => new Response(null, { status: 201, headers: { location: '/api/uploads/up1' } }),
+    () => Response.json(media),
+  )
+  vi.stubGlobal('fetch', fetch)
+  const seen: UploadProgress[] = []
+  const large = new File([new Uint8Array(8 * 1024 * 1024), 'abc'], 'a.bin')
+  const upload = client.upload(large, { piecesAbove: 0, onProgress: (progress) => seen.push(progress) })
+  const [first, total] = [await latest(), large.size]
+  expect(first.opened).toBe(`PATCH ${url}/api/uploads/up1`)
+  expect(first.body?.size).toBe(total - 3)
+  first.upload.onprogress?.({ loaded: 5 })
+  first.answers = `upload-offset: ${total - 3}\r\n`
+  first.answer(204, null)
+  const second = await latest(2)
+  expect([second.headers.get('upload-offset'), await second.body?.text()]).toEqual([`${total - 3}`, 'abc'])
+  second.upload.onprogress?.({ loaded: 2 })
+  second.answers = `upload-offset: ${total}\r\ncontent-location: ${url}/api/media/abc\r\n`
+  second.answer(204, null)
+  expect(await upload).toEqual(media)
+  expect(seen.map((progress) => progress.sent)).toEqual([0, 5, total - 3, total - 1, total])
+  expect(sent.map((call) => call.method)).toEqual(['POST', 'GET'])
 })

@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createClient, type RetryOptions } from '../src/index.ts'
+import { type Answer, cut, stubFetch } from './stub-fetch.ts'
+
+const url = 'https://media.example.org/box'
+const media = {
+  id: 'abc',
+  url: 'https://elsewhere.example/media/abc.bin',
+  filename: null,
+  content_type: 'application/octet-stream',
+  size: 10,
+  sha256: null,
+  created_at: '2026-11-21T10:00:00.000Z',
+  width: null,
+  height: null,
+}
+const file = new Blob([new Uint8Array(10)])
+const item = 'https://elsewhere.example/api/media/abc'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
+
+const answer =
+  (status: number, headers: Record<string, string> = {}): Answer =>
+  async ({ init }) => {
+    await new Response(init.body).arrayBuffer()
+    return new Response(null, { status, headers })
+  }
+const begun = answer(201, { location: 'https://elsewhere.example/api/uploads/up1' })
+const at = (offset: number) => answer(204, { 'upload-offset': `${offset}` })
+const finished = answer(204, { 'upload-offset': '10', 'content-location': item })
+const found: Answer = () => Response.json(media)
+
+/** A client on these answers to each method, one after another and the last one for ever; and what it asked. */
+function clientOn(answers: Partial<Record<string, Answer[]>>, retry: RetryOptions = {}) {
+  const asked: string[] = []
+  const counts = new Map<string, number>()
+  const { fetch, sent } = stubFetch((one) => {
+    const path = one.url.replace(url, '')
+    const [own = []] = [answers[`${one.method} ${path}`] ?? answers[one.method]]
+    const count = counts.get(one.method) ?? 0
+    counts.set(one.method, count + 1)
+    asked.push(`${one.method} ${path}`)
+    const next = own[Math.min(count, own.length - 1)]
+    if (!next) throw new Error(`nobody told how to answer ${one.method} ${one.url}`)
+    return next(one)
+  })
+  const client = createClient({ url, token: 'secret', fetch, retry })
+  async function upload(options = {}): Promise<unknown> {
+    let settled = false
+    const result = caught(client.upload(file, { piecesAbove: 0, ...options })).finally(() => {
+      settled = true
+    })
+    while (!settled) {
+      await new Promise((resolve) => setImmediate(resolve))
+      await vi.advanceTimersByTimeAsync(50)
+    }
+    return await result
+  }
+  return { upload, asked, sent }
+}
+
+test('it speaks tus at its own address, wherever Location and Content-Location lead', async () => {
+  const { upload, asked, sent } = clientOn({ POST: [begun], PATCH: [finished], GET: [found] })
+  expect(await upload({ filename: 'Ö.bin', contentType: 'a/b' })).toEqual(media)
+  expect(asked).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'GET /api/media/abc'])
+  const [creation, piece] = sent.map(({ headers }) => Object.fromEntries(headers))
+  expect(creation).toEqual({
+    accept: 'application/problem+json',
+    authorization: 'Bearer secret',
+    'tus-resumable': '1.0.0',
+    'upload-length': '10',
+    'upload-metadata': 'filename w5YuYmlu,filetype YS9i',
+  })
+  expect(piece).toEqual({
+    accept: 'application/problem+json',
+    authorization: 'Bearer secret',
+    'content-length': '10',
+    'content-type': 'application/offset+octet-stream',
+    'tus-resumable': '1.0.0',
+    'upload-checksum': `sha256 ${createHash('sha256').update(new Uint8Array(10)).digest('base64')}`,
+    'upload-offset': '0',
+  })
+})
+
+test('without WebCrypto, as on pages without TLS, pieces have no checksum', async () => {
+  vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) })
+  const { upload, sent } = clientOn({ POST: [begun], PATCH: [finished], GET: [found] })
+  expect(await upload()).toEqual(media)
+  expect(sent[1]?.headers.has('upload-checksum')).toBe(false)
+})
+
+test.each([404, 405, 501])(
+  'a service that answers %d has no uploads in pieces: it gets one request',
+  async (status) => {
+    const { upload, asked } = clientOn({
+      'POST /api/uploads': [answer(status)],
+      'POST /api/media': [found],
+    })
+    expect(await upload()).toEqual(media)
+    expect(asked).toEqual(['POST /api/uploads', 'POST /api/media'])
+  },
+)
+
+test.each<[string, Answer]>([
+  ['a cut connection', cut],
+  ...[408, 409, 423, 429, 460, 500, 502, 503, 504].map((status): [string, Answer] => [
+    `${status}`,
+    answer(status),
+  ]),
+])('after %s it asks for the offset, and goes on there', async (_name, failure) => {
+  const { upload, asked, sent } = clientOn({
+    POST: [begun],
+    PATCH: [failure, finished],
+    HEAD: [at(4)],
+    GET: [found],
+  })
+  expect(await upload()).toEqual(media)
+  expect(asked.slice(1, -1)).toEqual([
+    'PATCH /api/uploads/up1',
+    'HEAD /api/uploads/up1',
+    'PATCH /api/uploads/up1',
+  ])
+  expect(sent[3]?.headers.get('upload-offset')).toBe('4')
+  expect(sent[3]?.headers.get('content-length')).toBe('6')
+})
+
+test.each([400, 401, 403, 413, 507])('after %d it ends, and takes the upload back', async (status) => {
+  const { upload, asked } = clientOn({ POST: [begun], PATCH: [answer(status)], DELETE: [answer(204)] })
+  expect(await upload()).toMatchObject({ status, method: 'PATCH' })
+  expect(asked).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'DELETE /api/uploads/up1'])
+})
+
+test('tries are counted anew whenever the upload moves, and end where it does not', async () => {
+  const moving = clientOn({
+    POST: [begun],
+    PATCH: [cut],
+    HEAD: [
+      at(1),
+      at(2),
+      at(3),
+      at(4),
+      at(5),
+      answer(200, { 'upload-offset': '10', 'content-location': item }),
+    ],
+    GET: [found],
+  })
+  expect(await moving.upload()).toEqual(media)
+
+  const stuck = clientOn({ POST: [begun], PATCH: [answer(503)], HEAD: [at(0)], DELETE: [answer(204)] })
+  expect(await stuck.upload()).toMatchObject({ status: 503, attempts: 4 })
+  expect(stuck.asked.filter((one) => one.startsWith('PATCH'))).toHaveLength(4)
+})
+
+test('retry.attempts 1 repeats nothing', async () => {
+  const { upload, asked } = clientOn({ POST: [begun], PATCH: [cut], DELETE: [answer(204)] }, { attempts: 1 })
+  expect(await upload()).toMatchObject({ name: 'ConnectionError' })
+  expect(asked.filter((one) => !one.startsWith('DELETE'))).toHaveLength(2)
+})
+
+test('an upload that is gone begins anew, but not for ever', async () => {
+  const once = clientOn({
+    POST: [begun],
+    PATCH: [answer(404), finished],
+    GET: [found],
+    DELETE: [answer(404)],
+  })
+  expect(await once.upload()).toEqual(media)
+  const always = clientOn({ POST: [begun], PATCH: [answer(410)], DELETE: [answer(404)] })
+  expect(await always.upload()).toMatchObject({ status: 410 })
+  expect(always.asked.filter((one) => one.startsWith('POST'))).toHaveLength(4)
+})
+
+describe('what makes no sense is a ShapeError, never a circle', () => {
+  test.each<[string, Record<string, Answer[]>, string]>([
+    ['a creation without Location', { POST: [answer(201)] }, 'Location'],
+    [
+      'a Location that names nothing',
+      { POST: [answer(201, { location: 'https://x.example/' })] },
+      'Location',
+    ],
+    ['a Location with an odd id', { POST: [answer(201, { location: '/api/uploads/a%2fb' })] }, 'Location'],
+    ['a piece without offset', { POST: [begun], PATCH: [answer(204)] }, 'Upload-Offset'],
+    ['an offset that does not move', { POST: [begun], PATCH: [at(0)] }, 'Upload-Offset'],
+    ['an offset past the end', { POST: [begun], PATCH: [at(11)] }, 'Upload-Offset'],
+    ['an end without an item', { POST: [begun], PATCH: [at(10)] }, 'Content-Location'],
+    [
+      'an item at no URL of an item',
+      { POST: [begun], PATCH: [answer(204, { 'upload-offset': '10', 'content-location': '/x' })] },
+      'Content-Location',
+    ],
+  ])('%s', async (_name, answers, path) => {
+    const { upload } = clientOn({ DELETE: [answer(204)], ...answers })
+    expect(await upload()).toMatchObject({ name: 'ShapeError', path })
+  })
+})
+
+test.each([-1, Number.NaN])('piecesAbove %d is a TypeError', async (piecesAbove) => {
+  expect(await clientOn({}).upload({ piecesAbove })).toBeInstanceOf(TypeError)
+})

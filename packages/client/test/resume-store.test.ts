@@ -1,0 +1,85 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { localStorageResume } from '../src/index.ts'
+
+/** A Storage as browsers have it. */
+function storage(entries: Record<string, string> = {}) {
+  const kept = new Map(Object.entries(entries))
+  return {
+    kept,
+    get length() {
+      return kept.size
+    },
+    key: (index: number) => [...kept.keys()][index] ?? null,
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  }
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+test('localStorage remembers, tells and forgets', async () => {
+  const own = storage({ other: 'of the page' })
+  vi.stubGlobal('localStorage', own)
+  const store = localStorageResume()
+  await store.set('a b', 'up1')
+  await store.set('a c', 'up2')
+  expect([await store.get('a b'), await store.get('a c'), await store.get('a')]).toEqual([
+    'up1',
+    'up2',
+    undefined,
+  ])
+  await store.remove('a b')
+  expect(await store.get('a b')).toBeUndefined()
+  expect(own.kept.get('other')).toBe('of the page')
+})
+
+test('what is older than any upload is dropped, what belongs to the page is not', async () => {
+  const old = Date.now() - 31 * 24 * 3_600_000
+  const own = storage({
+    other: 'of the page 1',
+    'mediabucket old': `up1 ${old}`,
+    'mediabucket odd': 'up2',
+    'mediabucket recent': `up3 ${Date.now()}`,
+  })
+  vi.stubGlobal('localStorage', own)
+  await localStorageResume().set('new', 'up4')
+  expect([...own.kept.keys()]).toEqual(['other', 'mediabucket recent', 'mediabucket new'])
+})
+
+test.each<[string, PropertyDescriptor]>([
+  ['missing', { value: undefined }],
+  [
+    'forbidden',
+    {
+      get() {
+        throw new Error('SecurityError')
+      },
+    },
+  ],
+  [
+    'full',
+    {
+      value: {
+        ...storage(),
+        setItem() {
+          throw new Error('QuotaExceededError')
+        },
+      },
+    },
+  ],
+])('where localStorage is %s nothing is kept, and nothing fails', async (_name, descriptor) => {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'localStorage')
+  Object.defineProperty(globalThis, 'localStorage', { configurable: true, ...descriptor })
+  try {
+    const store = localStorageResume()
+    await store.set('a', 'up1')
+    expect(await store.get('a')).toBeUndefined()
+    await store.remove('a')
+  } finally {
+    if (before) Object.defineProperty(globalThis, 'localStorage', before)
+    else Reflect.deleteProperty(globalThis, 'localStorage')
+  }
+})
