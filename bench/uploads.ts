@@ -196,7 +196,6 @@ async function durableLoop(directory: string, seconds: number): Promise<Measure>
     JSON.parse(printed)
   const perSecond = result.count / result.seconds
   const { p50, p99 } = result
-  rmSync(directory, { recursive: true })
   return {
     perSecond,
     bytesPerSecond: perSecond * small,

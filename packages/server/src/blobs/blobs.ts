@@ -15,8 +15,11 @@ export interface ReceivedBlob {
   readonly head: Uint8Array
 }
 
-/** Enough for every signature that the sniffer knows but those inside containers. */
-export const headLength = 4100
+/**
+ * Four times what the sniffer's signatures need, so that a small file is sniffed whole without reading it again; each
+ * upload under way holds as much. Bytes.
+ */
+export const headLength = 16_384
 
 /** Bytes opened for reading: exactly `size` of them. Either `stream` is called once, or `close`. */
 export interface OpenBlob {

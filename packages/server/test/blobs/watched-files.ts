@@ -19,6 +19,13 @@ export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = 
     return result
   }
 
+  function watchAtOnce<Result>(call: DiskCall, work: () => Result): Result {
+    void before(call)
+    const result = work()
+    calls.push(call)
+    return result
+  }
+
   function watchHandle(handle: FileHandle, name: string): FileHandle {
     return new Proxy(handle, {
       get(target, key) {
@@ -36,6 +43,14 @@ export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = 
       watch(`open ${basename(String(path))}`, async () =>
         watchHandle(await nodeFiles.open(path, ...rest), basename(String(path))),
       ),
+    openDirectory(path) {
+      const name = basename(path)
+      const opened = watchAtOnce(`open ${name}`, () => nodeFiles.openDirectory(path))
+      return {
+        sync: () => watch(`sync ${name}`, opened.sync),
+        close: () => watchAtOnce(`close ${name}`, opened.close),
+      }
+    },
     lstat: nodeFiles.lstat,
     mkdir: (path, mode) => watch(`mkdir ${basename(path)}`, () => nodeFiles.mkdir(path, mode)),
     rename: (from, to) => watch(`rename ${basename(String(to))}`, () => nodeFiles.rename(from, to)),

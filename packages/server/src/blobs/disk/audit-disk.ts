@@ -33,7 +33,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
   /** Null when it is no regular file, or has gone meanwhile. */
   async function sizeOf(path: string): Promise<number | null> {
     try {
-      const status = await files.lstat(at(path))
+      const status = files.lstat(at(path))
       return status.isFile() ? Number(status.size) : null
     } catch (error) {
       if (systemCode(error) === 'ENOENT') return null
@@ -47,7 +47,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     kind: 'kept' | 'variant',
     endings: readonly string[],
   ): AsyncGenerator<Found> {
-    const stands = await standing(files, at(root))
+    const stands = standing(files, at(root))
     if (stands === 'nothing') return
     if (stands !== 'directory') return yield { kind: 'foreign', path: root }
     for (const shard of await entries(root)) {
@@ -76,7 +76,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     } catch (error) {
       if (systemCode(error) !== 'EEXIST') throw error
     }
-    if ((await standing(files, aside)) !== 'directory') throw new Error(`${aside} must be a directory`)
+    if (standing(files, aside) !== 'directory') throw new Error(`${aside} must be a directory`)
     await sync(directory)
     return aside
   }
@@ -96,7 +96,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
       }
     },
 
-    stands: async ({ path }) => (await standing(files, at(path))) !== 'nothing',
+    stands: async ({ path }) => standing(files, at(path)) !== 'nothing',
 
     async setAside(found) {
       const aside = await ensureAside()

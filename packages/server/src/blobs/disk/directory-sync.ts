@@ -1,4 +1,3 @@
-import { constants } from 'node:fs'
 import type { Files } from './files.ts'
 
 export type DirectorySync = (directory: string) => Promise<void>
@@ -12,19 +11,16 @@ interface Round {
  * Syncs directories. Calls that come while a directory's sync is running share the next one: only a sync that begins
  * after a change is proof of it.
  */
-export function createDirectorySync(files: Pick<Files, 'open'>): DirectorySync {
+export function createDirectorySync(files: Pick<Files, 'openDirectory'>): DirectorySync {
   /** The latest round of each directory; there are no more of them than shards. */
   const rounds = new Map<string, Round>()
 
   async function syncOnce(directory: string): Promise<void> {
-    const handle = await files.open(
-      directory,
-      constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
-    )
+    const opened = files.openDirectory(directory)
     try {
-      await handle.sync()
+      await opened.sync()
     } finally {
-      await handle.close()
+      opened.close()
     }
   }
 

@@ -50,7 +50,7 @@ export async function openDiskBlobs(options: {
       try {
         await shards.ensure(shard)
         // Ids are never used twice, so nothing but a mistake puts anything here between the look and the rename.
-        if ((await standing(files, path)) !== 'nothing') throw new ForeignEntry(`${path} stands already`)
+        if (standing(files, path) !== 'nothing') throw new ForeignEntry(`${path} stands already`)
         await files.rename(received(blob), path)
         await syncKept(shard, path)
       } catch (error) {
@@ -112,7 +112,7 @@ async function ensureOwnDirectory(directory: string, name: string, files: Files)
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') throw error
   }
-  if ((await standing(files, path)) !== 'directory')
+  if (standing(files, path) !== 'directory')
     throw new ForeignEntry(
       `${path} must be a directory of its own, not a link: nothing else keeps ${name} safe`,
     )

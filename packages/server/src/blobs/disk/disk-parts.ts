@@ -79,11 +79,11 @@ export function createDiskParts(options: {
   }
 
   async function reclaim(id: UploadId, mediaId: MediaId): Promise<void> {
-    if ((await standing(files, pathOf(id))) !== 'nothing') return
+    if (standing(files, pathOf(id)) !== 'nothing') return
     const shard = shards.directory(mediaId)
     if (!(await shards.exists(shard))) return
     const kept = join(shard, mediaId)
-    if ((await standing(files, kept)) !== 'file') return
+    if (standing(files, kept) !== 'file') return
     await files.rename(kept, pathOf(id))
     await sync(pieces)
   }
@@ -132,7 +132,7 @@ export function createDiskParts(options: {
       const short = new Map<UploadId, number>()
       for (const name of await readdir(pieces)) {
         const part = isUploadId(name) ? wanted.get(name) : undefined
-        if (!part || (await standing(files, join(pieces, name))) !== 'file') {
+        if (!part || standing(files, join(pieces, name)) !== 'file') {
           await rm(join(pieces, name), { recursive: true, force: true })
           continue
         }

@@ -26,7 +26,7 @@ export function createDiskVariants(parts: {
   /** False when there is none; throws ForeignEntry when it, or the root, is no real directory. */
   async function exists(shard: string): Promise<boolean> {
     for (const path of [root, shard]) {
-      const found = await standing(files, path)
+      const found = standing(files, path)
       if (found === 'nothing') return false
       if (found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
     }

@@ -7,9 +7,9 @@ import { type Files, systemCode } from './files.ts'
 /** What stands at a path; `other` is anything the store would not have put there, links first of all. */
 export type Standing = 'nothing' | 'directory' | 'file' | 'other'
 
-export async function standing(files: Pick<Files, 'lstat'>, path: string): Promise<Standing> {
+export function standing(files: Pick<Files, 'lstat'>, path: string): Standing {
   try {
-    const status = await files.lstat(path)
+    const status = files.lstat(path)
     if (status.isDirectory()) return 'directory'
     return status.isFile() ? 'file' : 'other'
   } catch (error) {
@@ -40,7 +40,7 @@ export async function openShards(root: string, files: Files, sync: DirectorySync
     if (entry.isDirectory()) durable.set(join(root, entry.name), Promise.resolve())
 
   async function exists(directory: string): Promise<boolean> {
-    const [above, here] = await Promise.all([standing(files, root), standing(files, directory)])
+    const [above, here] = [standing(files, root), standing(files, directory)]
     // No foreign entry: with its disk not mounted, no item must look as if it had never been (B9).
     if (above === 'nothing') throw new Error('the root of the blobs is gone')
     if (above !== 'directory') throw new ForeignEntry('the root of the blobs is not a directory any more')
