@@ -6,11 +6,13 @@ import { delimiter, join } from 'node:path'
 const packages: Readonly<Record<string, string>> = {
   chromium: 'chromium',
   curl: 'curl',
+  faketime: 'faketime',
   jq: 'jq',
   nginx: 'nginx-light',
   php: 'php-cli',
   python3: 'python3',
   script: 'bsdutils',
+  strace: 'strace',
   wrk: 'wrk',
 }
 

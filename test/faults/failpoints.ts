@@ -1,0 +1,58 @@
+import { existsSync, writeSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { type CommitCall, type FileCall, reachedMessage, readFailpoints, steps } from './steps.ts'
+import { isServer, watchDisk } from './watch-disk.ts'
+
+// Loaded into a server before its own program (node --import), in its main thread and in its writer's: the service
+// itself has no failpoints, and a normal run loads nothing of this.
+
+/** Milliseconds between two looks whether a held step may go on. */
+const pause = 5
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
+
+if (isServer()) for (const failpoint of readFailpoints(process.env)) arm(failpoint)
+
+function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): void {
+  const { when, is } = steps[step]
+  let times = 0
+  const isReached = (now: 'before' | 'after', call: FileCall | CommitCall): boolean => {
+    if (when !== now || !is(call)) return false
+    times += 1
+    return times === nth
+  }
+  const act = (): void => {
+    writeSync(2, `${JSON.stringify({ msg: reachedMessage, step })}\n`)
+    if (action === 'kill') process.kill(process.pid, 'SIGKILL')
+    // errcode is how SQLite tells of a disk: SQLITE_IOERR and SQLITE_FULL.
+    if (action === 'EIO') throw Object.assign(new Error('EIO: a failpoint'), { code: 'EIO', errcode: 10 })
+    if (action === 'ENOSPC')
+      throw Object.assign(new Error('ENOSPC: a failpoint'), { code: 'ENOSPC', errcode: 13 })
+  }
+  const isHeld = (): boolean => typeof action === 'object' && !existsSync(action.holdUntil)
+
+  const passSync = (now: 'before' | 'after', call: CommitCall): void => {
+    if (!isReached(now, call)) return
+    act()
+    while (isHeld()) Atomics.wait(sleeper, 0, 0, pause)
+  }
+  const pass = async (now: 'before' | 'after', call: FileCall): Promise<void> => {
+    if (!isReached(now, call)) return
+    act()
+    while (isHeld()) await setTimeout(pause)
+  }
+
+  watchDisk({
+    async file(call, work) {
+      await pass('before', call)
+      const result = await work()
+      await pass('after', call)
+      return result
+    },
+    commit(call, work) {
+      passSync('before', call)
+      const result = work()
+      passSync('after', call)
+      return result
+    },
+  })
+}

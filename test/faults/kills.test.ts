@@ -1,0 +1,4 @@
+import { kills } from './faults.ts'
+import { testFaults } from './short-form.ts'
+
+await testFaults(kills)

@@ -1,0 +1,4 @@
+import { otherFaults } from './faults.ts'
+import { testFaults } from './short-form.ts'
+
+await testFaults(otherFaults)

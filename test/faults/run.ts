@@ -1,0 +1,72 @@
+import { parseArgs } from 'node:util'
+import installTools from '../harness/tools.ts'
+import type { Verdict } from './fault.ts'
+import { type FaultRow, kills, otherFaults } from './faults.ts'
+
+// npm run test:faults -- --rounds 200: every fault, for as many rounds as it takes to believe it.
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '200' } } })
+const asked = Number(values.rounds)
+if (!Number.isInteger(asked) || asked < 1) throw new Error('--rounds takes a whole number from 1')
+
+interface Line {
+  readonly title: string
+  /** Null where the machine lacks what the fault needs. */
+  readonly verdict: Verdict | null
+}
+
+async function runRow(fault: FaultRow): Promise<Line> {
+  const { title } = fault
+  if (!(await fault.isPossible())) return { title, verdict: null }
+  const rounds = Math.max(fault.short, Math.ceil((fault.perHundred * asked) / 100))
+  const began = performance.now()
+  const told = (text: string) =>
+    console.error(
+      `${String(Math.round((performance.now() - began) / 1000)).padStart(4)} s  ${title}: ${text}`,
+    )
+  told(`${rounds} rounds`)
+  let done = 0
+  const verdict = await fault
+    .run(rounds, () => {
+      done += 1
+      if (done % 10 === 0) told(`${done} done`)
+    })
+    .catch((error: unknown) => failed(error))
+  for (const what of verdict.faults) told(what)
+  return { title, verdict }
+}
+
+const failed = (error: unknown): Verdict => ({
+  rounds: 0,
+  acknowledged: 0,
+  lost: 0,
+  halfVisible: 0,
+  returned: 0,
+  faults: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+})
+
+const columns = ['rounds', 'acknowledged', 'lost', 'half-visible', 'deleted and back'] as const
+
+function* table(lines: readonly Line[]): Generator<string> {
+  const width = Math.max(...lines.map(({ title }) => title.length))
+  yield `${'fault'.padEnd(width)}  ${columns.join('  ')}`
+  for (const { title, verdict } of lines) {
+    if (verdict === null) {
+      yield `${title.padEnd(width)}  not run: this machine lacks what it needs`
+      continue
+    }
+    const { rounds, acknowledged, lost, halfVisible, returned, faults } = verdict
+    const cells = [rounds, acknowledged, lost, halfVisible, returned].map((count, at) =>
+      String(count).padStart(columns[at]?.length ?? 0),
+    )
+    yield `${title.padEnd(width)}  ${cells.join('  ')}${faults.length > 0 ? '  FAILED' : ''}`
+  }
+}
+
+installTools()
+const lines: Line[] = []
+for (const fault of [...kills, ...otherFaults]) lines.push(await runRow(fault))
+for (const line of table(lines)) console.log(line)
+const isSkipped = lines.some(({ verdict }) => verdict === null) && process.env['CI'] !== undefined
+if (isSkipped || lines.some(({ verdict }) => verdict !== null && verdict.faults.length > 0))
+  process.exitCode = 1

@@ -1,0 +1,22 @@
+import { outcome } from '../harness/upkeep.ts'
+import { faultOnStage, must } from './stage.ts'
+
+export const secondServer = faultOnStage(
+  'a second server on the same data',
+  async ({ clients, directory, life }) => {
+    let refused = false
+    const second = outcome(['serve'], directory).then(({ code, stderr }) => {
+      refused = true
+      must('the second server refuses to start, and says why', code === 1 && /already served/.test(stderr))
+    })
+    // The first one works all the while, and so do commands.
+    while (!refused) await Promise.all([clients.raw(life()), clients.form(life()), clients.pieces(life())])
+    await second
+    for (const command of [
+      ['token', 'list'],
+      ['bucket', 'list'],
+      ['fsck', '--grace', '1ms'],
+    ])
+      must(`${command.join(' ')} works beside it`, (await outcome(command, directory)).code === 0)
+  },
+)

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import type { FaultRow } from './faults.ts'
+
+/** Milliseconds; a round of most faults starts a server. */
+const timeout = 120_000
+
+/** The short form of each fault as a test. Nothing acknowledged is lost, nothing is half there, nothing comes back. */
+export async function testFaults(faults: readonly FaultRow[]): Promise<void> {
+  for (const fault of faults) {
+    const isSkipped = process.env['CI'] === undefined && !(await fault.isPossible())
+    test.skipIf(isSkipped)(fault.title, { timeout }, async () => {
+      const verdict = await fault.run(fault.short, () => undefined)
+      expect(verdict).toMatchObject({ faults: [], lost: 0, halfVisible: 0, returned: 0 })
+      expect(verdict.rounds).toBeGreaterThanOrEqual(fault.short)
+      expect(verdict.acknowledged).toBeGreaterThan(0)
+    })
+  }
+}

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { filePart, formBytes, formType } from '../harness/form.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { tusOf } from '../harness/tus.ts'
+import { readMedia } from '../harness/wire.ts'
+import { brokenOrders, withBrokenOrder } from './orders.ts'
+import { uploadInPieces, wholeUpload } from './sync-order.ts'
+import { canTrace, traceServer } from './system-calls.ts'
+
+// kill -9 keeps the page cache, so that no crash of a process shows a missing sync: a trace of system calls does.
+
+const traceable = await canTrace()
+const ifTraced = test.skipIf(!traceable && process.env['CI'] === undefined)
+
+const bytes = new Uint8Array(150_000).fill(120)
+
+/** Uploads in every way under a trace; says what was out of order, by way. */
+async function outOfOrder(settings: Record<string, string> = {}) {
+  await using server = await startServer(settings)
+  // The first use of a token is recorded in a commit of its own.
+  await server.request('/api/media')
+  await using trace = await traceServer(server)
+  const raw = await post(server, bytes, 'text/plain')
+  const form = await post(server, formBytes(filePart('a.txt', bytes)), formType)
+  const pieces = await inPieces(server, [0, 50_000, 100_000, bytes.length])
+  // A call is in the trace when its thread goes on, which another answer shows.
+  await server.request('/healthz')
+  const calls = await trace.calls()
+  return {
+    raw: [...wholeUpload(calls, raw.id)],
+    form: [...wholeUpload(calls, form.id)],
+    pieces: [...uploadInPieces(calls, pieces)],
+  }
+}
+
+const post = async (server: TestServer, body: Uint8Array<ArrayBuffer>, type: string) =>
+  readMedia(await server.request('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
+
+async function inPieces(server: TestServer, [start = 0, ...offsets]: number[]) {
+  const tus = tusOf(server)
+  const url = await tus.beginOf(bytes.length)
+  let from = start
+  let location = ''
+  for (const offset of offsets) {
+    const { headers } = await tus.piece(url, from, bytes.subarray(from, offset))
+    location = headers.get('content-location') ?? ''
+    from = offset
+  }
+  return { id: url.split('/').at(-1) ?? '', mediaId: location.split('/').at(-1) ?? '', offsets }
+}
+
+ifTraced(
+  'U1, R6 sync of the file < rename < sync of the directory < sync of the commit < answer, in every way to upload',
+  async () => {
+    expect(await outOfOrder()).toEqual({ raw: [], form: [], pieces: [] })
+  },
+)
+
+/** What the trace must show of each broken order, at the least. */
+const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
+  'no sync of the file': {
+    raw: ['the file was not synced after its last write'],
+    form: ['the file was not synced after its last write'],
+    pieces: expect.arrayContaining(['a piece was not synced']),
+  },
+  'no sync of the directory': {
+    raw: ['the directory was not synced after the rename'],
+    form: ['the directory was not synced after the rename'],
+    pieces: ['the directory was not synced after the rename'],
+  },
+  'no sync of a new directory': {
+    raw: ['the entry of a new directory was not synced'],
+    form: ['the entry of a new directory was not synced'],
+    pieces: ['the entry of a new directory was not synced'],
+  },
+  'rename before sync': {
+    raw: ['the file was renamed before it was synced'],
+    form: ['the file was renamed before it was synced'],
+    pieces: expect.arrayContaining(['the file was renamed before it was synced']),
+  },
+  'commit before rename': {
+    raw: expect.arrayContaining(['the item was committed before its bytes were in place']),
+    form: expect.arrayContaining(['the item was committed before its bytes were in place']),
+    pieces: expect.arrayContaining(['the upload was finished before its bytes were in place']),
+  },
+  'commit without sync': {
+    raw: ['the commit was not synced'],
+    form: ['the commit was not synced'],
+    pieces: expect.arrayContaining(['the answer came before the sync of the offset']),
+  },
+  'offset before sync': {
+    raw: [],
+    form: [],
+    pieces: expect.arrayContaining(['a piece was not synced']),
+  },
+  'item after offset': {
+    raw: [],
+    form: [],
+    pieces: expect.arrayContaining(['the offset reached the end before the item was committed']),
+  },
+}
+
+ifTraced.each(brokenOrders)('R6 a broken order is noticed: %s', async (order) => {
+  expect(await outOfOrder(withBrokenOrder(order))).toEqual(shown[order])
+})

@@ -1,0 +1,153 @@
+import type { SystemCall } from './system-calls.ts'
+
+// The order of a durable upload (docs/architecture.md), read off a trace. Each function answers what was out of order.
+
+const isSync = ({ name }: SystemCall) => name === 'fsync' || name === 'fdatasync'
+const isWrite = ({ name }: SystemCall) => /^p?writev?(64)?$|^send/.test(name)
+
+/** On a descriptor of this path. */
+const on = (path: string) => {
+  const pattern = new RegExp(`^\\d+<${path.replaceAll('.', '\\.')}(\\(deleted\\))?>`)
+  return ({ args }: SystemCall) => pattern.test(args)
+}
+
+const succeeded = ({ result }: SystemCall) => result >= 0
+
+/** What of the order is about the rows: writes of the write-ahead log that hold all of these words, and none of those. */
+const logged =
+  (words: readonly string[], without: readonly string[] = []) =>
+  (call: SystemCall) =>
+    isWrite(call) &&
+    /catalog\.db-wal>/.test(call.args) &&
+    words.every((word) => call.args.includes(word)) &&
+    !without.some((word) => call.args.includes(word))
+
+const syncsLog = (call: SystemCall) => isSync(call) && succeeded(call) && /catalog\.db-wal>/.test(call.args)
+
+const answers = (status: number, word: string) => (call: SystemCall) =>
+  isWrite(call) && call.args.includes(`HTTP/1.1 ${status}`) && call.args.includes(word)
+
+interface Renamed {
+  readonly call: SystemCall
+  readonly from: string
+  readonly to: string
+}
+
+/** The rename that put an item's bytes in place. */
+function renameTo(calls: readonly SystemCall[], mediaId: string): Renamed | null {
+  for (const call of calls) {
+    const [, from, to] = /"([^"]+)".*"([^"]+)"/.exec(call.args) ?? []
+    if (call.name.startsWith('rename') && succeeded(call) && from && to?.endsWith(`/${mediaId}`))
+      return { call, from, to }
+  }
+  return null
+}
+
+const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
+
+/** Sync of the file < rename < sync of its directory, and of the directory's own entry. Where the last of them ended. */
+function* orderOfFile(
+  calls: readonly SystemCall[],
+  { call: rename, from, to }: Renamed,
+): Generator<string, number> {
+  const shard = parentOf(to)
+  const lastWrite = calls.findLast((call) => isWrite(call) && (on(from)(call) || on(to)(call)))
+  const synced = calls.find(
+    (call) =>
+      isSync(call) &&
+      succeeded(call) &&
+      (on(from)(call) || on(to)(call)) &&
+      call.begin > (lastWrite?.end ?? 0),
+  )
+  if (!synced) yield 'the file was not synced after its last write'
+  else if (synced.end > rename.begin) yield 'the file was renamed before it was synced'
+
+  const directory = calls.find(
+    (call) => isSync(call) && succeeded(call) && on(shard)(call) && call.begin > rename.end,
+  )
+  if (!directory) yield 'the directory was not synced after the rename'
+  const made = calls.find(
+    (call) => call.name.startsWith('mkdir') && succeeded(call) && call.args.includes(`"${shard}"`),
+  )
+  const root = calls.find(
+    (call) => made && isSync(call) && succeeded(call) && on(parentOf(shard))(call) && call.begin > made.end,
+  )
+  if (made && !root) yield 'the entry of a new directory was not synced'
+  return Math.max(directory?.end ?? rename.end, root?.end ?? 0)
+}
+
+/** The commit of the item: its rows are in the log, and synced. Where that ended. */
+function* orderOfCommit(
+  calls: readonly SystemCall[],
+  written: SystemCall | undefined,
+  durable: number,
+): Generator<string, number> {
+  if (!written) {
+    yield 'the item was not committed'
+    return durable
+  }
+  if (written.begin < durable) yield 'the item was committed before its bytes were in place'
+  const synced = calls.find((call) => syncsLog(call) && call.begin > written.end)
+  if (!synced) yield 'the commit was not synced'
+  return synced?.end ?? 0
+}
+
+/** An upload of one request, raw or as a form: file < rename < directory < commit < 201. */
+export function* wholeUpload(calls: readonly SystemCall[], mediaId: string): Generator<string, void> {
+  const renamed = renameTo(calls, mediaId)
+  if (!renamed) return yield 'the file was not renamed'
+  const durable = yield* orderOfFile(calls, renamed)
+  const committed = yield* orderOfCommit(calls, calls.find(logged([mediaId])), durable)
+  const answered = calls.find(answers(201, mediaId))
+  if (!answered) return yield 'there was no answer'
+  if (answered.begin < committed) yield 'the answer came before the sync of the commit'
+}
+
+/**
+ * An upload in pieces: for each of them bytes < sync < offset < 204, and the last one as a whole upload, whose offset
+ * moves with its item and not before.
+ */
+export function* uploadInPieces(
+  calls: readonly SystemCall[],
+  upload: { readonly id: string; readonly mediaId: string; readonly offsets: readonly number[] },
+): Generator<string, void> {
+  const { id, mediaId, offsets } = upload
+  const onPart = (call: SystemCall) =>
+    /^\d+<[^>]*\/uploads\//.test(call.args) && call.args.includes(`/uploads/${id}>`)
+  let after = calls.findLast(answers(201, id))?.end ?? 0
+  for (const [nth, offset] of offsets.entries()) {
+    const isLast = nth === offsets.length - 1
+    const window = calls.filter(({ begin }) => begin > after)
+    const answered = window.find(answers(204, `upload-offset: ${offset}\\r`))
+    if (!answered) return yield `there was no answer with offset ${offset}`
+    const before = window.filter(({ begin }) => begin < answered.begin)
+    const lastWrite = before.findLast((call) => isWrite(call) && onPart(call))
+    const synced = before.find(
+      (call) => isSync(call) && succeeded(call) && onPart(call) && call.begin > (lastWrite?.end ?? 0),
+    )
+    const moved = before.find(logged([id]))
+    if (!lastWrite) yield 'a piece was not written'
+    if (!synced) yield 'a piece was not synced'
+    if (!moved) yield 'an offset was not committed'
+    else {
+      if (synced && moved.begin < synced.end) yield 'the offset was committed before its bytes were synced'
+      const kept = before.find((call) => syncsLog(call) && call.begin > moved.end)
+      if (!kept) yield 'the answer came before the sync of the offset'
+      else if (isLast) yield* lastPiece(before, { mediaId, id, moved, kept })
+    }
+    after = answered.end
+  }
+}
+
+function* lastPiece(
+  calls: readonly SystemCall[],
+  { mediaId, id, moved, kept }: { mediaId: string; id: string; moved: SystemCall; kept: SystemCall },
+): Generator<string, void> {
+  const renamed = renameTo(calls, mediaId)
+  if (!renamed) return yield 'the file was not renamed'
+  const durable = yield* orderOfFile(calls, renamed)
+  if (moved.begin < durable) yield 'the upload was finished before its bytes were in place'
+  // The row of an upload names its item, too; the item's own row does not name the upload.
+  const item = calls.find(logged([mediaId], [id]))
+  if (!item || item.begin > kept.begin) yield 'the offset reached the end before the item was committed'
+}
