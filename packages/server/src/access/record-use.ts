@@ -27,8 +27,7 @@ export function createRecordUse(parts: {
   }
 
   return ({ tokenId, lastUsedAt }, at) => {
-    const attempted = attempts.get(tokenId) ?? null
-    if (isRecent(lastUsedAt, at) || isRecent(attempted, at)) return
+    if (isRecent(lastUsedAt, at) || isRecent(attempts.get(tokenId) ?? null, at)) return
     attempts.delete(tokenId)
     attempts.set(tokenId, at)
     const [oldest] = attempts.keys()

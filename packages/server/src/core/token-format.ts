@@ -18,8 +18,8 @@ export function isWellFormedToken(text: string): boolean {
   return shape.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
 }
 
-/** SHA-256, 32 bytes. Unsalted and fast is enough for 160 random bits. */
-export const hashToken = (token: string): Uint8Array => hash('sha256', token, 'buffer')
+/** SHA-256, 32 bytes. Unsalted and fast is enough for 160 random bits. Node hands it over faster as text. */
+export const hashToken = (token: string): Uint8Array => Buffer.from(hash('sha256', token, 'binary'), 'binary')
 
 /** The low 30 bits of the CRC-32: they differ for any one changed character. */
 const checksum = (text: string): string => base32Of(crc32(text), checksumLength)

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { openDirectWriter } from './direct-writer.ts'
+import { gatheredReads } from './gathered-reads.ts'
 import { prepareRanks } from './ranks.ts'
 import { prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -35,9 +36,11 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   db.exec('PRAGMA query_only = ON')
   const reads = prepareReads(db, prepareRanks(db))
 
+  const checks = gatheredReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
+
   return {
     epoch: reads.epoch(),
-    authorise: async (tokenHash) => reading(() => reads.authorise(tokenHash)),
+    authorise: checks.read,
     page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
     media: async (id) => reading(() => reads.media(id)),
     isDamaged: async (id) => reading(() => reads.isDamaged(id)),
@@ -75,6 +78,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     },
 
     async close() {
+      checks.readAll()
       // The last connection to close writes the log back and removes it; that sync belongs to the writer's thread.
       if (db.isOpen) db.close()
       await writer.close()
