@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { CountedHistogram } from './counted-histogram.ts'
 
 /** `status` is null where the connection ended before an answer began. */
 type ObserveAnswer = (status: number | null, seconds: number) => void
@@ -7,7 +8,7 @@ type ObserveAnswer = (status: number | null, seconds: number) => void
 export function createMetrics(gauged: { ribbonHeld: () => number }) {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const duration = new Histogram({
+  const duration = new CountedHistogram({
     name: 'mediabucket_http_request_duration_seconds',
     help: 'Time from the end of a request’s headers to the end of its answer.',
     labelNames: ['method', 'route', 'status'],
@@ -45,19 +46,19 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     },
   })
   const observers = new Map<string, ObserveAnswer>()
-  /** Finding a child of the histogram by its labels costs more than observing it, so each is found once. */
+  /** One for each method and route. */
   function observerOf(method: string, route: string): ObserveAnswer {
     const key = `${method} ${route}`
     const known = observers.get(key)
     if (known) return known
-    const children = new Map<number | null, Histogram.Internal<string>>()
+    const byStatus = new Map<number | null, (seconds: number) => void>()
     const observe: ObserveAnswer = (status, seconds) => {
-      let child = children.get(status)
-      if (!child) {
-        child = duration.labels({ method, route, status: status ?? 'none' })
-        children.set(status, child)
+      let one = byStatus.get(status)
+      if (!one) {
+        one = duration.observer({ method, route, status: status ?? 'none' })
+        byStatus.set(status, one)
       }
-      child.observe(seconds)
+      one(seconds)
     }
     observers.set(key, observe)
     return observe
