@@ -60,6 +60,8 @@ const sweepInterval = 600_000
 export async function startServer(
   config: Config,
   log: Logger,
+  /** Writes a line about a request where the log goes. */
+  writeLine: (line: string) => void,
   onFailure: (error: Error) => void,
 ): Promise<Server> {
   const closers: (() => unknown)[] = []
@@ -181,7 +183,7 @@ export async function startServer(
         openBytes,
         openVariant: variants.open,
       },
-      { catalog, settings, log, isStopping: () => stopping, gallery, metrics },
+      { catalog, settings, log, writeLine, isStopping: () => stopping, gallery, metrics },
     )
     const connections = watchConnections(app.server)
     closers.push(() => app.close())

@@ -26,7 +26,8 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()
-    const server = await startServer(config, log, (error) => {
+    const writeLine = log.isLevelEnabled('info') ? lines.write : () => undefined
+    const server = await startServer(config, log, writeLine, (error) => {
       log.fatal({ err: error }, 'the writer of the catalog failed; stopping')
       failed.abort(error)
     })

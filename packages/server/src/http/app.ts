@@ -17,7 +17,7 @@ import type { Variants } from '../media/open-variant.ts'
 import type { RemoveUpload } from '../media/remove-upload.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
-import { createAuthorise } from './caller.ts'
+import { createAuthorise, createAuthoriseHeader } from './caller.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
 import type { Gallery } from './gallery-files.ts'
@@ -26,7 +26,7 @@ import { createAnswerListing } from './listing-answer.ts'
 import { listingLane } from './listing-lane.ts'
 import type { Metrics } from './metrics.ts'
 import { collectDescriptions } from './openapi/collect.ts'
-import { createRecordRequest, type Recorded } from './request-log.ts'
+import { createRecordRequest, type Recorded, type WriteLine } from './request-log.ts'
 import { requireHost } from './require-host.ts'
 import { describeBucketRoute } from './routes/describe-bucket.ts'
 import { describeInterfaceRoutes } from './routes/describe-interface.ts'
@@ -40,8 +40,9 @@ import { removeMediaRoute } from './routes/remove-media.ts'
 import { resumableUploadsRoute } from './routes/resumable-uploads.ts'
 import { serveBytesRoute } from './routes/serve-bytes.ts'
 import { storeMediaRoute } from './routes/store-media.ts'
+import { shareAnswers } from './share-answers.ts'
 import { closeSilentConnections } from './silent-connections.ts'
-import { boundUnreadBodies, ignoreBody } from './unread-bodies.ts'
+import { answerExpectations, boundUnreadBody, ignoreBody } from './unread-bodies.ts'
 
 /** The operations that the wire carries. */
 export interface Operations {
@@ -79,21 +80,22 @@ export async function createApp(
     catalog: Catalog
     settings: WireSettings
     log: FastifyBaseLogger
+    writeLine: WriteLine
     isStopping: () => boolean
     /** Null where there is no page at `/`. */
     gallery: Gallery | null
     metrics: Metrics
   },
 ): Promise<FastifyInstance> {
-  const { catalog, settings, log, isStopping, gallery, metrics } = parts
+  const { catalog, settings, log, writeLine, isStopping, gallery, metrics } = parts
   const { baseUrl, extensions, links } = settings
   const form: PageForm = { baseUrl, extensions, links }
-  const authorise = createAuthorise(operations.verifyToken)
-  const recordRequest = createRecordRequest(metrics, log)
+  const authoriseHeader = createAuthoriseHeader(operations.verifyToken)
+  const authorise = createAuthorise(authoriseHeader)
+  const recordRequest = createRecordRequest(metrics, writeLine)
   const corsHeaders = createCorsHeaders(settings.corsOrigins)
   const answerError = createErrorHandler(baseUrl)
   const answerListing = createAnswerListing({
-    authorise,
     listMedia: operations.listMedia,
     form,
     envelope: settings.envelope,
@@ -105,8 +107,18 @@ export async function createApp(
       createHttpServer(
         settings,
         listingLane(
-          { answerListing, recordRequest, corsHeaders, baseUrl, log, isStopping },
-          (request, response) => others(request, response),
+          {
+            answerListing: shareAnswers({ authorise: authoriseHeader, answer: answerListing, corsHeaders }),
+            recordRequest,
+            corsHeaders,
+            baseUrl,
+            log,
+            isStopping,
+          },
+          (request, response) => {
+            boundUnreadBody(request, response)
+            others(request, response)
+          },
         ),
       ),
     loggerInstance: log,
@@ -133,7 +145,7 @@ export async function createApp(
     // Before the body is looked at, as with methods that are not allowed.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
   })
-  boundUnreadBodies(app.server)
+  answerExpectations(app.server)
   closeSilentConnections(app.server, settings.idleTimeout)
   app.setErrorHandler(answerError)
   // No operation but the upload takes a body; what comes is read up to a small limit and ignored.
@@ -142,7 +154,7 @@ export async function createApp(
 
   const methods = watchMethods(app)
   const descriptions = collectDescriptions(app)
-  listMediaRoute(app, answerListing)
+  listMediaRoute(app, { authorise, answerListing })
   await app.register((scope) =>
     storeMediaRoute(scope, {
       authorise,

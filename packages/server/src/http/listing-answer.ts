@@ -1,19 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import type { BucketId } from '../catalog/catalog.ts'
+import type { BucketId, Grant } from '../catalog/catalog.ts'
 import { acceptsCoding } from '../core/accepts-coding.ts'
 import { matchesWeakly } from '../core/entity-tag.ts'
 import type { PageForm } from '../core/page.ts'
 import { parsePageNumber } from '../core/page-number.ts'
 import type { Listing, ListMedia } from '../media/list-media.ts'
 import type { PageBody } from '../media/page-body.ts'
-import type { Authorise } from './caller.ts'
 
 /** Raise it when the bytes of a page change their form. */
 const formatVersion = 1
 
 export interface ListingParts {
-  readonly authorise: Authorise
   readonly listMedia: ListMedia
   readonly form: PageForm
   readonly envelope: 'bare' | 'wrapped'
@@ -21,19 +18,31 @@ export interface ListingParts {
   readonly vary: string
 }
 
+/** What of a request shapes a listing. */
+export interface AskedListing {
+  readonly url: string
+  readonly acceptEncoding: string | undefined
+  readonly ifNoneMatch: string | undefined
+}
+
 /** A 200 with a page, or a 304 without. */
-interface ListingAnswer {
+export interface ListingAnswer {
   readonly status: 200 | 304
-  readonly headers: Readonly<Record<string, string | number>>
+  /** The headers: names and values in turn, which Node writes fastest. */
+  readonly head: string[]
   readonly body: PageBody | null
 }
 
-export type AnswerListing = (request: IncomingMessage) => Promise<ListingAnswer>
+/** To `grant`, which was judged for this very request. */
+export type AnswerListing = (
+  grant: Pick<Grant, 'bucketId' | 'revision'>,
+  asked: AskedListing,
+) => Promise<ListingAnswer>
 
 /** What `GET /api/media` answers (docs/interface.md, Listing); throws the Fault that says why nothing is listed. */
 export function createAnswerListing(parts: ListingParts): AnswerListing {
-  const { authorise, listMedia, form, envelope, epoch, vary } = parts
-  const always = { 'cache-control': 'private, no-cache', vary }
+  const { listMedia, form, envelope, epoch, vary } = parts
+  const always = ['cache-control', 'private, no-cache', 'vary', vary]
 
   /** What shapes every page alike: the settings, the data's epoch, the format (L16). */
   const shape = createHash('sha256')
@@ -43,40 +52,58 @@ export function createAnswerListing(parts: ListingParts): AnswerListing {
   const tagOf = (bucketId: BucketId, revision: number, page: number, coding: Listing['coding']) =>
     `"${shape}.${bucketId}.${revision}.${page}${coding === 'gzip' ? '.gzip' : ''}"`
 
-  return async (request) => {
-    const grant = await authorise({ raw: request }, 'media:read')
-    const page = parsePageNumber(pageOf(request.url ?? ''))
-    const gzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
+  const unchanged = (etag: string): ListingAnswer => ({
+    status: 304,
+    head: [...always, 'etag', etag],
+    body: null,
+  })
+  const whole = (etag: string, { coding, body }: Listing): ListingAnswer => ({
+    status: 200,
+    head: [
+      ...always,
+      ...['etag', etag],
+      ...['content-type', 'application/json; charset=utf-8'],
+      ...['content-length', `${body.length}`],
+      ...(coding === 'gzip' ? ['content-encoding', coding] : []),
+    ],
+    body,
+  })
+  /** The answers of listings that are kept, each as long as its listing: a head costs more to make than to find. */
+  const answers = new WeakMap<Listing, ListingAnswer>()
+
+  return async ({ bucketId, revision: current }, { url, acceptEncoding, ifNoneMatch: match }) => {
+    const page = parsePageNumber(pageOf(url))
+    const gzip = acceptsCoding(acceptEncoding, 'gzip')
 
     // A tag that names this state was made for it; `*` names none, and waits for the listing's own.
-    const match = request.headers['if-none-match']
     if (match !== undefined && match !== '*') {
-      const tags = [tagOf(grant.bucketId, grant.revision, page, 'identity')]
-      if (gzip) tags.push(tagOf(grant.bucketId, grant.revision, page, 'gzip'))
+      const tags = [tagOf(bucketId, current, page, 'identity')]
+      if (gzip) tags.push(tagOf(bucketId, current, page, 'gzip'))
       const etag = tags.find((tag) => matchesWeakly(match, tag))
-      if (etag !== undefined) return { status: 304, headers: { ...always, etag }, body: null }
+      if (etag !== undefined) return unchanged(etag)
     }
 
-    const { revision, coding, body } = await listMedia(grant, page, gzip)
-    const etag = tagOf(grant.bucketId, revision, page, coding)
-    if (match !== undefined && matchesWeakly(match, etag)) {
-      return { status: 304, headers: { ...always, etag }, body: null }
-    }
-    const headers = {
-      ...always,
-      etag,
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': body.length,
-      ...(coding === 'gzip' ? { 'content-encoding': coding } : {}),
-    }
-    return { status: 200, headers, body }
+    const listing = await listMedia({ bucketId, revision: current }, page, gzip)
+    const known = answers.get(listing)
+    if (known !== undefined && match === undefined) return known
+    const etag = tagOf(bucketId, listing.revision, page, listing.coding)
+    if (match !== undefined && matchesWeakly(match, etag)) return unchanged(etag)
+    const answer = whole(etag, listing)
+    answers.set(listing, answer)
+    return answer
   }
 }
+
+/** A query that asks for a page and nothing else, as nearly all do. */
+const pageAlone = /^page=([0-9]+)$/
 
 /** The `page` parameter of a URL: a text, a list where it is repeated, undefined where it is missing. */
 function pageOf(url: string): string | readonly string[] | undefined {
   const query = url.indexOf('?')
   if (query === -1) return undefined
-  const [only, ...others] = new URLSearchParams(url.slice(query + 1)).getAll('page')
+  const text = url.slice(query + 1)
+  const page = pageAlone.exec(text)?.[1]
+  if (page !== undefined) return page
+  const [only, ...others] = new URLSearchParams(text).getAll('page')
   return only === undefined || others.length === 0 ? only : [only, ...others]
 }

@@ -5,19 +5,18 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { PageBody } from '../media/page-body.ts'
 import type { CorsHeaders } from './cors.ts'
 import { faultOf } from './error-answers.ts'
-import type { AnswerListing } from './listing-answer.ts'
+import type { ListingAnswer } from './listing-answer.ts'
+import { type PlainListing, plainListing } from './plain-listing.ts'
 import { problemHeaders, problemKinds, problemOf } from './problems.ts'
 import type { RecordRequest } from './request-log.ts'
 import { listingPaths } from './routes/list-media.ts'
-import { timesSent } from './sent-headers.ts'
-import { shareAnswers } from './share-answers.ts'
 
 // Listing is what the service exists for, and polled more than anything else is asked. Hooks, routing and replies
 // of the framework cost as much again as the answer itself. So its plain form, a GET without a body, goes straight
 // from the socket to the operation; everything else takes the framework's way, and a test holds both to the same bytes.
 
 interface Parts {
-  readonly answerListing: AnswerListing
+  readonly answerListing: (asked: PlainListing) => Promise<ListingAnswer>
   readonly recordRequest: RecordRequest
   readonly corsHeaders: CorsHeaders
   readonly baseUrl: string
@@ -28,14 +27,18 @@ interface Parts {
 
 /** Puts the straight way before `others`. */
 export function listingLane(parts: Parts, others: RequestListener): RequestListener {
-  const { recordRequest, corsHeaders, baseUrl, log, isStopping } = parts
-  const answerListing = shareAnswers(parts.answerListing, corsHeaders)
+  const { answerListing, recordRequest, corsHeaders, baseUrl, log, isStopping } = parts
 
-  async function list(request: IncomingMessage, response: ServerResponse, route: string): Promise<void> {
+  async function list(
+    request: IncomingMessage,
+    response: ServerResponse,
+    route: string,
+    asked: PlainListing,
+  ): Promise<void> {
     const id = randomUUID()
-    recordRequest({ id, method: 'GET', url: request.url ?? '', route }, response)
+    recordRequest({ id, method: 'GET', url: asked.url, route }, response)
     try {
-      const { status, head, body } = await answerListing(request)
+      const { status, head, body } = await answerListing(asked)
       response.writeHead(status, head)
       if (body === null) response.end()
       else await write(response, body)
@@ -57,20 +60,12 @@ export function listingLane(parts: Parts, others: RequestListener): RequestListe
   }
 
   return (request, response) => {
-    const route = isPlain(request) && !isStopping() ? routeOf(request.url ?? '') : undefined
-    if (route === undefined) others(request, response)
-    else void list(request, response, route)
+    const asked = isStopping() ? null : plainListing(request)
+    const route = asked && routeOf(asked.url)
+    if (asked && route) void list(request, response, route, asked)
+    else others(request, response)
   }
 }
-
-/** No body, and one each of the headers of which Node keeps one and drops others. */
-const isPlain = (request: IncomingMessage): boolean =>
-  request.method === 'GET' &&
-  request.headers['content-length'] === undefined &&
-  request.headers['transfer-encoding'] === undefined &&
-  request.headers.expect === undefined &&
-  timesSent(request, 'host') === 1 &&
-  timesSent(request, 'authorization') === 1
 
 function routeOf(url: string): string | undefined {
   const query = url.indexOf('?')

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { FastifyBaseLogger } from 'fastify'
 import type { Metrics } from './metrics.ts'
 
 /** What is recorded of a request. `route` is the pattern of its path, `url` the path with its query. */
@@ -12,22 +11,39 @@ export interface Recorded {
 
 export type RecordRequest = (request: Recorded, response: ServerResponse) => void
 
+/** Where the lines of requests go: the log's own destination, or nowhere where its level is above them. */
+export type WriteLine = (line: string) => void
+
 /** One line of log and one observation for each request, answered or cut short (docs/interface.md O3). */
-export function createRecordRequest(metrics: Metrics, log: FastifyBaseLogger): RecordRequest {
+export function createRecordRequest(metrics: Metrics, writeLine: WriteLine): RecordRequest {
   return ({ id, method, url, route }, response) => {
     const begun = performance.now()
     const observe = metrics.observerOf(method, route)
     // `close` comes once and always: after the last byte, or when the connection ends before it.
-    response.once('close', () => {
+    response.on('close', () => {
       const ms = performance.now() - begun
       const status = response.headersSent ? response.statusCode : null
       observe(status, ms / 1000)
-      log.info(
-        { requestId: id, method, path: pathOf(url), status, ms: Math.round(ms * 10) / 10 },
-        response.writableFinished ? 'answered' : 'cut short',
-      )
+      const msg = response.writableFinished ? 'answered' : 'cut short'
+      writeLine(lineOf({ id, method, path: pathOf(url), status, ms, msg }))
     })
   }
+}
+
+/** The level `info` of the log. */
+const info = 30
+
+/** What the logger would write; it takes twice the time, which is a tenth of a listing's. */
+function lineOf(about: {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly status: number | null
+  readonly ms: number
+  readonly msg: string
+}): string {
+  const { id, method, path, status, ms, msg } = about
+  return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"msg":"${msg}"}\n`
 }
 
 /** Without its query, and without a token that somebody put into the path. */

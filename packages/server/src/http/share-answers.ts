@@ -1,21 +1,26 @@
-import type { IncomingMessage } from 'node:http'
-import type { PageBody } from '../media/page-body.ts'
+import type { AuthoriseHeader } from './caller.ts'
 import type { CorsHeaders } from './cors.ts'
-import type { AnswerListing } from './listing-answer.ts'
+import type { AnswerListing, ListingAnswer } from './listing-answer.ts'
+import { areAlike, type PlainListing } from './plain-listing.ts'
 
 // An answer is right for every request that was there before its reading began, and for no other. So requests that
 // come in together and ask the same of the same bucket share one: collect, then look; never look, then reuse.
 
-/** An answer as it is written: `head` holds names and values in turn, which Node writes fastest. */
-interface SharedAnswer {
-  readonly status: number
-  readonly head: string[]
-  readonly body: PageBody | null
+/** An answer under way, and the request that began it. */
+interface Shared {
+  readonly asked: PlainListing
+  readonly answer: Promise<ListingAnswer>
 }
 
 /** `answer`, shared by the requests of one turn of the event loop that are alike in all that shapes it. */
-export function shareAnswers(answer: AnswerListing, corsHeaders: CorsHeaders) {
-  let gathered: Map<string, Promise<SharedAnswer>> | null = null
+export function shareAnswers(parts: {
+  readonly authorise: AuthoriseHeader
+  readonly answer: AnswerListing
+  readonly corsHeaders: CorsHeaders
+}): (asked: PlainListing) => Promise<ListingAnswer> {
+  const { authorise, answer, corsHeaders } = parts
+  /** By Authorization header: who asks tells most requests apart. */
+  let gathered: Map<string, Shared[]> | null = null
   let over = Promise.resolve()
 
   function gather() {
@@ -26,30 +31,27 @@ export function shareAnswers(answer: AnswerListing, corsHeaders: CorsHeaders) {
         resolve()
       })
     })
-    return new Map<string, Promise<SharedAnswer>>()
+    return new Map<string, Shared[]>()
   }
 
-  async function begin(request: IncomingMessage, turnOver: Promise<void>): Promise<SharedAnswer> {
+  async function begin(asked: PlainListing, turnOver: Promise<void>): Promise<ListingAnswer> {
     await turnOver
-    const { status, headers, body } = await answer(request)
-    const head = Object.entries({ ...corsHeaders(request.headers), ...headers }).flatMap(([name, value]) => [
-      name,
-      String(value),
-    ])
-    return { status, head, body }
+    const grant = await authorise(asked.authorization, 'media:read')
+    const answered = await answer(grant, asked)
+    // A listing's own Vary names the origin where it matters.
+    const { vary, ...cors } = corsHeaders({ origin: asked.origin })
+    const added = Object.entries(cors).flat()
+    return added.length === 0 ? answered : { ...answered, head: [...added, ...answered.head] }
   }
 
-  return (request: IncomingMessage): Promise<SharedAnswer> => {
+  return (asked) => {
     gathered ??= gather()
-    const alike = likenessOf(request)
-    const known = gathered.get(alike)
-    if (known) return known
-    const begun = begin(request, over)
-    gathered.set(alike, begun)
-    return begun
+    const sameCaller = gathered.get(asked.authorization)
+    const known = sameCaller?.find((one) => areAlike(one.asked, asked))
+    if (known) return known.answer
+    const shared = { asked, answer: begin(asked, over) }
+    if (sameCaller) sameCaller.push(shared)
+    else gathered.set(asked.authorization, [shared])
+    return shared.answer
   }
 }
-
-/** All of a plain GET that a listing and its headers depend on; no header's value holds a line end. */
-const likenessOf = ({ url, headers }: IncomingMessage): string =>
-  `${url}\n${headers.authorization}\n${headers['accept-encoding']}\n${headers['if-none-match']}\n${headers.origin}`

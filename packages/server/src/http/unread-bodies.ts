@@ -8,11 +8,8 @@ const patience = 5_000
 /** The answers to requests whose clients wait for `100 Continue`. */
 const waiting = new WeakMap<IncomingMessage, ServerResponse>()
 
-/**
- * Bodies that are refused before they are read: a client that asked with `Expect: 100-continue` is told before it
- * sends anything (docs/interface.md U11), any other is read and discarded for a few seconds, then cut off.
- */
-export function boundUnreadBodies(server: Server): void {
+/** Hands on, without an answer of Node's own, requests that expect one before they send their body (docs/interface.md U11). */
+export function answerExpectations(server: Server): void {
   // Node answers `100 Continue` by itself unless somebody listens here. Without it, Node closes after the answer.
   server.on('checkContinue', (request, response) => {
     waiting.set(request, response)
@@ -20,12 +17,13 @@ export function boundUnreadBodies(server: Server): void {
   })
   // Any other expectation is ignored, as RFC 9110, section 10.1.1, allows; Node's own 417 would be no problem (P1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+}
 
-  server.on('request', (request, response) => {
-    if (!hasBody(request)) return
-    lingerOnClose(request)
-    response.once('finish', () => discardRest(request))
-  })
+/** A body that is refused before it is read is read and discarded for a few seconds, then cut off. */
+export function boundUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  if (!hasBody(request)) return
+  lingerOnClose(request)
+  response.once('finish', () => discardRest(request))
 }
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>

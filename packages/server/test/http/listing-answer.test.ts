@@ -1,5 +1,3 @@
-import { IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import type { BucketId, Grant, TokenId } from '../../src/catalog/catalog.ts'
 import { createAnswerListing, type ListingParts } from '../../src/http/listing-answer.ts'
@@ -16,7 +14,6 @@ const grant: Grant = {
 }
 const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
 const usual: ListingParts & { url: string; acceptEncoding: string; granted: Grant } = {
-  authorise: async () => grant,
   listMedia: async ({ revision }, _page, gzip) => ({
     revision,
     coding: gzip ? 'gzip' : 'identity',
@@ -31,13 +28,11 @@ const usual: ListingParts & { url: string; acceptEncoding: string; granted: Gran
   granted: grant,
 }
 
-async function tagWith(change: Partial<typeof usual>): Promise<unknown> {
+async function tagWith(change: Partial<typeof usual>): Promise<string | undefined> {
   const { url, acceptEncoding, granted, ...parts } = { ...usual, ...change }
-  const answer = createAnswerListing({ ...parts, authorise: async () => granted })
-  const request = new IncomingMessage(new Socket())
-  request.url = url
-  request.headers['accept-encoding'] = acceptEncoding
-  return (await answer(request)).headers['etag']
+  const answer = createAnswerListing(parts)
+  const { head } = await answer(granted, { url, acceptEncoding, ifNoneMatch: undefined })
+  return head[head.indexOf('etag') + 1]
 }
 
 test('L16 the same state has the same tag', async () => {
@@ -56,4 +51,21 @@ test.each([
   ['the links', { form: { ...form, links: 'window' as const } }],
 ])('L16 another tag stands for another state of %s', async (_what, change) => {
   expect(await tagWith(change)).not.toBe(await tagWith({}))
+})
+
+const kept = {
+  revision: 5,
+  coding: 'identity',
+  body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
+} as const
+
+test('L16 the head of a listing that is kept is made once, and a tag that matches is still answered 304', async () => {
+  const answer = createAnswerListing({ ...usual, listMedia: async () => kept })
+  const ask = (ifNoneMatch?: string) =>
+    answer(grant, { url: '/api/media?page=2', acceptEncoding: undefined, ifNoneMatch })
+  const first = await ask()
+  expect(await ask()).toBe(first)
+  expect(await ask('"another"')).toEqual(first)
+  expect(await ask('*')).toMatchObject({ status: 304, body: null })
+  expect(await ask(first.head[first.head.indexOf('etag') + 1])).toMatchObject({ status: 304, body: null })
 })

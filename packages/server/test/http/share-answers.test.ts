@@ -1,54 +1,71 @@
-import { IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import type { BucketId, Grant, TokenId } from '../../src/catalog/catalog.ts'
 import type { AnswerListing } from '../../src/http/listing-answer.ts'
+import type { PlainListing } from '../../src/http/plain-listing.ts'
 import { shareAnswers } from '../../src/http/share-answers.ts'
 
-function request(url: string, headers: Record<string, string>): IncomingMessage {
-  const message = new IncomingMessage(new Socket())
-  message.url = url
-  Object.assign(message.headers, headers)
-  return message
+const grant: Grant = {
+  tokenId: 'tok' as TokenId,
+  bucketId: 1 as BucketId,
+  revision: 1,
+  scopes: new Set(['media:read']),
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+  total: 0,
 }
 
-/** Answers with a status that counts the answers given; knows which requests it was asked for. */
+const plain: PlainListing = {
+  url: '/api/media',
+  authorization: 'Bearer one',
+  acceptEncoding: undefined,
+  ifNoneMatch: undefined,
+  origin: undefined,
+}
+
+/** Answers with a tag that counts the answers given; knows what it was asked, and whose token was judged. */
 function counting() {
-  const asked: IncomingMessage[] = []
-  const answer: AnswerListing = async (message) => {
-    asked.push(message)
-    return { status: 200, headers: { etag: `"${asked.length}"` }, body: null }
+  const asked: unknown[] = []
+  const judged: string[] = []
+  const answer: AnswerListing = async (_grant, one) => {
+    asked.push(one)
+    return { status: 200, head: ['etag', `"${asked.length}"`], body: null }
   }
-  return { asked, share: shareAnswers(answer, () => ({})) }
+  const authorise = async (authorization: string) => {
+    judged.push(authorization)
+    return grant
+  }
+  return { asked, judged, share: shareAnswers({ authorise, answer, corsHeaders: () => ({}) }) }
 }
 
-const plain = { authorization: 'Bearer one' }
-
-test('requests of one turn that are alike share one answer', async () => {
-  const { asked, share } = counting()
-  await Promise.all([1, 2, 3].map(() => share(request('/api/media', plain))))
+test('requests of one turn that are alike share one check and one answer', async () => {
+  const { asked, judged, share } = counting()
+  await Promise.all([1, 2, 3].map(() => share({ ...plain })))
   expect(asked).toHaveLength(1)
+  expect(judged).toHaveLength(1)
 })
 
-test.each([
-  ['A6 the token', '/api/media', { authorization: 'Bearer two' }],
-  ['L11 the page', '/api/media?page=2', plain],
-  ['L16 the coding', '/api/media', { ...plain, 'accept-encoding': 'gzip' }],
-  ['L16 the tag', '/api/media', { ...plain, 'if-none-match': '"x"' }],
-  ['C1 the origin', '/api/media', { ...plain, origin: 'https://app.example.org' }],
-])('%s tells requests of one turn apart', async (_what, url, headers) => {
-  const { asked, share } = counting()
-  const [one, other] = await Promise.all([share(request('/api/media', plain)), share(request(url, headers))])
+test.each<[string, Partial<PlainListing>]>([
+  ['A6 the token', { authorization: 'Bearer two' }],
+  ['L11 the page', { url: '/api/media?page=2' }],
+  ['L16 the coding', { acceptEncoding: 'gzip' }],
+  ['L16 the tag', { ifNoneMatch: '"x"' }],
+  ['C1 the origin', { origin: 'https://app.example.org' }],
+])('%s tells requests of one turn apart', async (_what, change) => {
+  const { asked, judged, share } = counting()
+  const [one, other] = await Promise.all([share(plain), share({ ...plain, ...change })])
   expect(asked).toHaveLength(2)
+  expect(judged).toEqual([plain.authorization, change.authorization ?? plain.authorization])
   expect(one).not.toBe(other)
 })
 
 test('A7, L4 an answer is begun after all who share it have come, and is shared with nobody who comes later', async () => {
-  const { asked, share } = counting()
-  const first = share(request('/api/media', plain))
+  const { asked, judged, share } = counting()
+  const first = share(plain)
   await Promise.resolve()
-  expect(asked).toHaveLength(0)
-  const second = share(request('/api/media', plain))
+  expect(judged).toHaveLength(0)
+  const second = share(plain)
   expect(await first).toBe(await second)
-  expect(await share(request('/api/media', plain))).not.toBe(await first)
+  expect(await share(plain)).not.toBe(await first)
   expect(asked).toHaveLength(2)
 })
