@@ -66,16 +66,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
       // Of many files one after another, not each brings the page anew.
       if (!allDone && Date.now() - shownAt < 1500) return
       shownAt = Date.now()
-      void usage.refresh()
-      void listing.reload().then(() => {
-        const { done } = uploads.totals.value
-        const page = listing.page.value
-        if (!allDone || page === null) return
-        const elsewhere = router.page.value !== page.last_page
-        const show = () => router.go({ page: page.last_page, item: null })
-        const action = elsewhere ? { label: strings.uploads.show, run: show } : undefined
-        notices.tell(`${strings.uploads.finished(done)}.`, { action })
-      })
+      void refresh()
     },
     onUnreachable: connection.report,
     onRefused: session.end,

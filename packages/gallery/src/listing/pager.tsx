@@ -11,16 +11,17 @@ export function Pager() {
   const last = listing.page.value?.last_page ?? 1
   const current = router.page.value
   if (last === 1) return null
+  const numbers = pageWindow(current, last)
   const go = (page: number) => router.go({ page, item: null })
   return (
-    <nav class="pager" aria-label={strings.pager.label}>
+    <nav class={numbers.includes(null) ? 'pager' : 'pager few'} aria-label={strings.pager.label}>
       <Step
         icon="previous"
         label={strings.pager.previous}
         onClick={current > 1 ? () => go(Math.min(current - 1, last)) : null}
       />
       <ol class="pager-numbers">
-        {pageWindow(current, last).map((page, index) => (
+        {numbers.map((page, index) => (
           <li key={page ?? `gap-${index}`}>
             {page === null ? (
               <span class="gap" aria-hidden="true">

@@ -7,24 +7,32 @@ import type { UploadTotals } from './upload-row.ts'
 
 /** The files on their way, in a corner. */
 export function UploadTray() {
-  const { uploads, notices } = useGallery()
+  const { uploads, notices, listing, router } = useGallery()
   const [open, setOpen] = useState(true)
   const rows = uploads.rows.value
   const totals = uploads.totals.value
   const engine = uploads.engine.value
   const headline = headlineOf(totals)
   const { left, failed, needed, paused, share } = totals
-  const under = left > 0 && left > paused
+  const under = left > paused
+  const settled = left === 0
+  const finished = settled && failed + needed === 0
+  const last = listing.page.value?.last_page ?? 1
+  useEffect(() => setOpen(!finished), [finished])
   useEffect(() => {
     if (rows.length > 0) notices.say(headline)
     // Of each file's progress nobody wants to hear; of beginning, pause and end they do.
   }, [rows.length > 0, under, failed, needed])
   if (engine === null || rows.length === 0) return null
-  const settled = left === 0
   return (
     <section class="tray" aria-label={strings.uploads.label} data-open={open}>
       <header class="tray-head">
         <h2>{headline}</h2>
+        {settled && totals.done > 0 && router.page.value !== last && (
+          <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
+            {strings.uploads.show}
+          </button>
+        )}
         {left > paused && (
           <IconButton icon="pause" label={strings.uploads.pauseAll} onClick={engine.pauseAll} />
         )}
@@ -48,7 +56,7 @@ export function UploadTray() {
         {settled && <IconButton icon="close" label={strings.uploads.clear} onClick={uploads.cancelAll} />}
       </header>
       <progress
-        class={settled && failed + needed === 0 ? 'progress done' : 'progress'}
+        class={finished ? 'progress done' : 'progress'}
         aria-label={strings.uploads.overall}
         max={1}
         value={share}
