@@ -3,6 +3,8 @@ import { reportListing } from './listing-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
 import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
+import { benchVariants } from './variants.ts'
+import { reportVariants } from './variants-report.ts'
 
 // npm run bench -- SUITE [--short]. Prints Markdown; bench/RESULTS.md keeps the last honest run.
 
@@ -20,6 +22,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 1, large: 20_000_000, largeDownload: 1_000_000, open: 50 }
       : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
     return reportUploads(await benchUploads(extent, tell))
+  },
+
+  async variants(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 1, pictures: 4, width: 800 }
+      : { rounds: 5, seconds: 3, pictures: 100, width: 4000 }
+    return reportVariants(await benchVariants(extent, tell))
   },
 }
 

@@ -10,6 +10,7 @@ const missing = ['wrk', 'nginx', 'taskset'].filter((tool) => !hasTool(tool))
 const suites = [
   { suite: 'listing', bars: 13 },
   { suite: 'uploads', bars: 12 },
+  { suite: 'variants', bars: 2 },
 ]
 
 // Proves that the benches run; their figures are read by people, on an idle machine.

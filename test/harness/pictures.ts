@@ -4,7 +4,7 @@ import type { TestServer } from './server.ts'
 import { upload } from './upload.ts'
 
 /** The colours of the quarters of `quarters`: top left, top right, bottom left, bottom right. */
-export const corners = {
+const corners = {
   red: [255, 0, 0],
   green: [0, 255, 0],
   blue: [0, 0, 255],
