@@ -24,11 +24,13 @@ const isKeeping = (call: FileCall) => call.name === 'rename' && call.to === 'blo
 const syncs = (call: FileCall, ...places: FileCall['place'][]) =>
   call.name === 'sync' && places.includes(call.place)
 
-const files = (file: (call: FileCall, work: () => Promise<unknown>) => Promise<unknown>) =>
+const files = (file: (call: FileCall, work: () => Promise<void>) => Promise<void>) =>
   watchDisk({ file, commit: (_, work) => work() })
 
 const leavesOut = (leaves: (call: FileCall) => boolean) =>
-  files(async (call, work) => (leaves(call) ? undefined : work()))
+  files(async (call, work) => {
+    if (!leaves(call)) await work()
+  })
 
 const breaks = {
   'no sync of the file': () => leavesOut((call) => syncs(call, 'temporary', 'part')),
@@ -36,18 +38,16 @@ const breaks = {
   'no sync of a new directory': () => leavesOut((call) => syncs(call, 'root')),
   'rename before sync': () => {
     files(async (call, work) => {
-      if (syncs(call, 'temporary', 'part')) return undefined
-      const result = await work()
+      if (syncs(call, 'temporary', 'part')) return
+      await work()
       if (call.name === 'rename' && isKeeping(call)) await syncPath(call.toPath)
-      return result
     })
   },
   'commit before rename': () => {
     const delayed: (readonly [from: string, to: string])[] = []
     files(async (call, work) => {
-      if (call.name !== 'rename' || !isKeeping(call)) return work()
+      if (call.name !== 'rename' || !isKeeping(call)) return await work()
       delayed.push([call.path, call.toPath])
-      return undefined
     })
     wrap(ServerResponse.prototype, 'writeHead', function (original, args) {
       for (const [from, to] of delayed.splice(0)) renameSync(from, to)
@@ -60,9 +60,8 @@ const breaks = {
     }),
   'offset before sync': () => {
     files(async (call, work) => {
-      if (!syncs(call, 'part')) return work()
+      if (!syncs(call, 'part')) return await work()
       setTimeout(() => void syncPath(call.path).catch(() => undefined), late)
-      return undefined
     })
   },
   'item after offset': () => {

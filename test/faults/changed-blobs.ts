@@ -8,7 +8,7 @@ import { fsck, listAll } from '../harness/upkeep.ts'
 import { blobPath } from '../harness/upload.ts'
 import type { Life } from './lives.ts'
 import { faultOnStage, must } from './stage.ts'
-import { reachedMessage, withFailpoints } from './steps.ts'
+import { readReached, withFailpoints } from './steps.ts'
 
 const itemsOf = async ({ server, authorization }: Life): Promise<string[]> =>
   (await listAll(server, authorization)).map((url) => /\/media\/(\w+)/.exec(url)?.[1] ?? '')
@@ -71,9 +71,7 @@ export const plantedBlobs = faultOnStage(
     must('both are told', isDeepStrictEqual(found, { 'bytes-missing': [1, 0], 'bytes-orphaned': [1, 0] }))
 
     const held = clients.raw(life)
-    await until('the bytes of an upload are in place', () =>
-      life.server.log().some(({ msg }) => msg === reachedMessage),
-    )
+    await until('the bytes of an upload are in place', () => readReached(directory).length > 0)
     const repair = await fsck(directory, '--repair')
     must(
       'a repair moves what nothing names',

@@ -1,6 +1,7 @@
-import { existsSync, writeSync } from 'node:fs'
+import { appendFileSync, existsSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { type CommitCall, type FileCall, reachedMessage, readFailpoints, steps } from './steps.ts'
+import { isMainThread } from 'node:worker_threads'
+import { type CommitCall, type FileCall, reachedFile, readFailpoints, steps } from './steps.ts'
 import { isServer, watchDisk } from './watch-disk.ts'
 
 // Loaded into a server before its own program (node --import), in its main thread and in its writer's: the service
@@ -10,7 +11,13 @@ import { isServer, watchDisk } from './watch-disk.ts'
 const pause = 5
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
-if (isServer()) for (const failpoint of readFailpoints(process.env)) arm(failpoint)
+const reached = reachedFile(process.env['MEDIABUCKET_DATA'] ?? '')
+
+if (isServer()) {
+  // The writer's thread begins later; what an earlier server reached is gone by then.
+  if (isMainThread) rmSync(reached, { force: true })
+  for (const failpoint of readFailpoints(process.env)) arm(failpoint)
+}
 
 function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): void {
   const { when, is } = steps[step]
@@ -21,7 +28,7 @@ function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): 
     return times === nth
   }
   const act = (): void => {
-    writeSync(2, `${JSON.stringify({ msg: reachedMessage, step })}\n`)
+    appendFileSync(reached, `${step}\n`)
     if (action === 'kill') process.kill(process.pid, 'SIGKILL')
     // errcode is how SQLite tells of a disk: SQLITE_IOERR and SQLITE_FULL.
     if (action === 'EIO') throw Object.assign(new Error('EIO: a failpoint'), { code: 'EIO', errcode: 10 })
@@ -44,9 +51,8 @@ function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): 
   watchDisk({
     async file(call, work) {
       await pass('before', call)
-      const result = await work()
+      await work()
       await pass('after', call)
-      return result
     },
     commit(call, work) {
       passSync('before', call)

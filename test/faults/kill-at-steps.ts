@@ -5,13 +5,13 @@ import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger } from './ledger.ts'
 import { type Life, openLives } from './lives.ts'
-import { reachedMessage, type StepName, stepNames, steps, stepsOf, withFailpoints } from './steps.ts'
+import { readReached, type StepName, stepNames, steps, stepsOf, withFailpoints } from './steps.ts'
 
 const atOnce = 3
 
 /** Works until the failpoint has killed the service. */
 async function workInto(step: StepName, clients: Clients, life: Life): Promise<void> {
-  const { process, log } = life.server
+  const { process, data } = life.server
   const exited = once(process, 'exit')
   const { by } = steps[step]
   if (by === 'upload') void clients.uploadUntilGone(life, atOnce)
@@ -19,7 +19,7 @@ async function workInto(step: StepName, clients: Clients, life: Life): Promise<v
   if (by === 'removal') void clients.removeUntilGone(life, atOnce)
   await until(`the failpoint '${step}'`, () => process.signalCode ?? process.exitCode)
   await exited
-  if (process.signalCode !== 'SIGKILL' || !log().some(({ msg }) => msg === reachedMessage))
+  if (process.signalCode !== 'SIGKILL' || readReached(data).join() !== step)
     throw new Error(`the service ended otherwise than at '${step}'`)
 }
 

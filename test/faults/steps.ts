@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 
@@ -99,5 +101,11 @@ export const withFailpoints = (...failpoints: readonly Failpoint[]): Record<stri
 export const readFailpoints = (env: NodeJS.ProcessEnv): Failpoint[] =>
   Value.Parse(Type.Array(Failpoint), JSON.parse(env[variable] ?? ''))
 
-/** The message of the line that is logged when a failpoint is reached. */
-export const reachedMessage = 'failpoint reached'
+/** Where a server enters its failpoints as they are reached. */
+export const reachedFile = (directory: string): string => join(directory, 'failpoints-reached')
+
+/** The steps at which the present server's failpoints were reached, in their order. */
+export const readReached = (directory: string): string[] =>
+  existsSync(reachedFile(directory))
+    ? readFileSync(reachedFile(directory), 'utf8').split('\n').slice(0, -1)
+    : []

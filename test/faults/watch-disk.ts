@@ -1,13 +1,13 @@
-import files from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
+import type { FileHandle } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isMainThread, workerData } from 'node:worker_threads'
+import { type Files, nodeFiles } from '../../packages/server/src/blobs/disk/files.ts'
 import type { CommitCall, Deed, FileCall } from './steps.ts'
 
 /** Stands around every call: does its work or leaves it, waits before or after it, or throws; then the call fails. */
 interface Watcher {
-  file(call: FileCall, work: () => Promise<unknown>): Promise<unknown>
+  file(call: FileCall, work: () => Promise<void>): Promise<void>
   commit(call: CommitCall, work: () => unknown): unknown
 }
 
@@ -17,9 +17,12 @@ export const isServer = (): boolean =>
 
 const data = resolve(process.env['MEDIABUCKET_DATA'] ?? '')
 
-/** Lets a watcher hear of every call of this thread that changes the data: Node's own functions are wrapped. */
+/**
+ * Lets a watcher hear of every call of this thread that changes the data. Blobs have a seam for it, which this module
+ * shares with the service; of SQLite's Node the methods are wrapped.
+ */
 export function watchDisk(watcher: Watcher): void {
-  watchFiles(watcher)
+  Object.assign(nodeFiles, watchedFiles({ ...nodeFiles }, watcher))
   watchCommits(watcher)
 }
 
@@ -31,46 +34,48 @@ function placeOf(path: unknown): FileCall['place'] {
   return (['root', 'shard', 'blob'] as const)[rest.length] ?? 'other'
 }
 
-/** The methods of handles that change the disk. */
-const handleCalls = [
-  ['write', 'write'],
-  ['writev', 'write'],
-  ['sync', 'sync'],
-  ['datasync', 'sync'],
-] as const
+function watchedFiles(files: Files, watcher: Watcher): Files {
+  const on = (path: unknown) => ({ path: String(path), place: placeOf(path) })
 
-function watchFiles({ file }: Watcher): void {
-  const paths = new WeakMap<object, string>()
-  const path = (args: readonly unknown[], at = 0) => {
-    const given = String(args[at])
-    return { path: given, place: placeOf(given) }
+  /** For calls that cannot be left out, since something is answered. */
+  async function answered<T>(call: FileCall, work: () => Promise<T>): Promise<T> {
+    const results: T[] = []
+    await watcher.file(call, async () => {
+      results.push(await work())
+    })
+    for (const result of results) return result
+    throw new Error(`${call.name} cannot be left out`)
   }
 
-  wrap(files, 'open', async (original, args) => {
-    const handle: unknown = await file({ name: 'open', ...path(args) }, async () => original(...args))
-    paths.set(Object(handle), String(args[0]))
-    watchHandles(Object(handle))
-    return handle
-  })
-  for (const name of ['unlink', 'mkdir'] as const)
-    wrap(files, name, (original, args) => file({ name, ...path(args) }, async () => original(...args)))
-  wrap(files, 'rename', (original, args) => {
-    const to = path(args, 1)
-    return file({ name: 'rename', ...path(args), toPath: to.path, to: to.place }, async () =>
-      original(...args),
-    )
-  })
-  syncBuiltinESMExports()
+  const watchedHandle = (handle: FileHandle, path: unknown): FileHandle =>
+    new Proxy(handle, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key, target)
+        if (typeof value !== 'function') return value
+        const method = value.bind(target)
+        if (key === 'sync' || key === 'datasync')
+          return () => watcher.file({ name: 'sync', ...on(path) }, async () => method())
+        if (key !== 'write' && key !== 'writev') return method
+        return (...args: unknown[]) => answered({ name: 'write', ...on(path) }, async () => method(...args))
+      },
+    })
 
-  let watched = false
-  /** Every handle has one prototype, which no module exports. */
-  function watchHandles(handle: object): void {
-    if (watched) return
-    watched = true
-    for (const [method, name] of handleCalls)
-      wrap(Object.getPrototypeOf(handle), method, function (original, args) {
-        return file({ name, ...path([paths.get(Object(this))]) }, async () => original.apply(this, args))
-      })
+  return {
+    ...files,
+    open: (path, ...rest) =>
+      answered({ name: 'open', ...on(path) }, async () =>
+        watchedHandle(await files.open(path, ...rest), path),
+      ),
+    openDirectory(path) {
+      const opened = files.openDirectory(path)
+      return { ...opened, sync: () => watcher.file({ name: 'sync', ...on(path) }, opened.sync) }
+    },
+    mkdir: (path, mode) => watcher.file({ name: 'mkdir', ...on(path) }, () => files.mkdir(path, mode)),
+    rename(from, to) {
+      const { path: toPath, place } = on(to)
+      return watcher.file({ name: 'rename', ...on(from), toPath, to: place }, () => files.rename(from, to))
+    },
+    unlink: (path) => watcher.file({ name: 'unlink', ...on(path) }, () => files.unlink(path)),
   }
 }
 
