@@ -7,7 +7,7 @@ export const root = resolve(import.meta.dirname, '../..')
 /** The TypeScript files below a directory, as paths from the project's root. */
 export function filesBelow(directory: string): string[] {
   return readdirSync(join(root, directory), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .filter((path) => !path.includes('node_modules'))
     .sort()

@@ -3,6 +3,6 @@
  * another address than the one that this page was reached by; of that URL only the upload's id counts.
  */
 export function ownUploadUrl(url: string, uploads: string): string {
-  const id = /\/api\/uploads\/([^/?#]+)$/.exec(url)?.[1]
+  const id = /\/api\/uploads\/([^/?#]+)/.exec(url)?.[1]
   return id === undefined ? uploads : `${uploads}/${id}`
 }

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { kindOf, shortType } from '../src/format/kind.ts'
+import { formatSize } from '../src/format/size.ts'
+
+test.each([
+  [0, '0 bytes'],
+  [1, '1 byte'],
+  [999, '999 bytes'],
+  [1000, '1 kB'],
+  [1234, '1.2 kB'],
+  [99_940, '99.9 kB'],
+  [99_960, '100 kB'],
+  [999_499, '999 kB'],
+  [999_500, '1 MB'],
+  [5_000_000_000, '5 GB'],
+  [Number.MAX_SAFE_INTEGER, '9 PB'],
+])('%i bytes are %s', (bytes, told) => {
+  expect(formatSize(bytes)).toBe(told)
+})
+
+test.each([
+  ['image/jpeg', 'picture'],
+  ['IMAGE/PNG', 'picture'],
+  ['video/webm', 'video'],
+  ['audio/mpeg', 'audio'],
+  ['application/pdf', 'pdf'],
+  ['text/csv; charset=utf-8', 'text'],
+  ['application/ld+json', 'text'],
+  ['application/zip', 'archive'],
+  ['application/x-7z-compressed', 'archive'],
+  ['application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'file'],
+  ['application/octet-stream', 'file'],
+  ['', 'file'],
+])('%j is a %s', (type, kind) => {
+  expect(kindOf(type)).toBe(kind)
+})
+
+test('a few letters tell the type: of the name, else of the type, else none', () => {
+  expect(shortType('a.tar.gz', 'application/gzip')).toBe('GZ')
+  expect(shortType(null, 'image/jpeg')).toBe('JPEG')
+  expect(shortType('no extension.', 'application/octet-stream')).toBe('')
+})

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { formatHash, pageNumberOf, parseHash } from '../src/routing/hash-route.ts'
+
+test.each([
+  ['', 1, null],
+  ['#', 1, null],
+  ['#page=3', 3, null],
+  ['#page=3&item=2v8d0q3h5wkc9r1n6x7zjy4tam', 3, '2v8d0q3h5wkc9r1n6x7zjy4tam'],
+  ['#item=2v8d', 1, '2v8d'],
+  ['#page=0', 1, null],
+  ['#page=-3', 1, null],
+  ['#page=1e3', 1, null],
+  ['#page=9007199254740993', 1, null],
+  ['#page=2&item=../../etc', 2, null],
+  ['#page=2&item=<img src=x>', 2, null],
+  ['#media', 1, null],
+])('the hash %j leads to page %i and item %j', (hash, page, item) => {
+  expect(parseHash(hash)).toEqual({ page, item })
+})
+
+test('a route survives its own address', () => {
+  for (const route of [
+    { page: 1, item: null },
+    { page: 99_999, item: '2v8d0q3h5wkc9r1n6x7zjy4tam' },
+  ])
+    expect(parseHash(formatHash(route))).toEqual(route)
+})
+
+test('people may type a page number with spaces and zeros before it, and nothing else', () => {
+  expect([' 12 ', '007', '1'].map(pageNumberOf)).toEqual([12, 7, 1])
+  expect(['', '0', '1.5', '-1', 'x', '1 2', '99999999999999999999'].map(pageNumberOf)).toEqual(
+    Array(7).fill(null),
+  )
+})

@@ -1,0 +1,52 @@
+import type { Media } from '@mediabucket/client'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { mediaIdOf } from '../src/listing/media-id.ts'
+import { pictureSlide } from '../src/viewer/picture-slide.ts'
+
+beforeEach(() => {
+  vi.stubGlobal('document', { baseURI: 'https://proxy.example/box/#page=2' })
+  return () => vi.unstubAllGlobals()
+})
+
+const media = (about: Partial<Media>): Media => ({
+  id: '2v8d',
+  url: 'http://inside:8080/media/2v8d.jpg',
+  filename: 'x.jpg',
+  content_type: 'image/jpeg',
+  size: 1,
+  sha256: null,
+  created_at: '2026-01-01T00:00:00Z',
+  width: 4000,
+  height: 3000,
+  ...about,
+})
+
+test.each([
+  ['http://127.0.0.1:8080/media/2v8d0q3h.jpg', '2v8d0q3h'],
+  ['https://x.example/box/media/2v8d0q3h', '2v8d0q3h'],
+  ['https://x.example/elsewhere', ''],
+])('the id in %s is %j', (url, id) => {
+  expect(mediaIdOf(url)).toBe(id)
+})
+
+test('G5 pictures come from where the page is, whatever the listing says', () => {
+  const slide = pictureSlide(media({}), 'x')
+  expect(slide.src).toBe('https://proxy.example/box/media/2v8d')
+  expect(slide.msrc).toBe('https://proxy.example/box/media/2v8d?variant=thumb')
+  expect(slide.srcset).toBe(
+    'https://proxy.example/box/media/2v8d?variant=medium 1600w, https://proxy.example/box/media/2v8d 4000w',
+  )
+})
+
+test('a picture is fetched itself when it is small, of unknown size, or may move', () => {
+  for (const about of [
+    { width: 1600, height: 1200 },
+    { width: null, height: null },
+    { content_type: 'image/gif' },
+  ])
+    expect(pictureSlide(media(about), 'x')).not.toHaveProperty('srcset')
+})
+
+test('what browsers do not show is fetched as the service pictures it', () => {
+  expect(pictureSlide(media({ content_type: 'image/tiff' }), 'x').src).toMatch(/\?variant=medium$/)
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { ownUploadUrl } from '../src/uploads/own-origin.ts'
+import { problemDetail } from '../src/uploads/problem-detail.ts'
+import { totalsOf, type UploadRow } from '../src/uploads/upload-row.ts'
+
+test.each([
+  ['https://media.example.org/api/uploads/2azf7zjf', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
+  ['https://media.example.org/box/api/uploads/2azf7zjf?x=1', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
+  ['http://10.0.0.5:8080/api/uploads', 'http://10.0.0.5:8080/api/uploads'],
+  ['https://elsewhere.example/steal', 'http://10.0.0.5:8080/api/uploads'],
+])('an upload at %s is reached at %s, on the page’s own origin', (told, reached) => {
+  expect(ownUploadUrl(told, 'http://10.0.0.5:8080/api/uploads')).toBe(reached)
+})
+
+test('a problem is told in its own words, and what is none is not', () => {
+  expect(problemDetail('{"title":"Full","detail":"The bucket holds 3 of 3 files."}')).toBe(
+    'The bucket holds 3 of 3 files.',
+  )
+  expect(problemDetail('{"title":"Full"}')).toBe('Full')
+  for (const body of ['<html>', '', 'null', '"x"', '{"detail":1}']) expect(problemDetail(body)).toBeNull()
+})
+
+test('totals count files by their state, and bytes; an empty file counts when it is done', () => {
+  const row = (state: UploadRow['state'], size: number, sent: number): UploadRow => ({
+    id: `${state}-${size}`,
+    name: 'x',
+    contentType: '',
+    size,
+    sent,
+    state,
+    reason: '',
+  })
+  const rows = [
+    row('done', 0, 0),
+    row('done', 60, 60),
+    row('sending', 20, 9),
+    row('paused', 10, 0),
+    row('waiting', 5, 0),
+    row('failed', 4, 0),
+    row('needed', 0, 0),
+  ]
+  expect(totalsOf(rows)).toEqual({ left: 3, done: 2, failed: 1, needed: 1, paused: 1, share: 70 / 101 })
+  expect(totalsOf([])).toMatchObject({ left: 0, share: 0 })
+})

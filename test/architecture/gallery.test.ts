@@ -1,0 +1,62 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { filesBelow, importsOf, read } from './sources.ts'
+
+const src = 'packages/gallery/src/'
+const files = filesBelow(src)
+
+/** Files that a page loads when they are first needed, and what they alone may know. */
+const onDemand: Readonly<Record<string, RegExp>> = {
+  'packages/gallery/src/uploads/engine.ts': /^(@uppy\/|tus-js-client$)/,
+  'packages/gallery/src/viewer/swipe.tsx': /^photoswipe/,
+}
+const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals)$/
+
+test('the gallery knows the service through the client alone, and no more libraries than it must', () => {
+  const strangers = files.flatMap((path) => {
+    const { own, foreign } = importsOf(path)
+    return [
+      ...own.filter((target) => !target.startsWith(src)),
+      ...foreign.filter((name) => !library.test(name) && !onDemand[path]?.test(name)),
+    ].map((target) => `${path} → ${target}`)
+  })
+  expect(strangers).toEqual([])
+})
+
+test('uploader and viewer are no part of the first view: nothing imports them but on demand', () => {
+  const early = files.flatMap((path) =>
+    [...read(path).matchAll(/^import (?!type)[^;]*?from '(\.[^']+)'/gms)]
+      .map(([, target]) => join(path, '..', target ?? ''))
+      .filter((target) => target in onDemand)
+      .map((target) => `${path} → ${target}`),
+  )
+  expect(early).toEqual([])
+})
+
+test('no import circle in the gallery, type imports included', () => {
+  const circles: string[] = []
+  const done = new Set<string>()
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+    if (done.has(path) || trail.includes(path)) return
+    for (const target of importsOf(path).own.filter((name) => /\.tsx?$/.test(name)))
+      visit(target, [...trail, path])
+    done.add(path)
+  }
+  for (const path of files) visit(path, [])
+  expect(circles).toEqual([])
+})
+
+test('G7 nothing that a user sends becomes markup', () => {
+  const markup = /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write/
+  expect(files.filter((path) => markup.test(read(path)))).toEqual([])
+})
+
+test('words that people read stand in one file', () => {
+  const spoken = files
+    .filter((path) => path.endsWith('.tsx'))
+    .flatMap(
+      (path) => read(path).match(/(?<=>|aria-label="|title="|placeholder=")[A-Z][a-z]+[ .…][^<>{}"]*/g) ?? [],
+    )
+  expect(spoken).toEqual([])
+})
