@@ -1,4 +1,4 @@
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
 import { test } from 'vitest'
 import { hasTool } from './tools.ts'
 
@@ -9,15 +9,18 @@ if (!canBrowse) console.warn('Nothing is tried in a browser: there is no chromiu
 export const browserTest = test.skipIf(!canBrowse && !process.env['CI'])
 
 /** Debian's Chromium, which looks for nothing outside this machine. */
-export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  })
+export const launchOptions: LaunchOptions = {
+  executablePath: '/usr/bin/chromium',
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    // A name that is not the machine's own, so that a page can be met that is not secure.
+    '--host-resolver-rules=MAP gallery.test 127.0.0.1',
+  ],
+}
+
+export const launchBrowser = (): Promise<Browser> => chromium.launch(launchOptions)

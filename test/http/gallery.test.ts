@@ -66,7 +66,8 @@ describe('G1', () => {
   test('G1 HEAD is the answer without its body', async () => {
     for (const path of ['/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
       const [whole, head] = [await get(path), await get(path, {}, 'HEAD')]
-      const told = (answer: Response) => [...answer.headers].filter(([name]) => !/^(date|connection|keep-alive)$/.test(name))
+      const told = (answer: Response) =>
+        [...answer.headers].filter(([name]) => !/^(date|connection|keep-alive)$/.test(name))
       expect([head.status, told(head)]).toEqual([200, told(whole)])
       expect(head.headers.get('content-length')).toBe(`${(await bytesOf(whole)).length}`)
       expect(await head.text()).toBe('')

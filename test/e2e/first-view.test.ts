@@ -1,0 +1,32 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { root } from '../architecture/sources.ts'
+
+const dist = join(root, 'packages/gallery/dist')
+const read = (name: string) => readFile(join(dist, name), 'utf8')
+
+/** The scripts that the page loads before anybody does anything, those that these import included. */
+async function firstScripts(): Promise<string[]> {
+  const page = await read('index.html')
+  const wanted = [...page.matchAll(/\.\/assets\/([\w.-]+\.js)/g)].map(([, name = '']) => name)
+  for (const name of wanted) {
+    const code = await read(`assets/${name}`)
+    // What is imported as `import(…)` comes later.
+    for (const [, found = ''] of code.matchAll(/(?:from|import)\s*["']\.\/([\w.-]+\.js)["']/g)) {
+      if (!wanted.includes(found)) wanted.push(found)
+    }
+  }
+  return wanted
+}
+
+test('the scripts of the first view are at most 60 kB, gzipped; the uploader is not among them', async () => {
+  const names = await firstScripts()
+  const sizes = await Promise.all(names.map(async (name) => gzipSync(await read(`assets/${name}`)).length))
+  expect(names).not.toEqual([])
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(60_000)
+  const all = (await readdir(join(dist, 'assets'))).filter((name) => name.endsWith('.js'))
+  expect(all.length).toBeGreaterThan(names.length)
+  for (const name of names) expect(await read(`assets/${name}`)).not.toMatch(/Tus-Resumable/)
+})

@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto'
+import axe from 'axe-core'
+import type { Browser } from 'playwright-core'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest, launchBrowser } from '../harness/browser.ts'
+import { startGateway } from '../harness/gateway.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { drop } from './drop.ts'
+import { clip, hostileName, pdf, picture, tone, writeFiles } from './files.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+  browser = await launchBrowser()
+  const files: readonly (readonly [string, Uint8Array, string])[] = [
+    ['harbour.jpg', await picture(1, 640, 480).jpeg().toBuffer(), 'image/jpeg'],
+    ['upright.png', await picture(2, 300, 400).png().toBuffer(), 'image/png'],
+    [hostileName, await picture(3).png().toBuffer(), 'image/png'],
+    ['clip.webm', await clip(), 'video/webm'],
+    ['tone.wav', tone(), 'audio/wav'],
+    ['report.pdf', pdf(), 'application/pdf'],
+    [`${'a very long name '.repeat(12)}.txt`, Buffer.from('x'), 'text/plain'],
+  ]
+  for (const [name, bytes, type] of files) await upload(server, new Uint8Array(bytes), { name, type })
+  for (let number = 8; number <= 12; number++)
+    await upload(server, `${number}`, { name: `file-${number}.txt` })
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const Focused = Type.Object({ label: Type.String(), ring: Type.Boolean() })
+const widths = [375, 1440]
+const schemes = ['light', 'dark'] as const
+const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)}, resultTypes: ['violations'] }).then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`
+
+/** Asserts that axe finds nothing, and that nothing lies beside the screen, on phones and desks, by day and by night. */
+async function expectAccessible({ page }: Visit, state: string): Promise<void> {
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe.source)
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: width === 375 ? 812 : 900 })
+    for (const colorScheme of schemes) {
+      await page.emulateMedia({ colorScheme })
+      const where = `${state} at ${width} pixels, ${colorScheme}`
+      expect(await page.evaluate(run), where).toEqual([])
+      const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+      expect(await page.evaluate(beyond), where).toBe(0)
+    }
+  }
+}
+
+async function signedIn(at: TestServer = server, hash = ''): Promise<Visit> {
+  const guest = await visit(browser, at, { hash })
+  await guest.signIn(at.token)
+  return guest
+}
+
+describe('WCAG 2.2 AA', () => {
+  browserTest('signing in, and a token that is refused', async () => {
+    await using guest = await visit(browser, server)
+    await guest.button(strings.signIn.submit).waitFor()
+    await expectAccessible(guest, 'sign-in')
+    await guest.page.getByLabel(strings.signIn.token, { exact: true }).fill('mbkt_wrong')
+    await guest.button(strings.signIn.submit).click()
+    await guest.page.getByText(strings.signIn.refused).waitFor()
+    await expectAccessible(guest, 'refused')
+  })
+
+  browserTest('a page of files, some selected, one to be deleted, and a page past the end', async () => {
+    await using guest = await signedIn()
+    const { page } = guest
+    await guest.files.getByText('harbour.jpg').waitFor()
+    await until('names', async () => (await guest.files.getByText(strings.viewer.loading).count()) === 0)
+    await expectAccessible(guest, 'grid')
+    for (const name of ['harbour.jpg', 'tone.wav'])
+      await page.getByLabel(strings.selection.select(name), { exact: true }).click()
+    await expectAccessible(guest, 'selecting')
+    await guest.button(strings.selection.delete).click()
+    await page.getByRole('dialog').waitFor()
+    await expectAccessible(guest, 'deleting')
+    await page.keyboard.press('Escape')
+    await page.goto(`${server.url}/#page=7`)
+    await page.getByText(strings.listing.pastEnd(7)).waitFor()
+    await expectAccessible(guest, 'past the end')
+  })
+
+  browserTest.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf'])(
+    '%s, opened, with its details',
+    async (name) => {
+      await using guest = await signedIn()
+      await guest.files.getByText(name).click()
+      const dialog = guest.page.getByRole('dialog', { name: strings.viewer.label(name) })
+      await dialog.waitFor()
+      await guest.button(strings.viewer.details).waitFor()
+      await dialog.getByText(strings.viewer.loading).waitFor({ state: 'detached' })
+      await expectAccessible(guest, name)
+      await guest.button(strings.viewer.details).click()
+      await guest.page.getByRole('complementary', { name: strings.details.title }).waitFor()
+      await expectAccessible(guest, `${name} with details`)
+    },
+  )
+
+  browserTest('an empty bucket, one that may only be read, and files held over the page', async () => {
+    await using empty = await startServer()
+    await using guest = await signedIn(empty)
+    await guest.page.getByText(strings.listing.empty).waitFor()
+    await expectAccessible(guest, 'empty')
+    await using files = await writeFiles(new Map([['a.txt', Buffer.from('a')]]))
+    await drop(guest.page, files.paths, async () => {
+      await guest.page.getByText(strings.uploads.drop, { exact: true }).waitFor()
+      await expectAccessible(guest, 'dropping')
+    })
+    await guest.files.getByText('a.txt').waitFor()
+    const { token } = await makeToken(empty, '--bucket', 'other', '--scope', 'media:read')
+    await using reader = await visit(browser, empty)
+    await reader.signIn(token)
+    await reader.page.getByText(strings.listing.emptyReadOnly).waitFor()
+    await expectAccessible(reader, 'empty, to be read')
+  })
+
+  browserTest('uploads under way, paused, refused and done; the server gone', async () => {
+    await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5MB' })
+    await using way = await startGateway(own.url)
+    await using guest = await visit(browser, own, { url: way.url })
+    await guest.signIn(own.token)
+    const file = (name: string, size: number) => ({ name, mimeType: 'video/mp4', buffer: randomBytes(size) })
+    way.holdAfter(1_000_000)
+    await guest.choose(strings.header.upload, [file('film.mp4', 4_000_000), file('too-large.mp4', 6_000_000)])
+    await guest.button(strings.uploads.retry('too-large.mp4')).waitFor()
+    await until('a part of the film', () => way.passed() >= 1_000_000)
+    await expectAccessible(guest, 'uploading')
+    await guest.button(strings.uploads.pause('film.mp4')).click()
+    await guest.button(strings.uploads.resume('film.mp4')).waitFor()
+    await expectAccessible(guest, 'paused')
+    way.open()
+    await guest.button(strings.uploads.resume('film.mp4')).click()
+    await guest.files.getByText('film.mp4').waitFor()
+    await expectAccessible(guest, 'uploaded')
+    await own.stop()
+    await guest.button(strings.uploads.retry('too-large.mp4')).click()
+    await guest.page.getByText(strings.connection.lost).first().waitFor()
+    await expectAccessible(guest, 'gone')
+  })
+})
+
+browserTest('with the keyboard alone everything is reached, in order, and seen where one is', async () => {
+  await using guest = await signedIn()
+  const { page } = guest
+  await guest.files.getByText('harbour.jpg').waitFor()
+  await page.evaluate('document.activeElement.blur()')
+  const focused = `(() => {
+    const { activeElement: at } = document
+    const label = at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent
+    const { outlineStyle, boxShadow } = getComputedStyle(at)
+    return { label: label.trim(), ring: outlineStyle !== 'none' || boxShadow !== 'none' }
+  })()`
+  const reached: string[] = []
+  for (let step = 0; step < 60 && reached.at(-1) !== strings.pager.next; step++) {
+    await page.keyboard.press('Tab')
+    const { label, ring } = Value.Parse(Focused, await page.evaluate(focused))
+    reached.push(label)
+    if (!label.startsWith('Select')) expect([label, ring]).toEqual([label, true])
+  }
+  expect(reached[0]).toBe(strings.skipToMedia)
+  const order = [
+    strings.header.upload,
+    strings.header.signOut,
+    strings.selection.select('harbour.jpg'),
+    strings.pager.next,
+  ]
+  const places = order.map((label) => reached.indexOf(label))
+  expect(places.every((place) => place >= 0)).toBe(true)
+  expect(places).toEqual([...places].sort((a, b) => a - b))
+  // The first button leads past all of that.
+  await guest.button(strings.skipToMedia).focus()
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate(focused)).toMatchObject({ label: expect.stringContaining('harbour.jpg') })
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Space')
+  await page.getByText(strings.selection.count(1)).first().waitFor()
+  await page.keyboard.press('Delete')
+  await page.getByRole('dialog', { name: strings.removal.title(1) }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Escape')
+  await page.getByText(strings.selection.count(1)).first().waitFor({ state: 'detached' })
+})

@@ -1,0 +1,103 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest, launchBrowser } from '../harness/browser.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { upload } from '../harness/upload.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+  await upload(server, 'x', { name: 'notes.txt' })
+  browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const kept = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
+
+describe('G6', () => {
+  browserTest('G6 a token is typed with the keyboard alone, and lasts as long as the tab', async () => {
+    await using guest = await visit(browser, server)
+    const { page } = guest
+    // The field has the focus when the page opens.
+    await page.getByLabel(strings.signIn.token, { exact: true }).waitFor()
+    await page.keyboard.insertText(server.token)
+    await page.keyboard.press('Enter')
+    await guest.files.getByText('notes.txt').waitFor()
+
+    await page.reload()
+    await guest.files.getByText('notes.txt').waitFor()
+    expect(await page.evaluate(kept)).toContain(server.token)
+
+    const other = await guest.context.newPage()
+    await other.goto(server.url)
+    await other.getByLabel(strings.signIn.token, { exact: true }).waitFor()
+  })
+
+  browserTest('G6 signing out forgets the token, and Back brings nothing back', async () => {
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    await guest.files.first().waitFor()
+    await guest.button(strings.header.signOut).click()
+    await guest.page.getByText(strings.signIn.signedOut).waitFor()
+    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
+    expect(await guest.page.content()).not.toContain('mbkt_a')
+    await guest.page.reload()
+    await guest.button(strings.signIn.submit).waitFor()
+    expect(await guest.files.count()).toBe(0)
+  })
+
+  browserTest.each([
+    ['', strings.signIn.missing],
+    ['two words', strings.signIn.malformed],
+    ['mbkt_00000000000000000000000000000000000000', strings.signIn.refused],
+  ])('G6 %j is no token, and the page says why', async (token, message) => {
+    await using guest = await visit(browser, server)
+    await guest.page.getByLabel(strings.signIn.token, { exact: true }).fill(token)
+    await guest.button(strings.signIn.submit).click()
+    await guest.page.getByRole('status').filter({ hasText: message }).waitFor()
+    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
+  })
+
+  browserTest('A7, G6 a token that is revoked meanwhile ends the visit', async () => {
+    const { token, id } = await makeToken(server, '--bucket', 'default')
+    await using guest = await visit(browser, server)
+    await guest.signIn(token)
+    await guest.files.first().waitFor()
+    await server.command('token', 'revoke', id)
+    await guest.files.getByRole('link').first().click()
+    await guest.page.keyboard.press('Escape')
+    await guest.page.reload()
+    await guest.page.getByText(strings.signIn.ended).waitFor()
+    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
+  })
+})
+
+browserTest(
+  'A3 a token that may only read sees everything, and no button that it could not use',
+  async () => {
+    const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
+    await using guest = await visit(browser, server)
+    await guest.signIn(token)
+    await guest.files.getByText('notes.txt').waitFor()
+    expect(await guest.button(strings.header.upload).count()).toBe(0)
+    await guest.files.getByRole('link').first().click()
+    await guest.page.getByRole('dialog').waitFor()
+    expect(await guest.button(strings.viewer.delete).count()).toBe(0)
+    expect(await guest.button(strings.viewer.copy).count()).toBe(1)
+  },
+)
+
+browserTest('A3 a token that may not read is told so', async () => {
+  const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
+  await using guest = await visit(browser, server)
+  await guest.page.getByLabel(strings.signIn.token, { exact: true }).fill(token)
+  await guest.button(strings.signIn.submit).click()
+  await guest.page.getByText('media:read').waitFor()
+})

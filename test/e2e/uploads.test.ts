@@ -1,0 +1,222 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Browser } from 'playwright-core'
+import { chromium } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest, launchBrowser, launchOptions } from '../harness/browser.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { startGateway } from '../harness/gateway.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+import { drop } from './drop.ts'
+import { hostileName, manyKinds, picture, writeFiles } from './files.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await launchBrowser()
+})
+afterAll(() => browser?.close())
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+/** The media objects of a bucket of few pages, and their bytes' hashes, by name. */
+async function stored(server: TestServer): Promise<ReadonlyMap<string | null, string | null>> {
+  const found = new Map<string | null, string | null>()
+  for (let page = 1, last = 1; page <= last; page++) {
+    const listing = await readPage(await server.request(`/api/media?page=${page}`))
+    last = listing.last_page
+    for (const url of listing.data) {
+      const id = /([0-9a-z]{26})(?:\.\w+)?$/.exec(url)?.[1]
+      const media = await readMedia(await server.request(`/api/media/${id}`))
+      found.set(media.filename, media.sha256)
+    }
+  }
+  return found
+}
+
+const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploads.label })
+const told = (guest: Visit, words: string) =>
+  tray(guest).getByRole('heading', { name: words, exact: true }).waitFor()
+
+describe('25 files of many kinds', () => {
+  browserTest(
+    'G7 by drop and by button: all arrive as they are, and are shown as what they are',
+    async () => {
+      await using server = await startServer()
+      const kinds = await manyKinds()
+      await using files = await writeFiles(kinds)
+      await using guest = await visit(browser, server)
+      await guest.signIn(server.token)
+      const { page } = guest
+      await page.getByText(strings.listing.empty).waitFor()
+
+      await drop(page, files.paths.slice(0, 12), () =>
+        page.getByText(strings.uploads.drop, { exact: true }).waitFor(),
+      )
+      await told(guest, strings.uploads.finished(12))
+      await guest.choose(strings.header.upload, files.paths.slice(12))
+      await told(guest, strings.uploads.finished(25))
+      await page.getByText('1–10 of 25 files').waitFor()
+
+      expect(await stored(server)).toEqual(new Map([...kinds].map(([name, bytes]) => [name, sha256(bytes)])))
+      // Pictures are shown, and nothing of a hostile name is more than text.
+      const shown = new Map<string, boolean>()
+      for (const number of [1, 2, 3]) {
+        await page.goto(`${server.url}/#page=${number}`)
+        await guest.files.nth(number === 3 ? 4 : 9).waitFor()
+        await until(
+          'every name',
+          async () => (await guest.files.getByText(strings.viewer.loading).count()) === 0,
+        )
+        // Pictures come when they are in sight; one that cannot be shown makes room for an icon.
+        for (const file of await guest.files.all()) await file.scrollIntoViewIfNeeded()
+        await until('every picture', () =>
+          guest.files
+            .locator('img')
+            .evaluateAll((images) => images.every(({ naturalWidth }) => naturalWidth > 0)),
+        )
+        for (const file of await guest.files.all()) {
+          const name = (await file.locator('[title]').first().getAttribute('title')) ?? ''
+          shown.set(name, (await file.locator('img').count()) > 0)
+        }
+      }
+      expect(new Set(shown.keys())).toEqual(new Set(kinds.keys()))
+      const pictures = [...kinds.keys()].filter((name) => /\.(jpg|png|webp|avif|gif|tiff)$/.test(name))
+      expect(
+        [...shown]
+          .filter(([, drawn]) => drawn)
+          .map(([name]) => name)
+          .sort(),
+      ).toEqual(pictures.sort())
+      expect(await page.title()).not.toContain('owned')
+      expect(await page.locator('img[src="x"], b').count()).toBe(0)
+      expect(shown.has(hostileName)).toBe(true)
+    },
+  )
+})
+
+describe('more ways in', () => {
+  browserTest('a folder comes with all that is in it, by button and by drop', async () => {
+    await using server = await startServer()
+    const inside = (names: readonly string[]) => new Map(names.map((name) => [name, Buffer.from(name)]))
+    await using first = await writeFiles(inside(['album/a.txt', 'album/deeper/b.txt']))
+    await using second = await writeFiles(inside(['other/c.txt', 'other/deeper/still/d.txt']))
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    await guest.choose(strings.listing.chooseFolder, `${first.directory}/album`)
+    await told(guest, strings.uploads.finished(2))
+    await drop(guest.page, [`${second.directory}/other`], async () => undefined)
+    await told(guest, strings.uploads.finished(4))
+    expect([...(await stored(server)).keys()].sort()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt'])
+  })
+
+  browserTest('a picture is pasted', async () => {
+    await using server = await startServer()
+    await using guest = await visit(browser, server, {
+      options: { permissions: ['clipboard-read', 'clipboard-write'] },
+    })
+    await guest.signIn(server.token)
+    const bytes = (await picture(1, 40, 40).png().toBuffer()).toString('base64')
+    await guest.page.evaluate(`(async () => {
+      const bytes = Uint8Array.from(atob('${bytes}'), (character) => character.charCodeAt(0))
+      const blob = new Blob([bytes], { type: 'image/png' })
+      await navigator.clipboard.write([new ClipboardItem({ 'image/png': blob })])
+    })()`)
+    await guest.page.keyboard.press('Control+V')
+    await told(guest, strings.uploads.finished(1))
+    await guest.files.locator('img').waitFor()
+  })
+
+  browserTest('Q1 what does not fit is refused with the reason, and can be tried again', async () => {
+    await using server = await startServer()
+    await server.command('bucket', 'set', 'default', '--max-bytes', '1000')
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    const file = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: randomBytes(5_000) }
+    await guest.choose(strings.header.upload, [file])
+    await told(guest, strings.uploads.failed(1))
+    await server.command('bucket', 'set', 'default', '--max-bytes', '10000')
+    await guest.button(strings.uploads.retry('large.bin')).click()
+    await told(guest, strings.uploads.finished(1))
+    expect(await stored(server)).toEqual(new Map([['large.bin', sha256(file.buffer)]]))
+  })
+})
+
+describe('interruptions', () => {
+  const large = () => randomBytes(6_000_000)
+  const half = 3_000_000
+
+  browserTest('an upload pauses and goes on where it was', async () => {
+    await using server = await startServer()
+    await using way = await startGateway(server.url)
+    await using guest = await visit(browser, server, { url: way.url })
+    await guest.signIn(server.token)
+    const buffer = large()
+    way.holdAfter(half)
+    await guest.choose(strings.header.upload, [{ name: 'film.bin', mimeType: 'video/mp4', buffer }])
+    await until('half of the file', () => way.passed() >= half)
+    await guest.button(strings.uploads.pause('film.bin')).click()
+    await guest.button(strings.uploads.resume('film.bin')).waitFor()
+    way.open()
+    await guest.button(strings.uploads.resume('film.bin')).click()
+    await told(guest, strings.uploads.finished(1))
+    expect(await stored(server)).toEqual(new Map([['film.bin', sha256(buffer)]]))
+    // What had arrived was not sent twice.
+    expect(way.passed()).toBeLessThan(buffer.length + half)
+  })
+
+  browserTest('R6 an upload outlives a lost connection and a server that starts anew', async () => {
+    await using first = await startServer()
+    await using way = await startGateway(first.url)
+    await using guest = await visit(browser, first, { url: way.url })
+    await guest.signIn(first.token)
+    const buffer = large()
+    way.holdAfter(half)
+    await guest.choose(strings.header.upload, [{ name: 'film.bin', mimeType: 'video/mp4', buffer }])
+    await until('half of the file', () => way.passed() >= half)
+    await first.kill()
+    await guest.page.getByText(strings.connection.lost).first().waitFor()
+    const { port } = new URL(first.url)
+    await using again = await startServer({ MEDIABUCKET_PORT: port }, first.data)
+    way.open()
+    await told(guest, strings.uploads.finished(1))
+    const request = (path: string) =>
+      again.request(path, { headers: { authorization: `Bearer ${first.token}` } })
+    expect(await stored({ ...again, request })).toEqual(new Map([['film.bin', sha256(buffer)]]))
+  })
+
+  browserTest('an upload goes on after the browser was closed in the midst of it', async () => {
+    await using server = await startServer()
+    await using way = await startGateway(server.url)
+    await using profile = await temporaryDirectory()
+    const buffer = large()
+    const open = () =>
+      chromium.launchPersistentContext(profile.path, { ...launchOptions, reducedMotion: 'reduce' })
+    way.holdAfter(half)
+    const before = await open()
+    try {
+      const guest = await visit(null, server, { url: way.url, context: before })
+      await guest.signIn(server.token)
+      await guest.choose(strings.header.upload, [{ name: 'film.bin', mimeType: 'video/mp4', buffer }])
+      await until('half of the file', () => way.passed() >= half)
+      await guest[Symbol.asyncDispose]()
+    } finally {
+      await before.close()
+    }
+    expect(await stored(server)).toEqual(new Map())
+    way.open()
+
+    const after = await open()
+    try {
+      await using guest = await visit(null, server, { url: way.url, context: after })
+      await guest.signIn(server.token)
+      await told(guest, strings.uploads.finished(1))
+      expect(await stored(server)).toEqual(new Map([['film.bin', sha256(buffer)]]))
+      expect(way.passed()).toBeLessThan(buffer.length + half)
+    } finally {
+      await after.close()
+    }
+  })
+})

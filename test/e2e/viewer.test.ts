@@ -1,0 +1,266 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest, launchBrowser } from '../harness/browser.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { clip, isDrawn, pdf, picture, tone } from './files.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+let server: TestServer
+let items: Awaited<ReturnType<typeof upload>>[]
+beforeAll(async () => {
+  server = await startServer()
+  browser = await launchBrowser()
+  const files: readonly (readonly [string, Uint8Array, string])[] = [
+    ['harbour.jpg', await picture(1, 2400, 1600).jpeg().toBuffer(), 'image/jpeg'],
+    ['upright.png', await picture(2, 300, 400).png().toBuffer(), 'image/png'],
+    ['clip.webm', await clip(), 'video/webm'],
+    ['tone.wav', tone(), 'audio/wav'],
+    ['report.pdf', pdf(), 'application/pdf'],
+    ['notes.txt', Buffer.from('Notes of the harbour.\n'), 'text/plain'],
+  ]
+  items = []
+  for (const [name, bytes, type] of files)
+    items.push(await upload(server, new Uint8Array(bytes), { name, type }))
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const item = (name: string) => {
+  const found = items.find(({ filename }) => filename === name)
+  if (!found) throw new Error(`no ${name}`)
+  return found
+}
+
+const dialogOf = ({ page }: Visit, name: string) =>
+  page.getByRole('dialog', { name: strings.viewer.label(name), exact: true })
+
+/** Signed in, with the item open as by a link to it. */
+async function opened(name: string, options: Parameters<typeof visit>[2] = {}) {
+  const guest = await visit(browser, server, { hash: `#page=1&item=${item(name).id}`, ...options })
+  await guest.signIn(server.token)
+  await dialogOf(guest, name).waitFor()
+  return guest
+}
+
+describe('looking', () => {
+  browserTest('by keys alone: a file opens, its neighbours follow, Escape returns to it', async () => {
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    const { page } = guest
+    await guest.files.getByText('harbour.jpg').waitFor()
+    await guest.files.getByRole('link').first().focus()
+    await page.keyboard.press('Enter')
+    await dialogOf(guest, 'harbour.jpg').waitFor()
+    const large = dialogOf(guest, 'harbour.jpg').getByRole('img', { name: 'harbour.jpg' })
+    await until('the picture', () => isDrawn(large, 401))
+    await page.keyboard.press('ArrowRight')
+    await dialogOf(guest, 'upright.png').waitFor()
+    expect(new URL(page.url()).hash).toBe(`#page=1&item=${item('upright.png').id}`)
+    await page.keyboard.press('ArrowLeft')
+    await dialogOf(guest, 'harbour.jpg').waitFor()
+    await page.keyboard.press('Escape')
+    await dialogOf(guest, 'harbour.jpg').waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
+  })
+
+  browserTest('the details tell all that is known', async () => {
+    await using guest = await opened('harbour.jpg')
+    await guest.button(strings.viewer.details).click()
+    const details = guest.page.getByRole('complementary', { name: strings.details.title })
+    const { sha256, size, url } = item('harbour.jpg')
+    for (const told of [
+      'harbour.jpg',
+      'image/jpeg',
+      size.toLocaleString('en'),
+      '2,400 × 1,600',
+      sha256 ?? '',
+    ])
+      await details.getByText(told).first().waitFor()
+    expect(await details.getByLabel(strings.details.link).inputValue()).toBe(url)
+  })
+
+  browserTest('a swipe of the finger goes to the next picture', async () => {
+    await using guest = await opened('harbour.jpg', {
+      options: { hasTouch: true, viewport: { width: 375, height: 700 } },
+    })
+    const large = dialogOf(guest, 'harbour.jpg').getByRole('img', { name: 'harbour.jpg' })
+    await until('the picture', () => isDrawn(large, 301))
+    const tools = await guest.context.newCDPSession(guest.page)
+    const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', x: number) =>
+      tools.send('Input.dispatchTouchEvent', {
+        type,
+        touchPoints: type === 'touchEnd' ? [] : [{ x, y: 350 }],
+      })
+    await touch('touchStart', 320)
+    for (let x = 300; x >= 60; x -= 30) await touch('touchMove', x)
+    await touch('touchEnd', 60)
+    await dialogOf(guest, 'upright.png').waitFor()
+  })
+
+  browserTest.each([
+    ['clip.webm', 'video', 6],
+    ['tone.wav', 'audio', 2],
+  ])('B3 %s plays, and is sought in', async (name, element, length) => {
+    await using guest = await opened(name)
+    const player = dialogOf(guest, name).locator(element)
+    await until('its length', () =>
+      player.evaluate(({ duration }) => Math.round(duration)).then((told) => told === length),
+    )
+    await player.evaluate((player) => {
+      player.muted = true
+      return player.play()
+    })
+    await until('it plays', () => player.evaluate(({ currentTime }) => currentTime > 0))
+    await player.evaluate((player, to) => {
+      player.pause()
+      return new Promise((sought) => {
+        player.onseeked = () => sought(null)
+        player.currentTime = to
+      })
+    }, length - 1)
+    expect(await player.evaluate(({ currentTime, error }) => [currentTime, error])).toEqual([
+      length - 1,
+      null,
+    ])
+    expect(guest.statusesOf(`${server.url}/media/${item(name).id}`)[0]).toBe(206)
+  })
+
+  browserTest('a PDF opens in a tab of its own', async () => {
+    await using guest = await opened('report.pdf')
+    const link = dialogOf(guest, 'report.pdf').getByRole('link', { name: strings.viewer.openPdf })
+    const address = await link.evaluate(({ href }) => href)
+    const asked = guest.context.waitForEvent('response', (answer) => answer.url() === address)
+    await link.click()
+    const answer = await asked
+    expect([answer.status(), answer.headers()['content-type']]).toEqual([200, 'application/pdf'])
+    expect(answer.headers()['content-disposition']).toMatch(/^inline/)
+  })
+
+  browserTest('a file comes down under its name', async () => {
+    await using guest = await opened('notes.txt')
+    const [download] = await Promise.all([
+      guest.page.waitForEvent('download'),
+      dialogOf(guest, 'notes.txt').getByRole('link', { name: strings.viewer.download }).first().click(),
+    ])
+    expect(download.suggestedFilename()).toBe('notes.txt')
+    expect(await readFile(await download.path(), 'utf8')).toBe('Notes of the harbour.\n')
+  })
+})
+
+describe('copying a link', () => {
+  /** What a paste would bring. */
+  async function pasted({ page }: Visit): Promise<unknown> {
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))`,
+    )
+    await page.locator('#pasted').focus()
+    await page.keyboard.press('Control+V')
+    return await page.locator('#pasted').inputValue()
+  }
+
+  browserTest('by the clipboard of the browser', async () => {
+    await using guest = await opened('harbour.jpg', {
+      options: { permissions: ['clipboard-read', 'clipboard-write'] },
+    })
+    await guest.button(strings.viewer.copy).click()
+    await guest.page.getByText(strings.link.copied(1)).first().waitFor()
+    expect(await guest.page.evaluate('navigator.clipboard.readText()')).toBe(item('harbour.jpg').url)
+  })
+
+  browserTest('also where the page is not secure, and browsers have no such thing', async () => {
+    const { port } = new URL(server.url)
+    await using guest = await opened('harbour.jpg', { url: `http://gallery.test:${port}` })
+    expect(await guest.page.evaluate('[isSecureContext, typeof navigator.clipboard]')).toEqual([
+      false,
+      'undefined',
+    ])
+    await guest.button(strings.viewer.copy).click()
+    await guest.page.getByText(strings.link.copied(1)).first().waitFor()
+    await guest.page.keyboard.press('Escape')
+    expect(await pasted(guest)).toBe(item('harbour.jpg').url)
+  })
+
+  browserTest('of several files at once', async () => {
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    for (const name of ['notes.txt', 'tone.wav'])
+      await guest.page.getByLabel(strings.selection.select(name), { exact: true }).check()
+    await guest.button(strings.selection.copy).click()
+    await guest.page.getByText(strings.link.copied(2)).first().waitFor()
+    expect(await pasted(guest)).toBe(`${item('notes.txt').url}\n${item('tone.wav').url}`)
+  })
+})
+
+describe('deleting', () => {
+  const filled = async (count: number) => {
+    const own = await startServer()
+    for (let number = 1; number <= count; number++)
+      await upload(own, `${number}`, { name: `file-${number}.txt` })
+    return own
+  }
+  const names = ({ files }: Visit) => files.getByText(/^file-\d+\.txt$/).allTextContents()
+  const told = async (guest: Visit, wanted: readonly number[]) =>
+    await until(`the files ${wanted}`, async () => {
+      const shown = await names(guest)
+      return JSON.stringify(shown) === JSON.stringify(wanted.map((number) => `file-${number}.txt`))
+    })
+
+  browserTest('M2 one file, after a question that can be declined', async () => {
+    await using own = await filled(3)
+    await using guest = await visit(browser, own)
+    await guest.signIn(own.token)
+    await guest.files.getByRole('link', { name: 'file-2.txt' }).click()
+    await dialogOf(guest, 'file-2.txt').waitFor()
+    const question = guest.page.getByRole('dialog', { name: strings.removal.title(1) })
+    await guest.button(strings.viewer.delete).click()
+    await question.getByText('file-2.txt').waitFor()
+    await question.getByRole('button', { name: strings.cancel }).click()
+    await question.waitFor({ state: 'detached' })
+    await dialogOf(guest, 'file-2.txt').getByRole('button', { name: strings.viewer.delete }).click()
+    await question.getByRole('button', { name: strings.removal.confirm(1) }).click()
+    // The next file takes its place.
+    await dialogOf(guest, 'file-3.txt').waitFor()
+    await guest.page.keyboard.press('Escape')
+    await told(guest, [1, 3])
+  })
+
+  browserTest('M2 many at once: a range, a whole page, and what is left of the last page', async () => {
+    await using own = await filled(23)
+    await using guest = await visit(browser, own)
+    await guest.signIn(own.token)
+    const { page } = guest
+    const box = (number: number) =>
+      page.getByLabel(strings.selection.select(`file-${number}.txt`), { exact: true })
+    const confirm = async (count: number) => {
+      await page
+        .getByRole('region', { name: strings.selection.label })
+        .getByRole('button', { name: strings.selection.delete })
+        .click()
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: strings.removal.confirm(count), exact: true })
+        .click()
+    }
+    await box(2).click()
+    await box(5).click({ modifiers: ['Shift'] })
+    await page.getByText(strings.selection.count(4)).first().waitFor()
+    await confirm(4)
+    await told(guest, [1, 6, 7, 8, 9, 10, 11, 12, 13, 14])
+    await page.keyboard.press('ArrowRight')
+    await told(guest, [15, 16, 17, 18, 19, 20, 21, 22, 23])
+    await box(15).click()
+    await guest.button(strings.selection.allOnPage).click()
+    await confirm(9)
+    // The page that was the last is gone.
+    await told(guest, [1, 6, 7, 8, 9, 10, 11, 12, 13, 14])
+    await page.getByText('1–10 of 10 files').waitFor()
+    expect(new URL(page.url()).hash).toBe('#page=1')
+  })
+})

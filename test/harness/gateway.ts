@@ -1,0 +1,69 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What stands between browsers and a server: it takes a path away, and lets uploads through as far as it is told. */
+export interface Gateway extends AsyncDisposable {
+  /** Ends in the path that it takes away. */
+  readonly url: string
+  /** Bytes of uploads that were let through. */
+  readonly passed: () => number
+  /** Lets so many bytes of uploads through, counted from the start; requests with more of them wait. */
+  holdAfter(bytes: number): void
+  /** Cuts the requests that wait, as a lost connection would, and lets everything through from now on. */
+  open(): void
+}
+
+export async function startGateway(target: string, prefix = ''): Promise<Gateway> {
+  let allowed = Number.POSITIVE_INFINITY
+  let passed = 0
+  const waiting = new Set<() => void>()
+
+  async function* metered(body: IncomingMessage) {
+    for await (const chunk of body) {
+      if (passed >= allowed) {
+        await new Promise<void>((resolve) => waiting.add(resolve))
+        body.destroy()
+        return
+      }
+      passed += chunk.length
+      yield chunk
+    }
+  }
+
+  async function forward(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = asked
+    if (!url.startsWith(`${prefix}/`)) return void answer.writeHead(404).end()
+    const onward = request(new URL(url.slice(prefix.length), target), { method, headers }, (got) => {
+      answer.writeHead(got.statusCode ?? 502, got.headers)
+      got.pipe(answer)
+    })
+    onward.on('error', () => answer.destroy())
+    answer.on('close', () => onward.destroy())
+    try {
+      for await (const chunk of metered(asked)) onward.write(chunk)
+      if (asked.complete) onward.end()
+      else onward.destroy()
+    } catch {
+      onward.destroy()
+    }
+  }
+
+  const server = createServer((asked, answer) => void forward(asked, answer))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`,
+    passed: () => passed,
+    holdAfter(bytes) {
+      allowed = bytes
+    },
+    open() {
+      allowed = Number.POSITIVE_INFINITY
+      for (const cut of waiting) cut()
+      waiting.clear()
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
