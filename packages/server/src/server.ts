@@ -41,8 +41,18 @@ export interface Server {
   stop(): Promise<void>
 }
 
-/** Reading a header is short, and uploads wait for it. */
-const measuring = { processes: 2, queue: 1_000, timeout: 3_000, memory: 400_000_000, nice: 0 }
+/** Reading a header is short, and uploads wait for it; one that takes long must not hold up the others. */
+const measuring = {
+  processes: 2,
+  queue: 1_000,
+  patience: 2_000,
+  timeout: 2_000,
+  memory: 400_000_000,
+  nice: 0,
+}
+
+/** Milliseconds after which whoever waits for a variant to be begun had better come again. */
+const makingPatience = 30_000
 
 /** So that who lists or uploads goes before who makes pictures. */
 const makingIsNice = 10
@@ -135,6 +145,7 @@ export async function startServer(
     const makers = createPictureProcesses({
       processes: config.variantProcesses,
       queue: config.variantQueue,
+      patience: makingPatience,
       timeout: config.variantTimeout,
       memory: config.variantMemory,
       nice: makingIsNice,

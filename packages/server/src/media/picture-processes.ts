@@ -7,7 +7,7 @@ export class PictureTooHard extends Error {
   override readonly name = 'PictureTooHard'
 }
 
-/** More tasks wait than may. */
+/** More tasks wait than may, or this one has waited for too long. */
 export class PicturesBusy extends Error {
   override readonly name = 'PicturesBusy'
 }
@@ -41,6 +41,8 @@ export function createPictureProcesses(limits: {
   readonly processes: number
   /** Tasks that may wait. */
   readonly queue: number
+  /** Milliseconds for which a task may wait. */
+  readonly patience: number
   /** Milliseconds for one task, the start of its process included. */
   readonly timeout: number
   /** Bytes for one process. */
@@ -104,10 +106,15 @@ export function createPictureProcesses(limits: {
   return {
     run: (task) =>
       new Promise((resolve, reject) => {
-        waiting.push({ task, resolve, reject })
+        const job = { task, resolve, reject }
+        waiting.push(job)
         next()
-        // What no process has taken is still the last one.
-        if (waiting.length > limits.queue) waiting.pop()?.reject(new PicturesBusy('too many pictures wait'))
+        const giveUp = () => {
+          const place = waiting.indexOf(job)
+          if (place >= 0) waiting.splice(place, 1)[0]?.reject(new PicturesBusy('too many pictures wait'))
+        }
+        if (waiting.length > limits.queue) giveUp()
+        else if (waiting.includes(job)) setTimeout(giveUp, limits.patience).unref()
       }),
     close() {
       closed = true

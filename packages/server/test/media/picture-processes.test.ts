@@ -15,6 +15,7 @@ function start(limits: Partial<Parameters<typeof createPictureProcesses>[0]> = {
   const processes = createPictureProcesses({
     processes: 1,
     queue: 10,
+    patience: 20_000,
     timeout: 20_000,
     memory: 1e9,
     nice: 5,
@@ -64,6 +65,13 @@ describe('processes that look into pictures', () => {
     expect(told).toEqual(['unreadable', 'unreadable', 'unreadable', 'PicturesBusy', 'PicturesBusy'])
   })
 
+  test('V6, V8 what waits for too long is refused, and what follows is not held up by it', async () => {
+    const processes = start({ patience: 1 })
+    const answers = await Promise.allSettled([1, 2].map(() => processes.run(shrink('/nowhere'))))
+    expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { name: 'PicturesBusy' } }])
+    expect(await processes.run(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
+  })
+
   test('V6 what waits when the service stops is refused', async () => {
     const processes = start()
     const answers = [1, 2].map(() => processes.run(shrink('/nowhere')))
@@ -76,7 +84,7 @@ describe('processes that look into pictures', () => {
     const file = join(import.meta.dirname, '../../src/media/picture-processes.ts')
     const program = `
       const { createPictureProcesses } = await import(${JSON.stringify(file)})
-      const processes = createPictureProcesses({ processes: 1, queue: 1, timeout: 20000, memory: 1e9, nice: 0 })
+      const processes = createPictureProcesses({ processes: 1, queue: 1, patience: 20000, timeout: 20000, memory: 1e9, nice: 0 })
       await processes.run({ what: 'measure', path: '/nowhere' })
       console.log('running')`
     const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
