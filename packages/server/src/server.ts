@@ -45,8 +45,8 @@ export interface Server {
 const measuring = {
   processes: 2,
   queue: 1_000,
-  patience: 2_000,
-  timeout: 2_000,
+  patience: 5_000,
+  timeout: 5_000,
   memory: 400_000_000,
   nice: 0,
 }
