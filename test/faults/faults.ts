@@ -3,6 +3,7 @@ import { failingCalls, failingSyncs } from './failing-disk.ts'
 import type { Fault } from './fault.ts'
 import { canMount, fullBlobDisk, fullCatalogDisk } from './full-disks.ts'
 import { killDuringDeletes, killDuringUploads } from './kill-at-random.ts'
+import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
 import { fakeTime, movedClock } from './moved-clock.ts'
 import { clientGone, sameKey } from './same-key.ts'
@@ -11,6 +12,8 @@ import { stopBySignal } from './stop-by-signal.ts'
 import { canTrace } from './system-calls.ts'
 
 export interface FaultRow extends Fault {
+  /** What it holds of docs/interface.md. */
+  readonly rules: string
   /** Rounds in the form that `npm test` runs. */
   readonly short: number
   /** Rounds in the long form, for each hundred rounds of random kills. */
@@ -20,30 +23,32 @@ export interface FaultRow extends Fault {
 }
 
 const row = (
+  rules: string,
   fault: Fault,
   short: number,
   perHundred: number,
   isPossible: FaultRow['isPossible'] = () => true,
-): FaultRow => ({ ...fault, short, perHundred, isPossible })
+): FaultRow => ({ ...fault, rules, short, perHundred, isPossible })
 
 /** Processes that are killed. */
 export const kills: readonly FaultRow[] = [
-  row(killDuringUploads, 20, 100),
-  row(killAtSteps, 1, 2),
-  row(killDuringDeletes, 4, 25),
+  row('U2, R6, M2', killDuringUploads, 20, 100),
+  row('U2, R6, M2', killAtSteps, 1, 2),
+  row('M2, R6', killAtStart, 2, 5),
+  row('M2', killDuringDeletes, 4, 25),
 ]
 
 /** Disks, clocks, signals and clients that do what they should not. */
 export const otherFaults: readonly FaultRow[] = [
-  row(fullBlobDisk, 1, 5, canMount),
-  row(fullCatalogDisk, 1, 5, canMount),
-  row(failingCalls, 1, 5),
-  row(failingSyncs, 1, 5, canTrace),
-  row(movedClock, 2, 5, () => fakeTime() !== null),
-  row(stopBySignal, 1, 5),
-  row(secondServer, 1, 3),
-  row(flippedByte, 1, 5),
-  row(plantedBlobs, 1, 5),
-  row(sameKey, 2, 25),
-  row(clientGone, 5, 25),
+  row('U2, R6', fullBlobDisk, 1, 5, canMount),
+  row('U2, R6', fullCatalogDisk, 1, 5, canMount),
+  row('U2, R6', failingCalls, 1, 5),
+  row('U2, R6', failingSyncs, 1, 5, canTrace),
+  row('L10, A9, R8', movedClock, 2, 5, () => fakeTime() !== null),
+  row('O5, R6', stopBySignal, 1, 5),
+  row('O6', secondServer, 1, 3),
+  row('F3', flippedByte, 1, 5),
+  row('F1, F2', plantedBlobs, 1, 5),
+  row('I2', sameKey, 2, 25),
+  row('I2', clientGone, 5, 25),
 ]

@@ -5,12 +5,12 @@ import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger } from './ledger.ts'
 import { type Life, openLives } from './lives.ts'
-import { readReached, type StepName, stepNames, steps, stepsOf, withFailpoints } from './steps.ts'
+import { readReached, type StepName, steps, stepsOf, withFailpoints } from './steps.ts'
 
 const atOnce = 3
 
 /** Works until the failpoint has killed the service. */
-async function workInto(step: StepName, clients: Clients, life: Life): Promise<void> {
+export async function workInto(step: StepName, clients: Clients, life: Life): Promise<void> {
   const { process, data } = life.server
   const exited = once(process, 'exit')
   const { by } = steps[step]
@@ -30,7 +30,7 @@ const inTurn: readonly StepName[] = stepsOf('removal')
 
 /** Every named step in turn; each round goes through all of them, at their first, second or third time. */
 export const killAtSteps: Fault = {
-  title: `kill -9 at each of ${stepNames.length} steps of commits and deletes`,
+  title: `kill -9 at each of ${inTurn.length} steps of commits and deletes`,
   async run(rounds, onRound) {
     const ledger = createLedger()
     const clients = createClients(ledger)

@@ -8,7 +8,7 @@ const timeout = 120_000
 export async function testFaults(faults: readonly FaultRow[]): Promise<void> {
   for (const fault of faults) {
     const isSkipped = process.env['CI'] === undefined && !(await fault.isPossible())
-    test.skipIf(isSkipped)(fault.title, { timeout }, async () => {
+    test.skipIf(isSkipped)(`${fault.rules} ${fault.title}`, { timeout }, async () => {
       const verdict = await fault.run(fault.short, () => undefined)
       expect(verdict).toMatchObject({ faults: [], lost: 0, halfVisible: 0, returned: 0 })
       expect(verdict.rounds).toBeGreaterThanOrEqual(fault.short)

@@ -27,8 +27,8 @@ interface Step {
   /** The step is when this call is about to be made, or has returned. */
   readonly when: 'before' | 'after'
   readonly is: (call: Call) => boolean
-  /** The request that comes by it. */
-  readonly by: 'upload' | 'pieces' | 'removal'
+  /** The request that comes by it, or the start of the service alone. */
+  readonly by: 'upload' | 'pieces' | 'removal' | 'start'
 }
 
 const at = (name: Call['name'], place: Place) => (call: Call) =>
@@ -60,6 +60,7 @@ export const steps = {
   'last piece renamed': { when: 'after', is: renames('part', 'blob'), by: 'pieces' },
   'before the upload is finished': { when: 'before', is: commits('finish'), by: 'pieces' },
   'upload finished': { when: 'after', is: commits('finish'), by: 'pieces' },
+  'last piece taken back': { when: 'after', is: renames('blob', 'part'), by: 'start' },
   'before the row is removed': { when: 'before', is: commits('removal'), by: 'removal' },
   'row removed': { when: 'after', is: commits('removal'), by: 'removal' },
   'before the unlink': { when: 'before', is: at('unlink', 'blob'), by: 'removal' },
@@ -70,7 +71,7 @@ export const steps = {
 
 export type StepName = keyof typeof steps
 
-export const stepNames = Object.keys(steps) as StepName[]
+const stepNames = Object.keys(steps) as StepName[]
 
 export const stepsOf = (by: Step['by']): StepName[] => stepNames.filter((name) => steps[name].by === by)
 
