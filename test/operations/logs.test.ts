@@ -113,3 +113,18 @@ test('O3, A5 no token is in the log, wherever a client puts it', async () => {
   await lineOf('/last')
   expect(server.stderr()).not.toContain(token.slice(5, 25))
 })
+
+test('O3 a log that nobody reads for a while holds no request up, and loses no line', async () => {
+  await using stalled = await startServer()
+  const { stderr } = stalled.process
+  stderr?.pause()
+  // Far more than a pipe and a reader's buffer take.
+  const paths = Array.from({ length: 400 }, (_, index) => `/${'x'.repeat(4_000)}${index}`)
+  for (const path of paths) expect((await fetch(stalled.url + path)).status).toBe(404)
+  stderr?.resume()
+  const logged = await until('all lines have come', () => {
+    const found = stalled.log().flatMap(({ path }) => (typeof path === 'string' ? [path] : []))
+    return found.length >= paths.length && found
+  })
+  expect(logged.filter((path) => path.startsWith('/xx'))).toEqual(paths)
+})

@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import type { Server } from '../server.ts'
 import { type Command, UsageError } from './command.ts'
 import { gatheredLines } from './gathered-lines.ts'
@@ -15,13 +16,12 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
   async run(args, { config, warnings, print }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given: ${args.join(' ')}`)
     // Loaded here, so that the other commands need not wait for it.
-    const [{ startServer }, { destination, pino }, { default: closeWithGrace }] = await Promise.all([
+    const [{ startServer }, { pino }, { default: closeWithGrace }] = await Promise.all([
       import('../server.ts'),
       import('pino'),
       import('close-with-grace'),
     ])
-    const stderr = destination({ dest: 2, sync: true })
-    const lines = gatheredLines((text) => stderr.write(text))
+    const lines = gatheredLines((bytes) => writeSync(2, bytes))
     const log = pino({ level: config.logLevel, base: null }, lines)
     for (const warning of warnings) log.warn(warning)
 
