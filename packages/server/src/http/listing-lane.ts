@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { PageBody } from '../media/page-body.ts'
 import type { CorsHeaders } from './cors.ts'
@@ -73,18 +74,27 @@ function routeOf(url: string): string | undefined {
   return listingPaths.find((known) => known === path)
 }
 
+/** Bytes that an answer writes before others get their turn: a quick client takes a whole page of megabytes at once. */
+const bytesPerTurn = 256 * 1024
+
 /** Chunk by chunk as the client takes them; gives up quietly when it goes away. */
 async function write(response: ServerResponse, { whole, chunks }: PageBody): Promise<void> {
   // As text, head and body make one write.
   if (whole !== null) return void response.end(whole, 'latin1')
   const gone = new AbortController()
   response.once('close', () => gone.abort())
+  const { signal } = gone
   try {
+    let written = 0
     for (const chunk of chunks()) {
-      if (!response.write(chunk)) await once(response, 'drain', { signal: gone.signal })
+      if (!response.write(chunk)) await once(response, 'drain', { signal })
+      written += chunk.length
+      if (written < bytesPerTurn) continue
+      written = 0
+      await setImmediate(undefined, { signal })
     }
     response.end()
   } catch (error) {
-    if (!gone.signal.aborted) throw error
+    if (!signal.aborted) throw error
   }
 }
