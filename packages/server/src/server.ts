@@ -158,6 +158,7 @@ export async function startServer(
       maxPixels: config.variantMegapixels * 1e6,
       onMade: ({ variant, seconds, outcome }) =>
         metrics.variantSeconds.observe({ variant, outcome }, seconds),
+      onTooHard: (id, err) => log.warn({ id, err }, 'a picture was too hard; it has no variants for a while'),
       onUnkept: (id, err) => log.warn({ id, err }, 'a variant was made and could not be kept'),
       onUnsupported: (reason) => log.error({ reason }, 'pictures cannot be made on this machine'),
     })

@@ -41,6 +41,8 @@ export function createVariants(parts: {
   readonly processes: Pick<PictureProcesses, 'run'>
   readonly maxPixels: number
   readonly onMade: (made: VariantMade) => void
+  /** The process that was at this item's picture ended, or had to be ended. */
+  readonly onTooHard: (id: MediaId, error: PictureTooHard) => void
   /** A variant that was made and answered could not be kept. */
   readonly onUnkept: (id: MediaId, error: unknown) => void
   /** Called once, where pictures cannot be made on this machine. */
@@ -61,6 +63,7 @@ export function createVariants(parts: {
       answer = await processes.run({ what: 'shrink', path, side: variantSides[variant], maxPixels })
     } catch (error) {
       tell(error instanceof PictureTooHard ? 'too-hard' : 'refused')
+      if (error instanceof PictureTooHard) parts.onTooHard(media.id, error)
       throw await refusal(media, error)
     }
     if (answer.outcome === 'shrunk') {

@@ -72,14 +72,14 @@ export function createPictureProcesses(limits: {
       next()
     })
     // Whether it never started, ended by itself or was ended: once.
-    const gone = () => {
+    const gone = (how: string | number | null) => {
       if (!places.delete(place)) return
       clearTimeout(place.timer)
-      place.job?.reject(new PictureTooHard('the process that decodes pictures ended'))
+      place.job?.reject(new PictureTooHard(`the process that decodes pictures ended: ${how}`))
       next()
     }
-    child.once('error', gone)
-    child.once('exit', gone)
+    child.once('error', ({ message }) => gone(message))
+    child.once('exit', (code, signal) => gone(signal ?? code))
     return place
   }
 

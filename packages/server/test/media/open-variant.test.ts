@@ -27,6 +27,7 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
     },
     maxPixels: 1,
     onMade: ({ outcome }) => outcomes.push(outcome),
+    onTooHard: (id) => outcomes.push(id),
     onUnkept: (_id, error) => unkept.push(error),
     onUnsupported: (reason) => outcomes.push(reason),
   })
@@ -108,5 +109,5 @@ test('V6 what was too hard once is not tried again for a while, in either varian
   await variants.fail()
   await opening
   await expect(variants.open(item, 'medium')).rejects.toMatchObject({ code: 'variant-unavailable' })
-  expect([variants.makings, variants.outcomes]).toEqual([[], ['too-hard']])
+  expect([variants.makings, variants.outcomes]).toEqual([[], ['too-hard', item.id]])
 })

@@ -73,7 +73,7 @@ describe('processes that look into pictures', () => {
   })
 
   test('V6 what waits when the service stops is refused', async () => {
-    const processes = start()
+    const processes = start({ patience: 600_000 })
     const answers = [1, 2].map(() => processes.run(shrink('/nowhere')))
     const settled = Promise.allSettled(answers)
     processes.close()
