@@ -17,7 +17,7 @@ export async function workInto(step: StepName, clients: Clients, life: Life): Pr
   if (by === 'upload') void clients.uploadUntilGone(life, atOnce)
   if (by === 'pieces') void clients.piecesUntilGone(life, atOnce)
   if (by === 'removal') void clients.removeUntilGone(life, atOnce)
-  await until(`the failpoint '${step}'`, () => process.signalCode ?? process.exitCode)
+  await until(`the failpoint '${step}'`, () => process.signalCode ?? process.exitCode, 60_000)
   await exited
   if (process.signalCode !== 'SIGKILL' || readReached(data).join() !== step)
     throw new Error(`the service ended otherwise than at '${step}'`)

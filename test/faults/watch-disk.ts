@@ -13,7 +13,7 @@ interface Watcher {
 
 /** True in the threads of `mediabucket serve` that write; not in what else inherits their environment. */
 export const isServer = (): boolean =>
-  isMainThread ? process.argv[2] === 'serve' : 'directory' in workerData
+  isMainThread ? process.argv[2] === 'serve' : Object(workerData).directory !== undefined
 
 const data = resolve(process.env['MEDIABUCKET_DATA'] ?? '')
 
