@@ -27,6 +27,8 @@ export interface Gallery {
   readonly selection: Selection
   readonly removal: Removal
   readonly uploads: Uploads
+  /** The part of the viewer that is loaded with the first item that is opened. */
+  loadSwipe(): Promise<typeof import('./viewer/swipe.tsx')>
   copyLinks(ids: readonly string[]): Promise<void>
   signOut(): void
   close(): void
@@ -56,6 +58,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     if (failed > 0) notices.tell(strings.removal.failed(failed, reason), { tone: 'bad' })
   })
 
+  let swipe: ReturnType<Gallery['loadSwipe']> | null = null
   let shownAt = 0
   const uploads = createUploads({
     bucket: about.bucket,
@@ -69,6 +72,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
       void refresh()
     },
     onUnreachable: connection.report,
+    reached: connection.reached,
     onRefused: session.end,
   })
 
@@ -91,6 +95,10 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     selection,
     removal,
     uploads,
+    loadSwipe() {
+      swipe ??= connection.reached().then(() => import('./viewer/swipe.tsx'))
+      return swipe
+    },
     async copyLinks(ids) {
       const found = await Promise.all(ids.map(items.load))
       const urls = found.flatMap((media) => (media ? [media.url] : []))

@@ -125,6 +125,7 @@ export const strings = {
     noPicture: 'This picture cannot be shown here. Download it to see it.',
     noPlayback: 'The browser cannot play this file. Download it to play it.',
     loading: 'Loading…',
+    notLoaded: 'The viewer could not be loaded. Load the page anew and try again.',
     gone: 'This file is not on this page any more.',
   },
 
@@ -172,9 +173,9 @@ export const strings = {
     continued: (count: number) => `Going on with ${files(count)} from before.`,
     connection: 'The connection was lost. This goes on when the server is back.',
     mayNot: 'This token may not add files. Sign in with one that has the scope media:write.',
-    full: (detail: string) => detail,
     unknown: 'The server did not take this file.',
-    notLoaded: 'The uploader could not be loaded. Check the connection and try again.',
+    held: 'The server cannot be reached. Uploads begin when it is back.',
+    notLoaded: 'The uploader could not be loaded. Load the page anew and try again.',
   },
 
   connection: {

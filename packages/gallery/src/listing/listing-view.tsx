@@ -1,3 +1,4 @@
+import type { Page } from '@mediabucket/client'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 import { EmptyBucket } from './empty-bucket.tsx'
@@ -16,11 +17,7 @@ export function ListingView() {
     <>
       <div class="listing-head">
         <h1>{about.bucket}</h1>
-        <p class="muted">
-          {page !== null && page.from !== null && page.to !== null
-            ? strings.listing.range(page.from, page.to, page.total)
-            : page !== null && page.total > 0 && strings.files(page.total)}
-        </p>
+        <p class="muted">{fault === null && page !== null && countOf(page)}</p>
       </div>
       <p class="off-screen" role="status">
         {loading ? strings.listing.loading : current && strings.listing.loaded(wanted, current.last_page)}
@@ -38,4 +35,9 @@ export function ListingView() {
       )}
     </>
   )
+}
+
+function countOf({ from, to, total }: Page): string {
+  if (from !== null && to !== null) return strings.listing.range(from, to, total)
+  return total > 0 ? strings.files(total) : ''
 }

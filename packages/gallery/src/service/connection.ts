@@ -9,13 +9,18 @@ export interface Connection {
   /** Tells of a loss that something else met. */
   report(): void
   tryNow(): void
+  /**
+   * Resolves when the service has answered, however long that takes; `onWait` hears when it takes long. Code is loaded
+   * after this: a browser that could not fetch a module once never tries it again.
+   */
+  reached(onWait?: () => void): Promise<void>
   /** Runs when the service is back. */
   onBack(listener: () => void): void
   close(): void
 }
 
 const firstDelay = 1000
-const longestDelay = 15_000
+const longestDelay = 5000
 
 /** `probe` is a cheap call; `onRefused` hears that the token is good no more. */
 export function createConnection(probe: () => Promise<unknown>, onRefused: () => void): Connection {
@@ -61,20 +66,34 @@ export function createConnection(probe: () => Promise<unknown>, onRefused: () =>
   addEventListener('online', tryNow)
   addEventListener('offline', report)
 
+  async function watch<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      const result = await call()
+      found()
+      return result
+    } catch (error) {
+      if (isUnreachable(error)) report()
+      if (isRefused(error)) onRefused()
+      throw error
+    }
+  }
+
   return {
     lost,
-    async watch(call) {
-      try {
-        const result = await call()
-        found()
-        return result
-      } catch (error) {
-        if (isUnreachable(error)) report()
-        if (isRefused(error)) onRefused()
-        throw error
-      }
-    },
+    watch,
     report,
+    async reached(onWait) {
+      if (!lost.value) await watch(probe).catch(() => undefined)
+      if (!lost.value) return
+      onWait?.()
+      await new Promise<void>((resolve) => {
+        const once = () => {
+          listeners.delete(once)
+          resolve()
+        }
+        listeners.add(once)
+      })
+    },
     tryNow,
     onBack: (listener) => void listeners.add(listener),
     close() {

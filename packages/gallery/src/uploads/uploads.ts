@@ -28,6 +28,7 @@ export interface UploadsOptions {
   /** Items were added: all that were under way are done, or some of many are. */
   readonly onAdded: (allDone: boolean) => void
   readonly onUnreachable: () => void
+  readonly reached: (onWait: () => void) => Promise<void>
   readonly onRefused: () => void
 }
 
@@ -40,6 +41,7 @@ export function createUploads(options: UploadsOptions): Uploads {
   let closed = false
 
   async function load(): Promise<Engine> {
+    await options.reached(() => tell(strings.uploads.held))
     const { createEngine } = await import('./engine.ts')
     const made = createEngine({
       bucket,

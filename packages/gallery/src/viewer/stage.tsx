@@ -12,7 +12,7 @@ interface StageProps {
 
 /** Holds the pictures that are swiped through; what does that is loaded with the first of them. */
 export function Stage({ id, onClose, onPast }: StageProps) {
-  const { listing, items, router } = useGallery()
+  const { listing, items, router, loadSwipe } = useGallery()
   const place = useRef<HTMLDivElement>(null)
   const swipe = useRef<Swipe | null>(null)
   const [state, setState] = useState<'coming' | 'shown' | 'failed'>('coming')
@@ -25,7 +25,7 @@ export function Stage({ id, onClose, onPast }: StageProps) {
   useEffect(() => {
     let over = false
     const open = async () => {
-      const [{ openSwipe }, ...media] = await Promise.all([import('./swipe.tsx'), ...ids.map(items.load)])
+      const [{ openSwipe }, ...media] = await Promise.all([loadSwipe(), ...ids.map(items.load)])
       if (over || place.current === null) return
       swipe.current = openSwipe({
         place: place.current,
@@ -55,7 +55,7 @@ export function Stage({ id, onClose, onPast }: StageProps) {
     <div class="swipe-place" ref={place}>
       {state !== 'shown' && (
         <p class="viewer-message" role="status">
-          {state === 'coming' ? strings.viewer.loading : strings.faults.connection}
+          {state === 'coming' ? strings.viewer.loading : strings.viewer.notLoaded}
         </p>
       )}
     </div>
