@@ -54,6 +54,8 @@ class Input {
 
   /** Waits for more bytes; false when there are none. */
   async more(): Promise<boolean> {
+    // The source empties a chunk when it is asked for the next one.
+    if (this.held.length > 0) this.held = Buffer.from(this.held)
     const { done, value } = await this.#source.next()
     if (done) return false
     this.held =

@@ -52,8 +52,8 @@ async function writeThrough(
     const written = writeWhole(file, chunk, null)
     hash.update(chunk)
     if (headMissing > 0 && chunk.byteLength > 0) {
-      // A copy: a view would keep the whole chunk in memory.
-      head.push(chunk.slice(0, headMissing))
+      // A copy: a view would keep the whole chunk in memory, and Buffer's own slice makes views.
+      head.push(new Uint8Array(chunk.subarray(0, headMissing)))
       headMissing -= Math.min(headMissing, chunk.byteLength)
     }
     await written

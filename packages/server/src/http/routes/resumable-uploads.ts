@@ -16,6 +16,7 @@ import type { UploadParams } from '../schemas.ts'
 import { checksumAlgorithms, parseChecksum } from '../tus/checksum.ts'
 import { serveTus } from '../tus/serve-tus.ts'
 import { UploadStore } from '../tus/upload-store.ts'
+import { bytesOf } from '../unread-bodies.ts'
 
 interface Parts {
   readonly authorise: Authorise
@@ -90,6 +91,7 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
         bucketId: grant.bucketId,
         metadata: request.headers['upload-metadata']?.toString() ?? null,
         checksum: checksum === undefined ? null : parseChecksum(checksum.toString()),
+        body: bytesOf(request.raw),
         now,
       },
     )

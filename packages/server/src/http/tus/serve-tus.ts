@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { Server } from '@tus/server'
-import { bytesOf } from '../unread-bodies.ts'
 import { faultOfAnswer, faultOfTus } from './tus-fault.ts'
 import type { UploadStore } from './upload-store.ts'
 
@@ -23,8 +22,8 @@ const answered = ['location', 'upload-offset', 'upload-length', 'upload-defer-le
 const noLock = { lock: async () => {}, unlock: async () => {} }
 
 /**
- * Lets the tus library answer a request for the upload `id`, with a store that belongs to the request alone. The body is
- * not touched before the library asks for it. Throws a Fault for whatever the library refuses.
+ * Lets the tus library answer a request for the upload `id`, with a store that belongs to the request alone. Throws a
+ * Fault for whatever the library refuses.
  */
 export async function serveTus(
   request: IncomingMessage,
@@ -58,8 +57,8 @@ export async function serveTus(
     const value = request.headers[name]
     if (value !== undefined) headers.set(name, value.toString())
   }
-  const body = method === 'PATCH' || method === 'POST' ? { body: ReadableStream.from(bytesOf(request)) } : {}
-  const answer = await server.handleWeb(new Request(url, { method, headers, ...body, duplex: 'half' }))
+  // Without the body, which the library would send through five streams: the store takes it from the connection.
+  const answer = await server.handleWeb(new Request(url, { method, headers }))
   if (thrown.length > 0) throw faultOfTus(thrown[0])
   if (answer.status >= 400) throw faultOfAnswer(answer.status, await answer.text())
   const told = answered.flatMap((name) => {

@@ -14,15 +14,10 @@ const codes: Readonly<Record<number, FaultCode>> = {
   501: 'upload-malformed',
 }
 
-/** The library's words for an interrupted request, which it takes for a lost lock. */
-const interrupted = 'Request aborted'
-
 /** What the library threw as one of our faults; anything else stays what it is. */
 export function faultOfTus(thrown: unknown): unknown {
   if (thrown instanceof Fault || !Value.Check(TusError, thrown)) return thrown
   const { status_code, body } = thrown
-  if (body.startsWith(interrupted))
-    return new Fault('upload-incomplete', 'The connection ended before the whole body had arrived.')
   const code = codes[status_code]
   return code === undefined ? thrown : new Fault(code, sentence(body))
 }

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream'
 import { DataStore, Upload as TusUpload } from '@tus/utils'
 import type { BucketId, Catalog, NewMedia, Upload } from '../../catalog/catalog.ts'
-import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import type { AppendUpload } from '../../media/append-upload.ts'
 import type { CreateUpload } from '../../media/create-upload.ts'
@@ -23,6 +22,7 @@ interface StoreRequest {
   /** Upload-Metadata as sent. */
   readonly metadata: string | null
   readonly checksum: Checksum | null
+  readonly body: AsyncIterable<Uint8Array>
   readonly now: number
 }
 
@@ -61,10 +61,13 @@ export class UploadStore extends DataStore {
     if (!(await this.#parts.catalog.declareLength(this.#request.id, length))) throw uploadUnknown()
   }
 
-  override async write(stream: Readable, _id: string, offset: number): Promise<number> {
-    const { checksum } = this.#request
-    const source = checksum === null ? told(stream) : checked(told(stream), checksum)
-    return this.#append({ offset, source, whole: checksum !== null })
+  override async write(handedOn: Readable, _id: string, offset: number): Promise<number> {
+    const { body, checksum } = this.#request
+    const source = checksum === null ? body : checked(body, checksum)
+    const written = await this.#append({ offset, source, whole: checksum !== null })
+    // The library waits for the end of what it handed on.
+    handedOn.resume()
+    return written
   }
 
   override async remove(): Promise<void> {
@@ -84,14 +87,3 @@ export class UploadStore extends DataStore {
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
-
-/** The body. The library measures it against what may still come; how it tells so is translated here. */
-async function* told(stream: Readable): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    yield* stream
-  } catch (error) {
-    if (error instanceof Error && 'status_code' in error && error.status_code === 413)
-      throw new Fault('file-too-large', 'The body is longer than what is left of the upload.')
-    throw error
-  }
-}
