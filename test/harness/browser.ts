@@ -1,4 +1,3 @@
-import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
 import { test } from 'vitest'
 import { hasTool } from './tools.ts'
 
@@ -7,20 +6,3 @@ if (!canBrowse) console.warn('Nothing is tried in a browser: there is no chromiu
 
 /** A test that needs a browser; where nothing may be skipped, it fails for want of one. */
 export const browserTest = test.skipIf(!canBrowse && !process.env['CI'])
-
-/** Debian's Chromium, which looks for nothing outside this machine. */
-export const launchOptions: LaunchOptions = {
-  executablePath: '/usr/bin/chromium',
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-    // A name that is not the machine's own, so that a page can be met that is not secure.
-    '--host-resolver-rules=MAP gallery.test 127.0.0.1',
-  ],
-}
-
-export const launchBrowser = (): Promise<Browser> => chromium.launch(launchOptions)

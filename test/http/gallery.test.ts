@@ -95,7 +95,7 @@ test('G2 the policy of the page allows its own origin alone, and nothing inline'
     'default-src': "'none'",
     'script-src': "'self'",
     'style-src': "'self'",
-    'img-src': "'self' blob:",
+    'img-src': "'self'",
     'media-src': "'self'",
     'connect-src': "'self'",
     'base-uri': "'none'",

@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { root } from '../architecture/sources.ts'
-import { browserTest, launchBrowser } from '../harness/browser.ts'
+import { browserTest } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/chromium.ts'
+import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { startServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
 import { startWatchedProxy } from '../harness/watched-proxy.ts'
@@ -85,6 +87,13 @@ test('G1 the installed server answers the gallery, built and compressed', async 
   const script = /src="\.(\/assets\/[^"]+\.js)"/.exec(await page.text())?.[1] ?? ''
   const answer = await fetch(server.url + script, { headers: { 'accept-encoding': 'br' } })
   expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'br'])
+})
+
+test('V1, V8 the installed server measures pictures and makes them smaller', async () => {
+  await using server = await startServer({}, undefined, programOf(installed))
+  const { id, width } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
+  const { status, headers } = await fetch(variantUrl(server, id))
+  expect([width, status, headers.get('content-type')]).toEqual([60, 200, 'image/webp'])
 })
 
 test('the installed client works in Node.js', async () => {

@@ -4,12 +4,12 @@ import { matchesWeakly } from '../../core/entity-tag.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Gallery, GalleryFile } from '../gallery-files.ts'
 
-/** Everything from this origin, scripts never from within the page; pictures also from memory, before they are sent. */
+/** Everything from this origin, and nothing from within the page itself. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self' blob:",
+  "img-src 'self'",
   "media-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
