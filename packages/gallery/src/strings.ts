@@ -174,7 +174,7 @@ export const strings = {
     connection: 'The connection was lost. This goes on when the server is back.',
     mayNot: 'This token may not add files. Sign in with one that has the scope media:write.',
     unknown: 'The server did not take this file.',
-    held: 'The server cannot be reached. Uploads begin when it is back.',
+    held: 'Uploads begin when the server is back.',
     notLoaded: 'The uploader could not be loaded. Load the page anew and try again.',
   },
 

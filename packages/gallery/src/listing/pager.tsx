@@ -1,3 +1,4 @@
+import { formatCount } from '../format/count.ts'
 import { useGallery } from '../gallery.ts'
 import { Icon } from '../parts/icon.tsx'
 import { formatHash } from '../routing/hash-route.ts'
@@ -38,7 +39,7 @@ export function Pager() {
                   go(page)
                 }}
               >
-                {page}
+                {formatCount(page)}
               </a>
             )}
           </li>
