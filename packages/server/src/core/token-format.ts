@@ -13,7 +13,7 @@ export function newToken(): string {
   return unsigned + checksum(unsigned)
 }
 
-/** Whether the checksum holds: tells a mistyped token from an unknown one, without a look at the catalog. */
+/** Whether the checksum holds: tells a mistyped token from an unknown one. */
 export function isWellFormedToken(text: string): boolean {
   return shape.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
 }
