@@ -19,7 +19,7 @@ export interface ListingParts {
 }
 
 /** What of a request shapes a listing. */
-export interface AskedListing {
+interface AskedListing {
   readonly url: string
   readonly acceptEncoding: string | undefined
   readonly ifNoneMatch: string | undefined
