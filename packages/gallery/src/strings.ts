@@ -169,6 +169,7 @@ export const strings = {
     expand: 'Show all uploads',
     clear: 'Close the list of uploads',
     cancelAll: 'Cancel all',
+    more: (count: number) => `and ${files(count)} more`,
     show: 'Show them',
     continued: (count: number) => `Going on with ${files(count)} from before.`,
     connection: 'The connection was lost. This goes on when the server is back.',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ownUploadUrl } from '../src/uploads/own-origin.ts'
 import { problemDetail } from '../src/uploads/problem-detail.ts'
-import { totalsOf, type UploadRow } from '../src/uploads/upload-row.ts'
+import { mostUrgent, totalsOf, type UploadRow } from '../src/uploads/upload-row.ts'
 
 test.each([
   ['https://media.example.org/api/uploads/2azf7zjf', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
@@ -20,16 +20,30 @@ test('a problem is told in its own words, and what is none is not', () => {
   for (const body of ['<html>', '', 'null', '"x"', '{"detail":1}']) expect(problemDetail(body)).toBeNull()
 })
 
+const row = (state: UploadRow['state'], size: number, sent: number): UploadRow => ({
+  id: `${state}-${size}`,
+  name: 'x',
+  contentType: '',
+  size,
+  sent,
+  state,
+  reason: '',
+})
+
+test('of too many rows those are shown that need somebody, then those that move, each in its order', () => {
+  const rows = [
+    row('done', 1, 1),
+    row('waiting', 2, 0),
+    row('sending', 3, 1),
+    row('failed', 4, 0),
+    row('waiting', 5, 0),
+  ]
+  const sizes = (most: number) => mostUrgent(rows, most).map(({ size }) => size)
+  expect(sizes(5)).toEqual([1, 2, 3, 4, 5])
+  expect(sizes(4)).toEqual([4, 3, 2, 5])
+})
+
 test('totals count files by their state, and bytes; an empty file counts when it is done', () => {
-  const row = (state: UploadRow['state'], size: number, sent: number): UploadRow => ({
-    id: `${state}-${size}`,
-    name: 'x',
-    contentType: '',
-    size,
-    sent,
-    state,
-    reason: '',
-  })
   const rows = [
     row('done', 0, 0),
     row('done', 60, 60),

@@ -28,7 +28,9 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
     return (
       <span class={`tile-picture kind ${kind}`}>
         <Icon name={kind} size={44} />
-        <span class="tile-type">{shortType(media.filename, media.content_type)}</span>
+        <span class="tile-type" aria-hidden="true">
+          {shortType(media.filename, media.content_type)}
+        </span>
       </span>
     )
   }

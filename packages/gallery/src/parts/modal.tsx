@@ -16,7 +16,10 @@ export function Modal({ labelledBy, label, class: name, onCancel, children }: Mo
   useLayoutEffect(() => {
     const dialog = ref.current
     dialog?.showModal()
-    return () => dialog?.close()
+    return () => {
+      dialog?.close()
+      setTimeout(keepFocus)
+    }
   }, [])
   return (
     <dialog
@@ -34,4 +37,12 @@ export function Modal({ labelledBy, label, class: name, onCancel, children }: Mo
       {children}
     </dialog>
   )
+}
+
+/** Where the focus came from may be gone with what was done in the dialog; then it goes to what is open, or to the page. */
+function keepFocus(): void {
+  if (document.activeElement !== document.body) return
+  const dialogs = document.querySelectorAll<HTMLElement>('dialog[open] button')
+  const place = dialogs[0] ?? document.querySelector<HTMLElement>('main')
+  place?.focus()
 }

@@ -38,3 +38,18 @@ export function totalsOf(rows: readonly UploadRow[]): UploadTotals {
     share: size === 0 ? 0 : Math.min(1, sent / size),
   }
 }
+
+const urgency: Readonly<Record<UploadRow['state'], number>> = {
+  failed: 0,
+  needed: 0,
+  sending: 1,
+  paused: 2,
+  waiting: 3,
+  done: 4,
+}
+
+/** The rows that are worth showing when there are too many to show them all: what needs somebody, then what moves. */
+export function mostUrgent(rows: readonly UploadRow[], most: number): readonly UploadRow[] {
+  if (rows.length <= most) return rows
+  return rows.toSorted((a, b) => urgency[a.state] - urgency[b.state]).slice(0, most)
+}

@@ -3,7 +3,10 @@ import { useGallery } from '../gallery.ts'
 import { IconButton } from '../parts/icon-button.tsx'
 import { strings } from '../strings.ts'
 import { TrayRow } from './tray-row.tsx'
-import type { UploadTotals } from './upload-row.ts'
+import { mostUrgent, type UploadTotals } from './upload-row.ts'
+
+/** A folder may hold thousands of files; nobody reads so many lines. */
+const mostRows = 100
 
 /** The files on their way, in a corner. */
 export function UploadTray() {
@@ -63,9 +66,12 @@ export function UploadTray() {
       />
       {open && (
         <ul class="tray-rows">
-          {rows.map((row) => (
+          {mostUrgent(rows, mostRows).map((row) => (
             <TrayRow key={row.id} row={row} engine={engine} />
           ))}
+          {rows.length > mostRows && (
+            <li class="tray-more">{strings.uploads.more(rows.length - mostRows)}</li>
+          )}
         </ul>
       )}
       {open && left > 1 && (

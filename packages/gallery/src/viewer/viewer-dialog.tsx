@@ -27,7 +27,7 @@ export function ViewerDialog({ id }: { id: string }) {
     >
       <header class="viewer-bar">
         <IconButton icon="close" label={strings.close} onClick={close} />
-        <p class="viewer-title">
+        <p class="viewer-title" aria-live="polite">
           <strong title={name}>{name}</strong>
           {page?.from && index >= 0 && (
             <span class="viewer-position">{strings.viewer.position(page.from + index, page.total)}</span>
