@@ -36,7 +36,7 @@ export function reportUploads({ rows, grown, open }: UploadsResults): string {
     download('20 kB', 0.7, '1 ×'),
     download('100 MB', 0.7, '1 ×'),
     {
-      name: 'uploads open at once',
+      name: 'uploads of 100 kB open at once',
       must: `all of ${open.opened}`,
       aim: '',
       found: `${open.stored} stored`,

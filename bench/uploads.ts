@@ -34,8 +34,8 @@ export interface UploadsResults {
 /** Bytes. */
 const small = 10_000
 const smallDownload = 20_000
-/** Each open upload: enough that its halves do not fit into the buffers of its connection. Bytes. */
-const held = 400_000
+/** Each upload of those open at once. Bytes. */
+const held = 100_000
 
 export async function benchUploads(
   extent: UploadsExtent,
@@ -121,7 +121,7 @@ export async function benchUploads(
     mkdirSync(files, { recursive: true })
     const downloads: { id: string; size: number; connections: number }[] = [
       { id: '20 kB', size: smallDownload, connections: 32 },
-      { id: '100 MB', size: extent.largeDownload, connections: 4 },
+      { id: '100 MB', size: extent.largeDownload, connections: 2 },
     ]
     const nginx = await started(startNginx(join(scratch, 'nginx')))
     const stream = await started(
