@@ -13,7 +13,7 @@ export interface Fault {
   run(rounds: number, onRound: () => void): Promise<Verdict>
 }
 
-export const verdictOf = (...ledgers: readonly Ledger[]): Verdict => {
+export const verdictOf = (...ledgers: readonly Pick<Ledger, 'tally' | 'faults'>[]): Verdict => {
   const sum = (count: (tally: Tally) => number) =>
     ledgers.reduce((total, { tally }) => total + count(tally), 0)
   return {

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { rm, symlink, writeFile } from 'node:fs/promises'
+import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { temporaryDirectory } from '../harness/directory.ts'
-import type { Fault } from './fault.ts'
+import { type Fault, type Verdict, verdictOf } from './fault.ts'
 import { faultOnStage, must, type Stage } from './stage.ts'
 
 const run = promisify(execFile)
@@ -60,25 +60,40 @@ const fullDisk =
       must('there is room again', [200, 201, 204].includes(await way(life())))
   }
 
-/** The service keeps its catalog elsewhere, by a link. */
-export const fullBlobDisk: Fault = {
-  title: 'the disk of the blobs is full, then not',
+/** Each round on a disk of its own, since what it stores takes up room. */
+const onSmallDisks = (
+  title: string,
+  megabytes: number,
+  /** Gives back the data directory; `elsewhere` is on a disk with room. */
+  layOut: (disk: string, elsewhere: string) => Promise<string>,
+): Fault => ({
+  title,
   async run(rounds, onRound) {
-    await using disk = await smallDisk(4)
-    await using elsewhere = await temporaryDirectory()
-    await symlink(join(elsewhere.path, 'catalog.db'), join(disk.path, 'catalog.db'))
-    const at = { directory: disk.path }
-    return await faultOnStage(this.title, fullDisk(disk), at).run(rounds, onRound)
+    const verdicts: Verdict[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      await using disk = await smallDisk(megabytes)
+      await using elsewhere = await temporaryDirectory()
+      const directory = await layOut(disk.path, elsewhere.path)
+      verdicts.push(await faultOnStage(title, fullDisk(disk), { directory }).run(1, onRound))
+    }
+    return verdictOf(...verdicts.map((verdict) => ({ tally: verdict, faults: verdict.faults })))
   },
-}
+})
 
-export const fullCatalogDisk: Fault = {
-  title: 'the disk of the catalog is full, then not',
-  async run(rounds, onRound) {
-    await using disk = await smallDisk(2)
-    await using directory = await temporaryDirectory()
-    await writeFile(join(disk.path, 'catalog.db'), '')
-    await symlink(join(disk.path, 'catalog.db'), join(directory.path, 'catalog.db'))
-    return await faultOnStage(this.title, fullDisk(disk), { directory: directory.path }).run(rounds, onRound)
+export const fullBlobDisk = onSmallDisks(
+  'the disk of the blobs is full, then not',
+  4,
+  async (disk, elsewhere) => {
+    await symlink(join(elsewhere, 'catalog.db'), join(disk, 'catalog.db'))
+    return disk
   },
-}
+)
+
+export const fullCatalogDisk = onSmallDisks(
+  'the disk of the catalog is full, then not',
+  2,
+  async (disk, elsewhere) => {
+    await symlink(join(disk, 'catalog.db'), join(elsewhere, 'catalog.db'))
+    return elsewhere
+  },
+)

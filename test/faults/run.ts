@@ -3,9 +3,12 @@ import installTools from '../harness/tools.ts'
 import type { Verdict } from './fault.ts'
 import { type FaultRow, kills, otherFaults } from './faults.ts'
 
-// npm run test:faults -- --rounds 200: every fault, for as many rounds as it takes to believe it.
+// npm run test:faults -- --rounds 200: every fault, for as many rounds as it takes to believe it; --fault WORD only those
+// that have it in their title.
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '200' } } })
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '200' }, fault: { type: 'string', default: '' } },
+})
 const asked = Number(values.rounds)
 if (!Number.isInteger(asked) || asked < 1) throw new Error('--rounds takes a whole number from 1')
 
@@ -65,7 +68,8 @@ function* table(lines: readonly Line[]): Generator<string> {
 
 installTools()
 const lines: Line[] = []
-for (const fault of [...kills, ...otherFaults]) lines.push(await runRow(fault))
+for (const fault of [...kills, ...otherFaults])
+  if (fault.title.includes(values.fault)) lines.push(await runRow(fault))
 for (const line of table(lines)) console.log(line)
 const isSkipped = lines.some(({ verdict }) => verdict === null) && process.env['CI'] !== undefined
 if (isSkipped || lines.some(({ verdict }) => verdict !== null && verdict.faults.length > 0))
