@@ -40,7 +40,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
   const router = createRouter()
   const connection = createConnection(() => client.whoami(), session.end)
   const listing = createListing(client, router, connection)
-  const items = createItems(client, connection)
+  const items = createItems(client, connection, () => void listing.reload())
   const usage = createUsage(client, connection)
   const selection = createSelection()
 

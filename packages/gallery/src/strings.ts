@@ -7,6 +7,9 @@ export const strings = {
   product: 'Mediabucket',
   files,
   unnamed: 'Unnamed file',
+  byte: '1 byte',
+  /** In steps of 1000. */
+  units: ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'],
   close: 'Close',
   cancel: 'Cancel',
   dismiss: 'Dismiss',
@@ -39,7 +42,7 @@ export const strings = {
     uploadFolder: 'Upload a folder',
     signOut: 'Sign out',
     used: (size: string) => `${size} used`,
-    usedOf: (size: string, limit: string) => `${size} of ${limit} used`,
+    usedOf: (size: string, limit: string) => `${size} of ${limit}`,
     itemsOf: (count: number, limit: number) => `${formatCount(count)} of ${formatCount(limit)} files`,
     usage: 'Space used',
   },

@@ -1,15 +1,15 @@
-const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'] as const
+import { strings } from '../strings.ts'
 
 /** Bytes for people, in powers of 1000 as the service's own settings count. */
 export function formatSize(bytes: number): string {
-  if (bytes === 1) return '1 byte'
+  if (bytes === 1) return strings.byte
   let step = 0
   let amount = bytes
   // 999.5 of a unit would be shown as 1000 of it.
-  while (amount >= 999.5 && step < units.length - 1) {
+  while (amount >= 999.5 && step < strings.units.length - 1) {
     amount /= 1000
     step += 1
   }
   const digits = step === 0 || amount >= 99.95 ? 0 : 1
-  return `${Number(amount.toFixed(digits))} ${units[step]}`
+  return `${Number(amount.toFixed(digits))} ${strings.units[step]}`
 }

@@ -1,6 +1,7 @@
 import type { Client, Media } from '@mediabucket/client'
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
+import { isGone } from '../service/explain.ts'
 
 /** The media objects of the items that were shown, each asked for once. */
 export interface Items {
@@ -14,7 +15,8 @@ export interface Items {
 /** An item is never changed, so it is kept; but not more of them than this. */
 const mostKept = 2000
 
-export function createItems(client: Client, connection: Connection): Items {
+/** `onGone` hears that an item was deleted elsewhere, and so the page is an old one. */
+export function createItems(client: Client, connection: Connection, onGone: () => void): Items {
   const known = new Map<string, Signal<Media | null>>()
   const underWay = new Map<string, Promise<Media | null>>()
 
@@ -35,8 +37,9 @@ export function createItems(client: Client, connection: Connection): Items {
       const media = await connection.watch(() => client.describe(id))
       entry(id).value = media
       return media
-    } catch {
+    } catch (error) {
       // The connection and the session have heard of it; the tile goes on without.
+      if (isGone(error)) onGone()
       return null
     } finally {
       underWay.delete(id)

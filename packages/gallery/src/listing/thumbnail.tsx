@@ -1,6 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { useEffect, useState } from 'preact/hooks'
 import { kindOf, shortType } from '../format/kind.ts'
+import { useGallery } from '../gallery.ts'
 import { Icon } from '../parts/icon.tsx'
 import { bytesUrl } from '../service/address.ts'
 
@@ -14,6 +15,11 @@ const secondTry = 4000
 export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
   const [state, setState] = useState<'coming' | 'shown' | 'none'>('coming')
   const [tries, setTries] = useState(1)
+  const { lost } = useGallery().connection
+  useEffect(() => {
+    // What failed while the service was gone is tried anew when it is back.
+    if (!lost.value && state === 'none') setState('coming')
+  }, [lost.value])
   useEffect(() => {
     if (state !== 'none' || tries > 1) return
     const timer = setTimeout(() => {

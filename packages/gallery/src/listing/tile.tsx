@@ -8,8 +8,9 @@ import { Thumbnail } from './thumbnail.tsx'
 
 /** One item: a link that opens it, and a box that selects it. */
 export function Tile({ id }: { id: string }) {
-  const { items, selection, listing, router } = useGallery()
-  useEffect(() => void items.load(id), [id, items])
+  const { items, selection, listing, router, connection } = useGallery()
+  // What could not be had while the service was gone is asked for again when it is back.
+  useEffect(() => void items.load(id), [id, items, connection.lost.value])
   const media = items.of(id).value
   const name = media === null ? '' : (media.filename ?? strings.unnamed)
   const selected = selection.ids.value.has(id)

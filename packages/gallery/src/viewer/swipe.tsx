@@ -27,8 +27,9 @@ export interface Swipe {
 export function openSwipe({ place, media, start, onMove, onPast, onClose }: SwipeOptions): Swipe {
   let closing = false
   const still = matchMedia('(prefers-reduced-motion: reduce)').matches
+  const slides = media.map(slideOf)
   const pswp = new PhotoSwipe({
-    dataSource: media.map(slideOf),
+    dataSource: slides,
     index: start,
     appendToEl: place,
     getViewportSizeFn: () => ({ x: place.clientWidth, y: place.clientHeight }),
@@ -84,6 +85,14 @@ export function openSwipe({ place, media, start, onMove, onPast, onClose }: Swip
       )
     }
     return element
+  })
+
+  // The smaller picture may not be had just now, or not at all; then there is still the picture itself.
+  pswp.on('loadError', ({ content: { index } }) => {
+    const { srcset, ...itself } = slides[index] ?? {}
+    if (srcset === undefined) return
+    slides[index] = itself
+    setTimeout(() => pswp.refreshSlideContent(index))
   })
 
   // A size that nobody has recorded is known when the picture is there.
