@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const gallery = import.meta.dirname
@@ -25,7 +25,13 @@ export default async function ensureBuilt(): Promise<void> {
     console.error('The gallery is not built: that needs the development dependencies.')
     return
   }
-  await vite.build({ root: gallery, logLevel: 'warn' })
+  // Built aside and put in place at once: servers may be starting, and other tests building.
+  const fresh = join(gallery, `dist-${process.pid}`)
+  const former = join(gallery, `dist-${process.pid}-former`)
+  await vite.build({ root: gallery, logLevel: 'warn', build: { outDir: fresh } })
+  await rename(join(gallery, 'dist'), former).catch(() => undefined)
+  await rename(fresh, join(gallery, 'dist')).catch(() => undefined)
+  for (const left of [fresh, former]) await rm(left, { recursive: true, force: true })
 }
 
 async function newestBelow(path: string): Promise<number> {

@@ -37,10 +37,18 @@ export function Tile({ id }: { id: string }) {
       >
         <Thumbnail id={id} media={media} />
         <span class="tile-words">
-          <span class="tile-name" title={name}>
-            {name || strings.viewer.loading}
-          </span>
-          <span class="tile-size">{media && formatSize(media.size)}</span>
+          {media === null ? (
+            <span class="skeleton line">
+              <span class="off-screen">{strings.viewer.loading}</span>
+            </span>
+          ) : (
+            <>
+              <span class="tile-name" title={name}>
+                {name}
+              </span>
+              <span class="tile-size">{formatSize(media.size)}</span>
+            </>
+          )}
         </span>
       </a>
       <label class="tile-check">

@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 
-export interface Notice {
+interface Notice {
   readonly id: number
   readonly text: string
   readonly tone: 'plain' | 'bad'
@@ -40,7 +40,8 @@ export function createNotices(): Notices {
     tell(text, { tone = 'plain', action } = {}) {
       last += 1
       const id = last
-      shown.value = [...shown.value.slice(-2), { id, text, tone, action }]
+      const others = shown.value.filter((notice) => notice.text !== text)
+      shown.value = [...others.slice(-2), { id, text, tone, action }]
       say(text)
       if (tone === 'plain') setTimeout(dismiss, action ? lifetimeWithAction : lifetime, id)
     },
