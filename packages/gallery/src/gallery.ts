@@ -81,7 +81,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     uploads.reconnect()
   })
   void usage.refresh()
-  uploads.resumeLeftover()
+  void uploads.resumeLeftover()
 
   return {
     about,

@@ -8,7 +8,8 @@ import { problemDetail } from './problem-detail.ts'
 import type { UploadRow } from './upload-row.ts'
 
 export interface EngineOptions {
-  readonly bucket: string
+  /** Names what is kept of these uploads. */
+  readonly id: string
   readonly token: string
   /** Where uploads begin, on the page's own origin. */
   readonly endpoint: string
@@ -49,8 +50,7 @@ export function createEngine(options: EngineOptions): Engine {
   const disconnected = new Set<string>()
 
   const uppy = new Uppy<Meta, Answer>({
-    // What is kept for later is kept under this name: one bucket never sees the files of another.
-    id: `mediabucket-${options.bucket}`,
+    id: options.id,
     autoProceed: true,
     onBeforeFileAdded(file, files) {
       const there = files[file.id]

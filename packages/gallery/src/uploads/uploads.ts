@@ -2,7 +2,7 @@ import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import { serviceUrl } from '../service/address.ts'
 import { strings } from '../strings.ts'
 import type { Engine } from './engine.ts'
-import { hasLeftover, rememberLeftover } from './leftover.ts'
+import { hasLeftover } from './leftover.ts'
 import { totalsOf, type UploadRow, type UploadTotals } from './upload-row.ts'
 
 /** The files on their way. */
@@ -12,7 +12,7 @@ export interface Uploads {
   readonly allowed: boolean
   add(files: readonly File[]): Promise<void>
   /** Goes on with what an earlier session left, if there is any. */
-  resumeLeftover(): void
+  resumeLeftover(): Promise<void>
   /** The loaded uploader; null before the first upload. */
   readonly engine: ReadonlySignal<Engine | null>
   reconnect(): void
@@ -34,6 +34,8 @@ export interface UploadsOptions {
 
 export function createUploads(options: UploadsOptions): Uploads {
   const { bucket, token, allowed, tell } = options
+  // What is kept for later is kept under this name: one bucket never sees the files of another.
+  const uploaderId = `mediabucket-${bucket}`
   const rows = signal<readonly UploadRow[]>([])
   const totals = computed(() => totalsOf(rows.value))
   const engine = signal<Engine | null>(null)
@@ -44,15 +46,14 @@ export function createUploads(options: UploadsOptions): Uploads {
     await options.reached(() => tell(strings.uploads.held))
     const { createEngine } = await import('./engine.ts')
     const made = createEngine({
-      bucket,
+      id: uploaderId,
       token,
       endpoint: new URL('api/uploads', serviceUrl()).href,
       onChange(next) {
         if (closed) return
         const before = totals.value
         rows.value = next
-        const { left, done, failed, needed } = totals.value
-        rememberLeftover(bucket, left + failed + needed > 0)
+        const { left, done } = totals.value
         if (done > before.done) options.onAdded(left === 0)
       },
       onFailed(status) {
@@ -93,15 +94,11 @@ export function createUploads(options: UploadsOptions): Uploads {
     allowed,
     engine,
     add,
-    resumeLeftover() {
-      // Without a connection nothing is lost: the next start tries again.
-      if (allowed && hasLeftover(bucket)) loaded().catch(() => undefined)
+    async resumeLeftover() {
+      if (allowed && (await hasLeftover(uploaderId)) && !closed) await loaded().catch(() => undefined)
     },
     reconnect: () => engine.value?.reconnect(),
-    cancelAll() {
-      engine.value?.cancelAll()
-      rememberLeftover(bucket, false)
-    },
+    cancelAll: () => engine.value?.cancelAll(),
     close() {
       closed = true
       engine.value?.close()
