@@ -37,7 +37,7 @@ export interface Clients {
 }
 
 const random = (below: number) => Math.floor(Math.random() * below)
-const largest = 200_000
+const largest = 100_000
 
 /** Clients that write into the ledger what they sent and what they were answered. They throw when they hear nothing. */
 export function createClients(ledger: Ledger): Clients {

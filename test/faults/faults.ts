@@ -30,9 +30,11 @@ const row = (
   isPossible: FaultRow['isPossible'] = () => true,
 ): FaultRow => ({ ...fault, rules, short, perHundred, isPossible })
 
-/** Processes that are killed. */
+/** Processes that are killed at any moment. */
+export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUploads, 20, 100)]
+
+/** Processes that are killed where it hurts. */
 export const kills: readonly FaultRow[] = [
-  row('U2, R6, M2', killDuringUploads, 20, 100),
   row('U2, R6, M2', killAtSteps, 1, 2),
   row('M2, R6', killAtStart, 2, 5),
   row('M2', killDuringDeletes, 4, 25),

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import installTools from '../harness/tools.ts'
 import type { Verdict } from './fault.ts'
-import { type FaultRow, kills, otherFaults } from './faults.ts'
+import { type FaultRow, kills, otherFaults, randomKills } from './faults.ts'
 
 // npm run test:faults -- --rounds 200: every fault, for as many rounds as it takes to believe it; --fault WORD only those
 // that have it in their title.
@@ -68,7 +68,7 @@ function* table(lines: readonly Line[]): Generator<string> {
 
 installTools()
 const lines: Line[] = []
-for (const fault of [...kills, ...otherFaults])
+for (const fault of [...randomKills, ...kills, ...otherFaults])
   if (fault.title.includes(values.fault)) lines.push(await runRow(fault))
 for (const line of table(lines)) console.log(line)
 const isSkipped = lines.some(({ verdict }) => verdict === null) && process.env['CI'] !== undefined

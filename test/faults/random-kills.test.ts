@@ -1,0 +1,4 @@
+import { randomKills } from './faults.ts'
+import { testFaults } from './short-form.ts'
+
+await testFaults(randomKills)
