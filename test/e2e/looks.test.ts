@@ -155,6 +155,21 @@ describe('WCAG 2.2 AA', () => {
   })
 })
 
+browserTest('nothing moves for those who asked for less motion', async () => {
+  await using guest = await signedIn()
+  await guest.files.getByText('harbour.jpg').click()
+  await guest.page.getByRole('dialog').waitFor()
+  const moving = `[...document.querySelectorAll('*')].flatMap((element) => {
+    const { transitionDuration, animationName, animationDuration } = getComputedStyle(element)
+    const lasts = (times) => times.split(', ').some((time) => Number.parseFloat(time) > 0)
+    const moves = lasts(transitionDuration) || (animationName !== 'none' && lasts(animationDuration))
+    return moves ? [element.getAttribute('class') ?? element.tagName] : []
+  })`
+  expect(await guest.page.evaluate(moving)).toEqual([])
+  await guest.page.emulateMedia({ reducedMotion: 'no-preference' })
+  expect(await guest.page.evaluate(moving)).not.toEqual([])
+})
+
 browserTest('with the keyboard alone everything is reached, in order, and seen where one is', async () => {
   await using guest = await signedIn()
   const { page } = guest
