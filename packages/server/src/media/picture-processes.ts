@@ -7,7 +7,7 @@ export class PictureTooHard extends Error {
   override readonly name = 'PictureTooHard'
 }
 
-/** More tasks wait than may, or this one has waited for too long. */
+/** More tasks wait than may, this one has waited for too long, or no process can be started now. */
 export class PicturesBusy extends Error {
   override readonly name = 'PicturesBusy'
 }
@@ -54,15 +54,21 @@ export function createPictureProcesses(limits: {
   const places = new Set<Place>()
   let closed = false
 
-  function start(): Place {
+  /** Null where the system has no room for a further process. */
+  function start(): Place | null {
     // The extension is .ts in the sources and .js in the published build.
     const file = new URL(`./picture-process${extname(import.meta.url)}`, import.meta.url)
-    const child = fork(file, [String(limits.nice), String(limits.memory)], {
-      execArgv: [],
-      serialization: 'advanced',
-      // Standard error is the log of the service, and the decoder writes what is no log.
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    })
+    let child: ChildProcess
+    try {
+      child = fork(file, [String(limits.nice), String(limits.memory)], {
+        execArgv: [],
+        serialization: 'advanced',
+        // Standard error is the log of the service, and the decoder writes what is no log.
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      })
+    } catch {
+      return null
+    }
     const place: Place = { process: child, job: null, timer: setTimeout(() => undefined) }
     places.add(place)
     child.on('message', (answer: PictureAnswer) => {
@@ -75,7 +81,12 @@ export function createPictureProcesses(limits: {
     const gone = (how: string | number | null) => {
       if (!places.delete(place)) return
       clearTimeout(place.timer)
-      place.job?.reject(new PictureTooHard(`the process that decodes pictures ended: ${how}`))
+      // A process that never came to be says nothing of the picture.
+      place.job?.reject(
+        child.pid === undefined
+          ? new PicturesBusy(`no process can be started: ${how}`)
+          : new PictureTooHard(`the process that decodes pictures ended: ${how}`),
+      )
       next()
     }
     child.once('error', ({ message }) => gone(message))
@@ -92,20 +103,26 @@ export function createPictureProcesses(limits: {
   function next(): void {
     const [job] = waiting
     if (job === undefined || closed) return
-    const free = [...places].find((place) => place.job === null)
+    // One that is being ended stands until it is gone, and must not take a task along.
+    const free = [...places].find(({ job, process }) => job === null && process.connected && !process.killed)
     if (free === undefined && places.size >= limits.processes) return
     waiting.shift()
     const place = free ?? start()
-    place.job = job
-    endAfter(place, limits.timeout)
-    // A failure to send is an end of the process, and told as such.
-    place.process.send(job.task, () => undefined)
+    if (place === null) {
+      job.reject(new PicturesBusy('no process can be started'))
+    } else {
+      place.job = job
+      endAfter(place, limits.timeout)
+      // A failure to send is an end of the process, and told as such.
+      if (place.process.connected) place.process.send(job.task, () => undefined)
+    }
     next()
   }
 
   return {
     run: (task) =>
       new Promise((resolve, reject) => {
+        if (closed) return reject(stopping())
         const job = { task, resolve, reject }
         waiting.push(job)
         next()
@@ -118,8 +135,10 @@ export function createPictureProcesses(limits: {
       }),
     close() {
       closed = true
-      for (const job of waiting.splice(0)) job.reject(new PicturesBusy('the service is stopping'))
+      for (const job of waiting.splice(0)) job.reject(stopping())
       for (const { process } of places) process.kill('SIGKILL')
     },
   }
 }
+
+const stopping = () => new PicturesBusy('the service is stopping')

@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createPictureProcesses, type PictureProcesses } from '../../src/media/picture-processes.ts'
 
 const opened: PictureProcesses[] = []
 afterEach(() => {
+  vi.useRealTimers()
   for (const processes of opened.splice(0)) processes.close()
 })
 
@@ -78,6 +79,37 @@ describe('processes that look into pictures', () => {
     const settled = Promise.allSettled(answers)
     processes.close()
     expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await expect(processes.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PicturesBusy' })
+  })
+
+  test('V6 a process that is being ended for want of work takes no task along', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const processes = start()
+    await processes.run(shrink('/nowhere'))
+    vi.advanceTimersByTime(60_000)
+    expect(await processes.run(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
+  })
+
+  test('V6 where no process can be started the service says that it is busy, and goes on', async () => {
+    const file = join(import.meta.dirname, '../../src/media/picture-processes.ts')
+    const program = `
+      const { openSync, closeSync } = await import('node:fs')
+      const { createPictureProcesses } = await import(${JSON.stringify(file)})
+      const processes = createPictureProcesses({ processes: 1, queue: 9, patience: 20000, timeout: 20000, memory: 1e9, nice: 0 })
+      const opened = []
+      try { for (;;) opened.push(openSync('/dev/null')) } catch {}
+      const task = { what: 'measure', path: '/nowhere' }
+      const refused = await Promise.allSettled([1, 2, 3].map(() => processes.run(task)))
+      for (const one of opened) closeSync(one)
+      const { outcome } = await processes.run(task)
+      processes.close()
+      console.log([...refused.map(({ reason }) => reason?.name), outcome].join(' '))`
+    const told = execFileSync(
+      'sh',
+      ['-c', 'ulimit -n 100 && exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', program],
+      { encoding: 'utf8' },
+    )
+    expect(told.trim()).toBe('PicturesBusy PicturesBusy PicturesBusy unreadable')
   })
 
   test('V6 none of them outlives the service, however that ends', async () => {
