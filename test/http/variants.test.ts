@@ -123,6 +123,18 @@ describe('V3', () => {
     expect((await fetch(url)).status).toBe(200)
   })
 
+  test.each([
+    { 'if-none-match': '*' },
+    { 'if-modified-since': 'Fri, 31 Dec 2100 00:00:00 GMT' },
+    { 'if-match': '"x"' },
+  ])(
+    'V3, B4 what cannot be pictured is a 404 problem whatever the request depends on: %o',
+    async (headers) => {
+      const { url } = await upload(server, 'hello', { name: 'text.txt', type: 'text/plain' })
+      await expectProblem(await fetch(`${url}?variant=thumb`, { headers }), 404, 'variant-unavailable')
+    },
+  )
+
   test('V3 a picture that is damaged or ends early is a 404 problem, now and again, and its bytes are served', async () => {
     const whole = await quarters(600, 400).jpeg().toBuffer()
     const broken = [
@@ -185,6 +197,7 @@ describe('V4', () => {
     const ask = (headers: Record<string, string>) => fetch(variantUrl(server, id), { headers })
     const unchanged = await ask({ 'if-none-match': etag })
     expect([unchanged.status, unchanged.headers.get('etag'), await unchanged.text()]).toEqual([304, etag, ''])
+    expect((await ask({ 'if-none-match': '*' })).status).toBe(304)
     await expectProblem(await ask({ 'if-match': '"other"' }), 412, 'precondition-failed')
     const part = await ask({ range: 'bytes=4-11' })
     expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes 4-11/${whole.length}`])

@@ -4,6 +4,7 @@ import type { OpenBlob } from '../../blobs/blobs.ts'
 import type { Media } from '../../catalog/catalog.ts'
 import { parseByteRange } from '../../core/byte-range.ts'
 import { deliveryOf } from '../../core/delivery.ts'
+import { matchesWeakly } from '../../core/entity-tag.ts'
 import { Fault } from '../../core/fault.ts'
 import { checkPreconditions, rangeApplies } from '../../core/preconditions.ts'
 import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'
@@ -73,7 +74,10 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
       'last-modified': new Date(media.createdAt).toUTCString(),
       'cache-control': cacheControl,
     })
+    // What an item has no variant of meets no condition (RFC 9110, section 13.2.1); who knows its tag has had it.
+    const opened = variant === null || namesTag(request, form.etag) ? null : await form.open()
     const verdict = checkPreconditions(request.headers, validators)
+    if (verdict !== 'proceed') await opened?.close()
     if (verdict === 'not-modified') return reply.code(304).send()
     if (verdict === 'failed')
       throw new Fault('precondition-failed', 'The present bytes do not meet the precondition.')
@@ -85,7 +89,6 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
     })
 
     // Of the bytes themselves the row tells the size, so that a range past them needs no file.
-    const opened = variant === null ? null : await form.open()
     const size = opened?.size ?? media.size
     // RFC 9110, section 14.2: Range has a meaning for GET alone.
     const asked =
@@ -117,3 +120,9 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
 
 /** From the bytes alone, so that an entity tag of it is strong; an item without bytes is known by its id. */
 const nameOf = ({ sha256, id }: Media): string => (sha256 ? Buffer.from(sha256).toString('base64url') : id)
+
+/** Whether If-None-Match names the tag itself; `*` names what exists, whatever it is. */
+function namesTag({ headers }: BytesRequest, etag: string): boolean {
+  const match = headers['if-none-match']
+  return match !== undefined && match.trim() !== '*' && matchesWeakly(match, etag)
+}
