@@ -30,3 +30,11 @@ test('the scripts of the first view are at most 60 kB, gzipped; the uploader is 
   expect(all.length).toBeGreaterThan(names.length)
   for (const name of names) expect(await read(`assets/${name}`)).not.toMatch(/Tus-Resumable/)
 })
+
+test('the built files are those for people: no path of the machine, nothing for developers', async () => {
+  const names = (await readdir(join(dist, 'assets'))).filter((name) => /\.(js|css)$/.test(name))
+  for (const name of names) {
+    const code = await read(`assets/${name}`)
+    expect([name, code.includes(root), /\blineNumber:\d/.test(code)]).toEqual([name, false, false])
+  }
+})
