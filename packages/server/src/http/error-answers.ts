@@ -3,23 +3,17 @@ import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '../core/fault.ts'
 import { presentAnswer } from './present-answer.ts'
-import { problemHeaders, problemKinds, problemOf } from './problems.ts'
+import { problemAnswer } from './problem-answer.ts'
+import { problemKinds } from './problems.ts'
 
 /** Answers the fault as a problem (docs/interface.md P1, P5). */
 function sendProblem(reply: FastifyReply, fault: Fault, baseUrl: string): FastifyReply {
-  const problem = problemOf(fault, baseUrl, reply.request.id)
+  const { status, headers, body } = problemAnswer(fault, baseUrl, reply.request.id)
   // Whatever the route had begun to say of a success belongs to no problem.
   for (const name of ['etag', 'last-modified', 'content-disposition', 'content-length', 'accept-ranges']) {
     reply.removeHeader(name)
   }
-  return (
-    reply
-      .code(problem.status)
-      .headers(problemHeaders(fault))
-      .type('application/problem+json')
-      // As bytes: Fastify adds a charset to text, and RFC 9457 knows none.
-      .send(Buffer.from(JSON.stringify(problem)))
-  )
+  return reply.code(status).headers(headers).send(body)
 }
 
 type Words = readonly [FaultCode, detail: string]
@@ -73,20 +67,12 @@ export function createClientErrorHandler(parts: {
     }
     const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && answer !== null
     const [code, detail] = endedEarly ? incomplete : (parserFaults[error.code ?? ''] ?? notHttp)
-    const fault = new Fault(code, detail)
-    const problem = problemOf(fault, baseUrl, newRequestId())
-    log.info(
-      { requestId: problem.instance, status: problem.status, reason: error.code },
-      'refused what is no request',
-    )
-    const body = JSON.stringify(problem)
-    const headers = Object.entries({
-      'content-type': 'application/problem+json',
-      'content-length': String(Buffer.byteLength(body)),
-      connection: 'close',
-      ...problemHeaders(fault),
-    })
-    const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-    socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${head}\r\n${body}`)
+    const requestId = newRequestId()
+    const { status, headers, body } = problemAnswer(new Fault(code, detail), baseUrl, requestId)
+    log.info({ requestId, status, reason: error.code }, 'refused what is no request')
+    const head = Object.entries({ connection: 'close', ...headers })
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
   }
 }

@@ -8,7 +8,8 @@ import type { CorsHeaders } from './cors.ts'
 import { faultOf } from './error-answers.ts'
 import type { ListingAnswer } from './listing-answer.ts'
 import { type PlainListing, plainListing } from './plain-listing.ts'
-import { problemHeaders, problemKinds, problemOf } from './problems.ts'
+import { problemAnswer } from './problem-answer.ts'
+import { problemKinds } from './problems.ts'
 import type { RecordRequest } from './request-log.ts'
 import { listingPaths } from './routes/list-media.ts'
 
@@ -48,15 +49,9 @@ export function listingLane(parts: Parts, others: RequestListener): RequestListe
       if (problemKinds[fault.code].status >= 500)
         log.error({ requestId: id, err: fault.cause ?? fault }, fault.message)
       if (response.headersSent) return void response.destroy()
-      const problem = problemOf(fault, baseUrl, id)
-      const bytes = JSON.stringify(problem)
-      response.writeHead(problem.status, {
-        ...corsHeaders(request.headers),
-        ...problemHeaders(fault),
-        'content-type': 'application/problem+json',
-        'content-length': Buffer.byteLength(bytes),
-      })
-      response.end(bytes)
+      const { status, headers, body } = problemAnswer(fault, baseUrl, id)
+      response.writeHead(status, { ...corsHeaders(request.headers), ...headers })
+      response.end(body)
     }
   }
 

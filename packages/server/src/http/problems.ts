@@ -1,4 +1,4 @@
-import type { Fault, FaultCode, ParameterFault } from '../core/fault.ts'
+import type { FaultCode } from '../core/fault.ts'
 
 interface ProblemKind {
   readonly status: number
@@ -266,48 +266,4 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'An unexpected error. The log holds it under the `instance` of the answer.',
     cure: 'Tell the operator the `instance`.',
   },
-}
-
-/** RFC 9457, with `code` for programs and `errors` for faulty parameters (docs/interface.md P1). */
-export interface Problem {
-  readonly type: string
-  readonly title: string
-  readonly status: number
-  readonly detail: string
-  readonly instance: string
-  readonly code: FaultCode
-  readonly errors?: readonly ParameterFault[]
-}
-
-export function problemOf(fault: Fault, baseUrl: string, instance: string): Problem {
-  const { status, title } = problemKinds[fault.code]
-  return {
-    type: `${baseUrl}/problems/${fault.code}`,
-    title,
-    status,
-    detail: fault.message,
-    instance,
-    code: fault.code,
-    ...(fault.parameters.length > 0 ? { errors: fault.parameters } : {}),
-  }
-}
-
-/** The headers that belong to a problem besides its type and length. */
-export function problemHeaders(fault: Fault): Record<string, string> {
-  const { status } = problemKinds[fault.code]
-  return {
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    ...(status === 401 || status === 403 ? { 'www-authenticate': challenge(fault) } : {}),
-    ...(status === 503 ? { 'retry-after': '2' } : {}),
-  }
-}
-
-/** RFC 6750, section 3: no error code when no token was sent. */
-function challenge(fault: Fault): string {
-  const realm = 'Bearer realm="mediabucket"'
-  if (fault.code === 'token-missing') return realm
-  const error = fault.code === 'scope-missing' ? 'insufficient_scope' : 'invalid_token'
-  const scope = fault.parameters.find(({ parameter }) => parameter === 'scope')
-  return `${realm}, error="${error}", error_description="${problemKinds[fault.code].title}"${scope ? `, scope="${scope.detail}"` : ''}`
 }

@@ -5,7 +5,7 @@ import { expect, expectTypeOf, test } from 'vitest'
 import type { TokenObject } from '../../src/access/describe-token.ts'
 import * as core from '../../src/core/page.ts'
 import { parsePageNumber } from '../../src/core/page-number.ts'
-import type * as problems from '../../src/http/problems.ts'
+import type { Problem } from '../../src/http/problem-answer.ts'
 import * as schemas from '../../src/http/schemas.ts'
 import type * as media from '../../src/media/describe-media.ts'
 
@@ -17,7 +17,7 @@ test('the schemas of the wire have the types of what is answered', () => {
   expectTypeOf<Frozen<Static<typeof schemas.Page>>>().toEqualTypeOf<Frozen<core.Page>>()
   expectTypeOf<Frozen<Static<typeof schemas.MediaObject>>>().toEqualTypeOf<Frozen<media.MediaObject>>()
   expectTypeOf<Frozen<Static<typeof schemas.TokenObject>>>().toEqualTypeOf<Frozen<TokenObject>>()
-  expectTypeOf<Frozen<Static<typeof schemas.Problem>>>().toEqualTypeOf<Frozen<problems.Problem>>()
+  expectTypeOf<Frozen<Static<typeof schemas.Problem>>>().toEqualTypeOf<Frozen<Problem>>()
 })
 
 test('L2 the schema of a page has its members in the order of the wire', () => {
