@@ -64,9 +64,9 @@ async function signIn(page: Page, as = token): Promise<void> {
 async function take(page: Page, name: string): Promise<void> {
   // Away from what it clicked last.
   await page.mouse.move(2, 2)
-  await page.waitForLoadState('networkidle')
+  await until('the names', async () => (await page.getByText(strings.viewer.loading).count()) === 0)
   await until('the pictures', () =>
-    page.locator('img:visible').evaluateAll((all) => all.every((image) => image.complete)),
+    page.locator('img:visible').evaluateAll((all) => all.every(({ naturalWidth }) => naturalWidth > 0)),
   )
   const png = await page.screenshot()
   const { size } = await sharp(png)

@@ -137,7 +137,8 @@ export const strings = {
     name: 'Name',
     type: 'Type',
     size: 'Size',
-    sizeExact: (size: string, bytes: number) => `${size} (${formatCount(bytes)} bytes)`,
+    sizeExact: (size: string, bytes: number) =>
+      bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`,
     dimensions: 'Dimensions',
     pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
     added: 'Added',
