@@ -3,7 +3,7 @@ import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { launchBrowser } from '../harness/chromium.ts'
@@ -38,6 +38,9 @@ afterAll(async () => {
   await browser?.close()
   await server[Symbol.asyncDispose]()
 })
+
+// Each starts a server and a browser's window, some of them twice, beside other tests.
+vi.setConfig({ testTimeout: 90_000 })
 
 const Focused = Type.Object({ label: Type.String(), ring: Type.Boolean() })
 const widths = [375, 1440]
@@ -158,7 +161,7 @@ describe('WCAG 2.2 AA', () => {
 browserTest('nothing moves for those who asked for less motion', async () => {
   await using guest = await signedIn()
   await guest.files.getByText('harbour.jpg').click()
-  await guest.page.getByRole('dialog').waitFor()
+  await guest.page.getByRole('dialog').getByRole('img', { name: 'harbour.jpg' }).first().waitFor()
   const moving = `[...document.querySelectorAll('*')].flatMap((element) => {
     const { transitionDuration, animationName, animationDuration } = getComputedStyle(element)
     const lasts = (times) => times.split(', ').some((time) => Number.parseFloat(time) > 0)

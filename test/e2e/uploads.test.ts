@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Browser } from 'playwright-core'
 import { chromium } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { launchBrowser, launchOptions } from '../harness/chromium.ts'
@@ -19,6 +19,9 @@ beforeAll(async () => {
   browser = await launchBrowser()
 })
 afterAll(() => browser?.close())
+
+// Each starts a server and a browser's window, some of them twice, beside other tests.
+vi.setConfig({ testTimeout: 90_000 })
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
