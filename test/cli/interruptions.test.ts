@@ -65,6 +65,8 @@ test('Ctrl-C ends an upload with 130, and tells what was done', async () => {
   const { code, stderr } = await exited
   expect([code, stderr]).toEqual([
     130,
-    expect.stringMatching(/^Uploaded 0 of 3 files.*\nNot tried: 3 files\.\n$/),
+    expect.stringMatching(
+      /^Uploaded 0 of 3 files.*\nNot tried: 3 files\.\nRun the same command again: it goes on where this one stopped\.\n$/,
+    ),
   ])
 })

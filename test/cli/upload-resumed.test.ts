@@ -115,9 +115,7 @@ test('Ctrl-C tells how to go on, and the same command does', async () => {
   await using at = await scene('interrupted')
   expect(await at.stopped('SIGINT', at.file)).toMatchObject({
     code: 130,
-    stderr: expect.stringMatching(
-      /\nRun the same command again: files above 16 MiB go on where they stopped\.\n$/,
-    ),
+    stderr: expect.stringMatching(/\nRun the same command again: it goes on where this one stopped\.\n$/),
   })
   expect((await at.run(at.file)).stderr).toMatch(/resumed at 41 %/)
   expect((await at.client.listPage(1)).total).toBe(1)
@@ -145,6 +143,36 @@ test('of several files, those that were finished before the kill are not sent ag
   expect(urls[0]).toBe(finished)
   expect(at.proxy.pieces()[0]?.offset).toBe(2 * piece)
   expect(at.proxy.pieces().reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - 2 * piece)
+})
+
+test('I2 small files of a run that was killed are stored once, and those that were deleted meanwhile are stored anew', async () => {
+  await using at = await scene('small')
+  const names = ['a.txt', 'b.txt', 'c.txt']
+  // The last one twice: two items, now and then.
+  const paths = [...names, 'c.txt'].map((name) => join(at.directory.path, name))
+  for (const path of paths) await writeFile(path, path)
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 1_000_000)
+  const { child, exited, printed } = at.start(...paths, at.file)
+  await reached
+  await until('the small ones are printed', () => printed().split('\n').length === paths.length + 1)
+  child.kill('SIGKILL')
+  await exited
+  const stored = await urlsOf(at.client)
+  const [deleted = ''] = stored
+  await at.client.delete(deleted)
+
+  const { code, stdout } = await at.run(...paths, at.file)
+  expect(code).toBe(0)
+  const listed = await urlsOf(at.client)
+  expect([stored.length, listed.length]).toEqual([4, 5])
+  expect(listed).toEqual(expect.arrayContaining(stored.slice(1)))
+  expect(listed).not.toContain(deleted)
+  expect(new Set(stdout.match(/^\S+/gm))).toEqual(new Set(listed))
+  expect(await readdir(at.states)).toEqual([])
+
+  // It was finished: the same command stores them once more.
+  expect((await at.run(...paths)).code).toBe(0)
+  expect((await at.client.listPage(1)).total).toBe(9)
 })
 
 test('the same file given twice becomes two items', async () => {

@@ -29,6 +29,11 @@ export interface UploadOptions extends CallOptions {
   readonly resume?: ResumeStore | undefined
   /** Tells the file from others for `resume`. Default: name, type and time of a File; other sources need one. */
   readonly fingerprint?: string | undefined
+  /**
+   * By which the service knows a repeat of an upload in one request, for 24 hours. Default: a key of its own for each
+   * call; for a call that is to be repeated by another process, the same.
+   */
+  readonly idempotencyKey?: string | undefined
 }
 
 /** What uploads of one client share. */
@@ -90,17 +95,18 @@ async function inPieces(
 async function inOneRequest(
   { sending, endpoints }: UploadParts,
   content: UploadContent,
-  { filename, contentType, onProgress, signal }: UploadOptions,
+  { filename, contentType, onProgress, signal, idempotencyKey }: UploadOptions,
 ): Promise<Media> {
   const name = filename ?? content.name
   const type = contentType ?? content.type
   const repeatable = content.blob !== null
+  const key = idempotencyKey ?? (repeatable ? randomKey() : null)
   const headers: Record<string, string> = {
     ...acceptJson,
     ...(type === null ? {} : { 'content-type': type }),
     ...(name === null ? {} : { 'content-disposition': contentDisposition(name) }),
     // One key for all tries of this upload, so that the service can tell a repeat from another file.
-    ...(repeatable ? { 'idempotency-key': randomKey() } : {}),
+    ...(key === null ? {} : { 'idempotency-key': key }),
   }
   try {
     return await send(tellingProgress(sending, onProgress), {

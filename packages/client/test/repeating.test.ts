@@ -148,6 +148,13 @@ test('an upload that can be sent again is, whole and with one key', async () => 
   expect(sent.at(-1)?.headers.get('idempotency-key')).not.toBe(keys[0])
 })
 
+test('I2 a key of the caller goes with every try, and with streams', async () => {
+  const { client, sent } = clientOn(status(503), json(media), json(media))
+  await client.upload(new Blob(['abc']), { idempotencyKey: 'mine' })
+  await client.upload(new Blob(['abc']).stream(), { idempotencyKey: 'mine' })
+  expect(sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine', 'mine'])
+})
+
 test('a stream is sent once, without a key, and let go of when it fails', async () => {
   const cancelled = vi.fn()
   const stream = new ReadableStream({ cancel: cancelled })

@@ -3,9 +3,9 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ResumeStore } from '@mediabucket/client'
 
-/** Where large files stand that are being uploaded, kept beyond the process. */
+/** How far uploads are, kept beyond the process. */
 export interface UploadStates extends ResumeStore {
-  /** How many files of this run have been begun. */
+  /** How much is kept that a further run can go on with. */
   readonly begun: () => number
   /** The run has come to its end: what it finished is forgotten, so that the same file can be uploaded again. */
   readonly settle: () => Promise<void>
@@ -15,7 +15,7 @@ export interface UploadStates extends ResumeStore {
 const longest = 30 * 24 * 3_600_000
 
 /**
- * One file for each upload, its name a hash of the key, its content the upload's id; none but the user can read it. A
+ * One file for each key, its name a hash of it, its content the id that is kept; none but the user can read it. A
  * directory that cannot be written to is told once, and keeps nobody from uploading.
  */
 export function uploadStates(directoryOf: () => string, tell: (message: string) => void): UploadStates {
@@ -53,6 +53,7 @@ export function uploadStates(directoryOf: () => string, tell: (message: string) 
       const name = nameOf(key)
       if (finished.has(name)) return null
       const id = await attempt((directory) => readFile(join(directory, name), 'utf8').catch(nullIfMissing))
+      if (id) kept.add(name)
       return id?.trim() || null
     },
 

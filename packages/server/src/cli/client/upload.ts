@@ -1,5 +1,5 @@
 import { basename, join, resolve } from 'node:path'
-import type { Media } from '@mediabucket/client'
+import type { Media, UploadOptions } from '@mediabucket/client'
 import mime from 'mime'
 import { parse } from '../arguments.ts'
 import { CommandError, UsageError } from '../command.ts'
@@ -10,10 +10,14 @@ import { exitCodes } from './explain.ts'
 import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
 import { type Progress, progressBars } from './progress-bars.ts'
 import { shownName, shownSize } from './shown.ts'
+import { uploadOnce } from './upload-once.ts'
 import { type UploadStates, uploadStates } from './upload-states.ts'
 
 /** Uploads under way at a time. */
 const atOnce = 6
+
+/** Larger files go in pieces. Bytes. */
+const piecesAbove = 16 * 1024 * 1024
 
 export const upload = clientCommand({
   summary: 'Upload files and directories to the bucket of a service.',
@@ -22,10 +26,10 @@ export const upload = clientCommand({
 Uploads every file, and every file below a directory, hidden ones too, ${atOnce} at a time. Prints the URL of each, a
 tab, and its path, in the order of the paths, names within a directory sorted. On a terminal, bars show how far it is.
 
-A file above 16 MiB goes in pieces. After a crash, a kill or Ctrl-C the same command goes on where such files stopped,
-for as long as the service keeps what it has of them (24 hours, unless it is set otherwise); a file that has changed
-begins anew. Where they stand is kept in $XDG_STATE_HOME/mediabucket, by default ~/.local/state/mediabucket, without
-the token.
+After a crash, a kill or Ctrl-C run the same command again: within 24 hours, what is stored already is not stored twice.
+A file above 16 MiB goes in pieces and goes on where it stopped, for as long as the service keeps what it has of it (24
+hours, unless it is set otherwise); a file that has changed begins anew. What that takes is kept in
+$XDG_STATE_HOME/mediabucket, by default ~/.local/state/mediabucket, without the token.
 
 Links to files are followed, links to directories below a directory are not. What could not be uploaded is listed at
 the end, and the exit code is not 0. Where the service does not take the token, or cannot be reached, the rest is not
@@ -41,7 +45,12 @@ tried.`,
     const begun = performance.now()
     const { files, faults } = await findFiles(paths)
     const states = uploadStates(() => join(stateDirectory(), 'uploads'), context.tell)
-    const { stored, failed, untried, end } = await sendAll(files, states, context)
+    const once = uploadOnce({
+      client: context.client,
+      states,
+      command: JSON.stringify([context.holder, ...paths.map((path) => resolve(path))]),
+    })
+    const { stored, failed, untried, end } = await sendAll(files, { states, once }, context)
     const seconds = ((performance.now() - begun) / 1000).toFixed(1)
     const bytes = stored.reduce((sum, { size }) => sum + size, 0)
     const all = files.length + faults.length
@@ -54,9 +63,12 @@ tried.`,
         ),
       )
     if (untried > 0) context.tell(`Not tried: ${untried} files.`)
-    if (end === null) await states.settle()
-    else if (states.begun() > 0)
-      context.tell('Run the same command again: files above 16 MiB go on where they stopped.')
+    if (end === null) {
+      await once.end()
+      await states.settle()
+    } else if (states.begun() > 0 && !isRefusal(context.explain(end))) {
+      context.tell('Run the same command again: it goes on where this one stopped.')
+    }
     if (end !== null) throw end
     if (failures.length > 0) throw new CommandError(`${failures.length} of ${all} were not uploaded`)
   },
@@ -73,7 +85,7 @@ interface Outcome {
 /** Sends the files in their order, some at a time, and prints each as soon as those before it are through. */
 async function sendAll(
   files: readonly LocalFile[],
-  states: UploadStates,
+  { states, once }: { readonly states: UploadStates; readonly once: ReturnType<typeof uploadOnce> },
   context: ClientContext,
 ): Promise<Outcome> {
   const { client, holder, output, interrupted, explain, tell } = context
@@ -99,12 +111,12 @@ async function sendAll(
     try {
       const source = await DiskFile.at(path)
       let isUnderWay = false
-      return await client.upload(source, {
+      const fingerprint = JSON.stringify([holder, resolve(path), source.version])
+      const options: UploadOptions = {
         filename: basename(path),
         contentType: mime.getType(path) ?? undefined,
-        resume: states,
-        fingerprint: JSON.stringify([holder, resolve(path), source.version]),
         signal,
+        piecesAbove,
         onProgress({ sent }) {
           if (!isUnderWay && sent > 0) {
             bars.clear()
@@ -114,7 +126,10 @@ async function sendAll(
           running.set(file, { name: path, done: sent, total: size })
           show()
         },
-      })
+      }
+      return await (source.size > piecesAbove
+        ? client.upload(source, { ...options, resume: states, fingerprint })
+        : once.upload(source, fingerprint, options))
     } catch (error) {
       if (signal.aborted) return null
       const told = explain(error)
@@ -174,9 +189,12 @@ async function sendAll(
 
 /** Whether every other file would fail of the same: of the token, or for want of a service. */
 function isForAll(error: unknown, told: Error | null): boolean {
-  if (told instanceof CommandError && told.exitCode === exitCodes.refused) return true
+  if (isRefusal(told)) return true
   return (
     error instanceof Error &&
     ['ConnectionError', 'TimeoutError', 'RedirectError', 'ShapeError'].includes(error.name)
   )
 }
+
+const isRefusal = (told: Error | null): boolean =>
+  told instanceof CommandError && told.exitCode === exitCodes.refused
