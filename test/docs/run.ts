@@ -46,7 +46,8 @@ export async function openStage(): Promise<Stage> {
       return await promisify(execFile)(interpreter.command, [...interpreter.arguments, file], {
         cwd: directory,
         env,
-        timeout: 25_000,
+        // A block may start npm a dozen times, and a busy machine takes its time.
+        timeout: 90_000,
       })
     },
     async [Symbol.asyncDispose]() {

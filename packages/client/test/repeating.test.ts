@@ -150,8 +150,8 @@ test('an upload that can be sent again is, whole and with one key', async () => 
 
 test('I2 a key of the caller goes with every try, and with streams', async () => {
   const { client, sent } = clientOn(status(503), json(media), json(media))
-  await client.upload(new Blob(['abc']), { idempotencyKey: 'mine' })
-  await client.upload(new Blob(['abc']).stream(), { idempotencyKey: 'mine' })
+  await outcome(client.upload(new Blob(['abc']), { idempotencyKey: 'mine' }))
+  await outcome(client.upload(new Blob(['abc']).stream(), { idempotencyKey: 'mine' }))
   expect(sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine', 'mine'])
 })
 
