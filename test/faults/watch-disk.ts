@@ -62,6 +62,15 @@ function watchedFiles(files: Files, watcher: Watcher): Files {
 
   return {
     ...files,
+    create: (path) =>
+      answered({ name: 'open', ...on(path) }, async () => {
+        const file = await files.create(path)
+        return {
+          ...file,
+          write: (bytes) => watcher.file({ name: 'write', ...on(path) }, () => file.write(bytes)),
+          sync: () => watcher.file({ name: 'sync', ...on(path) }, file.sync),
+        }
+      }),
     open: (path, ...rest) =>
       answered({ name: 'open', ...on(path) }, async () =>
         watchedHandle(await files.open(path, ...rest), path),

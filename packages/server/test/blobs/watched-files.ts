@@ -39,6 +39,17 @@ export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = 
   }
 
   const files: Files = {
+    create: (path) => {
+      const name = basename(path)
+      return watch(`open ${name}`, async () => {
+        const file = await nodeFiles.create(path)
+        return {
+          write: (bytes) => watch(`write ${name}`, () => file.write(bytes)),
+          sync: () => watch(`sync ${name}`, file.sync),
+          close: () => watch(`close ${name}`, file.close),
+        }
+      })
+    },
     open: (path, ...rest) =>
       watch(`open ${basename(String(path))}`, async () =>
         watchHandle(await nodeFiles.open(path, ...rest), basename(String(path))),
@@ -53,9 +64,9 @@ export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = 
     },
     lstat: nodeFiles.lstat,
     mkdir: (path, mode) => watch(`mkdir ${basename(path)}`, () => nodeFiles.mkdir(path, mode)),
-    rename: (from, to) => watch(`rename ${basename(String(to))}`, () => nodeFiles.rename(from, to)),
+    rename: (from, to) => watch(`rename ${basename(to)}`, () => nodeFiles.rename(from, to)),
     rmdir: (path) => watch(`rmdir ${basename(path)}`, () => nodeFiles.rmdir(path)),
-    unlink: (path) => watch(`unlink ${basename(String(path))}`, () => nodeFiles.unlink(path)),
+    unlink: (path) => watch(`unlink ${basename(path)}`, () => nodeFiles.unlink(path)),
   }
   return { files, calls }
 }

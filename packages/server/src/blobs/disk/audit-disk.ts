@@ -32,13 +32,8 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
 
   /** Null when it is no regular file, or has gone meanwhile. */
   async function sizeOf(path: string): Promise<number | null> {
-    try {
-      const status = files.lstat(at(path))
-      return status.isFile() ? Number(status.size) : null
-    } catch (error) {
-      if (systemCode(error) === 'ENOENT') return null
-      throw error
-    }
+    const status = files.lstat(at(path))
+    return status?.isFile() ? status.size : null
   }
 
   /** The files of one kind, in directories named by the first two characters of their ids, with what ends their names. */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -38,7 +38,7 @@ export async function openDiskBlobs(options: {
     variants,
 
     async receive(source, limit) {
-      const handle = join('tmp', randomBytes(20).toString('hex'))
+      const handle = join('tmp', randomUUID())
       return { handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
     },
 

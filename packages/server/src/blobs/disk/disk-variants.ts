@@ -1,14 +1,11 @@
-import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import { type Variant, variantKey, variants } from '../../core/variant.ts'
 import type { VariantStore } from '../blobs.ts'
-import { type Files, systemCode, unlinkIfThere, writeWhole } from './files.ts'
+import { type Files, systemCode, unlinkIfThere } from './files.ts'
 import { openKept } from './open-file.ts'
 import { ForeignEntry, standing } from './shards.ts'
-
-const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
 /**
  * Variants as files, `<first two characters of the id>/<id>.<key>` below `root`, on their way in below `temporary`.
@@ -40,11 +37,11 @@ export function createDiskVariants(parts: {
 
   return {
     async keep(id, variant, bytes) {
-      const path = join(temporary, randomBytes(20).toString('hex'))
+      const path = join(temporary, randomUUID())
       try {
-        const file = await files.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+        const file = await files.create(path)
         try {
-          await writeWhole(file, bytes, 0)
+          await file.write(bytes)
           // Or a power cut could leave an empty file under the name. That the name may be lost is fine.
           await file.sync()
         } finally {

@@ -1,7 +1,26 @@
-import { closeSync, constants, fsync, lstatSync, openSync, type Stats } from 'node:fs'
-import { type FileHandle, mkdir, open, rename, rmdir, unlink } from 'node:fs/promises'
+import {
+  close,
+  closeSync,
+  constants,
+  fsync,
+  lstatSync,
+  openSync,
+  open as openWithCallback,
+  rename,
+  type Stats,
+  unlink,
+  write,
+} from 'node:fs'
+import { type FileHandle, mkdir, open, rmdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { Fault } from '../../core/fault.ts'
+
+/** A file that was made to be written once, from its beginning to its end. */
+export interface NewFile {
+  readonly write: (bytes: Uint8Array) => Promise<void>
+  readonly sync: () => Promise<void>
+  readonly close: () => Promise<void>
+}
 
 /** A directory that was opened to be synced. */
 export interface OpenDirectory {
@@ -14,32 +33,63 @@ export interface OpenDirectory {
  * name are made at once: they take two microseconds, and a turn in the pool of threads takes thirty.
  */
 export interface Files {
+  /** Throws where anything stands. */
+  readonly create: (path: string) => Promise<NewFile>
   readonly open: typeof open
   /** Throws where anything but a directory stands, links too. */
   readonly openDirectory: (path: string) => OpenDirectory
-  readonly lstat: (path: string) => Stats
+  /** Null where nothing stands. */
+  readonly lstat: (path: string) => Stats | null
   readonly mkdir: (path: string, mode: number) => Promise<void>
-  readonly rename: typeof rename
-  readonly rmdir: (path: string) => ReturnType<typeof rmdir>
-  readonly unlink: typeof unlink
+  readonly rename: (from: string, to: string) => Promise<void>
+  readonly rmdir: (path: string) => Promise<void>
+  readonly unlink: (path: string) => Promise<void>
 }
 
-const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants
+const openDescriptor = promisify(openWithCallback)
+const writeDescriptor = promisify(write)
 const syncDescriptor = promisify(fsync)
+const closeDescriptor = promisify(close)
+
+/** Without a FileHandle, whose every call takes five microseconds more. */
+async function create(path: string): Promise<NewFile> {
+  const descriptor = await openDescriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  let isSynced = false
+  return {
+    async write(bytes) {
+      isSynced = false
+      for (let done = 0; done < bytes.byteLength; ) {
+        const { bytesWritten } = await writeDescriptor(descriptor, bytes, done, bytes.byteLength - done, null)
+        done += bytesWritten
+      }
+    },
+    async sync() {
+      await syncDescriptor(descriptor)
+      isSynced = true
+    },
+    async close() {
+      // At once, where no disk is left to wait for.
+      if (isSynced) closeSync(descriptor)
+      else await closeDescriptor(descriptor)
+    },
+  }
+}
 
 export const nodeFiles: Files = {
+  create,
   open,
   openDirectory(path) {
     const descriptor = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     return { sync: () => syncDescriptor(descriptor), close: () => closeSync(descriptor) }
   },
-  lstat: (path) => lstatSync(path),
+  lstat: (path) => lstatSync(path, { throwIfNoEntry: false }) ?? null,
   mkdir: async (path, mode) => {
     await mkdir(path, { mode })
   },
-  rename,
+  rename: promisify(rename),
   rmdir: (path) => rmdir(path),
-  unlink,
+  unlink: promisify(unlink),
 }
 
 /** The system's name of an error, such as `ENOENT`; null for errors that are not the system's. */
@@ -56,15 +106,10 @@ export async function unlinkIfThere(files: Pick<Files, 'unlink'>, path: string):
   }
 }
 
-/** All of `bytes`, at `position` or behind what was written last. */
-export async function writeWhole(
-  file: FileHandle,
-  bytes: Uint8Array,
-  position: number | null,
-): Promise<void> {
+/** All of `bytes`, at `position`. */
+export async function writeWhole(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.byteLength; ) {
-    const at = position === null ? null : position + done
-    const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done, at)
+    const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done, position + done)
     done += bytesWritten
   }
 }

@@ -1,24 +1,20 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import type { FileHandle } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
 import { headLength, type ReceivedBlob } from '../blobs.ts'
-import { asStorageFault, type Files, writeWhole } from './files.ts'
-
-const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+import { asStorageFault, type Files, type NewFile } from './files.ts'
 
 /**
  * Streams `source` into a new file at `path`, synced when it resolves. Throws Fault `file-too-large` above `limit`
  * bytes, Fault `storage-full`, and what the source throws; then no file is left.
  */
 export async function receiveFile(
-  files: Pick<Files, 'open' | 'unlink'>,
+  files: Pick<Files, 'create' | 'unlink'>,
   path: string,
   source: AsyncIterable<Uint8Array>,
   limit: number,
 ): Promise<Omit<ReceivedBlob, 'handle'>> {
   try {
-    const file = await files.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    const file = await files.create(path)
     try {
       const received = await writeThrough(file, source, limit)
       // Never tried again: after a sync that failed the kernel may have dropped the very pages it could not write.
@@ -36,7 +32,7 @@ export async function receiveFile(
 }
 
 async function writeThrough(
-  file: FileHandle,
+  file: NewFile,
   source: AsyncIterable<Uint8Array>,
   limit: number,
 ): Promise<Omit<ReceivedBlob, 'handle'>> {
@@ -49,7 +45,7 @@ async function writeThrough(
     if (size > limit)
       throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
     // The disk works while this thread hashes.
-    const written = writeWhole(file, chunk, null)
+    const written = file.write(chunk)
     hash.update(chunk)
     if (headMissing > 0 && chunk.byteLength > 0) {
       // A copy: a view would keep the whole chunk in memory, and Buffer's own slice makes views.

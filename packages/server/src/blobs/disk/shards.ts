@@ -8,14 +8,10 @@ import { type Files, systemCode } from './files.ts'
 export type Standing = 'nothing' | 'directory' | 'file' | 'other'
 
 export function standing(files: Pick<Files, 'lstat'>, path: string): Standing {
-  try {
-    const status = files.lstat(path)
-    if (status.isDirectory()) return 'directory'
-    return status.isFile() ? 'file' : 'other'
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return 'nothing'
-    throw error
-  }
+  const status = files.lstat(path)
+  if (status === null) return 'nothing'
+  if (status.isDirectory()) return 'directory'
+  return status.isFile() ? 'file' : 'other'
 }
 
 /** The directories that hold the blobs, named by the first two characters of their ids. */
