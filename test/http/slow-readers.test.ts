@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, truncateSync } from 'node:fs'
 import { connect } from 'node:net'
+import { basename, join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
@@ -90,4 +91,19 @@ test('B1 downloads given up leave no file open', async () => {
   }
   await until('all files are closed', () => openBlobs() === 0)
   expect(server.log().filter(({ level }) => Number(level) >= 50)).toEqual([])
+})
+
+test('B9 a file that ends early while it is read cuts its answer off', async () => {
+  const reader = await openConnection(server.url)
+  reader.pause()
+  reader.send(request())
+  await until('the download runs', () => openBlobs() === 1)
+  const id = basename(path, '.bin')
+  truncateSync(join(server.data, 'blobs', id.slice(0, 2), id), size / 2)
+  reader.resume()
+  await reader.closed
+  expect(reader.received()).toContain(`content-length: ${size}`)
+  expect(reader.received().length).toBeLessThan(size)
+  await until('it is logged', () => server.log().some(({ msg }) => msg === 'an answer was cut off'))
+  await until('the file is closed', () => openBlobs() === 0)
 })

@@ -21,13 +21,16 @@ export interface ReceivedBlob {
  */
 export const headLength = 16_384
 
-/** Bytes opened for reading: exactly `size` of them. Either `stream` is called once, or `close`. */
+/** Bytes opened for reading: exactly `size` of them. Either `stream` is called once, or `close` at the end. */
 export interface OpenBlob {
   readonly size: number
   /** Where another program of this machine can read them. */
   readonly path: string
+  /** Fills `into` with the bytes from `position` on; one call at a time. Rejects when they end before it is full. */
+  read(into: Uint8Array, position: number): Promise<void>
   /** Bytes `start` to `end`, both inclusive; closes the blob when it ends or is destroyed. */
   stream(start: number, end: number): Readable
+  /** Waits for a read that is running; closing twice is fine. */
   close(): Promise<void>
 }
 

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
 import type { Catalog, Media } from '../catalog/catalog.ts'
@@ -9,7 +8,7 @@ import { mediaUnknown } from './media-unknown.ts'
 import { type PictureProcesses, PicturesBusy, PictureTooHard } from './picture-processes.ts'
 import type { PictureAnswer } from './picture-task.ts'
 
-export type OpenVariant = Pick<OpenBlob, 'size' | 'stream' | 'close'>
+export type OpenVariant = Pick<OpenBlob, 'size' | 'read' | 'close'>
 
 export interface Variants {
   /**
@@ -139,7 +138,7 @@ export function createVariants(parts: {
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
       return {
         size: bytes.byteLength,
-        stream: (start, end) => Readable.from([bytes.subarray(start, end + 1)]),
+        read: async (into, position) => into.set(bytes.subarray(position, position + into.byteLength)),
         close: async () => undefined,
       }
     },

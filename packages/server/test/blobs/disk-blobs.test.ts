@@ -153,6 +153,20 @@ describe('open files of the disk store', () => {
     await expect(stream && finished(stream)).rejects.toThrow('ended before its size')
     expect(opened.openFiles()).toEqual([])
   })
+
+  test('B9: a read past the end of a file that shrank fails, and what closes waits for it', async () => {
+    await using opened = await temporaryStore()
+    const id = await keepBytes(opened.store, randomBytes(900_000))
+    const blob = await opened.store.open(id)
+    await truncate(pathOf(opened, id), 300_000)
+    const order: string[] = []
+    const reading = blob?.read(Buffer.alloc(900_000), 0).catch(({ message }: Error) => order.push(message))
+    await blob?.close()
+    order.push('closed')
+    await reading
+    expect(order).toEqual(['a blob ended before its size', 'closed'])
+    expect(opened.openFiles()).toEqual([])
+  })
 })
 
 describe('B8: what the store did not put there', () => {

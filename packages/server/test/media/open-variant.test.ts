@@ -94,7 +94,8 @@ test('V5 all who ask share one making, and are answered even where it cannot be 
   const opening = Array.from({ length: 5 }, () => variants.open(item, 'thumb'))
   await variants.shrink()
   for (const opened of await Promise.all(opening)) {
-    const bytes = Buffer.concat(await opened.stream(2, opened.size - 1).toArray())
+    const bytes = Buffer.alloc(opened.size - 2)
+    await opened.read(bytes, 2)
     expect(bytes).toEqual(made.subarray(2))
   }
   await variants.settled()

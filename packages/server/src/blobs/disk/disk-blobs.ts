@@ -64,7 +64,7 @@ export async function openDiskBlobs(options: {
 
     async open(id: MediaId) {
       const shard = shards.directory(id)
-      return openKept(files, join(shard, id), () => shards.exists(shard))
+      return openKept(join(shard, id), () => shards.exists(shard))
     },
 
     async remove(id) {

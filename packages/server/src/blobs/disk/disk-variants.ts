@@ -55,7 +55,7 @@ export function createDiskVariants(parts: {
       }
     },
 
-    open: (id, variant) => openKept(files, pathOf(id, variant), () => exists(shardOf(id))),
+    open: (id, variant) => openKept(pathOf(id, variant), () => exists(shardOf(id))),
 
     async remove(id) {
       if (!(await exists(shardOf(id)))) return

@@ -12,6 +12,7 @@ import type { OpenVariant, Variants } from '../../media/open-variant.ts'
 import { serveBytes as description } from '../descriptions/serve-bytes.ts'
 import { described } from '../openapi/description.ts'
 import type { BytesParams } from '../schemas.ts'
+import { sendBytes } from '../send-bytes.ts'
 
 interface Parts {
   /** The item that a name (`id` or `id.ext`) stands for. Throws Fault `media-unknown`. */
@@ -107,7 +108,7 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
       await blob.close()
       return reply.send()
     }
-    return reply.send(blob.stream(start, end))
+    return sendBytes(reply, blob, start, end)
   }
 
   app.route<{ Params: BytesParams; Querystring: { variant?: unknown } }>({

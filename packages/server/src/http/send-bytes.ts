@@ -1,0 +1,81 @@
+import type { FastifyReply } from 'fastify'
+import type { OpenBlob } from '../blobs/blobs.ts'
+
+/** Bytes up to which an answer is read whole and sent in one write with its head. */
+const wholeLength = 65_536
+
+/** Bytes per read. Each slow reader holds two blocks of them. */
+const blockLength = 256 * 1024
+
+/**
+ * Answers bytes `start` to `end`, both inclusive, and closes the blob. A read that fails before the answer begins is
+ * thrown; later it cuts the answer off.
+ */
+export async function sendBytes(
+  reply: FastifyReply,
+  blob: Pick<OpenBlob, 'read' | 'close'>,
+  start: number,
+  end: number,
+): Promise<FastifyReply> {
+  try {
+    const length = end - start + 1
+    if (length > wholeLength) {
+      await sendBlocks(reply, blob, start, end)
+      return reply
+    }
+    const bytes = Buffer.allocUnsafe(length)
+    await blob.read(bytes, start)
+    return reply.send(bytes)
+  } finally {
+    await blob.close()
+  }
+}
+
+/**
+ * Two blocks take turns, one being read while the other is written: new memory for each would cost as much as the reading.
+ * A block is read into again only once the system has taken all of it.
+ */
+async function sendBlocks(
+  reply: FastifyReply,
+  blob: Pick<OpenBlob, 'read'>,
+  start: number,
+  end: number,
+): Promise<void> {
+  const response = reply.raw
+  // Node forgets the callback of a write to a connection that has just been closed.
+  const gone = new Error('the connection was closed')
+  let giveUp = () => {}
+  response.once('close', () => giveUp())
+  const write = (bytes: Uint8Array) =>
+    new Promise<void>((resolve, reject) => {
+      giveUp = () => reject(gone)
+      if (response.destroyed) giveUp()
+      else response.write(bytes, (error) => (error ? reject(gone) : resolve()))
+    })
+  let position = start
+  async function readInto(block: Buffer): Promise<Buffer> {
+    const bytes = block.subarray(0, end + 1 - position)
+    await blob.read(bytes, position)
+    position += bytes.length
+    return bytes
+  }
+
+  const length = Math.min(blockLength, end - start + 1)
+  let free = Buffer.allocUnsafeSlow(length)
+  let spare = Buffer.allocUnsafeSlow(length)
+  let bytes = await readInto(free)
+  reply.hijack()
+  response.statusCode = reply.statusCode
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) response.setHeader(name, value)
+  try {
+    while (position <= end) {
+      ;[free, spare] = [spare, free]
+      ;[bytes] = await Promise.all([readInto(free), write(bytes)])
+    }
+    response.end(bytes)
+  } catch (error) {
+    if (error !== gone) reply.log.error({ err: error }, 'an answer was cut off')
+    response.destroy()
+  }
+}
