@@ -65,6 +65,19 @@ describe('a disk that fails under a piece', () => {
     },
   )
 
+  test('a sync that fails while more arrives loses the part for good, whatever the sync after it says', async () => {
+    const { opened, state, calls, uploads } = await failingStore('EIO', /^datasync/)
+    await using _ = opened
+    const id = newUploadId()
+    state.armed = true
+    calls.length = 0
+    const large = { offset: 0, source: chunksOf(randomBytes(5_000_000)), limit }
+    await expect(opened.store.parts.append(id, large)).rejects.toThrow(PartLost)
+    expect(await uploads()).toEqual([])
+    expect(calls.filter((call) => call.startsWith('sync'))).toEqual([])
+    expect(opened.openFiles()).toEqual([])
+  })
+
   test('a write that fails loses the part for good', async () => {
     const { opened, state, uploads } = await failingStore('EIO', /^write/)
     await using _ = opened

@@ -32,7 +32,7 @@ export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = 
         const value: unknown = Reflect.get(target, key, target)
         if (typeof value !== 'function') return value
         const method = value.bind(target)
-        if (key !== 'sync' && key !== 'write' && key !== 'close') return method
+        if (key !== 'sync' && key !== 'datasync' && key !== 'write' && key !== 'close') return method
         return (...args: unknown[]) => watch(`${key} ${name}`, () => method(...args))
       },
     })

@@ -9,6 +9,7 @@ import type { DirectorySync } from './directory-sync.ts'
 import { asStorageFault, type Files, unlinkIfThere, writeWhole } from './files.ts'
 import { createPartHashes } from './part-hashes.ts'
 import { type Shards, standing } from './shards.ts'
+import { createSyncAhead, type SyncAhead } from './sync-ahead.ts'
 
 const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
 const flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
@@ -49,6 +50,7 @@ export function createDiskParts(options: {
     file: FileHandle,
     id: UploadId,
     { offset, source, limit }: Parameters<PartStore['append']>[1],
+    ahead: SyncAhead,
   ): Promise<{ size: number; failure: unknown }> {
     const hash = hashes.at(id, offset)
     let size = offset
@@ -64,6 +66,7 @@ export function createDiskParts(options: {
         hash?.update(chunk)
         await written
         size += chunk.byteLength
+        ahead.wrote(chunk.byteLength)
       }
     } catch (error) {
       if (error instanceof Fault && error.code === 'file-too-large') throw error
@@ -91,10 +94,12 @@ export function createDiskParts(options: {
   return {
     async append(id, piece) {
       const { file, found } = await open(id, piece.offset)
+      const ahead = createSyncAhead(file)
       try {
         if (found > piece.offset) await file.truncate(piece.offset)
-        const appended = await write(file, id, piece)
+        const appended = await write(file, id, piece, ahead)
         try {
+          await ahead.settled()
           await file.sync()
           if (piece.offset === 0) await sync(pieces)
         } catch (error) {
