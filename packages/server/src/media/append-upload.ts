@@ -23,8 +23,10 @@ interface AppendedUpload {
 
 export type AppendUpload = (id: UploadId, piece: Piece) => Promise<AppendedUpload>
 
-/** How much may have to be sent again after a crash. Bytes. */
-const checkpoint = 64 * 1024 * 1024
+/** How much may have to be sent again after a crash of the service: bytes, and the milliseconds in which they came. */
+const checkpoint = { size: 16 * 1024 * 1024, time: 2_000 }
+const isLong = (size: number, time: number) => size >= checkpoint.size || time >= checkpoint.time
+const never = () => false
 
 /**
  * Writes a piece behind what has arrived. The offset moves when its bytes are synced, and what arrived before a source
@@ -52,7 +54,7 @@ export function createAppendUpload(parts: {
     // An earlier attempt to finish may have put it in place and failed to commit.
     await blobs.parts.reclaim(id, mediaId)
     const source = until(signal, piece.source)
-    for await (const run of runsOf(source, piece.whole ? Number.POSITIVE_INFINITY : checkpoint)) {
+    for await (const run of runsOf(source, piece.whole ? never : isLong, now)) {
       const limit = end - offset
       const { size, failure } = await blobs.parts.append(id, { offset, source: run, limit })
       if (failure !== null && piece.whole) throw failure

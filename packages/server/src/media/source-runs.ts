@@ -1,13 +1,18 @@
-/** Cuts a stream into runs of `length` bytes or little more; each must be read to its end before the next. At least one. */
+/**
+ * Cuts a stream into runs, each of which ends with the chunk after which `isLong` says so of its bytes and the
+ * milliseconds that it took; each must be read to its end before the next. At least one.
+ */
 export async function* runsOf(
   source: AsyncIterable<Uint8Array>,
-  length: number,
+  isLong: (size: number, time: number) => boolean,
+  now: () => number,
 ): AsyncGenerator<AsyncIterable<Uint8Array>, void, void> {
   const chunks = source[Symbol.asyncIterator]()
   let ended = false
 
   async function* run(): AsyncGenerator<Uint8Array, void, void> {
-    for (let size = 0; size < length; ) {
+    const begun = now()
+    for (let size = 0; size === 0 || !isLong(size, now() - begun); ) {
       const { done, value } = await chunks.next()
       if (done) {
         ended = true

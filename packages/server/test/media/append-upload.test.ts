@@ -120,16 +120,26 @@ describe('R6 what an offset stands for', () => {
     expect(order).toEqual(['write', 'sync', 'offset 10', 'write', 'sync', 'offset 20'])
   })
 
-  test('a long piece counts bit by bit', async () => {
+  test('a long piece counts bit by bit, by bytes and by time', async () => {
     await using media = await temporaryMedia()
     const offsets: number[] = []
-    const moveUpload: Catalog['moveUpload'] = (...move) => {
+    const moveUpload: Catalog['moveUpload'] = async (...move) => {
       offsets.push(move[2])
       return media.catalog.moveUpload(...move)
     }
-    const { append, id } = await openUpload(media, 2 ** 28, { catalog: { moveUpload } })
-    await append(id, 0, chunksOf(Buffer.alloc(150 * 2 ** 20), 2 ** 20))
-    expect(offsets).toEqual([64 * 2 ** 20, 128 * 2 ** 20, 150 * 2 ** 20])
+    const megabyte = 1024 * 1024
+    const { append, id, time } = await openUpload(media, 40 * megabyte, { catalog: { moveUpload } })
+    async function* slow() {
+      for (let at = 0; at < 3; at++) {
+        time.now += 1_000
+        yield new Uint8Array(100)
+      }
+      yield new Uint8Array(17 * megabyte)
+      yield* chunksOf(new Uint8Array(16 * megabyte), megabyte)
+      yield new Uint8Array(50)
+    }
+    await append(id, 0, slow())
+    expect(offsets).toEqual([200, 300 + 17 * megabyte, 300 + 33 * megabyte, 350 + 33 * megabyte])
   })
 
   test('a disk that will not promise to keep the bytes ends the upload', async () => {
