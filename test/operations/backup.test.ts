@@ -199,13 +199,3 @@ test('F8 restore refuses data, a server, what is no backup and a damaged one, an
   await using again = await startServer({}, server.data)
   expect(await listAll(again, `Bearer ${server.token}`)).toHaveLength(1)
 })
-
-test('F7 backup refuses a directory that holds anything else, and arguments that make no sense', async () => {
-  await using server = await startServer()
-  expect(await outcome(['backup', server.data], server.data)).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('is not empty and holds no backup'),
-  })
-  expect(await outcome(['backup'], server.data)).toMatchObject({ code: 2 })
-  expect(await outcome(['restore', 'a', 'b'], server.data)).toMatchObject({ code: 2 })
-})

@@ -10,23 +10,23 @@ export const backup: Command = {
   summary: 'Copy everything to a directory, while serving.',
   help: `Usage: mediabucket backup DIR
 
-Copies the data to the directory DIR, which is made if need be: rows and bytes as of one moment, synced. Works beside
-a running server; what is deleted meanwhile stays on the disk until the backup ends. A second backup to the same DIR
-copies only the bytes that are new, and takes the place of the first at once, when it is whole: one that is
-interrupted leaves the first as it was. Every byte is hashed on its way, and bytes that are not those that were sent
-are reported and not copied. Exit code 1 if there were such.
+Copies the data to the directory DIR, which is made if need be and must be outside of the data: rows and bytes as of
+one moment, synced. Works beside a running server; what is deleted meanwhile stays on the disk until the backup ends.
+A second backup to the same DIR copies only the bytes that are new, and takes the place of the first at once, when it
+is whole: one that is interrupted leaves the first as it was. Every byte is hashed on its way, and bytes that are not
+those that were sent are reported and not copied. Exit code 1 if there were such.
 
 The bytes of items that were deleted since stay in DIR. To be rid of them, begin a new one.`,
 
-  async run(args, { config, print, tell }) {
+  async run(args, { config, print }) {
     const { positionals } = parse('backup', { args: [...args], allowPositionals: true, options: {} })
     const [path, ...more] = positionals
-    if (path === undefined || more.length > 0) throw new UsageError('backup takes one DIR to copy to')
+    if (!path || more.length > 0) throw new UsageError('backup takes one DIR to copy to')
     if (!hasData(config))
       throw new CommandError(`there are no data in ${config.data}; set MEDIABUCKET_DATA to where they are`)
-    const directory = await openBackupDirectory(path)
+    const directory = await openBackupDirectory(path, config.data)
     const hold = holdRemovals(config)
-    const progress = showProgress('Copied', tell)
+    const progress = showProgress('Copied')
     const audit = await openAudit(config)
     try {
       const result = await backUp({

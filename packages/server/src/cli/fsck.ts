@@ -32,7 +32,7 @@ Options:
   --json            One JSON object on standard output.
   --grace DURATION  For how long uploads under way may be spared a second look beside a running server [5s].`,
 
-  async run(args, { config, print, tell }) {
+  async run(args, { config, print }) {
     const { values } = parse('fsck', {
       args: [...args],
       options: {
@@ -50,7 +50,7 @@ Options:
 
     const hold = watchHold(config)
     const audit = await openAudit(config)
-    const progress = showProgress('Checked', tell)
+    const progress = showProgress('Checked')
     try {
       const report = await withCatalog(config, async (catalog) =>
         checkData({

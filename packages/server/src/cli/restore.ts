@@ -13,12 +13,12 @@ Puts the last finished backup in DIR into the directory MEDIABUCKET_DATA, which 
 ever replaced. No server may run on it. Every byte is hashed on its way; items whose bytes are not whole in the backup
 are reported, and answer 500. Uploads in pieces that were not finished are ended. Exit code 1 if bytes were missing.`,
 
-  async run(args, { config, print, tell }) {
+  async run(args, { config, print }) {
     const { positionals } = parse('restore', { args: [...args], allowPositionals: true, options: {} })
     const [from, ...more] = positionals
     if (from === undefined || more.length > 0) throw new UsageError('restore takes the DIR of one backup')
     const lock = lockData(config)
-    const progress = showProgress('Restored', tell)
+    const progress = showProgress('Restored')
     try {
       const result = await restoreBackup({
         from,

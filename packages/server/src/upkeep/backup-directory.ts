@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, realpath, rm, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { replaceFile, sha256Of, syncPath } from './durable-files.ts'
 
 /** What cannot be backed up to, or restored from or to, and why; the message says what to do. */
@@ -23,12 +23,24 @@ const format = 1
 const snapshotName = /^snapshot-[0-9a-f]{16}$/
 
 /**
- * Makes the directory one of backups, or takes it as it is; refuses one that holds anything else. `backup.json` names
- * the last finished backup, and is replaced in one step when another one is whole.
+ * Makes the directory one of backups, or takes it as it is; refuses one that holds anything else, and one that shares
+ * its place with the data. `backup.json` names the last finished backup, and is replaced in one step when another one
+ * is whole.
  */
-export async function openBackupDirectory(path: string): Promise<string> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
-  const directory = await realpath(path)
+export async function openBackupDirectory(path: string, data: string): Promise<string> {
+  const { standing, missing } = await placeOf(path)
+  if (!(await stat(standing)).isDirectory())
+    throw new BackupError(`${standing} is a file, not a directory; choose a directory.`)
+  const directory = join(standing, ...missing)
+  const source = await realpath(data)
+  if (isWithin(directory, source))
+    throw new BackupError(
+      `${path} is ${directory === source ? 'the data directory itself' : `inside the data directory ${data}`}, which is what a backup is for; choose a directory elsewhere, best on another disk.`,
+    )
+  if (isWithin(source, directory))
+    throw new BackupError(`${path} holds the data directory ${data}; choose a directory elsewhere.`)
+  // One by one: mkdir's own `recursive` never ends where the system answers ENOENT below a directory, as in /proc.
+  for (const index of missing.keys()) await makeStep(join(standing, ...missing.slice(0, index + 1)))
   const names = await readdir(directory)
   if (!names.includes(marker)) {
     if (names.some((name) => name !== 'lost+found'))
@@ -37,6 +49,41 @@ export async function openBackupDirectory(path: string): Promise<string> {
   }
   await readMarker(directory)
   return directory
+}
+
+/**
+ * The true path of what stands there, or of the closest directory above it, and the names below that are missing.
+ * Never made simpler before: `link/..` is what is above the link's target.
+ */
+async function placeOf(path: string): Promise<{ standing: string; missing: string[] }> {
+  const missing: string[] = []
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      return { standing: await realpath(at), missing }
+    } catch (error) {
+      if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error)))
+        throw new BackupError(`${path} cannot be used (${codeOf(error)}); choose another directory.`)
+      missing.unshift(basename(at))
+    }
+  }
+}
+
+async function makeStep(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have been faster.
+    if (codeOf(error) !== 'EEXIST')
+      throw new BackupError(`The directory ${path} cannot be made (${codeOf(error)}); choose another one.`)
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : String(error)
+
+const isWithin = (path: string, directory: string): boolean => {
+  const way = relative(directory, path)
+  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way))
 }
 
 /** Throws BackupError where no backup has come to its end. */

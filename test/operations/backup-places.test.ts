@@ -1,0 +1,77 @@
+import { readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { runCommand, startServer } from '../harness/server.ts'
+import { outcome } from '../harness/upkeep.ts'
+import { upload } from '../harness/upload.ts'
+
+test('F7 backup refuses the data directory, what is inside it and what holds it, by any name, and writes nothing', async () => {
+  await using directory = await temporaryDirectory()
+  await using server = await startServer()
+  await upload(server, 'kept')
+  const link = join(directory.path, 'link')
+  await symlink(server.data, link)
+  const names = await readdir(server.data)
+  const refused = async (to: string, why: RegExp, data = server.data) =>
+    expect(await outcome(['backup', to], data)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(why),
+    })
+  await refused(server.data, /is the data directory itself/)
+  await refused(link, /is the data directory itself/)
+  await refused(`${server.data}/blobs/../x`, /is inside the data directory/)
+  await refused(join(link, 'x/y'), /is inside the data directory/)
+  const inner = join(directory.path, 'inner')
+  await symlink(join(server.data, 'blobs'), inner)
+  await refused(`${inner}/../x`, /is inside the data directory/)
+  await refused(join(server.data, 'x'), /is inside the data directory/, link)
+  expect(await readdir(server.data)).toEqual(names)
+
+  const to = join(directory.path, 'backup')
+  await server.command('backup', to)
+  await runCommand(['restore', to], { MEDIABUCKET_DATA: join(to, 'data') })
+  await refused(to, /holds the data directory/, join(to, 'data'))
+  // A name that begins alike is another directory.
+  expect(await outcome(['backup', `${server.data}-backup`], server.data)).toMatchObject({ code: 0 })
+  await rm(`${server.data}-backup`, { recursive: true })
+})
+
+test('F7 backup tells of a directory that nobody can make, and on no terminal of its result alone', async () => {
+  await using directory = await temporaryDirectory()
+  await using server = await startServer()
+  for (let item = 0; item < 10; item++) await upload(server, `${item}`)
+  expect(await outcome(['backup', '/proc/mediabucket/backup'], server.data)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('cannot be made'),
+  })
+  const file = join(directory.path, 'file')
+  await writeFile(file, '')
+  for (const to of [file, join(file, 'below')]) {
+    const { code, stderr } = await outcome(['backup', to], server.data)
+    expect([code, stderr]).toEqual([
+      1,
+      `mediabucket: ${file} is a file, not a directory; choose a directory.\n`,
+    ])
+  }
+  const to = join(directory.path, 'a', 'backup')
+  expect(await outcome(['backup', to], server.data)).toMatchObject({ code: 0, stderr: '' })
+  expect((await stat(dirname(to))).mode & 0o777).toBe(0o700)
+  expect(await outcome(['fsck'], server.data)).toMatchObject({ code: 0, stderr: '' })
+  const data = join(directory.path, 'data')
+  expect(await outcome(['restore', to], data)).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('F7 backup refuses a directory that holds anything else, and arguments that make no sense', async () => {
+  await using server = await startServer()
+  await using directory = await temporaryDirectory()
+  await writeFile(join(directory.path, 'mine.txt'), 'mine')
+  expect(await outcome(['backup', directory.path], server.data)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is not empty and holds no backup'),
+  })
+  expect(await outcome(['backup'], server.data)).toMatchObject({ code: 2 })
+  expect(await outcome(['backup', ''], server.data)).toMatchObject({ code: 2 })
+  expect(await outcome(['restore', 'a', 'b'], server.data)).toMatchObject({ code: 2 })
+})
