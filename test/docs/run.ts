@@ -20,6 +20,8 @@ const picture = Buffer.from(
 /** A server, and a directory with the files that documents speak of. */
 export interface Stage extends AsyncDisposable {
   readonly server: TestServer
+  /** Where the blocks run. */
+  readonly directory: string
   run(block: Block): Promise<{ stdout: string; stderr: string }>
 }
 
@@ -38,6 +40,7 @@ export async function openStage(): Promise<Stage> {
   }
   return {
     server,
+    directory,
     async run({ language, code }) {
       const interpreter = interpreters[language]
       if (!interpreter) throw new Error(`nothing runs ${language}`)

@@ -10,15 +10,16 @@ import { readPage } from '../harness/wire.ts'
 test('A8 the first start prints a token once, with two commands that work as they stand', async () => {
   await using directory = await temporaryDirectory()
   await using server = await startServer()
-  await writeFile(join(directory.path, 'a file.txt'), 'hello')
+  await writeFile(join(directory.path, 'README.md'), '# Hello')
   const commands = server.stdout().match(/^ +curl .*$/gm) ?? []
   expect(commands.length).toBe(2)
   const run = async (command: string) => {
-    const line = command.replace('README.md', "'a file.txt'").replace(' curl ', ' curl -sS --fail-with-body ')
+    const line = command.replace(' curl ', ' curl -sS --fail-with-body ')
     return (await promisify(execFile)('sh', ['-c', line], { cwd: directory.path })).stdout
   }
   const stored = JSON.parse(await run(commands[0] ?? ''))
-  expect(stored).toMatchObject({ filename: 'a file.txt', size: 5, content_type: 'text/plain' })
+  expect(stored).toMatchObject({ filename: 'README.md', size: 7, content_type: 'text/markdown' })
+  expect(stored.url).toMatch(/\.md$/)
   expect(JSON.parse(await run(commands[1] ?? ''))).toMatchObject({ total: 1, data: [stored.url] })
   expect(server.stderr()).not.toContain(server.token)
 })
