@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { settings } from '../../packages/server/src/config.ts'
+import { version } from '../../packages/server/src/core/version.ts'
 import { read } from '../architecture/sources.ts'
 import { runCommand } from '../harness/server.ts'
 
@@ -9,6 +10,8 @@ const commands = [
   'token create',
   'token list',
   'token revoke',
+  'bucket list',
+  'bucket set',
   'seed',
   'fsck',
   'backup',
@@ -43,6 +46,16 @@ test.each(commands)('mediabucket %s --help tells more of it', async (command) =>
   expect([stdout.startsWith(`Usage: mediabucket ${command}`), stderr]).toEqual([true, ''])
 })
 
+test('mediabucket help COMMAND tells the same', async () => {
+  expect(await run('help', 'upload')).toEqual(await run('upload', '--help'))
+  expect(await run('help', 'token', 'create')).toEqual(await run('token', 'create', '--help'))
+  expect(await run('help', 'token')).toEqual(await run('token', '--help'))
+})
+
+test.each(['--version', '-V'])('mediabucket %s tells the version alone', async (option) => {
+  expect(await run(option)).toEqual({ stdout: `${version}\n`, stderr: '' })
+})
+
 test('help is given whatever the settings are', async () => {
   const { stdout } = await runCommand(['serve', '-h'], { MEDIABUCKET_PORT: 'x' })
   expect(stdout).toMatch(/^Usage: mediabucket serve/)
@@ -56,6 +69,8 @@ test('mediabucket token --help tells all that a token knows', async () => {
 
 test.each([
   [['dance'], /there is no command "dance". See: mediabucket help/],
+  [['help', 'dance'], /there is no command "dance". See: mediabucket help/],
+  [['dance', '--help'], /there is no command "dance"/],
   [['toString'], /there is no command "toString"/],
   [['token'], /"token" needs one of: create, list, revoke/],
   [['serve', 'now'], /serve takes no arguments, and was given: now/],

@@ -130,6 +130,23 @@ test.each([
   expect(failure.stderr).not.toContain('.ts:')
 })
 
+test.each([
+  ['«file»', /^mediabucket: .*\/file is a file, not a directory\. /],
+  ['«file»/below/it', /^mediabucket: .*\/file is a file, not a directory\. /],
+  ['/proc/mediabucket/data', /^mediabucket: no directory can be made at \/proc\/mediabucket \(ENOENT\)\. /],
+])('O7 a data directory at %s is refused at once, with the reason', async (value, told) => {
+  await using directory = await temporaryDirectory()
+  const file = join(directory.path, 'file')
+  await writeFile(file, '')
+  const env = { MEDIABUCKET_DATA: value.replace('«file»', file), MEDIABUCKET_PORT: '0' }
+  for (const args of [['serve'], ['token', 'create', '--bucket', 'mine']])
+    await expect(runCommand(args, env)).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(told),
+    })
+})
+
 test('O3 the log can be turned down', async () => {
   await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'silent' })
   expect(server.stderr()).toBe('')

@@ -16,6 +16,7 @@ import type { Config } from './config.ts'
 // The only file that names engines: what keeps the rows, and what keeps the bytes.
 
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
+export { DataDirectoryError } from './catalog/sqlite/make-directory.ts'
 export { RemovalHeldError } from './catalog/sqlite/removal-hold.ts'
 
 /** `thread` for the server, which writes all the time; `direct` for a command, which writes once. */

@@ -1,6 +1,7 @@
 import { ConfigError, readConfig, settings } from '../config.ts'
 import { Fault } from '../core/fault.ts'
-import { DataLockedError, RemovalHeldError } from '../engines.ts'
+import { version } from '../core/version.ts'
+import { DataDirectoryError, DataLockedError, RemovalHeldError } from '../engines.ts'
 import { BackupError } from '../upkeep/backup-directory.ts'
 import { backup } from './backup.ts'
 import { bucketList } from './bucket-list.ts'
@@ -68,9 +69,12 @@ async function dispatch(args: readonly string[]): Promise<void> {
   const [name, rest] = split(args)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) {
+    if (name === 'help' && rest.length > 0) return await dispatch([...rest, '--help'])
     if (name === '' || name === 'help' || isHelp(name)) return console.log(help())
+    if (name === '--version' || name === '-V') return console.log(version)
     const group = Object.keys(commands).filter((known) => known.startsWith(`${name} `))
-    if (rest.some(isHelp)) return console.log(group.map((known) => commands[known]?.help).join('\n\n'))
+    if (group.length > 0 && rest.some(isHelp))
+      return console.log(group.map((known) => commands[known]?.help).join('\n\n'))
     throw new UsageError(
       group.length > 0
         ? `"${name}" needs one of: ${group.map((known) => known.slice(name.length + 1)).join(', ')}. See: mediabucket help`
@@ -116,6 +120,7 @@ function isTold(error: unknown): string | null {
     Fault,
   ].some((kind) => error instanceof kind)
   if (told && error instanceof Error) return error.message
+  if (error instanceof DataDirectoryError) return `${error.message}. ${remedies['mkdir']}`
   const call = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''
   return error instanceof Error && Object.hasOwn(remedies, call)
     ? `${error.message}. ${remedies[call]}`
@@ -150,7 +155,7 @@ Usage: mediabucket COMMAND [OPTIONS]
 Commands:
 ${rows(Object.entries(commands).map(([name, { summary }]) => [name, summary]))}
 
-\`mediabucket COMMAND --help\` tells more of one.
+\`mediabucket COMMAND --help\` tells more of one, \`mediabucket --version\` the version.
 
 Exit codes:
 ${rows(exits)}

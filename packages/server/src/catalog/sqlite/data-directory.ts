@@ -1,11 +1,11 @@
-import { mkdirSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { openConnection } from './connection.ts'
+import { makeDirectory } from './make-directory.ts'
 import { migrate } from './migrate.ts'
 
 /** Opens the catalog at this program's version; makes the directory, for its owner alone, and the catalog. */
 export function openDataDirectory(directory: string, busyTimeout = 0): DatabaseSync {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   const db = openConnection(directory, busyTimeout)
   try {
     migrate(db)

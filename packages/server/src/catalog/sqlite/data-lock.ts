@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeDirectory } from './make-directory.ts'
 import { isBusy } from './sqlite-errors.ts'
 
 /** Milliseconds to wait for a holder: one that is just ending, or another that starts at the same moment. */
@@ -30,7 +30,7 @@ export interface DataLock {
  * closing any descriptor of it would drop the lock.
  */
 export function acquireDataLock(directory: string): DataLock {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   const db = new DatabaseSync(join(directory, 'lock.db'), { timeout: patience })
   try {
     db.exec('BEGIN EXCLUSIVE')

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeDirectory } from './make-directory.ts'
 import { isBusy } from './sqlite-errors.ts'
 
 /** Milliseconds to wait for a server that is just looking whether anybody holds. */
@@ -19,7 +19,7 @@ export class RemovalHeldError extends Error {
 const holds = new Set<DatabaseSync>()
 
 const open = (directory: string, timeout: number): DatabaseSync => {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   return new DatabaseSync(join(directory, 'hold.db'), { timeout })
 }
 
