@@ -110,7 +110,20 @@ test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>(
   ['no token', { token: '' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not set\. Make a token .*token create/],
   ['a token with spaces', { token: 'a b' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not usable/],
   ['an unknown token', { token: 'mbkt_nope' }, ['whoami'], 3, /does not take the token: .*MEDIABUCKET_TOKEN/],
-  ['a URL that is none', { url: 'h.example' }, ['ls'], 2, /MEDIABUCKET_URL is not usable/],
+  [
+    'a URL without its scheme',
+    { url: '127.0.0.1:8080' },
+    ['ls'],
+    2,
+    /MEDIABUCKET_URL \("127\.0\.0\.1:8080"\) is not usable: .* a good one is http:\/\/127\.0\.0\.1:8080$/m,
+  ],
+  [
+    'a URL with a password',
+    { url: 'http://me:mbkt_nope@h.example' },
+    ['ls'],
+    2,
+    /MEDIABUCKET_URL is not usable: .*password/,
+  ],
   [
     'a server that is down',
     { url: 'http://127.0.0.1:1' },
@@ -123,6 +136,20 @@ test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>(
   expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(told) })
   expect(lines(ran.stderr)).toHaveLength(1)
   expect(ran.stderr).not.toMatch(/mbkt_nope|\.ts:/)
+})
+
+test('get of a URL elsewhere that fails blames that server, not the service', async () => {
+  await using other = await startServer()
+  const url = `${other.url}/media/${'0'.repeat(26)}`
+  const missing = await run('get', url)
+  expect(missing).toMatchObject({ code: 4, stdout: '' })
+  expect(missing.stderr).toContain(`mediabucket: ${other.url} answers: `)
+  expect(missing.stderr).toContain('so no token was sent')
+  await other.stop()
+  const closed = `mediabucket: no connection to ${other.url} (ECONNREFUSED). Is the URL right?\n`
+  expect(await run('get', url)).toMatchObject({ code: 1, stdout: '', stderr: closed })
+  const unknown = await run('get', 'http://no-such-host.invalid/x.png')
+  expect(unknown.stderr).toMatch(/^mediabucket: no connection to http:\/\/no-such-host\.invalid \(/)
 })
 
 test('a URL with a path that is not there: exit 4, and the URL is questioned', async () => {

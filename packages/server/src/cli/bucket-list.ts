@@ -1,5 +1,6 @@
 import type { Bucket } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
+import { shownSize } from './client/shown.ts'
 import { columns } from './columns.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
@@ -9,7 +10,7 @@ export const bucketList: Command = {
   help: `Usage: mediabucket bucket list [--json]
 
 Options:
-  --json  One JSON object a line.`,
+  --json  One JSON object a line, with exact bytes.`,
 
   async run(args, { config, print, tell }) {
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
@@ -22,14 +23,16 @@ Options:
       return tell('There are no buckets. Make one: mediabucket token create --bucket NAME')
     const rows = buckets.map(({ name, items, bytes, maxItems, maxBytes }) => [
       name,
-      `${items} items`,
-      `of ${maxItems ?? 'any number'}`,
-      `${bytes} bytes`,
-      `of ${maxBytes ?? 'any number'}`,
+      counted(items),
+      maxItems === null ? 'no limit' : `at most ${maxItems}`,
+      shownSize(bytes),
+      maxBytes === null ? 'no limit' : `at most ${shownSize(maxBytes)}`,
     ])
     for (const line of columns(rows)) print(line)
   },
 }
+
+const counted = (items: number): string => (items === 1 ? '1 item' : `${items} items`)
 
 const wire = ({ name, items, bytes, reservedItems, reservedBytes, maxItems, maxBytes }: Bucket) => ({
   name,

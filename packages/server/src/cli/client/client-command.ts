@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '@mediabucket/client'
 import { type Command, type CommandContext, UsageError } from '../command.ts'
-import { readClientSettings } from './client-settings.ts'
+import { clientSettings, readClientSettings } from './client-settings.ts'
 import { explain } from './explain.ts'
 import { type Output, standardOutput } from './output.ts'
 
@@ -33,14 +33,17 @@ export function clientCommand<Asked>(command: {
   /** Throws UsageError for arguments that make no sense. */
   readonly read: (args: readonly string[]) => Asked
   readonly run: (asked: Asked, context: ClientContext) => Promise<void>
+  /** The URL that is asked, where that is not the service's own. */
+  readonly target?: (asked: Asked) => string | null
 }): Command {
-  const { summary, help, read, run } = command
+  const { summary, help, read, run, target } = command
   return {
     summary,
     help,
     async run(args, { tell }) {
       const asked = read(args)
       const settings = readClientSettings()
+      const told = (error: unknown) => explain(error, settings.url, target?.(asked) ?? null)
       const interrupt = new AbortController()
       const stop = () => interrupt.abort()
       // Once: a second Ctrl-C ends the process on the spot.
@@ -54,12 +57,12 @@ export function clientCommand<Asked>(command: {
           output,
           tell,
           interrupted: interrupt.signal,
-          explain: (error: unknown) => explain(error, settings.url),
+          explain: told,
         }
         await run(asked, context)
       } catch (error) {
         if (interrupt.signal.aborted) process.exitCode = exitInterrupted
-        else if (!output.closed.aborted) throw explain(error, settings.url) ?? error
+        else if (!output.closed.aborted) throw told(error) ?? error
       } finally {
         process.removeListener('SIGINT', stop)
       }
@@ -78,7 +81,12 @@ async function connect({ url, token }: { url: string; token: string }): Promise<
     return createClient({ url, token })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    const name = error.message.startsWith('token') ? 'MEDIABUCKET_TOKEN' : 'MEDIABUCKET_URL'
-    throw new UsageError(`${name} is not usable: ${error.message}`)
+    if (error.message.startsWith('token'))
+      throw new UsageError(`MEDIABUCKET_TOKEN is not usable: ${error.message}`)
+    // What stands before an @ may be a password.
+    const shown = url.includes('@') ? '' : ` (${JSON.stringify(url)})`
+    throw new UsageError(
+      `MEDIABUCKET_URL${shown} is not usable: ${error.message}; a good one is ${clientSettings.MEDIABUCKET_URL.fallback}`,
+    )
   }
 }

@@ -6,11 +6,18 @@ export const exitCodes = { refused: 3, missing: 4 } as const
 
 /**
  * An error of the client as one of ours, whose message says what to do; null for an error that nobody foresaw. Errors
- * are known by their names, so that the client need not be loaded for it.
+ * are known by their names, so that the client need not be loaded for it. `target` is the URL that was asked, where it
+ * may be of another origin than the service at `url`.
  */
-export function explain(error: unknown, url: string): CommandError | UsageError | null {
+export function explain(
+  error: unknown,
+  url: string,
+  target: string | null = null,
+): CommandError | UsageError | null {
   if (error instanceof CommandError || error instanceof UsageError) return error
   if (!(error instanceof Error)) return null
+  const elsewhere = originElsewhere(target, url)
+  if (elsewhere !== null) return explainElsewhere(error, elsewhere)
   if (isAnswer(error)) return explainAnswer(error, url)
   switch (error.name) {
     case 'ConnectionError':
@@ -26,8 +33,37 @@ export function explain(error: unknown, url: string): CommandError | UsageError 
         `what answers at ${url} is no Mediabucket. ${error.message}. Is MEDIABUCKET_URL right?`,
       )
   }
-  const call = 'syscall' in error ? error.message : null
-  return call === null ? null : new CommandError(call)
+  return explainCall(error)
+}
+
+function explainCall(error: Error): CommandError | null {
+  return 'syscall' in error ? new CommandError(error.message) : null
+}
+
+function originElsewhere(target: string | null, url: string): string | null {
+  const origin = target !== null && URL.canParse(target) ? new URL(target).origin : null
+  return origin === null || (URL.canParse(url) && new URL(url).origin === origin) ? null : origin
+}
+
+/** Of a server that is not the one of the settings, and was sent no token. */
+function explainElsewhere(error: Error, origin: string): CommandError | null {
+  const aside = 'The URL is not of the service at MEDIABUCKET_URL, so no token was sent.'
+  if (isAnswer(error)) {
+    const exitCode = { 401: exitCodes.refused, 403: exitCodes.refused, 404: exitCodes.missing }[error.status]
+    return new CommandError(
+      `${origin} answers: ${error.problem?.detail ?? `${error.message}.`} ${aside}`,
+      exitCode,
+    )
+  }
+  switch (error.name) {
+    case 'ConnectionError':
+      return new CommandError(`no connection to ${origin}${reasonOf(error.cause)}. Is the URL right?`)
+    case 'TimeoutError':
+    case 'RedirectError':
+    case 'ShapeError':
+      return new CommandError(`${error.message} (${origin}). Is the URL right?`)
+  }
+  return explainCall(error)
 }
 
 type Answer = Error & Pick<ProblemError, 'status'> & Partial<Pick<ProblemError, 'problem'>>

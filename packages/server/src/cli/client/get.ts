@@ -29,6 +29,8 @@ Options:
     return { reference: itemReference(reference), file: values.output ?? null }
   },
 
+  target: ({ reference }) => (URL.canParse(reference) ? reference : null),
+
   async run({ reference, file }, { client, output, interrupted }) {
     const signal = AbortSignal.any([interrupted, output.closed])
     const { body } = await client.get(reference, { signal })

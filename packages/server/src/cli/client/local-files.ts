@@ -33,7 +33,7 @@ export async function findFiles(
       else if (isLink) faults.push({ path, reason: 'links to a directory; give that one itself' })
       else await visitDirectory(path)
     } catch (error) {
-      faults.push({ path, reason: error instanceof Error ? error.message : String(error) })
+      faults.push({ path, reason: reasonOf(error) })
     }
   }
 
@@ -45,4 +45,11 @@ export async function findFiles(
 
   for (const path of paths) await visit(path, false)
   return { files, faults }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const code = 'code' in error ? error.code : null
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'there is no such file'
+  return code === 'EACCES' ? 'it may not be read by this user' : error.message
 }
