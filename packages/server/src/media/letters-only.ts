@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Binary formats whose whole signature is two or three letters, which a text can begin with too ("BMW", "GIFs are …"). */
+/** Binary formats whose whole signature is two or three letters, which a text can begin with too ("BMW", "MZ …"). */
 const signedByLetters: ReadonlySet<string> = new Set([
   'image/bmp',
-  'image/gif',
   'audio/x-musepack',
   'application/x-bzip2',
   'application/x-msdownload',

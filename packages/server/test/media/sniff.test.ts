@@ -133,7 +133,7 @@ test('a peek that hangs does not hold the upload', async () => {
 test('U7: a text that begins with the letters of a signature is a text', async () => {
   for (const text of [
     'BMW is a make of cars.\n',
-    'GIFs move. Ä\n',
+    'BM Ä\n',
     'MZ, a title',
     'BZh! said the bee',
     'MP+ and more',
@@ -143,6 +143,6 @@ test('U7: a text that begins with the letters of a signature is a text', async (
   expect(await sniff(cutInsideACharacter)).toBeNull()
   const bitmap = Buffer.from('424d1e000000000000001a0000000c000000010001000100180000ff00000000', 'hex')
   expect(await sniff(bitmap)).toMatchObject({ mime: 'image/bmp' })
-  const gif = Buffer.from('R0lGODlhAQABAAAAACw=', 'base64')
-  expect(await sniff(gif)).toMatchObject({ mime: 'image/gif' })
+  // What is also a script is still the picture that its bytes show.
+  expect(await sniff(Buffer.from('GIF89a=1;alert(1)'))).toMatchObject({ mime: 'image/gif' })
 })
