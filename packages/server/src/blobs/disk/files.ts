@@ -23,7 +23,7 @@ export interface NewFile {
 }
 
 /** A directory that was opened to be synced. */
-export interface OpenDirectory {
+interface OpenDirectory {
   readonly sync: () => Promise<void>
   readonly close: () => void
 }
