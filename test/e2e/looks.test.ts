@@ -28,10 +28,11 @@ beforeAll(async () => {
     ['clip.webm', await clip(), 'video/webm'],
     ['tone.wav', tone(), 'audio/wav'],
     ['report.pdf', pdf(), 'application/pdf'],
+    ['notes.txt', Buffer.from('Notes of the harbour.\n'.repeat(200)), 'text/plain'],
     [`${'a very long name '.repeat(12)}.txt`, Buffer.from('x'), 'text/plain'],
   ]
   for (const [name, bytes, type] of files) await upload(server, new Uint8Array(bytes), { name, type })
-  for (let number = 8; number <= 12; number++)
+  for (let number = 9; number <= 12; number++)
     await upload(server, `${number}`, { name: `file-${number}.txt` })
 })
 afterAll(async () => {
@@ -94,12 +95,16 @@ describe('WCAG 2.2 AA', () => {
     await page.getByRole('dialog').waitFor()
     await expectAccessible(guest, 'deleting')
     await page.keyboard.press('Escape')
+    await page.goto(`${server.url}/#page=1&item=zzzz`)
+    await page.getByRole('dialog').getByText(strings.viewer.gone).waitFor()
+    await expectAccessible(guest, 'gone')
+    await guest.button(strings.viewer.back).click()
     await page.goto(`${server.url}/#page=7`)
     await page.getByText(strings.listing.pastEnd(7)).waitFor()
     await expectAccessible(guest, 'past the end')
   })
 
-  browserTest.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf'])(
+  browserTest.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf', 'notes.txt'])(
     '%s, opened, with its details',
     async (name) => {
       await using guest = await signedIn()
@@ -107,7 +112,7 @@ describe('WCAG 2.2 AA', () => {
       const dialog = guest.page.getByRole('dialog', { name: strings.viewer.label(name) })
       await dialog.waitFor()
       await guest.button(strings.viewer.details).waitFor()
-      await dialog.getByText(strings.viewer.loading).waitFor({ state: 'detached' })
+      await until('loaded', async () => (await dialog.getByText(strings.viewer.loading).count()) === 0)
       await expectAccessible(guest, name)
       await guest.button(strings.viewer.details).click()
       await guest.page.getByRole('complementary', { name: strings.details.title }).waitFor()

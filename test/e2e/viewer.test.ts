@@ -232,6 +232,26 @@ describe('deleting', () => {
     await told(guest, [1, 3])
   })
 
+  browserTest('M2 the question tells of files that are ticked on other pages', async () => {
+    await using own = await filled(12)
+    await using guest = await visit(browser, own)
+    await guest.signIn(own.token)
+    const { page } = guest
+    const box = (number: number) =>
+      page.getByLabel(strings.selection.select(`file-${number}.txt`), { exact: true })
+    await box(2).click()
+    await box(4).click()
+    await guest.button(strings.selection.delete).click()
+    const question = page.getByRole('dialog', { name: strings.removal.title(2) })
+    await question.getByText(strings.removal.many).waitFor()
+    expect(await question.getByText('on other pages').count()).toBe(0)
+    await question.getByRole('button', { name: strings.cancel }).click()
+    await page.keyboard.press('ArrowRight')
+    await box(11).click()
+    await guest.button(strings.selection.delete).click()
+    await page.getByRole('dialog').getByText(strings.removal.elsewhere(2)).waitFor()
+  })
+
   browserTest('M2 many at once: a range, a whole page, and what is left of the last page', async () => {
     await using own = await filled(23)
     await using guest = await visit(browser, own)

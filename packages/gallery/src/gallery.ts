@@ -51,9 +51,16 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
   const removal = createRemoval(client, connection, async ({ removed, failed, reason }) => {
     selection.remove(removed)
     for (const id of removed) items.forget(id)
+    const open = router.item.value
+    const place = open === null ? -1 : listing.ids.value.indexOf(open)
     await refresh()
     const last = listing.page.value?.last_page ?? 1
     if (router.page.value > last) router.replace({ page: last, item: null })
+    else if (open !== null && removed.includes(open) && router.item.value === open) {
+      // A neighbour takes its place; an item that was shown alone has none.
+      const ids = place < 0 ? [] : listing.ids.value
+      router.replace({ page: router.page.value, item: ids[Math.min(place, ids.length - 1)] ?? null })
+    }
     if (removed.length > 0) notices.tell(strings.removal.done(removed.length))
     if (failed > 0) notices.tell(strings.removal.failed(failed, reason), { tone: 'bad' })
   })
@@ -74,6 +81,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     onUnreachable: connection.report,
     reached: connection.reached,
     onRefused: session.end,
+    onFull: () => void usage.refresh(),
   })
 
   connection.onBack(() => {

@@ -104,6 +104,8 @@ export const strings = {
     confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
     busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
     done: (count: number) => (count === 1 ? 'Deleted.' : `${files(count)} deleted.`),
+    elsewhere: (count: number) =>
+      `${count === 1 ? '1 of them is' : `${formatCount(count)} of them are`} on other pages.`,
     failed: (count: number, reason: string) =>
       `${count === 1 ? 'One file was' : `${files(count)} were`} not deleted. ${reason}`,
   },
@@ -129,7 +131,13 @@ export const strings = {
     noPlayback: 'The browser cannot play this file. Download it to play it.',
     loading: 'Loading…',
     notLoaded: 'The viewer could not be loaded. Load the page anew and try again.',
-    gone: 'This file is not on this page any more.',
+    noText: 'This text could not be loaded.',
+    emptyText: 'This file is empty.',
+    textStart: (shown: string, size: string) =>
+      `This is the beginning, ${shown} of ${size}. Download it to see all.`,
+    gone: 'This file was deleted.',
+    unknown: 'The server could not tell of this file. Try again later.',
+    back: 'Back to the page',
   },
 
   details: {
@@ -149,6 +157,8 @@ export const strings = {
   uploads: {
     label: 'Uploads',
     drop: 'Drop to upload',
+    dropMayNot: 'This token may not add files',
+    dropMayNotAbout: 'Nothing will be uploaded. The scope media:write is needed.',
     dropAbout: (bucket: string) => `Files and folders go into “${bucket}”.`,
     sending: (left: number) => `Uploading ${files(left)}`,
     paused: (left: number) => `${files(left)} paused`,
@@ -179,6 +189,8 @@ export const strings = {
     connection: 'The connection was lost. This goes on when the server is back.',
     mayNot: 'This token may not add files. Sign in with one that has the scope media:write.',
     unknown: 'The server did not take this file.',
+    tooLarge: 'This file is too large for the server.',
+    tooLargeFor: (limit: string) => `This file is too large: the server takes files of up to ${limit}.`,
     held: 'Uploads begin when the server is back.',
     notLoaded: 'The uploader could not be loaded. Load the page anew and try again.',
   },
@@ -193,7 +205,6 @@ export const strings = {
 
   faults: {
     connection: 'The server cannot be reached. Check that it runs and that you are online.',
-    gone: 'This file is not there any more.',
     unexpected:
       'Something went wrong that should not have. Try again; if it stays, look into the server’s log.',
   },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatHash, pageNumberOf, parseHash } from '../src/routing/hash-route.ts'
+import { formatHash, hasWrongPage, pageNumberOf, parseHash } from '../src/routing/hash-route.ts'
 
 test.each([
   ['', 1, null],
@@ -24,6 +24,13 @@ test('a route survives its own address', () => {
     { page: 99_999, item: '2v8d0q3h5wkc9r1n6x7zjy4tam' },
   ])
     expect(parseHash(formatHash(route))).toEqual(route)
+})
+
+test('a page that cannot be one is wrong; none, and one with zeros before it, are not', () => {
+  for (const hash of ['#page=', '#page=0', '#page=two&item=2v8d', '#page=1e3'])
+    expect([hash, hasWrongPage(hash)]).toEqual([hash, true])
+  for (const hash of ['', '#item=2v8d', '#page=3', '#page=03&item=2v8d', '#media'])
+    expect([hash, hasWrongPage(hash)]).toEqual([hash, false])
 })
 
 test('people may type a page number with spaces and zeros before it, and nothing else', () => {

@@ -9,6 +9,8 @@ export interface Items {
   of(id: string): ReadonlySignal<Media | null>
   /** Resolves when it is known, or known not to be had; never rejects. */
   load(id: string): Promise<Media | null>
+  /** Asks anew, since it may be deleted by now: whether it is there, null when nobody could tell. Never rejects. */
+  ask(id: string): Promise<boolean | null>
   forget(id: string): void
 }
 
@@ -32,22 +34,27 @@ export function createItems(client: Client, connection: Connection, onGone: () =
     return fresh
   }
 
-  async function fetchItem(id: string): Promise<Media | null> {
+  async function ask(id: string): Promise<boolean | null> {
     try {
-      const media = await connection.watch(() => client.describe(id))
-      entry(id).value = media
-      return media
+      entry(id).value = await connection.watch(() => client.describe(id))
+      return true
     } catch (error) {
       // The connection and the session have heard of it; the tile goes on without.
-      if (isGone(error)) onGone()
-      return null
-    } finally {
-      underWay.delete(id)
+      if (!isGone(error)) return null
+      onGone()
+      return false
     }
+  }
+
+  async function fetchItem(id: string): Promise<Media | null> {
+    await ask(id)
+    underWay.delete(id)
+    return entry(id).peek()
   }
 
   return {
     of: entry,
+    ask,
     async load(id) {
       const media = entry(id).peek()
       if (media) return media

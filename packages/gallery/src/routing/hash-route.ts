@@ -13,6 +13,12 @@ export function parseHash(hash: string): Route {
   return { page: page ?? 1, item: /^[\w~-]+$/.test(item) ? item : null }
 }
 
+/** Whether a hash names a page that cannot be one. */
+export function hasWrongPage(hash: string): boolean {
+  const page = new URLSearchParams(hash.replace(/^#/, '')).get('page')
+  return page !== null && pageNumberOf(page) === null
+}
+
 export const formatHash = ({ page, item }: Route): string =>
   item === null ? `#page=${page}` : `#page=${page}&item=${item}`
 

@@ -1,5 +1,5 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
-import { formatHash, parseHash, type Route } from './hash-route.ts'
+import { formatHash, hasWrongPage, parseHash, type Route } from './hash-route.ts'
 
 /** The address of the page, as signals that follow the browser's back and forward. */
 export interface Router {
@@ -13,9 +13,14 @@ export interface Router {
 }
 
 export function createRouter(): Router {
-  const route = signal(parseHash(location.hash))
+  const read = () => {
+    const there = parseHash(location.hash)
+    if (hasWrongPage(location.hash)) history.replaceState(null, '', formatHash(there))
+    return there
+  }
+  const route = signal(read())
   const follow = () => {
-    route.value = parseHash(location.hash)
+    route.value = read()
   }
   // Besides the hash being typed over, `popstate` is what back and forward tell after pushState.
   addEventListener('hashchange', follow)

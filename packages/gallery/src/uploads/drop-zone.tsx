@@ -56,9 +56,11 @@ export function DropZone() {
   return (
     <div class="drop-zone">
       <div class="drop-zone-card">
-        <Icon name="upload" size={48} />
-        <strong>{strings.uploads.drop}</strong>
-        <span>{strings.uploads.dropAbout(about.bucket)}</span>
+        <Icon name={uploads.allowed ? 'upload' : 'alert'} size={48} />
+        <strong>{uploads.allowed ? strings.uploads.drop : strings.uploads.dropMayNot}</strong>
+        <span>
+          {uploads.allowed ? strings.uploads.dropAbout(about.bucket) : strings.uploads.dropMayNotAbout}
+        </span>
       </div>
     </div>
   )

@@ -4,7 +4,7 @@ import Tus from '@uppy/tus'
 import { DefaultHttpStack, type DetailedError, type HttpStack } from 'tus-js-client'
 import { strings } from '../strings.ts'
 import { ownUploadUrl } from './own-origin.ts'
-import { problemDetail } from './problem-detail.ts'
+import { refusal } from './refusal.ts'
 import type { UploadRow } from './upload-row.ts'
 
 export interface EngineOptions {
@@ -176,7 +176,7 @@ function stateOf(file: Upload): UploadRow['state'] {
 function reasonOf(file: Upload): string {
   const xhr = file.response?.body?.['xhr']
   if (!(xhr instanceof XMLHttpRequest) || xhr.status === 0) return strings.uploads.connection
-  return problemDetail(xhr.responseText) ?? strings.uploads.unknown
+  return refusal(xhr.status, xhr.responseText)
 }
 
 /** With which status the service refused; null when it did not answer. */

@@ -6,7 +6,14 @@ import { strings } from '../strings.ts'
 import type { Engine } from './engine.ts'
 import type { UploadRow } from './upload-row.ts'
 
-export function TrayRow({ row, engine }: { row: UploadRow; engine: Engine }) {
+interface TrayRowProps {
+  readonly row: UploadRow
+  readonly engine: Engine
+  /** Whether the bucket is large enough for the file. */
+  readonly mayFit: boolean
+}
+
+export function TrayRow({ row, engine, mayFit }: TrayRowProps) {
   const { id, name, state, size, sent } = row
   return (
     <li class={`tray-row ${state}`}>
@@ -31,7 +38,7 @@ export function TrayRow({ row, engine }: { row: UploadRow; engine: Engine }) {
       {state === 'paused' && (
         <IconButton icon="play" label={strings.uploads.resume(name)} onClick={() => engine.toggle(id)} />
       )}
-      {state === 'failed' && (
+      {state === 'failed' && mayFit && (
         <IconButton icon="retry" label={strings.uploads.retry(name)} onClick={() => engine.retry(id)} />
       )}
       {state === 'done' ? (

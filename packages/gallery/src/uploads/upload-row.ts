@@ -40,16 +40,19 @@ export function totalsOf(rows: readonly UploadRow[]): UploadTotals {
 }
 
 const urgency: Readonly<Record<UploadRow['state'], number>> = {
-  failed: 0,
-  needed: 0,
-  sending: 1,
+  sending: 0,
+  failed: 1,
+  needed: 1,
   paused: 2,
   waiting: 3,
   done: 4,
 }
 
-/** The rows that are worth showing when there are too many to show them all: what needs somebody, then what moves. */
+/** Whether a file that failed may be taken when it is tried again: no emptying makes a bucket larger than it may be. */
+export const mayFit = (row: UploadRow, bucketLimit: number | null): boolean =>
+  bucketLimit === null || row.size <= bucketLimit
+
+/** The first rows, what moves before what needs somebody, and what is done at the end. */
 export function mostUrgent(rows: readonly UploadRow[], most: number): readonly UploadRow[] {
-  if (rows.length <= most) return rows
   return rows.toSorted((a, b) => urgency[a.state] - urgency[b.state]).slice(0, most)
 }

@@ -3,14 +3,14 @@ import { useGallery } from '../gallery.ts'
 import { IconButton } from '../parts/icon-button.tsx'
 import { strings } from '../strings.ts'
 import { TrayRow } from './tray-row.tsx'
-import { mostUrgent, type UploadTotals } from './upload-row.ts'
+import { mayFit, mostUrgent, type UploadTotals } from './upload-row.ts'
 
 /** A folder may hold thousands of files; nobody reads so many lines. */
 const mostRows = 100
 
 /** The files on their way, in a corner. */
 export function UploadTray() {
-  const { uploads, notices, listing, router } = useGallery()
+  const { uploads, notices, listing, router, usage } = useGallery()
   const [open, setOpen] = useState(true)
   const rows = uploads.rows.value
   const totals = uploads.totals.value
@@ -19,6 +19,8 @@ export function UploadTray() {
   const { left, failed, needed, paused, share } = totals
   const under = left > paused
   const settled = left === 0
+  const limit = usage.bucket.value?.max_bytes ?? null
+  const again = rows.filter((row) => row.state === 'failed' && mayFit(row, limit))
   const finished = settled && failed + needed === 0
   const last = listing.page.value?.last_page ?? 1
   useEffect(() => setOpen(!finished), [finished])
@@ -42,12 +44,12 @@ export function UploadTray() {
         {paused > 0 && left === paused && (
           <IconButton icon="play" label={strings.uploads.resumeAll} onClick={engine.resumeAll} />
         )}
-        {settled && failed > 0 && (
+        {settled && again.length > 0 && (
           <IconButton
             icon="retry"
             label={strings.uploads.retryAll}
             onClick={() => {
-              for (const row of rows) if (row.state === 'failed') engine.retry(row.id)
+              for (const row of again) engine.retry(row.id)
             }}
           />
         )}
@@ -67,7 +69,7 @@ export function UploadTray() {
       {open && (
         <ul class="tray-rows">
           {mostUrgent(rows, mostRows).map((row) => (
-            <TrayRow key={row.id} row={row} engine={engine} />
+            <TrayRow key={row.id} row={row} engine={engine} mayFit={mayFit(row, limit)} />
           ))}
           {rows.length > mostRows && (
             <li class="tray-more">{strings.uploads.more(rows.length - mostRows)}</li>

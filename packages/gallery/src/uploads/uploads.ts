@@ -30,6 +30,8 @@ export interface UploadsOptions {
   readonly onUnreachable: () => void
   readonly reached: (onWait: () => void) => Promise<void>
   readonly onRefused: () => void
+  /** The bucket had no room for a file. */
+  readonly onFull: () => void
 }
 
 export function createUploads(options: UploadsOptions): Uploads {
@@ -59,6 +61,7 @@ export function createUploads(options: UploadsOptions): Uploads {
       onFailed(status) {
         if (closed) return
         if (status === 401) options.onRefused()
+        if (status === 507) options.onFull()
         if (status === null) options.onUnreachable()
       },
       onRestored(count) {

@@ -5,8 +5,10 @@ import { formatSize } from '../format/size.ts'
 import { Icon } from '../parts/icon.tsx'
 import { bytesUrl } from '../service/address.ts'
 import { strings } from '../strings.ts'
+import { SlideText } from './slide-text.tsx'
+import { isShownAsText } from './text-start.ts'
 
-/** What is no picture: played where it can be, else told of. */
+/** What is no picture: played or read where it can be, else told of. */
 export function SlideContent({ media }: { media: Media }) {
   const [broken, setBroken] = useState(false)
   const kind = kindOf(media.content_type)
@@ -37,7 +39,10 @@ export function SlideContent({ media }: { media: Media }) {
       </div>
     )
   }
-  return <FileCard media={media} kind={kind} about={broken ? strings.viewer.noPlayback : aboutOf(kind)} />
+  const text = isShownAsText(media.content_type)
+  if (text && !broken) return <SlideText media={media} onError={onError} />
+  const fault = text ? strings.viewer.noText : strings.viewer.noPlayback
+  return <FileCard media={media} kind={kind} about={broken ? fault : aboutOf(kind)} />
 }
 
 const aboutOf = (kind: Kind): string =>

@@ -5,18 +5,19 @@ import type { Swipe } from './swipe.tsx'
 
 interface StageProps {
   readonly id: string
+  /** What is swiped through; the item is among it. */
+  readonly row: readonly string[]
   readonly onClose: () => void
   /** Somebody goes on from the last item of the page, or back from its first. */
   readonly onPast: (forward: boolean) => void
 }
 
 /** Holds the pictures that are swiped through; what does that is loaded with the first of them. */
-export function Stage({ id, onClose, onPast }: StageProps) {
-  const { listing, items, router, loadSwipe } = useGallery()
+export function Stage({ id, row, onClose, onPast }: StageProps) {
+  const { items, router, loadSwipe } = useGallery()
   const place = useRef<HTMLDivElement>(null)
   const swipe = useRef<Swipe | null>(null)
   const [state, setState] = useState<'coming' | 'shown' | 'failed'>('coming')
-  const ids = listing.ids.value
   const wanted = useRef(id)
   wanted.current = id
   const past = useRef(onPast)
@@ -25,14 +26,15 @@ export function Stage({ id, onClose, onPast }: StageProps) {
   useEffect(() => {
     let over = false
     const open = async () => {
-      const [{ openSwipe }, ...media] = await Promise.all([loadSwipe(), ...ids.map(items.load)])
-      if (over || place.current === null) return
+      const [{ openSwipe }, ...media] = await Promise.all([loadSwipe(), ...row.map(items.load)])
+      const start = row.indexOf(wanted.current)
+      if (over || place.current === null || start < 0) return
       swipe.current = openSwipe({
         place: place.current,
         media,
-        start: Math.max(0, ids.indexOf(wanted.current)),
+        start,
         onMove(index) {
-          const item = ids[index]
+          const item = row[index]
           if (item && item !== wanted.current) router.replace({ page: router.page.value, item })
         },
         onPast: (forward) => past.current(forward),
@@ -46,10 +48,10 @@ export function Stage({ id, onClose, onPast }: StageProps) {
       swipe.current?.close()
       swipe.current = null
     }
-    // The ids stand for the page: another page, or one with an item less, is another row of pictures.
-  }, [ids.join()])
+    // Another page, or one with an item less, is another row of pictures.
+  }, [row.join()])
 
-  useEffect(() => swipe.current?.moveTo(ids.indexOf(id)), [id])
+  useEffect(() => swipe.current?.moveTo(row.indexOf(id)), [id])
 
   return (
     <div class="swipe-place" ref={place}>

@@ -57,11 +57,13 @@ export function openSwipe({ place, media, start, onMove, onPast, onClose }: Swip
     const element = document.createElement('div')
     element.className = 'pswp__content slide'
     render(<SlideContent media={item} />, element)
-    // What can be pressed and dragged inside is not for swiping.
-    for (const name of ['pointerdown', 'click'] as const) {
+    // What can be pressed, dragged, marked and scrolled inside is not for swiping; fingers swipe over texts too.
+    for (const name of ['pointerdown', 'click', 'wheel'] as const) {
       element.addEventListener(name, (inner) => {
-        if (inner.target instanceof Element && inner.target.closest('audio, video, a'))
-          inner.stopPropagation()
+        const swiping =
+          name === 'pointerdown' && inner instanceof PointerEvent && inner.pointerType === 'touch'
+        const own = swiping ? 'audio, video, a' : 'audio, video, a, .text-scroll'
+        if (inner.target instanceof Element && inner.target.closest(own)) inner.stopPropagation()
       })
     }
     content.element = element
@@ -95,30 +97,49 @@ export function openSwipe({ place, media, start, onMove, onPast, onClose }: Swip
     setTimeout(() => pswp.refreshSlideContent(index))
   })
 
-  // A size that nobody has recorded is known when the picture is there.
-  pswp.on('loadComplete', ({ content, slide }) => {
+  type Slide = NonNullable<typeof pswp.currSlide>
+  /** A size that nobody has recorded is known when the picture is there; answers whether it is another one. */
+  const measure = (slide: Slide): boolean => {
+    const { content } = slide
     const image = content.element
-    if (!(image instanceof HTMLImageElement) || image.naturalWidth === 0) return
+    const item = media[content.index]
+    if (!(image instanceof HTMLImageElement) || !image.complete || image.naturalWidth === 0) return false
+    if (item?.content_type !== 'image/jpeg') image.classList.add('see-through')
     const recorded = slide.width / slide.height
     const shown = image.naturalWidth / image.naturalHeight
-    if (media[content.index]?.width && Math.abs(recorded / shown - 1) < 0.02) return
+    if (item?.width && Math.abs(recorded / shown - 1) < 0.02) return false
     slide.width = content.width = image.naturalWidth
     slide.height = content.height = image.naturalHeight
-    slide.resize()
+    return true
+  }
+  // A neighbour may have arrived before it had a slide.
+  pswp.on('slideInit', ({ slide }) => void measure(slide))
+  pswp.on('loadComplete', ({ slide }) => {
+    if (measure(slide)) slide.resize()
   })
 
-  pswp.on('change', () => onMove(pswp.currIndex))
+  // While a swipe runs to its end, a picture that comes anew tells of a change too.
+  pswp.on('change', () => {
+    if (pswp.currIndex === pswp.potentialIndex) onMove(pswp.currIndex)
+  })
   pswp.on('close', () => {
     if (!closing) onClose()
   })
   pswp.on('keydown', (event) => {
     const { originalEvent } = event
     const { key, target } = originalEvent
-    const inside = target instanceof Element && target.closest('dialog') === place.closest('dialog')
-    const used = target instanceof Element && target.closest('audio, video, input') !== null
+    const dialog = place.closest('dialog')
+    // A text that was read and is left takes the focus with it; then the page's body has it.
+    const topmost = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog
+    const inside =
+      target instanceof Element &&
+      (target.closest('dialog') === dialog || (topmost && target === document.body))
+    const sideways = key === 'ArrowLeft' || key === 'ArrowRight'
+    const own = sideways ? 'audio, video, input' : 'audio, video, input, .text-scroll'
+    const used = target instanceof Element && target.closest(own) !== null
     // One letter alone must not do anything (WCAG 2.1.4), and Tab is the browser's.
     if (!inside || used || !key.startsWith('Arrow')) return event.preventDefault()
-    if (key !== 'ArrowLeft' && key !== 'ArrowRight') return
+    if (!sideways) return
     event.preventDefault()
     originalEvent.preventDefault()
     onPast(key === 'ArrowRight')
@@ -135,7 +156,7 @@ export function openSwipe({ place, media, start, onMove, onPast, onClose }: Swip
   watch.observe(place)
   return {
     moveTo(index) {
-      if (index >= 0 && index !== pswp.currIndex) pswp.goTo(index)
+      if (index >= 0 && index !== pswp.potentialIndex) pswp.goTo(index)
     },
     close() {
       closing = true

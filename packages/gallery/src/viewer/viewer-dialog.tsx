@@ -1,28 +1,34 @@
 import { useState } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
+import { Icon } from '../parts/icon.tsx'
 import { IconButton } from '../parts/icon-button.tsx'
 import { Modal } from '../parts/modal.tsx'
 import { NoticeList, SpokenNotices } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
 import { Details } from './details.tsx'
 import { Stage } from './stage.tsx'
+import { usePresence } from './use-presence.ts'
 import { useWalk } from './use-walk.ts'
 import { ViewerActions } from './viewer-actions.tsx'
 
-/** One item, large; the others of the bucket are a key or a swipe away. */
+/** One item, large; the others of its page are a key or a swipe away. */
 export function ViewerDialog({ id }: { id: string }) {
-  const { items, listing, router } = useGallery()
+  const { items, listing, router, removal, connection } = useGallery()
   const [details, showDetails] = useState(false)
-  const { index, previous, next } = useWalk(id)
-  const media = items.of(id).value
+  const { shown, row, index, previous, next } = useWalk(id)
+  const presence = usePresence(shown, index >= 0)
+  // Its neighbour takes its place in a moment.
+  const leaving = removal.done.value !== null && removal.asked.value?.includes(shown) === true
+  const gone = presence === 'gone' && !leaving
+  const media = gone ? null : items.of(shown).value
+  const lost = media === null && presence === 'unknown' && !connection.lost.value
   const page = listing.page.value
   const close = () => router.replace({ page: router.page.value, item: null })
   const name = media === null ? '' : (media.filename ?? strings.unnamed)
-  const lost = index === -1 && !listing.loading.value
   return (
     <Modal
       class={details ? 'viewer with-details' : 'viewer'}
-      label={strings.viewer.label(name)}
+      label={gone ? strings.viewer.gone : strings.viewer.label(name)}
       onCancel={close}
     >
       <header class="viewer-bar">
@@ -36,12 +42,20 @@ export function ViewerDialog({ id }: { id: string }) {
       </header>
       {media && <ViewerActions media={media} details={details} onDetails={() => showDetails(!details)} />}
       <div class="viewer-stage">
-        {lost ? (
+        {gone || lost ? (
+          <div class="viewer-message">
+            <Icon name={gone ? 'trash' : 'alert'} size={48} />
+            <p role="status">{gone ? strings.viewer.gone : strings.viewer.unknown}</p>
+            <button type="button" class="button primary" onClick={close}>
+              {strings.viewer.back}
+            </button>
+          </div>
+        ) : row === null || media === null || (leaving && index < 0) ? (
           <p class="viewer-message" role="status">
-            {strings.viewer.gone}
+            {strings.viewer.loading}
           </p>
         ) : (
-          <Stage id={id} onClose={close} onPast={(forward) => (forward ? next : previous)?.()} />
+          <Stage id={shown} row={row} onClose={close} onPast={(forward) => (forward ? next : previous)?.()} />
         )}
         {previous && (
           <IconButton

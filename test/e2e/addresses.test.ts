@@ -1,0 +1,142 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/chromium.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+let server: TestServer
+let ids: readonly string[]
+
+/** A server with so many files, and their ids by number, from 1. */
+async function filled(count: number): Promise<[TestServer, readonly string[]]> {
+  const filling = await startServer()
+  const known = ['']
+  for (let item = 1; item <= count; item++)
+    known.push((await upload(filling, `Text ${item}.`, { name: `file-${item}.txt` })).id)
+  return [filling, known]
+}
+
+beforeAll(async () => {
+  const [filling, known] = await filled(23)
+  server = filling
+  ids = known
+  browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const hashOf = ({ page }: Visit) => new URL(page.url()).hash
+
+/** Types an address over the one of the page that is open. */
+async function typed(guest: Visit, hash: string): Promise<string> {
+  await guest.page.goto(`${new URL(guest.page.url()).origin}/${hash}`)
+  return hash
+}
+
+/** The file is shown, itself and by its name. */
+async function shows({ page }: Visit, number: number): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: strings.viewer.label(`file-${number}.txt`), exact: true })
+  await dialog.getByText(`Text ${number}.`, { exact: true }).filter({ visible: true }).waitFor()
+}
+
+const gone = ({ page }: Visit) => page.getByRole('dialog', { name: strings.viewer.gone, exact: true })
+
+describe('an address with an item', () => {
+  browserTest('shows it whatever page it is on, walks where it is on the page, and stays', async () => {
+    await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[15]}` })
+    await guest.signIn(server.token)
+    await shows(guest, 15)
+    expect(hashOf(guest)).toBe(`#page=1&item=${ids[15]}`)
+    for (const [page, number] of [
+      [1, 4],
+      [2, 3],
+      [2, 12],
+      [3, 2],
+      [1, 2],
+      [1, 22],
+    ] as const) {
+      const hash = await typed(guest, `#page=${page}&item=${ids[number]}`)
+      await shows(guest, number)
+      await until('the page below', async () => {
+        const first = guest.page.locator('[data-item]').first()
+        return (await first.getAttribute('data-item')) === ids[page * 10 - 9]
+      })
+      const onPage = Math.ceil(number / 10) === page
+      await until('neighbours, or none', async () => {
+        return (await guest.button(strings.viewer.next).count()) > 0 === onPage
+      })
+      await shows(guest, number)
+      expect(hashOf(guest)).toBe(hash)
+    }
+    await guest.button(strings.close).click()
+    expect(hashOf(guest)).toBe('#page=1')
+  })
+
+  browserTest('leads over the edges of its page by keys', async () => {
+    await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[10]}` })
+    await guest.signIn(server.token)
+    await shows(guest, 10)
+    await guest.page.keyboard.press('ArrowRight')
+    await shows(guest, 11)
+    expect(hashOf(guest)).toBe(`#page=2&item=${ids[11]}`)
+    await guest.page.keyboard.press('ArrowLeft')
+    await shows(guest, 10)
+    expect(hashOf(guest)).toBe(`#page=1&item=${ids[10]}`)
+  })
+
+  browserTest('M3 of which there is no item says so, changes nothing, and has a way back', async () => {
+    await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[4]}` })
+    await guest.signIn(server.token)
+    await shows(guest, 4)
+    const hash = await typed(guest, '#page=2&item=zzzz')
+    await gone(guest).getByText(strings.viewer.gone).waitFor()
+    await until('the page below', async () => {
+      return (await guest.page.locator('[data-item]').first().getAttribute('data-item')) === ids[11]
+    })
+    await gone(guest).getByText(strings.viewer.gone).waitFor()
+    expect(hashOf(guest)).toBe(hash)
+    await guest.button(strings.viewer.back).click()
+    await guest.files.getByText('file-11.txt').waitFor()
+    expect(hashOf(guest)).toBe('#page=2')
+  })
+})
+
+browserTest('M2 what others delete is told as deleted, and what moved to another page is shown', async () => {
+  const [own, known] = await filled(12)
+  await using guest = await visit(browser, own)
+  await using _ = own
+  const remove = (number: number) => own.request(`/api/media/${known[number]}`, { method: 'DELETE' })
+  await guest.signIn(own.token)
+  await guest.files.getByText('file-3.txt').waitFor()
+  await remove(3)
+  // The page still lists it.
+  await guest.files.getByRole('link', { name: 'file-3.txt' }).click()
+  await gone(guest).waitFor()
+  expect(hashOf(guest)).toBe(`#page=1&item=${known[3]}`)
+  await guest.button(strings.viewer.back).click()
+  await guest.files.getByText('file-11.txt').waitFor()
+  expect(await guest.files.getByText('file-3.txt').count()).toBe(0)
+  // By its old address, from page 2 to page 1.
+  const hash = await typed(guest, `#page=2&item=${known[11]}`)
+  await shows(guest, 11)
+  expect(hashOf(guest)).toBe(hash)
+})
+
+browserTest('a wrong page number in the address becomes that of the page shown', async () => {
+  await using guest = await visit(browser, server, { hash: '#page=two' })
+  await guest.signIn(server.token)
+  await guest.files.getByText('file-1.txt').waitFor()
+  expect(hashOf(guest)).toBe('#page=1')
+  await typed(guest, '#page=3')
+  await guest.files.getByText('file-21.txt').waitFor()
+  await typed(guest, '#page=-3')
+  await guest.files.getByText('file-1.txt').waitFor()
+  expect(hashOf(guest)).toBe('#page=1')
+})

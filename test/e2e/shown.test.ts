@@ -1,0 +1,182 @@
+import type { Browser, Locator } from 'playwright-core'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { formatSize } from '../../packages/gallery/src/format/size.ts'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/chromium.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { isDrawn, picture } from './files.ts'
+import { type Visit, visit } from './visit.ts'
+
+const drawing = (size: string) =>
+  Buffer.from(
+    `<svg xmlns="http://www.w3.org/2000/svg" ${size}><circle cx="50" cy="50" r="40" fill="#0c0d10"/></svg>`,
+  )
+const clear = () =>
+  sharp({ create: { width: 300, height: 200, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } })
+/** Of a long text, bytes. */
+const mostShown = 64 * 1024
+const markup = '<b>bold</b><script>document.title="owned"</script>\n'
+const lines = (count: number) =>
+  Array.from({ length: count }, (_, line) => `Möwe ${line} am Hafen`).join('\n')
+
+let browser: Browser
+let server: TestServer
+const ids = new Map<string, string>()
+beforeAll(async () => {
+  server = await startServer()
+  browser = await launchBrowser()
+  const files: readonly (readonly [string, Uint8Array, string])[] = [
+    ['harbour.jpg', await picture(1, 640, 480).jpeg().toBuffer(), 'image/jpeg'],
+    ['tall.svg', drawing('width="100" height="300"'), 'image/svg+xml'],
+    ['wide.svg', drawing('viewBox="0 0 400 100"'), 'image/svg+xml'],
+    ['clear.png', await clear().png().toBuffer(), 'image/png'],
+    ['clear.webp', await clear().webp().toBuffer(), 'image/webp'],
+    ['clear.gif', await clear().gif().toBuffer(), 'image/gif'],
+    ['notes.txt', Buffer.from(markup), 'text/plain'],
+    ['read.md', Buffer.from(`# ${markup}`), 'text/markdown'],
+    ['table.csv', Buffer.from(`ship,${markup}`), 'text/csv'],
+    ['data.json', Buffer.from(JSON.stringify({ ship: 'Maria' })), 'application/json'],
+    ['long.txt', Buffer.from(lines(20_000)), 'text/plain'],
+    ['empty.txt', Buffer.alloc(0), 'text/plain'],
+    ['page.html', Buffer.from(`<!doctype html>${markup}`), 'text/html'],
+  ]
+  for (const [name, bytes, type] of files)
+    ids.set(name, (await upload(server, new Uint8Array(bytes), { name, type })).id)
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const hashOf = (name: string) => `#page=${[...ids.keys()].indexOf(name) < 10 ? 1 : 2}&item=${ids.get(name)}`
+const dialogOf = ({ page }: Visit, name: string) =>
+  page.getByRole('dialog', { name: strings.viewer.label(name), exact: true })
+
+async function opened(name: string): Promise<Visit> {
+  const guest = await visit(browser, server, { hash: hashOf(name) })
+  await guest.signIn(server.token)
+  await dialogOf(guest, name).waitFor()
+  return guest
+}
+
+describe('pictures', () => {
+  const large = (guest: Visit, name: string) => dialogOf(guest, name).getByRole('img', { name, exact: true })
+  const ratio = (image: Locator) => image.evaluate((drawn) => drawn.clientWidth / drawn.clientHeight)
+
+  browserTest(
+    'a drawing has its own shape, opened by itself, by its address and as a neighbour',
+    async () => {
+      for (const first of ['harbour.jpg', 'tall.svg']) {
+        await using guest = await opened(first)
+        await until('the first', () => isDrawn(large(guest, first)))
+        for (const [name, shape] of [
+          ['wide.svg', 4],
+          ['tall.svg', 1 / 3],
+          ['wide.svg', 4],
+        ] as const) {
+          await guest.page.goto(`${server.url}/${hashOf(name)}`)
+          await until('the drawing', () => isDrawn(large(guest, name)))
+          await until(`the shape of ${name}`, async () => {
+            return Math.abs((await ratio(large(guest, name))) / shape - 1) < 0.03
+          })
+        }
+        await guest.page.keyboard.press('ArrowLeft')
+        await until('the drawing', () => isDrawn(large(guest, 'tall.svg')))
+        expect(await ratio(large(guest, 'tall.svg'))).toBeCloseTo(1 / 3, 1)
+      }
+    },
+  )
+
+  browserTest.each(['tall.svg', 'clear.png', 'clear.webp', 'clear.gif'])(
+    'what is dark or clear in %s is seen on a light ground',
+    async (name) => {
+      await using guest = await opened(name)
+      await until('the picture', () => isDrawn(large(guest, name)))
+      await until('light and dark', async () => {
+        const { channels } = await sharp(await large(guest, name).screenshot()).stats()
+        return (channels[0]?.max ?? 0) > 200
+      })
+      const outside = await guest.page.screenshot({ clip: { x: 5, y: 300, width: 60, height: 60 } })
+      const { channels } = await sharp(outside).stats()
+      expect(channels[0]?.max).toBeLessThan(40)
+    },
+  )
+
+  browserTest('a JPEG needs no ground', async () => {
+    await using guest = await opened('harbour.jpg')
+    await until('the picture', () => isDrawn(large(guest, 'harbour.jpg')))
+    const ground = `getComputedStyle(document.querySelector('img[alt="harbour.jpg"]')).backgroundImage`
+    expect(await guest.page.evaluate(ground)).toBe('none')
+  })
+})
+
+describe('texts', () => {
+  browserTest.each([
+    ['notes.txt', markup],
+    ['read.md', `# ${markup}`],
+    ['table.csv', `ship,${markup}`],
+    ['data.json', '{"ship":"Maria"}'],
+  ])(
+    'G5 %s is read as it is, from the page’s own origin, and nothing of it is a page',
+    async (name, text) => {
+      await using guest = await opened(name)
+      const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
+      await shown.waitFor()
+      expect(await shown.textContent()).toBe(text)
+      expect(await shown.locator('pre > *').count()).toBe(0)
+      expect(await guest.page.title()).not.toContain('owned')
+      expect(guest.statusesOf(`${server.url}/media/${ids.get(name)}`)).toContain(206)
+    },
+  )
+
+  browserTest('B3 of a long one the beginning, which keys and the wheel scroll', async () => {
+    await using guest = await opened('long.txt')
+    const dialog = dialogOf(guest, 'long.txt')
+    const shown = dialog.getByRole('region', { name: 'long.txt', exact: true })
+    await shown.waitFor()
+    const size = Buffer.byteLength(lines(20_000))
+    await dialog.getByText(strings.viewer.textStart(formatSize(mostShown), formatSize(size))).waitFor()
+    const text = (await shown.textContent()) ?? ''
+    expect(lines(20_000).startsWith(text)).toBe(true)
+    expect(Buffer.byteLength(text)).toBeGreaterThan(mostShown - 4)
+    const scrolled = () => shown.evaluate(({ scrollTop }) => scrollTop)
+    await shown.focus()
+    await guest.page.keyboard.press('ArrowDown')
+    const byKey = await until('scrolled by the key', async () => (await scrolled()) || null)
+    await shown.hover()
+    await guest.page.mouse.wheel(0, 400)
+    await until('scrolled by the wheel', async () => (await scrolled()) > byKey)
+    await guest.page.keyboard.press('ArrowRight')
+    await dialogOf(guest, 'empty.txt').getByText(strings.viewer.emptyText).waitFor()
+  })
+
+  browserTest('from one that is being read, arrows lead on, over the edge of the page too', async () => {
+    await using guest = await opened('data.json')
+    const reading = async (name: string) => {
+      const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
+      await shown.waitFor()
+      await shown.focus()
+    }
+    await reading('data.json')
+    await guest.page.keyboard.press('ArrowRight')
+    await reading('long.txt')
+    await guest.page.keyboard.press('ArrowRight')
+    await dialogOf(guest, 'empty.txt').waitFor()
+    await guest.page.keyboard.press('ArrowLeft')
+    await reading('long.txt')
+    await guest.page.keyboard.press('ArrowLeft')
+    await dialogOf(guest, 'data.json').waitFor()
+  })
+
+  browserTest('a page is no text to read: it can be downloaded', async () => {
+    await using guest = await opened('page.html')
+    const dialog = dialogOf(guest, 'page.html')
+    await dialog.locator('.slide-card').getByRole('link', { name: strings.viewer.download }).waitFor()
+    expect(await dialog.getByRole('region', { name: 'page.html', exact: true }).count()).toBe(0)
+    expect(guest.statusesOf(`${server.url}/media/${ids.get('page.html')}`)).toEqual([])
+  })
+})
