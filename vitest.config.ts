@@ -1,4 +1,17 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** What takes longest, so that no core waits for it at the end; by their sizes, Vitest would begin some of it last. */
+const longest = /test\/(faults|packages|bench|docs)\//
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return [true, false].flatMap((isLong) =>
+      sorted.filter(({ moduleId }) => longest.test(moduleId) === isLong),
+    )
+  }
+}
 
 export default defineConfig({
   test: {
@@ -7,7 +20,8 @@ export default defineConfig({
     testTimeout: 90_000,
     hookTimeout: 90_000,
     pool: 'forks',
-    globalSetup: ['test/harness/tools.ts', 'packages/gallery/ensure-built.ts'],
+    globalSetup: ['test/harness/tools.ts', 'packages/gallery/ensure-built.ts', 'test/harness/bundle.ts'],
+    sequence: { sequencer: LongestFirst },
     // Most of a test's time is a server process of its own at work, on the other core.
     maxWorkers: 2,
   },

@@ -135,7 +135,7 @@ test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>(
   const ran = await runClient({ url: server.url, token: server.token, ...wrong }, ...args)
   expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(told) })
   expect(lines(ran.stderr)).toHaveLength(1)
-  expect(ran.stderr).not.toMatch(/mbkt_nope|\.ts:/)
+  expect(ran.stderr).not.toMatch(/mbkt_nope|\.[jt]s:/)
 })
 
 test('get of a URL elsewhere that fails blames that server, not the service', async () => {

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { runCommand, type TestServer } from '../harness/server.ts'
+import { join } from 'node:path'
+import { basics, bin, runCommand, type TestServer } from '../harness/server.ts'
 
 /** What a command did, whatever its exit code. */
 export interface Ran {
@@ -26,10 +26,8 @@ export async function runClient(service: Service, ...args: string[]): Promise<Ra
   )
 }
 
-const bin = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
-
 /** The same for those who start it themselves. */
 export const commandLine = (service: Service, ...args: string[]) => ({
   command: [process.execPath, bin, ...args],
-  env: { PATH: process.env['PATH'], ...settingsOf(service) },
+  env: { ...basics, ...settingsOf(service) },
 })

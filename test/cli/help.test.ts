@@ -78,6 +78,6 @@ test.each([
   const failure = run(...args)
   await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
   await expect(failure).rejects.toMatchObject({
-    stderr: expect.stringMatching(/^mediabucket: (?![\s\S]*\.ts:)/),
+    stderr: expect.stringMatching(/^mediabucket: (?![\s\S]*\.[jt]s:)/),
   })
 })

@@ -6,10 +6,13 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { until } from './until.ts'
 
-const bin = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
+const sources = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
+
+/** The program: what bundle.ts made of the sources at the start of the tests, or else the sources. */
+export const bin = process.env['MEDIABUCKET_BUNDLE'] ?? sources
 
 /** What every process is given: the path, and where Node keeps modules compiled, which halves the time to start. */
-const basics = {
+export const basics = {
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: join(tmpdir(), 'mediabucket-compile-cache'),
 }
@@ -45,12 +48,12 @@ export interface TestServer extends AsyncDisposable {
 
 /**
  * Starts a server and resolves when it listens. Without `data` it gets a new directory, which disposing removes;
- * `program` is another copy of the bin.
+ * `program` is another copy of the bin. A module that is loaded before it (NODE_OPTIONS) shares modules with the sources.
  */
 export async function startServer(
   settings: Settings = {},
   data?: string,
-  program: string = bin,
+  program: string = settings['NODE_OPTIONS'] === undefined ? bin : sources,
 ): Promise<TestServer> {
   const directory = data ?? (await mkdtemp(join(tmpdir(), 'mediabucket-')))
   const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }

@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process'
 import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { blobPath, upload } from '../harness/upload.ts'
-
-const bin = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
 
 const restore = (from: string, data: string) => runCommand(['restore', from], { MEDIABUCKET_DATA: data })
 
@@ -116,7 +114,7 @@ test('F6 what is deleted while a backup runs goes after its end, and a backup th
   const marker = await readFile(join(to, 'backup.json'), 'utf8')
 
   for (let round = 0; round < 40; round++) await upload(server, `more ${round}`)
-  const env = { PATH: process.env['PATH'], MEDIABUCKET_DATA: server.data }
+  const env = { ...basics, MEDIABUCKET_DATA: server.data }
   const backup = spawn(process.execPath, [bin, 'backup', to], { env, stdio: 'ignore' })
   const ended = new Promise((done) => backup.once('exit', done))
   await until(

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { globSync } from 'node:fs'
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+
+const root = resolve(import.meta.dirname, '../..')
+const server = 'packages/server'
+
+/** All that a bundle is made of. */
+const patterns = [`${server}/{bin,src}/**/*.{js,ts}`, 'packages/client/src/**/*.ts', 'package-lock.json']
+
+/** Bundles by the sources they are made of, so that runs beside each other, or of other sources, never share one. */
+const bundles = join(root, 'node_modules/.cache/mediabucket')
+const day = 24 * 3_600_000
+
+/** How a source names a file that it starts as a thread or a process. */
+const started = /`\.\/([\w-]+)\$\{extname\(import\.meta\.url\)\}`/g
+
+/**
+ * Vitest's global set-up: bundles the service with what it needs, as the hundreds of processes of the tests start in
+ * half the time from a few files. Without it they run from the sources.
+ */
+export default async function bundleService(): Promise<void> {
+  try {
+    const sources = await readSources()
+    const hash = createHash('sha256')
+    for (const [path, code] of sources) hash.update(`${path}\0${code}\0`)
+    hash.update(await readFile(import.meta.filename))
+    const bundle = join(bundles, hash.digest('hex').slice(0, 16))
+    const now = new Date()
+    // What is in use stays young.
+    await utimes(bundle, now, now).catch(() => write(bundle, sources))
+    process.env['MEDIABUCKET_BUNDLE'] = join(bundle, 'bin/mediabucket.js')
+  } catch (error) {
+    console.error('The service could not be bundled; tests run it from its sources.', error)
+  }
+}
+
+async function readSources(): Promise<Map<string, string>> {
+  const paths = globSync(patterns, { cwd: root }).sort()
+  return new Map(
+    await Promise.all(paths.map(async (path) => [path, await readFile(join(root, path), 'utf8')] as const)),
+  )
+}
+
+async function write(bundle: string, sources: ReadonlyMap<string, string>): Promise<void> {
+  await mkdir(bundles, { recursive: true })
+  for (const path of await readdir(bundles))
+    if (Date.now() - (await stat(join(bundles, path))).mtimeMs > day)
+      await rm(join(bundles, path), { recursive: true, force: true })
+
+  const beside = [...sources].flatMap(([path, code]) =>
+    [...code.matchAll(started)].map(([, name = '']) => join(root, dirname(path), `${name}.ts`)),
+  )
+  const main = join(root, server, 'src/cli/main.ts')
+  const { rolldown } = await import('rolldown')
+  const made = await rolldown({
+    input: Object.fromEntries([main, ...beside].map((path) => [basename(path, '.ts'), path])),
+    platform: 'node',
+    // Its binaries are found beside it.
+    external: ['sharp'],
+    plugins: [
+      // As they were read, for somebody may be changing them.
+      { name: 'sources', load: (path) => sources.get(relative(root, path)) ?? null },
+    ],
+  })
+  const fresh = await mkdtemp(`${bundle}-`)
+  // One directory for all: what is started beside is looked for there.
+  await made.write({ dir: join(fresh, 'dist'), chunkFileNames: '[name].js' })
+  await made.close()
+  await cp(join(root, server, 'bin'), join(fresh, 'bin'), { recursive: true })
+  await mkdir(join(fresh, 'dist/cli'))
+  await writeFile(join(fresh, 'dist/cli/main.js'), "export { main } from '../main.js'\n")
+  await writeFile(join(fresh, 'package.json'), '{ "type": "module" }\n')
+  // Another run may have put the same in place meanwhile.
+  await rename(fresh, bundle).catch(() => rm(fresh, { recursive: true }))
+}
