@@ -34,6 +34,8 @@ export async function openStage(): Promise<Stage> {
   const env = {
     PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
     HOME: directory,
+    // A block may start npm a dozen times.
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     URL: server.url,
     TOKEN: server.token,
     MEDIABUCKET_DATA: server.data,
