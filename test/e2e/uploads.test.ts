@@ -33,7 +33,7 @@ async function stored(server: TestServer): Promise<ReadonlyMap<string | null, st
     const listing = await readPage(await server.request(`/api/media?page=${page}`))
     last = listing.last_page
     for (const url of listing.data) {
-      const id = /([0-9a-z]{26})(?:\.\w+)?$/.exec(url)?.[1]
+      const id = /([0-9a-z]{28})(?:\.\w+)?$/.exec(url)?.[1]
       const media = await readMedia(await server.request(`/api/media/${id}`))
       found.set(media.filename, media.sha256)
     }
@@ -76,11 +76,12 @@ describe('25 files of many kinds', () => {
           async () => (await guest.files.getByText(strings.viewer.loading).count()) === 0,
         )
         // Pictures come when they are in sight; one that cannot be shown makes room for an icon.
-        for (const file of await guest.files.all()) await file.scrollIntoViewIfNeeded()
         await until('every picture', () =>
-          guest.files
-            .locator('img')
-            .evaluateAll((images) => images.every(({ naturalWidth }) => naturalWidth > 0)),
+          guest.files.evaluateAll((files) => {
+            for (const file of files) file.scrollIntoView()
+            const images = files.flatMap((file) => [...file.querySelectorAll('img')])
+            return images.every(({ naturalWidth }) => naturalWidth > 0)
+          }),
         )
         for (const file of await guest.files.all()) {
           const name = (await file.locator('[title]').first().getAttribute('title')) ?? ''

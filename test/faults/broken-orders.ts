@@ -2,7 +2,7 @@ import { renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { ServerResponse } from 'node:http'
 import { DatabaseSync } from 'node:sqlite'
-import { Worker } from 'node:worker_threads'
+import { isMainThread, Worker } from 'node:worker_threads'
 import { readBrokenOrder } from './orders.ts'
 import type { FileCall } from './steps.ts'
 import { isServer, watchDisk, wrap } from './watch-disk.ts'
@@ -47,7 +47,9 @@ const breaks = {
     const delayed: (readonly [from: string, to: string])[] = []
     files(async (call, work) => {
       if (call.name !== 'rename' || !isKeeping(call)) return await work()
-      delayed.push([call.path, call.toPath])
+      // The thread that puts small files in place does not answer.
+      if (isMainThread) delayed.push([call.path, call.toPath])
+      else setTimeout(renameSync, late, call.path, call.toPath)
     })
     wrap(ServerResponse.prototype, 'writeHead', function (original, args) {
       for (const [from, to] of delayed.splice(0)) renameSync(from, to)
@@ -68,8 +70,8 @@ const breaks = {
     const offsets = new Map<unknown, unknown>()
     wrap(Worker.prototype, 'postMessage', function (original, args) {
       for (const { change } of Array.isArray(args[0]) ? args[0] : []) {
-        if (change.kind === 'move-upload') offsets.set(change.input.id, change.input.to)
-        if (change.kind !== 'finish-upload') continue
+        if (change?.kind === 'move-upload') offsets.set(change.input.id, change.input.to)
+        if (change?.kind !== 'finish-upload') continue
         const { id, item, expiresAt } = change.input
         const input = { id, from: offsets.get(id) ?? 0, to: item.size, expiresAt }
         original.call(this, [{ number: 0, change: { kind: 'move-upload', input } }])

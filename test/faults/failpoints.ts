@@ -1,10 +1,11 @@
-import { appendFileSync, existsSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 import { type CommitCall, type FileCall, reachedFile, readFailpoints, steps } from './steps.ts'
 import { isServer, watchDisk } from './watch-disk.ts'
 
-// Loaded into a server before its own program (node --import), in its main thread and in its writer's: the service
+// Loaded into a server before its own program (node --import), in its main thread and in those that write: the service
 // itself has no failpoints, and a normal run loads nothing of this.
 
 /** Milliseconds between two looks whether a held step may go on. */
@@ -12,21 +13,34 @@ const pause = 5
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
 const reached = reachedFile(process.env['MEDIABUCKET_DATA'] ?? '')
+const turns = `${reached}-turns`
 
 if (isServer()) {
-  // The writer's thread begins later; what an earlier server reached is gone by then.
-  if (isMainThread) rmSync(reached, { force: true })
+  // The other threads begin later; what an earlier server reached is gone by then.
+  if (isMainThread) {
+    for (const path of [reached, turns]) rmSync(path, { recursive: true, force: true })
+    mkdirSync(turns, { recursive: true })
+  }
   for (const failpoint of readFailpoints(process.env)) arm(failpoint)
 }
 
 function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): void {
   const { when, is } = steps[step]
-  let times = 0
-  const isReached = (now: 'before' | 'after', call: FileCall | CommitCall): boolean => {
-    if (when !== now || !is(call)) return false
-    times += 1
-    return times === nth
+  let last = 0
+  // Every thread has a failpoint of its own and takes a turn in a count that they share.
+  const takeTurn = (): number => {
+    for (;;) {
+      last += 1
+      try {
+        mkdirSync(join(turns, `${step} ${last}`))
+        return last
+      } catch (error) {
+        if (!existsSync(turns)) throw error
+      }
+    }
   }
+  const isReached = (now: 'before' | 'after', call: FileCall | CommitCall): boolean =>
+    when === now && is(call) && last < nth && takeTurn() === nth
   const act = (): void => {
     appendFileSync(reached, `${step}\n`)
     if (action === 'kill') process.kill(process.pid, 'SIGKILL')

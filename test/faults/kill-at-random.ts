@@ -13,16 +13,24 @@ const longest = 400
 
 const atOnce = 6
 
+interface Killed {
+  /** Done whole before. */
+  readonly prepare?: (clients: Clients, life: Life) => Promise<unknown>
+  /** Goes on until the kill. */
+  readonly work: (clients: Clients, life: Life) => Promise<void>
+}
+
 async function onOneDirectory(
   rounds: number,
   onRound: () => void,
-  work: (clients: Clients, life: Life) => Promise<void>,
+  { prepare, work }: Killed,
 ): Promise<Ledger> {
   await using lives = await openLives()
   const ledger = createLedger()
   const clients = createClients(ledger)
   let life = await lives.start()
   for (let round = 0; round < rounds; round += 1) {
+    await prepare?.(clients, life)
     const working = work(clients, life)
     await setTimeout(Math.random() * longest)
     await life.server.kill()
@@ -39,24 +47,24 @@ async function onOneDirectory(
 }
 
 const killing =
-  (work: (clients: Clients, life: Life) => Promise<void>): Fault['run'] =>
+  (killed: Killed): Fault['run'] =>
   async (rounds, onRound) => {
     const ledgers: Ledger[] = []
     for (let done = 0; done < rounds; done += roundsEach)
-      ledgers.push(await onOneDirectory(Math.min(roundsEach, rounds - done), onRound, work))
+      ledgers.push(await onOneDirectory(Math.min(roundsEach, rounds - done), onRound, killed))
     return verdictOf(...ledgers)
   }
 
 export const killDuringUploads: Fault = {
   title: 'kill -9 at random during uploads, resumptions and deletes',
-  run: killing((clients, life) => clients.workUntilGone(life, atOnce)),
+  run: killing({ work: (clients, life) => clients.workUntilGone(life, atOnce) }),
 }
 
 export const killDuringDeletes: Fault = {
   title: 'kill -9 in the middle of deletes',
-  run: killing(async (clients, life) => {
-    // Enough to delete until the kill; it may come before they are all there.
-    await Promise.allSettled(Array.from({ length: 20 }, () => clients.raw(life)))
-    await clients.removeUntilGone(life, atOnce)
+  run: killing({
+    // Enough to delete until the kill.
+    prepare: (clients, life) => Promise.all(Array.from({ length: 20 }, () => clients.raw(life))),
+    work: (clients, life) => clients.removeUntilGone(life, atOnce),
   }),
 }

@@ -20,6 +20,7 @@ async function outOfOrder(settings: Record<string, string> = {}) {
   // The first use of a token is recorded in a commit of its own.
   await server.request('/api/media')
   await using trace = await traceServer(server)
+  const small = await post(server, bytes.subarray(0, 3_000), 'text/plain')
   const raw = await post(server, bytes, 'text/plain')
   const form = await post(server, formBytes(filePart('a.txt', bytes)), formType)
   const pieces = await inPieces(server, [0, 50_000, 100_000, bytes.length])
@@ -27,6 +28,7 @@ async function outOfOrder(settings: Record<string, string> = {}) {
   await server.request('/healthz')
   const calls = await trace.calls()
   return {
+    small: [...wholeUpload(calls, small.id)],
     raw: [...wholeUpload(calls, raw.id)],
     form: [...wholeUpload(calls, form.id)],
     pieces: [...uploadInPieces(calls, pieces)],
@@ -52,48 +54,56 @@ async function inPieces(server: TestServer, [start = 0, ...offsets]: number[]) {
 ifTraced(
   'U1, R6 sync of the file < rename < sync of the directory < sync of the commit < answer, in every way to upload',
   async () => {
-    expect(await outOfOrder()).toEqual({ raw: [], form: [], pieces: [] })
+    expect(await outOfOrder()).toEqual({ small: [], raw: [], form: [], pieces: [] })
   },
 )
 
 /** What the trace must show of each broken order, at the least. */
 const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
   'no sync of the file': {
+    small: ['the file was not synced after its last write'],
     raw: ['the file was not synced after its last write'],
     form: ['the file was not synced after its last write'],
     pieces: expect.arrayContaining(['a piece was not synced']),
   },
   'no sync of the directory': {
+    small: ['the directory was not synced after the rename'],
     raw: ['the directory was not synced after the rename'],
     form: ['the directory was not synced after the rename'],
     pieces: ['the directory was not synced after the rename'],
   },
   'no sync of a new directory': {
+    small: ['the entry of a new directory was not synced'],
     raw: ['the entry of a new directory was not synced'],
     form: ['the entry of a new directory was not synced'],
     pieces: ['the entry of a new directory was not synced'],
   },
   'rename before sync': {
+    small: ['the file was renamed before it was synced'],
     raw: ['the file was renamed before it was synced'],
     form: ['the file was renamed before it was synced'],
     pieces: expect.arrayContaining(['the file was renamed before it was synced']),
   },
   'commit before rename': {
+    small: expect.arrayContaining(['the item was committed before its bytes were in place']),
     raw: expect.arrayContaining(['the item was committed before its bytes were in place']),
     form: expect.arrayContaining(['the item was committed before its bytes were in place']),
     pieces: expect.arrayContaining(['the upload was finished before its bytes were in place']),
   },
   'commit without sync': {
+    small: ['the commit was not synced'],
     raw: ['the commit was not synced'],
     form: ['the commit was not synced'],
     pieces: expect.arrayContaining(['the answer came before the sync of the offset']),
   },
   'offset before sync': {
+    small: [],
     raw: [],
     form: [],
     pieces: expect.arrayContaining(['a piece was not synced']),
   },
   'item after offset': {
+    small: [],
     raw: [],
     form: [],
     pieces: expect.arrayContaining(['the offset reached the end before the item was committed']),

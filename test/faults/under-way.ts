@@ -9,7 +9,8 @@ import { must, type Stage } from './stage.ts'
 /** Begins a raw upload and leaves its last bytes out until it is told to go on. */
 export async function halfSent({ life, ledger }: Stage) {
   const { server, authorization } = life()
-  const sending = ledger.newSending(20_000)
+  // More than is held in memory, so that it can be seen to arrive.
+  const sending = ledger.newSending(200_000)
   const [file] = sending.files
   const bytes = file?.bytes ?? new Uint8Array()
   const connection = await openConnection(server.url)
@@ -17,11 +18,11 @@ export async function halfSent({ life, ledger }: Stage) {
     `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nConnection: close\r\n` +
       `Content-Disposition: attachment; filename="${file?.name}"\r\nContent-Length: ${bytes.length}\r\n\r\n`,
   )
-  connection.send(bytes.subarray(0, 10_000))
+  connection.send(bytes.subarray(0, 100_000))
   await until('it arrives', async () => (await arriving(server)).length > 0)
   return {
     async goOn(): Promise<void> {
-      connection.send(bytes.subarray(10_000))
+      connection.send(bytes.subarray(100_000))
       await connection.closed
       const { status, body } = parseAnswer(connection.received())
       must(`an upload under way is a 201 in the end, not ${status}`, status === 201)

@@ -2,7 +2,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isMainThread, workerData } from 'node:worker_threads'
-import { type Files, nodeFiles } from '../../packages/server/src/blobs/disk/files.ts'
+import { type Files, nodeFiles, type PlacingFiles } from '../../packages/server/src/blobs/disk/files.ts'
+import { threadFiles } from '../../packages/server/src/blobs/disk/thread-files.ts'
 import type { CommitCall, Deed, FileCall } from './steps.ts'
 
 /** Stands around every call: does its work or leaves it, waits before or after it, or throws; then the call fails. */
@@ -22,7 +23,8 @@ const data = resolve(process.env['MEDIABUCKET_DATA'] ?? '')
  * shares with the service; of SQLite's Node the methods are wrapped.
  */
 export function watchDisk(watcher: Watcher): void {
-  Object.assign(nodeFiles, watchedFiles({ ...nodeFiles }, watcher))
+  Object.assign(nodeFiles, watchedFiles({ ...nodeFiles }, watcher), watchedOpen({ ...nodeFiles }, watcher))
+  Object.assign(threadFiles, watchedFiles({ ...threadFiles }, watcher))
   watchCommits(watcher)
 }
 
@@ -34,19 +36,19 @@ function placeOf(path: unknown): FileCall['place'] {
   return (['root', 'shard', 'blob'] as const)[rest.length] ?? 'other'
 }
 
-function watchedFiles(files: Files, watcher: Watcher): Files {
-  const on = (path: unknown) => ({ path: String(path), place: placeOf(path) })
+const on = (path: unknown) => ({ path: String(path), place: placeOf(path) })
 
-  /** For calls that cannot be left out, since something is answered. */
-  async function answered<T>(call: FileCall, work: () => Promise<T>): Promise<T> {
-    const results: T[] = []
-    await watcher.file(call, async () => {
-      results.push(await work())
-    })
-    for (const result of results) return result
-    throw new Error(`${call.name} cannot be left out`)
-  }
+/** For calls that cannot be left out, since something is answered. */
+async function answered<T>(watcher: Watcher, call: FileCall, work: () => Promise<T>): Promise<T> {
+  const results: T[] = []
+  await watcher.file(call, async () => {
+    results.push(await work())
+  })
+  for (const result of results) return result
+  throw new Error(`${call.name} cannot be left out`)
+}
 
+function watchedOpen(files: Pick<Files, 'open'>, watcher: Watcher): Pick<Files, 'open'> {
   const watchedHandle = (handle: FileHandle, path: unknown): FileHandle =>
     new Proxy(handle, {
       get(target, key) {
@@ -56,14 +58,24 @@ function watchedFiles(files: Files, watcher: Watcher): Files {
         if (key === 'sync' || key === 'datasync')
           return () => watcher.file({ name: 'sync', ...on(path) }, async () => method())
         if (key !== 'write' && key !== 'writev') return method
-        return (...args: unknown[]) => answered({ name: 'write', ...on(path) }, async () => method(...args))
+        return (...args: unknown[]) =>
+          answered(watcher, { name: 'write', ...on(path) }, async () => method(...args))
       },
     })
 
   return {
+    open: (path, ...rest) =>
+      answered(watcher, { name: 'open', ...on(path) }, async () =>
+        watchedHandle(await files.open(path, ...rest), path),
+      ),
+  }
+}
+
+function watchedFiles(files: PlacingFiles, watcher: Watcher): PlacingFiles {
+  return {
     ...files,
     create: (path) =>
-      answered({ name: 'open', ...on(path) }, async () => {
+      answered(watcher, { name: 'open', ...on(path) }, async () => {
         const file = await files.create(path)
         return {
           ...file,
@@ -71,10 +83,6 @@ function watchedFiles(files: Files, watcher: Watcher): Files {
           sync: () => watcher.file({ name: 'sync', ...on(path) }, file.sync),
         }
       }),
-    open: (path, ...rest) =>
-      answered({ name: 'open', ...on(path) }, async () =>
-        watchedHandle(await files.open(path, ...rest), path),
-      ),
     openDirectory(path) {
       const opened = files.openDirectory(path)
       return { ...opened, sync: () => watcher.file({ name: 'sync', ...on(path) }, opened.sync) }

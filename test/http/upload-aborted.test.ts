@@ -20,9 +20,9 @@ const halfForm = formBytes(filePart('first', 'whole'), filePart('second', half))
 
 /** Uploads that stop half-way, and how many temporary files each of them has by then. */
 const halves: [name: string, temporary: number, start: () => string, bytes: Buffer][] = [
-  ['raw', 1, () => head('Content-Length: 40000'), half],
+  ['raw', 1, () => head('Content-Length: 400000'), half],
   ['chunked', 1, () => head('Transfer-Encoding: chunked'), Buffer.concat([Buffer.from('9c40\r\n'), half])],
-  ['form', 2, () => head(`Content-Type: ${formType}\r\nContent-Length: 40000`), halfForm],
+  ['form', 2, () => head(`Content-Type: ${formType}\r\nContent-Length: 400000`), halfForm],
   [
     'chunked form',
     2,
@@ -103,5 +103,19 @@ test('U10 chunks that are none are a 400 problem, and nothing of it stays', asyn
   await connection.closed
   await expectProblem(responseOf(parseAnswer(connection.received())), 400, 'request-malformed')
   await until('its end', async () => (await traces(server)).temporary === 0)
+  expect(await traces(server)).toEqual(before)
+})
+
+test.each([
+  ['raw body', 'Content-Length: 40000', half],
+  ['form', `Content-Type: ${formType}\r\nContent-Length: 40000`, halfForm],
+])('U10 a small %s that ends early is a 400 problem, and nothing of it stays', async (_, lines, bytes) => {
+  const before = await traces(server)
+  using connection = await openConnection(server.url)
+  connection.send(head(lines))
+  connection.send(bytes)
+  connection.end()
+  await connection.closed
+  await expectProblem(responseOf(parseAnswer(connection.received())), 400, 'upload-incomplete')
   expect(await traces(server)).toEqual(before)
 })

@@ -116,12 +116,12 @@ describe.concurrent('with short deadlines', () => {
 })
 
 test.each([
-  ['raw', head, 'Content-Length: 1000', 'half'],
+  ['raw', head, 'Content-Length: 100000', 'half'],
   ['chunked', head, 'Transfer-Encoding: chunked', '4\r\nhalf\r\n'],
   [
     'form',
     head,
-    `Content-Type: ${formType}\r\nContent-Length: 1000`,
+    `Content-Type: ${formType}\r\nContent-Length: 100000`,
     formBytes(filePart('a', 'half')).subarray(0, -20),
   ],
 ])(
@@ -149,4 +149,13 @@ test('U12, O4 a client that waits for the service is not silent', async () => {
   catalog.exec('ROLLBACK')
   catalog.close()
   expect((await stored).status).toBe(201)
+})
+
+test('U12, U10 a small upload that falls silent is cut off, and nothing of it stays', async () => {
+  const before = await traces(server)
+  using connection = await openConnection(server.url)
+  connection.send(head('Content-Length: 1000'))
+  connection.send('half')
+  expect(await closedSoon(connection)).not.toMatch(/^HTTP\/1\.1 2/)
+  expect(await traces(server)).toEqual(before)
 })

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { newUploadId } from '../../packages/server/src/core/upload-id.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -42,7 +43,7 @@ test('F1 every kind of fault is found, told by a stable code, and repaired where
   await writeFile(join(server.data, 'blobs', 'notes.txt'), 'mine')
   await symlink('/etc/passwd', join(dirname(orphan.path), newMediaId()))
   await writeFile(join(server.data, 'tmp', 'ab'), 'half')
-  await writeFile(join(server.data, 'uploads', newMediaId()), 'piece')
+  await writeFile(join(server.data, 'uploads', newUploadId()), 'piece')
   tamper(
     server,
     `DELETE FROM media WHERE id IN ('${gone}', '${alsoGone}');

@@ -90,7 +90,7 @@ test('O3 an upload that its client gives up is one line without a status', async
   using connection = await openConnection(server.url)
   const before = linesOf('/v1/media/').length
   connection.send(
-    `POST /v1/media/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 10\r\n\r\nhalf`,
+    `POST /v1/media/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 100000\r\n\r\nhalf`,
   )
   await until('it arrives', async () => (await arriving(server)).length > 0)
   connection[Symbol.dispose]()

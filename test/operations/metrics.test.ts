@@ -67,7 +67,7 @@ test('O2 a request that its client gives up is counted too', async () => {
   const route = { method: 'POST', route: '/api/media' }
   using connection = await openConnection(server.url)
   connection.send(
-    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 10\r\n\r\nhalf`,
+    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 100000\r\n\r\nhalf`,
   )
   await until('it arrives', async () => (await arriving(server)).length > 0)
   connection[Symbol.dispose]()

@@ -12,11 +12,14 @@ beforeEach(async () => {
 })
 afterEach(() => server[Symbol.asyncDispose]())
 
+/** More than the server holds in memory, so that it can be seen to arrive. */
+const half = 'half'.repeat(25_000)
+
 /** Sends all of an upload but its last bytes, and resolves when the server is receiving it. */
 async function beginUpload(connection: Connection, rest: string): Promise<void> {
-  const length = 4 + rest.length
+  const length = half.length + rest.length
   connection.send(
-    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: ${length}\r\n\r\nhalf`,
+    `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: ${length}\r\n\r\n${half}`,
   )
   await until('the upload arrives', async () => (await arriving(server)).length > 0)
 }
@@ -60,7 +63,9 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
       await next.request('/api/media', { headers: { authorization: `Bearer ${server.token}` } }),
     )
     expect(page.total).toBe(1)
-    expect(await (await fetch(`${next.url}${new URL(page.data[0] ?? '').pathname}`)).text()).toBe('halfwhole')
+    expect(await (await fetch(`${next.url}${new URL(page.data[0] ?? '').pathname}`)).text()).toBe(
+      `${half}whole`,
+    )
   },
 )
 

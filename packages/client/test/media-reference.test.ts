@@ -4,7 +4,7 @@ import { mediaIdOf, mediaUrlOf } from '../src/media-reference.ts'
 const urlOfId = (id: string) => `https://h.example/media/${id}`
 
 test.each([
-  ['2v8d0q3h5wkc9r1n6x7zjy4tam', '2v8d0q3h5wkc9r1n6x7zjy4tam'],
+  ['k92v8d0q3h5wkc9r1n6x7zjy4tam', 'k92v8d0q3h5wkc9r1n6x7zjy4tam'],
   ['AbC-_~09=', 'AbC-_~09='],
   ['https://h.example/media/abc', 'abc'],
   ['https://cdn.example/box/media/abc.jpg', 'abc'],

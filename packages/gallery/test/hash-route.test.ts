@@ -5,7 +5,7 @@ test.each([
   ['', 1, null],
   ['#', 1, null],
   ['#page=3', 3, null],
-  ['#page=3&item=2v8d0q3h5wkc9r1n6x7zjy4tam', 3, '2v8d0q3h5wkc9r1n6x7zjy4tam'],
+  ['#page=3&item=k92v8d0q3h5wkc9r1n6x7zjy4tam', 3, 'k92v8d0q3h5wkc9r1n6x7zjy4tam'],
   ['#item=2v8d', 1, '2v8d'],
   ['#page=0', 1, null],
   ['#page=-3', 1, null],
@@ -21,7 +21,7 @@ test.each([
 test('a route survives its own address', () => {
   for (const route of [
     { page: 1, item: null },
-    { page: 99_999, item: '2v8d0q3h5wkc9r1n6x7zjy4tam' },
+    { page: 99_999, item: 'k92v8d0q3h5wkc9r1n6x7zjy4tam' },
   ])
     expect(parseHash(formatHash(route))).toEqual(route)
 })

@@ -27,7 +27,11 @@ export const openCatalog = (config: Config, writer: Writer): Promise<Catalog> =>
 
 type Data = Pick<Config, 'data'>
 
-export const openBlobs = (config: Data): Promise<BlobStore> => openDiskBlobs({ directory: config.data })
+/** With a thread for the server, which stores all the time; a command needs none. */
+export const openBlobs = (
+  { data: directory }: Data,
+  thread?: { readonly onFailure: (error: Error) => void },
+): Promise<BlobStore> => openDiskBlobs(thread === undefined ? { directory } : { directory, thread })
 
 /** False where no service has ever kept anything. */
 export const hasData = (config: Data): boolean => existsSync(join(config.data, 'catalog.db'))

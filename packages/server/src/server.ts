@@ -83,7 +83,8 @@ export async function startServer(
     closers.push(() => lock.release())
     const catalog = await openCatalog(config, { writer: 'thread', onWriterFailure: onFailure })
     closers.push(() => catalog.close())
-    const blobs = await openBlobs(config)
+    const blobs = await openBlobs(config, { onFailure })
+    closers.push(() => blobs.close())
     const hold = watchHold(config)
     closers.push(() => hold.close())
     const removing = {
@@ -220,7 +221,10 @@ export async function startServer(
         stopping = true
         const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
         // Again and again: a connection whose request is answered would be kept alive.
-        const closing = setInterval(() => connections.closeUnused(), closeInterval)
+        const closing = setInterval(() => {
+          connections.closeUnused()
+          app.server.closeIdleConnections()
+        }, closeInterval)
         await closeAll()
         clearInterval(closing)
         clearTimeout(deadline)

@@ -3,23 +3,20 @@ import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { Variant } from '../core/variant.ts'
 
-/** Bytes that arrived whole and are durable, but stand under no id yet. */
+/** Bytes that arrived whole, but stand under no id yet; until they are kept they may be lost. */
 export interface ReceivedBlob {
-  /** Names the temporary bytes inside their store; meaningless outside it. */
+  /** Names the bytes inside their store; meaningless outside it. */
   readonly handle: string
   /** Bytes. */
   readonly size: number
   /** 32 bytes. */
   readonly sha256: Uint8Array
-  /** The first bytes, at most `headLength` of them, for sniffing the type. */
+  /** The first bytes, at least `headLength` where there are so many, for sniffing the type. */
   readonly head: Uint8Array
 }
 
-/**
- * Four times what the sniffer's signatures need, so that a small file is sniffed whole without reading it again; each
- * upload under way holds as much. Bytes.
- */
-export const headLength = 16_384
+/** What the sniffer's signatures need; each large upload under way holds as much. Bytes. */
+export const headLength = 4_100
 
 /** Bytes opened for reading: exactly `size` of them. Either `stream` is called once, or `close` at the end. */
 export interface OpenBlob {
@@ -95,16 +92,20 @@ export interface BlobStore {
   readonly variants: VariantStore
 
   /**
-   * Streams `source` into temporary bytes, never holding them whole, hashing and counting in passing, and syncs them.
-   * Throws Fault `file-too-large` above `limit` bytes and `storage-full`; whatever it throws, nothing is left behind.
+   * Streams `source` into temporary bytes, hashing and counting in passing; none but a few small ones are ever held
+   * whole. `atMost` is what the source can have, where that is known. Throws Fault `file-too-large` above `limit` bytes
+   * and `storage-full`; whatever it throws, nothing is left behind.
    */
-  receive(source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>
+  receive(
+    source: AsyncIterable<Uint8Array>,
+    bounds: { readonly limit: number; readonly atMost: number | null },
+  ): Promise<ReceivedBlob>
 
   /** The received bytes, readable at random, for sniffing inside containers. */
   peek(blob: ReceivedBlob): Promise<Blob>
 
-  /** Where another program of this machine can read received bytes that are not kept yet. */
-  pathOf(blob: ReceivedBlob): string
+  /** Received bytes for another program of this machine: where it can read them, or they themselves. */
+  contentOf(blob: ReceivedBlob): string | Uint8Array
 
   /** Puts received bytes in place under `id`, which was never used before. */
   keep(blob: ReceivedBlob, id: MediaId): Promise<void>
@@ -123,4 +124,7 @@ export interface BlobStore {
 
   /** Drops temporary bytes that an earlier process left behind; says how many. Only while no other process writes. */
   recover(): Promise<number>
+
+  /** Finishes what is under way. Nothing can be kept any more. */
+  close(): Promise<void>
 }

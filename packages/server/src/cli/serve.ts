@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs'
 import type { Server } from '../server.ts'
 import { type Command, UsageError } from './command.ts'
+import { favourMainThread } from './favour-main-thread.ts'
 import { gatheredLines } from './gathered-lines.ts'
 
 export const serve: Command = {
@@ -28,9 +29,10 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
     const failed = new AbortController()
     const writeLine = log.isLevelEnabled('info') ? lines.write : () => undefined
     const server = await startServer(config, log, writeLine, (error) => {
-      log.fatal({ err: error }, 'the writer of the catalog failed; stopping')
+      log.fatal({ err: error }, 'a thread that writes failed; stopping')
       failed.abort(error)
     })
+    favourMainThread()
     const { close } = closeWithGrace(
       { delay: config.shutdownTimeout + 5_000, logger: false },
       async ({ err, signal }) => {

@@ -1,12 +1,30 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 
 /** Crockford's base32 in lower case: no letter that is taken for a digit, nothing that a URL escapes. */
 export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** `length` characters that carry five random bits each. */
-export function randomBase32(length: number): string {
+export type RandomBase32 = (length: number) => string
+
+export const randomBase32: RandomBase32 = (length) => lettersOf(randomBytes(length))
+
+/** For whoever makes many: it asks the system for thousands of bytes at a time, and uses each of them once. */
+export function createRandomBase32(): RandomBase32 {
+  const bytes = randomBytes(4096)
+  let used = bytes.length
+  return (length) => {
+    if (used + length > bytes.length) {
+      randomFillSync(bytes)
+      used = 0
+    }
+    used += length
+    return lettersOf(bytes.subarray(used - length, used))
+  }
+}
+
+function lettersOf(bytes: Uint8Array): string {
   let text = ''
-  for (const byte of randomBytes(length)) text += base32Alphabet.charAt(byte & 31)
+  for (const byte of bytes) text += base32Alphabet.charAt(byte & 31)
   return text
 }
 

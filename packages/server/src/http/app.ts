@@ -17,6 +17,8 @@ import type { Variants } from '../media/open-variant.ts'
 import type { RemoveUpload } from '../media/remove-upload.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
+import { createBytesOf } from './bodies.ts'
+import { createBodyGate } from './body-gate.ts'
 import { createAuthorise, createAuthoriseHeader } from './caller.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
@@ -73,6 +75,9 @@ export interface WireSettings extends PageForm {
 /** The largest body that an operation other than an upload reads. Bytes. */
 const smallBody = 65_536
 
+/** Bytes of all bodies together that have been read and that the disk has not taken yet. */
+const bodiesHeld = 8 * 1024 * 1024
+
 /** The HTTP service, ready to listen. */
 export async function createApp(
   operations: Operations,
@@ -95,6 +100,7 @@ export async function createApp(
   const recordRequest = createRecordRequest(metrics, writeLine)
   const corsHeaders = createCorsHeaders(settings.corsOrigins)
   const answerError = createErrorHandler(baseUrl)
+  const bytesOf = createBytesOf(createBodyGate(bodiesHeld))
   const answerListing = createAnswerListing({
     listMedia: operations.listMedia,
     form,
@@ -158,6 +164,7 @@ export async function createApp(
   await app.register((scope) =>
     storeMediaRoute(scope, {
       authorise,
+      bytesOf,
       storeMedia: operations.storeMedia,
       form,
       maxFileSize: settings.maxFileSize,
@@ -169,6 +176,7 @@ export async function createApp(
     resumableUploadsRoute(scope, {
       ...operations,
       authorise,
+      bytesOf,
       catalog,
       baseUrl,
       maxFileSize: settings.maxFileSize,

@@ -3,9 +3,9 @@ import { decodeExtended } from 'content-disposition'
 import { essenceOf } from '../core/delivery.ts'
 import { Fault } from '../core/fault.ts'
 import type { IncomingFile } from '../media/store-media.ts'
+import type { BytesOf } from './bodies.ts'
 import { readParts } from './multipart.ts'
 import { type Parameterised, parseParameters } from './parameters.ts'
-import { bytesOf } from './unread-bodies.ts'
 
 export const isForm = (request: IncomingMessage): boolean =>
   essenceOf(request.headers['content-type'] ?? '') === 'multipart/form-data'
@@ -14,11 +14,15 @@ export const isForm = (request: IncomingMessage): boolean =>
  * The file parts of a form, one after another as they arrive; other parts are passed over (docs/interface.md U1).
  * Throws at once where the headers of the request tell that it cannot be read.
  */
-export function filesOfForm(request: IncomingMessage, maxParts: number): AsyncIterable<IncomingFile> {
+export function filesOfForm(
+  request: IncomingMessage,
+  bytesOf: BytesOf,
+  maxParts: number,
+): AsyncIterable<IncomingFile> {
   const boundary = parseParameters(request.headers['content-type'] ?? '')?.parameters.get('boundary')
   if (boundary === undefined || boundary.length > maxBoundary)
     throw malformed(`Its Content-Type needs a boundary of at most ${maxBoundary} characters.`)
-  return filesBetween(boundary, request, maxParts)
+  return filesBetween(boundary, bytesOf(request, true), maxParts)
 }
 
 /** RFC 2046, section 5.1.1. */
@@ -26,11 +30,11 @@ const maxBoundary = 70
 
 async function* filesBetween(
   boundary: string,
-  request: IncomingMessage,
+  bytes: AsyncIterable<Uint8Array>,
   maxParts: number,
 ): AsyncGenerator<IncomingFile> {
   let empty = true
-  for await (const { headers, body } of readParts(bytesOf(request), boundary, maxParts)) {
+  for await (const { headers, body } of readParts(bytes, boundary, maxParts)) {
     const disposition = parseParameters(headers.get('content-disposition') ?? '')
     if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))
       throw malformed('Every part needs a Content-Disposition of form-data with a name.')
@@ -69,7 +73,7 @@ const malformed = (why: string) => new Fault('form-malformed', `The form cannot 
 const unescapeName = (name: string): string => name.replaceAll('%22', '"').replace(/%0[ad]/gi, '')
 
 /** A raw body as one file (docs/interface.md U3). Throws at once where its name cannot be read. */
-export function fileOfBody(request: IncomingMessage): AsyncIterable<IncomingFile> {
+export function fileOfBody(request: IncomingMessage, bytesOf: BytesOf): AsyncIterable<IncomingFile> {
   const header = request.headers['content-disposition']
   const disposition = header === undefined ? null : parseParameters(header)
   const filename = disposition === null ? undefined : filenameOf(disposition)
@@ -79,7 +83,7 @@ export function fileOfBody(request: IncomingMessage): AsyncIterable<IncomingFile
       'Content-Disposition must have the form: attachment; filename="name.ext"; filename*=UTF-8\'\'name.ext',
     )
   return oneFile({
-    source: bytesOf(request),
+    source: bytesOf(request, true),
     filename: filename ?? null,
     declaredType: request.headers['content-type'] ?? null,
   })

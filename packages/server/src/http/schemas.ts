@@ -137,7 +137,7 @@ export const ListingQuery = Type.Object({
 })
 
 export const MediaParams = Type.Object({
-  id: Type.String({ description: 'The id of an item.', examples: ['2v8d0q3h5wkc9r1n6x7zjy4tam'] }),
+  id: Type.String({ description: 'The id of an item.', examples: ['k92v8d0q3h5wkc9r1n6x7zjy4tam'] }),
 })
 export type MediaParams = Static<typeof MediaParams>
 
@@ -149,7 +149,7 @@ export type UploadParams = Static<typeof UploadParams>
 export const BytesParams = Type.Object({
   name: Type.String({
     description: 'The id of an item, alone or with `.` and the item’s own extension.',
-    examples: ['2v8d0q3h5wkc9r1n6x7zjy4tam.jpg'],
+    examples: ['k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg'],
   }),
 })
 export type BytesParams = Static<typeof BytesParams>

@@ -51,25 +51,10 @@ function discardRest(request: IncomingMessage): void {
   request.resume()
 }
 
-/**
- * The body as it arrives; each chunk is empty once the next one is asked for. A client that waits to be told to send it
- * is told when the first byte is asked for. The request outlives a reader that gives up, so that it can be answered.
- */
-export async function* bytesOf(request: IncomingMessage): AsyncGenerator<Uint8Array, void, void> {
+/** Tells a client that waits for it to send its body. */
+export function askForBody(request: IncomingMessage): void {
   waiting.get(request)?.writeContinue()
   waiting.delete(request)
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    yield chunk
-    giveBack(chunk)
-  }
-}
-
-/**
- * Frees a chunk that has memory of its own. Left to the garbage collector, chunks make it run dozens of times for each
- * gigabyte, which takes longer than the hashing.
- */
-function giveBack({ buffer, byteLength }: Buffer): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 
 /** Reads a body that no operation needs, for the sake of the next request. Throws Fault above `limit` bytes. */
@@ -77,7 +62,8 @@ export async function ignoreBody(request: IncomingMessage, limit: number): Promi
   const tooLarge = new Fault('body-too-large', 'This operation takes no body of this size.')
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge
   let size = 0
-  for await (const chunk of bytesOf(request)) {
+  askForBody(request)
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     size += chunk.byteLength
     if (size > limit) throw tooLarge
   }

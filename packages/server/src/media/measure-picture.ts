@@ -8,13 +8,13 @@ export type MeasurePicture = (blob: ReceivedBlob, contentType: string) => Promis
 
 /** Asks for the header of the picture alone; nothing at all where the type is none that is pictured. */
 export function createMeasurePicture(parts: {
-  readonly blobs: Pick<BlobStore, 'pathOf'>
+  readonly blobs: Pick<BlobStore, 'contentOf'>
   readonly processes: Pick<PictureProcesses, 'run'>
 }): MeasurePicture {
   return async (blob, contentType) => {
     if (!isPictured(contentType)) return null
     try {
-      const answer = await parts.processes.run({ what: 'measure', path: parts.blobs.pathOf(blob) })
+      const answer = await parts.processes.run({ what: 'measure', picture: parts.blobs.contentOf(blob) })
       return answer.outcome === 'measured' ? answer.size : null
     } catch {
       // An upload never fails for want of these numbers.

@@ -49,7 +49,7 @@ async function perform(task: PictureTask): Promise<PictureAnswer> {
   }
   try {
     if (task.what === 'measure') {
-      const { autoOrient } = await sharp(task.path, { limitInputPixels: false }).metadata()
+      const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }
     }
     const bytes = await sharp(task.path, {

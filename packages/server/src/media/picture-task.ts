@@ -1,8 +1,8 @@
 // What the service asks of the processes that look into pictures, and what they answer.
 
-/** `path` is the file; `maxPixels` bounds what is decoded. */
+/** A picture is its bytes, or the path of its file; `maxPixels` bounds what is decoded. */
 export type PictureTask =
-  | { readonly what: 'measure'; readonly path: string }
+  | { readonly what: 'measure'; readonly picture: string | Uint8Array }
   | { readonly what: 'shrink'; readonly path: string; readonly side: number; readonly maxPixels: number }
 
 /** Pixels, as the picture is displayed. */

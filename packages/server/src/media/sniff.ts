@@ -1,6 +1,6 @@
-import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
-import { type BlobStore, headLength, type ReceivedBlob } from '../blobs/blobs.ts'
+import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
 import { isLettersOnly } from './letters-only.ts'
+import { TypeParser } from './type-parser.ts'
 
 export interface SniffedType {
   readonly mime: string
@@ -19,10 +19,10 @@ export async function sniffType(
   blobs: Pick<BlobStore, 'peek'>,
   blob: ReceivedBlob,
 ): Promise<SniffedType | null> {
-  const byHead = await within(patience, () => fileTypeFromBuffer(blob.head))
+  const byHead = await quietly(new TypeParser().fromBuffer(blob.head))
   if (byHead !== null && isLettersOnly(byHead.mime, blob.head)) return null
-  if (blob.size <= headLength || (byHead !== null && !hidesItsType(blob.head))) return byHead
-  return (await within(patience, async () => fileTypeFromBlob(await blobs.peek(blob)))) ?? byHead
+  if (blob.size === blob.head.byteLength || (byHead !== null && !hidesItsType(blob.head))) return byHead
+  return (await within(patience, async () => new TypeParser().fromBlob(await blobs.peek(blob)))) ?? byHead
 }
 
 /** ZIP files, and an ID3 tag that can be longer than the head, tell by what follows what they are. */
@@ -31,6 +31,14 @@ const hidesItsType = (head: Uint8Array): boolean =>
   hidingSignatures.some((signature) =>
     Buffer.from(head.subarray(0, signature.length)).equals(Buffer.from(signature)),
   )
+
+async function quietly(sniffing: Promise<SniffedType | null | undefined>): Promise<SniffedType | null> {
+  try {
+    return (await sniffing) ?? null
+  } catch {
+    return null
+  }
+}
 
 async function within(
   time: number,
@@ -41,9 +49,7 @@ async function within(
     timer = setTimeout(resolve, time, null)
   })
   try {
-    return (await Promise.race([sniff(), late])) ?? null
-  } catch {
-    return null
+    return await quietly(Promise.race([sniff(), late]))
   } finally {
     clearTimeout(timer)
   }

@@ -23,8 +23,12 @@ export async function* runsOf(
     }
   }
 
-  do yield run()
-  while (!ended)
+  try {
+    do yield run()
+    while (!ended)
+  } finally {
+    giveUp(chunks)
+  }
 }
 
 /** The source until the signal; from then on it fails with the signal's reason, even while it waits for a chunk. */
@@ -33,11 +37,20 @@ export async function* until(
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, void> {
   const chunks = source[Symbol.asyncIterator]()
-  for (;;) {
-    const { done, value } = await orAbort(signal, chunks.next())
-    if (done) return
-    yield value
+  try {
+    for (;;) {
+      const { done, value } = await orAbort(signal, chunks.next())
+      if (done) return
+      yield value
+    }
+  } finally {
+    giveUp(chunks)
   }
+}
+
+/** Tells a source that nothing more is wanted. It may be waiting for a chunk, so nobody waits for it. */
+function giveUp(chunks: AsyncIterator<unknown>): void {
+  chunks.return?.().catch(() => undefined)
 }
 
 /** As Promise.race, but leaves nothing behind on a signal that outlives many promises. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
 import type { BucketId, Catalog, KeyedRequest, Media, NewMedia, TokenId } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
-import { newMediaId } from '../core/media-id.ts'
+import { createMediaIds } from '../core/media-id.ts'
 import { settleAll } from './in-parallel.ts'
 import type { MeasurePicture } from './measure-picture.ts'
 import { newItem } from './new-item.ts'
@@ -20,6 +20,8 @@ interface StoreOptions {
   readonly key?: { readonly tokenId: TokenId; readonly key: string } | null
   /** Bytes that the files will have together, where that is known beforehand. */
   readonly declaredBytes?: number
+  /** What any of the files can have, where that is known; bytes. */
+  readonly atMost?: number | null
 }
 
 interface Stored {
@@ -54,11 +56,12 @@ export function createStoreMedia(parts: {
 }): StoreMedia {
   const { catalog, blobs, maxFileSize, now } = parts
   const reserve = createReservations(parts)
+  const newId = createMediaIds(now)
 
   async function receiveAll(
     files: AsyncIterable<IncomingFile>,
     reservation: Reservation,
-    declaredBytes: number,
+    { declaredBytes = 0, atMost = null }: StoreOptions,
   ): Promise<Arrival[]> {
     const arrivals: Arrival[] = []
     const received: ReceivedBlob[] = []
@@ -74,9 +77,9 @@ export function createStoreMedia(parts: {
       await reservation.hold({ items: 1, bytes: declaredBytes })
       for await (const file of files) {
         await reservation.hold({ items: received.length + 1, bytes })
-        const blob = await blobs.receive(reserving(file.source), maxFileSize)
+        const blob = await blobs.receive(reserving(file.source), { limit: maxFileSize, atMost })
         received.push(blob)
-        const item = await newItem(parts, blob, { ...file, id: newMediaId(), createdAt: now() })
+        const item = await newItem(parts, blob, { ...file, id: newId(), createdAt: now() })
         arrivals.push({ file, blob, item })
       }
     } catch (error) {
@@ -138,11 +141,12 @@ export function createStoreMedia(parts: {
     }
   }
 
-  return async (bucketId, files, { key = null, declaredBytes = 0 } = {}) => {
+  return async (bucketId, files, options = {}) => {
+    const { key = null } = options
     // A request that is sent again needs no room, and only its content tells; the catalog judges it at the commit.
     const reservation = key ? unreserved : reserve(bucketId)
     try {
-      const arrivals = await receiveAll(files, reservation, declaredBytes)
+      const arrivals = await receiveAll(files, reservation, options)
       if (arrivals.length === 0) return { media: [], repeated: false }
       const at = now()
       const request = key && {

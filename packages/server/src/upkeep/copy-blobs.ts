@@ -42,7 +42,10 @@ export async function copyBlobs(parts: {
       return
     }
     if (size === 0) await blob.close()
-    const received = await to.receive(size === 0 ? nothing() : blob.stream(0, size - 1), size)
+    const received = await to.receive(size === 0 ? nothing() : blob.stream(0, size - 1), {
+      limit: size,
+      atMost: size,
+    })
     if (Buffer.compare(received.sha256, sha256) !== 0) {
       await to.discard(received)
       faulty.push({ id, what: 'changed' })

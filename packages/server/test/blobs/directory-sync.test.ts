@@ -49,10 +49,20 @@ test('calls that come while a sync runs share the next one, never the running on
   expect(calls.filter((call) => call.startsWith('sync'))).toHaveLength(2)
 })
 
+test('calls of one moment share a sync, and so do changes that were made before it begins', async () => {
+  await using directory = await temporary()
+  const { sync, calls, end } = heldSync()
+  const all = [sync(directory.path), sync(directory.path)]
+  end(0)
+  await Promise.all(all)
+  expect(calls.filter((call) => call.startsWith('sync'))).toHaveLength(1)
+})
+
 test('a call that comes while the shared round runs waits for a third one', async () => {
   await using directory = await temporary()
   const { sync, calls, begun, end } = heldSync()
   const first = sync(directory.path)
+  await begun(0)
   const second = sync(directory.path)
   end(0)
   await begun(1)

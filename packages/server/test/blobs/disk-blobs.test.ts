@@ -21,7 +21,10 @@ import { describePartStore } from './part-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 describeBlobStore('the disk', temporaryStore)
+describeBlobStore('the disk with a thread', () => temporaryStore({ thread: { onFailure: unexpected } }))
 describePartStore('the disk', temporaryStore)
+
+const unexpected = (error: Error): void => expect.unreachable(error.message)
 
 const shardOf = ({ directory }: TemporaryStore, id: MediaId): string =>
   join(directory, 'blobs', id.slice(0, 2))
@@ -85,11 +88,13 @@ describe('open files of the disk store', () => {
     await using opened = await temporaryStore()
     const failure = new Error('gone')
     const uploads = Array.from({ length: 50 }, () =>
-      opened.store.receive(chunksOf(randomBytes(20_000), 1000, failure), 1e6),
+      opened.store.receive(chunksOf(randomBytes(20_000), 1000, failure), { limit: 1e6, atMost: null }),
     )
     const results = await Promise.allSettled(uploads)
     expect(results.every((result) => result.status === 'rejected' && result.reason === failure)).toBe(true)
-    await expect(opened.store.receive(chunksOf(randomBytes(20_000)), 19_999)).rejects.toThrow()
+    await expect(
+      opened.store.receive(chunksOf(randomBytes(20_000)), { limit: 19_999, atMost: null }),
+    ).rejects.toThrow()
     expect(await opened.temporary()).toEqual([])
     expect(opened.openFiles()).toEqual([])
   })

@@ -25,7 +25,7 @@ test('B8 no link in the place of a variant, its directory or all of them is foll
 
 test('V5 a variant that cannot be put in place leaves nothing on its way', async () => {
   const rename = () => Promise.reject(new Error('no rename'))
-  await using opened = await temporaryStore({ ...nodeFiles, rename })
+  await using opened = await temporaryStore({ files: { ...nodeFiles, rename } })
   await expect(opened.store.variants.keep(newMediaId(), 'thumb', Buffer.from('x'))).rejects.toThrow(
     'no rename',
   )

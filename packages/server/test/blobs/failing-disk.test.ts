@@ -16,7 +16,7 @@ const siblings = (): [MediaId, MediaId] => {
 describe('the order of a durable upload', () => {
   test('write, sync, close < new shard < sync of the root < rename < sync of the shard < resolved', async () => {
     const { files, calls } = watchedFiles()
-    await using opened = await temporaryStore(files)
+    await using opened = await temporaryStore({ files })
     calls.length = 0
     const received = await receiveBytes(opened.store, randomBytes(10))
     const id = newMediaId()
@@ -41,7 +41,7 @@ describe('the order of a durable upload', () => {
 
   test('the root is synced once for a shard, and not for one that an earlier process made', async () => {
     const { files, calls } = watchedFiles()
-    await using opened = await temporaryStore(files)
+    await using opened = await temporaryStore({ files })
     const [first, second] = siblings()
     await opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), first)
     calls.length = 0
@@ -58,7 +58,7 @@ describe('the order of a durable upload', () => {
       reached.resolve()
       return released.promise
     })
-    await using opened = await temporaryStore(files)
+    await using opened = await temporaryStore({ files })
     armed = true
     const [one, other] = siblings()
     const first = opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), one)
@@ -75,7 +75,7 @@ describe('the order of a durable upload', () => {
 
   test('a removal resolves after the sync of the shard, also when the bytes were gone already', async () => {
     const { files, calls } = watchedFiles()
-    await using opened = await temporaryStore(files)
+    await using opened = await temporaryStore({ files })
     const id = await keepBytes(opened.store, randomBytes(10))
     calls.length = 0
     await opened.store.remove(id)
@@ -119,7 +119,7 @@ describe('a disk that fails', () => {
     'U10: %s at the %s of a file that arrives: refused, nothing left, not tried again',
     async (error, kind, code) => {
       const disk = failingOnce(error, (call) => call.startsWith(`${kind} `))
-      await using opened = await temporaryStore(disk.files)
+      await using opened = await temporaryStore({ files: disk.files })
       disk.calls.length = 0
       disk.arm()
       const failure = await receiveBytes(opened.store, randomBytes(5000)).catch((reason: unknown) => reason)
@@ -142,7 +142,7 @@ describe('a disk that fails', () => {
     ['ENOSPC', 'the sync of the shard', /^sync ..$/, 'storage-full'],
   ])('%s at %s: the bytes are not kept, and can be discarded', async (error, _where, matches, code) => {
     const disk = failingOnce(error, (call) => matches.test(call))
-    await using opened = await temporaryStore(disk.files)
+    await using opened = await temporaryStore({ files: disk.files })
     const received = await receiveBytes(opened.store, randomBytes(10))
     const [id, sibling] = siblings()
     disk.arm()
@@ -166,7 +166,7 @@ describe('a disk that fails', () => {
       if (call === 'sync blobs' || call.startsWith('rmdir')) throw systemError('EIO')
     })
     let opening = true
-    await using opened = await temporaryStore(files)
+    await using opened = await temporaryStore({ files })
     opening = false
     const [first, second] = siblings()
     await expect(opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), first)).rejects.toThrow(
@@ -190,14 +190,14 @@ describe('a disk that fails', () => {
         },
       })
     }
-    await using opened = await temporaryStore({ ...nodeFiles, open })
+    await using opened = await temporaryStore({ files: { ...nodeFiles, open } })
     const bytes = randomBytes(2500)
     expect(await readBytes(opened.store, await keepBytes(opened.store, bytes))).toEqual(bytes)
   })
 
   test('a removal whose sync fails is not done', async () => {
     const disk = failingOnce('EIO', (call) => /^sync ..$/.test(call))
-    await using opened = await temporaryStore(disk.files)
+    await using opened = await temporaryStore({ files: disk.files })
     const id = await keepBytes(opened.store, randomBytes(10))
     disk.arm()
     await expect(opened.store.remove(id)).rejects.toMatchObject({ code: 'EIO' })
@@ -209,6 +209,6 @@ describe('a disk that fails', () => {
     const { files } = watchedFiles((call) => {
       if (call === 'sync blobs') throw systemError('EIO')
     })
-    await expect(temporaryStore(files)).rejects.toMatchObject({ code: 'EIO' })
+    await expect(temporaryStore({ files })).rejects.toMatchObject({ code: 'EIO' })
   })
 })

@@ -21,14 +21,14 @@ async function failingStore(code: string, matches: RegExp) {
   const { files, calls } = watchedFiles((call) => {
     if (state.armed && matches.test(call)) throw systemError(code)
   })
-  const opened = await temporaryStore(files)
+  const opened = await temporaryStore({ files })
   return { opened, calls, state, uploads: () => readdir(join(opened.directory, 'uploads')) }
 }
 
 describe('R6 the order of a durable piece', () => {
   test('write < sync of the file < sync of uploads/ < resolved; later pieces need the file alone', async () => {
     const { files, calls } = watchedFiles()
-    await using opened = await temporaryStore(files)
+    await using opened = await temporaryStore({ files })
     const id = newUploadId()
     calls.length = 0
     await opened.store.parts.append(id, piece(0))

@@ -3,7 +3,6 @@ import { mkdtempDisposable, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
-import type { Files } from '../../src/blobs/disk/files.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
 export interface TemporaryStore extends OpenedStore {
@@ -19,11 +18,12 @@ export interface TemporaryStore extends OpenedStore {
 }
 
 /** A disk store in a directory of its own, which goes with it. */
-export async function temporaryStore(files?: Files): Promise<TemporaryStore> {
+export async function temporaryStore(
+  options: Omit<Parameters<typeof openDiskBlobs>[0], 'directory'> = {},
+): Promise<TemporaryStore> {
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
   const path = directory.path
-  const options = files === undefined ? { directory: path } : { directory: path, files }
-  const store = await openDiskBlobs(options).catch(async (error: unknown) => {
+  const store = await openDiskBlobs({ directory: path, ...options }).catch(async (error: unknown) => {
     await directory.remove()
     throw error
   })
@@ -42,7 +42,10 @@ export async function temporaryStore(files?: Files): Promise<TemporaryStore> {
       openFiles().filter((file) =>
         ['tmp', 'uploads', 'blobs'].some((name) => file.startsWith(join(path, name))),
       ),
-    [Symbol.asyncDispose]: () => directory.remove(),
+    async [Symbol.asyncDispose]() {
+      await store.close()
+      await directory.remove()
+    },
   }
 }
 

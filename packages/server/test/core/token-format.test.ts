@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { base32Alphabet, base32Of } from '../../src/core/base32.ts'
-import { isMediaId, newMediaId } from '../../src/core/media-id.ts'
+import { createMediaIds, isMediaId, newMediaId, shardOf } from '../../src/core/media-id.ts'
 import { hashToken, isWellFormedToken, newToken } from '../../src/core/token-format.ts'
 
 /** Made once and written down, so that tokens in use stay well-formed. */
@@ -70,15 +70,52 @@ test('base32 writes the low bits, most significant first', () => {
   expect(base32Of((1 << 25) | (2 << 5) | 31, 6)).toBe('10002z')
 })
 
-test('a media id is 26 characters that no path, URL or other id can be taken for', () => {
+test('a media id is 28 characters, or 26 of old, that no path, URL or other id can be taken for', () => {
   const ids = new Set(Array.from({ length: 1000 }, newMediaId))
   expect(ids.size).toBe(1000)
   for (const id of ids) {
-    expect(id).toMatch(/^[0-9a-hjkmnp-tv-z]{26}$/)
+    expect(id).toMatch(/^[0-9a-hjkmnp-tv-z]{28}$/)
     expect(isMediaId(id)).toBe(true)
+    expect(isMediaId(id.slice(2))).toBe(true)
   }
   const [id = ''] = ids
-  for (const text of ['', id.slice(1), `${id}0`, id.toUpperCase(), `${id}\n`, `../${id.slice(3)}`]) {
+  for (const text of [
+    '',
+    id.slice(1),
+    id.slice(3),
+    `${id}0`,
+    id.toUpperCase(),
+    `${id}\n`,
+    `../${id.slice(3)}`,
+  ]) {
     expect(isMediaId(text), text).toBe(false)
   }
+})
+
+test('ids of a moment share the two characters of their shard, and the 26 that nobody can guess never repeat', () => {
+  let time = 1_000
+  const newId = createMediaIds(() => time)
+  const [one, other] = [newId(), newId()]
+  expect(shardOf(other)).toBe(shardOf(one))
+  const secrets = new Set(Array.from({ length: 1000 }, () => newId().slice(2)))
+  expect(secrets.size).toBe(1000)
+  const shardsAfter = (step: number) => {
+    time += step
+    return shardOf(newId())
+  }
+  expect(new Set(Array.from({ length: 999 }, () => shardsAfter(1)))).toEqual(new Set([shardOf(one)]))
+  // Also where the clock goes back; one in a thousand is the same by chance.
+  for (const step of [1_000, -86_400_000])
+    expect(new Set(Array.from({ length: 20 }, () => shardsAfter(step))).size).toBeGreaterThan(1)
+})
+
+test('every bit of an id is as likely as not', () => {
+  const newId = createMediaIds(() => 0)
+  const counts = new Map<string, number>()
+  for (let round = 0; round < 2_000; round += 1)
+    for (const letter of newId().slice(2) + newMediaId().slice(0, 2))
+      counts.set(letter, (counts.get(letter) ?? 0) + 1)
+  // 56,000 letters of 32 kinds: 1,750 of each, give or take 41; six times that is no chance.
+  expect(counts.size).toBe(32)
+  for (const count of counts.values()) expect(Math.abs(count - 1_750)).toBeLessThan(250)
 })

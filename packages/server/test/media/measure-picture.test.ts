@@ -9,7 +9,7 @@ const blob = { handle: 'tmp/x', size: 1, sha256: new Uint8Array(32), head: new U
 function measuring(run: () => Promise<PictureAnswer>) {
   const asked: PictureTask[] = []
   const measure = createMeasurePicture({
-    blobs: { pathOf: ({ handle }) => `/data/${handle}` },
+    blobs: { contentOf: ({ handle }) => `/data/${handle}` },
     processes: {
       run(task) {
         asked.push(task)
@@ -27,7 +27,7 @@ test('V8 a picture is measured where its bytes are, and nothing else costs anyth
   expect(await measure(blob, 'image/jpeg')).toEqual(size)
   for (const type of ['text/plain', 'image/svg+xml', 'image/heic', 'video/mp4'])
     expect(await measure(blob, type)).toBeNull()
-  expect(asked).toEqual([{ what: 'measure', path: '/data/tmp/x' }])
+  expect(asked).toEqual([{ what: 'measure', picture: '/data/tmp/x' }])
 })
 
 test.each([

@@ -45,7 +45,7 @@ describe('processes that look into pictures', () => {
       await writeFile(path, text)
       const processes = start()
       expect(await processes.run(shrink(path))).toEqual({ outcome: 'unreadable' })
-      expect(await processes.run({ what: 'measure', path })).toEqual({ outcome: 'unreadable' })
+      expect(await processes.run({ what: 'measure', picture: path })).toEqual({ outcome: 'unreadable' })
     },
   )
 

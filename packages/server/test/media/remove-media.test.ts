@@ -180,7 +180,10 @@ describe('recovery', () => {
   test('drops temporary bytes and replays tombstones, whether their bytes are there or not', async () => {
     await using media = await temporaryMedia()
     const [gone, left, kept] = [await media.store('1'), await media.store('2'), await media.store('3')]
-    await media.blobs.receive(chunksOf(Buffer.from('half an upload')), 100)
+    await media.blobs.receive(chunksOf(Buffer.from('half an upload')), {
+      limit: 100,
+      atMost: null,
+    })
     for (const item of [gone, left]) await media.catalog.removeMedia(item.bucketId, item.id)
     await media.blobs.remove(gone.id)
 

@@ -26,7 +26,7 @@ export interface TemporaryMedia extends AsyncDisposable {
 
 /** A real catalog and a real disk in a directory of their own. */
 export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
-  const disk = await temporaryStore(files)
+  const disk = await temporaryStore(files && { files })
   const catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
   const blobs = disk.store
   const measurePicture = async () => null

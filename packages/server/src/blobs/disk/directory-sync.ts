@@ -2,18 +2,15 @@ import type { Files } from './files.ts'
 
 export type DirectorySync = (directory: string) => Promise<void>
 
-interface Round {
-  readonly running: Promise<void>
-  next: Promise<void> | null
-}
-
 /**
- * Syncs directories. Calls that come while a directory's sync is running share the next one: only a sync that begins
- * after a change is proof of it.
+ * Syncs directories. Calls that come before a directory's next sync has begun share it: only a sync that begins after
+ * a change is proof of it.
  */
 export function createDirectorySync(files: Pick<Files, 'openDirectory'>): DirectorySync {
-  /** The latest round of each directory; there are no more of them than shards. */
-  const rounds = new Map<string, Round>()
+  /** Of each directory the sync that has not begun yet; no more of them than shards. */
+  const next = new Map<string, Promise<void>>()
+  /** And the one that runs. */
+  const running = new Map<string, Promise<void>>()
 
   async function syncOnce(directory: string): Promise<void> {
     const opened = files.openDirectory(directory)
@@ -24,17 +21,24 @@ export function createDirectorySync(files: Pick<Files, 'openDirectory'>): Direct
     }
   }
 
-  function begin(directory: string): Promise<void> {
-    const round: Round = { running: syncOnce(directory), next: null }
-    rounds.set(directory, round)
-    return round.running
+  async function begin(directory: string): Promise<void> {
+    // Whoever comes in the same moment still gets in.
+    await running.get(directory)?.catch(() => undefined)
+    next.delete(directory)
+    const sync = syncOnce(directory)
+    running.set(directory, sync)
+    try {
+      await sync
+    } finally {
+      if (running.get(directory) === sync) running.delete(directory)
+    }
   }
 
   return (directory) => {
-    const round = rounds.get(directory)
-    if (round === undefined) return begin(directory)
-    const again = (): Promise<void> => begin(directory)
-    round.next ??= round.running.then(again, again)
-    return round.next
+    const known = next.get(directory)
+    if (known !== undefined) return known
+    const begun = begin(directory)
+    next.set(directory, begun)
+    return begun
   }
 }

@@ -8,9 +8,12 @@ import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
 import { createDiskParts } from './disk-parts.ts'
 import { createDiskVariants } from './disk-variants.ts'
 import { asStorageFault, type Files, nodeFiles, systemCode, unlinkIfThere } from './files.ts'
+import { createKeepFile } from './keep-file.ts'
 import { openKept } from './open-file.ts'
+import { startPlacingThread } from './place-by-thread.ts'
 import { receiveFile } from './receive-file.ts'
 import { ForeignEntry, openShards, standing } from './shards.ts'
+import { createSmallBlobs } from './small-blobs.ts'
 
 /**
  * Blobs as files: `tmp/` for those on their way in, `uploads/` for those that come in pieces, and
@@ -20,6 +23,8 @@ import { ForeignEntry, openShards, standing } from './shards.ts'
 export async function openDiskBlobs(options: {
   readonly directory: string
   readonly files?: Files
+  /** Puts small files in place by a thread of its own, for a server, which stores all the time. */
+  readonly thread?: { readonly onFailure: (error: Error) => void }
 }): Promise<BlobStore> {
   const files = options.files ?? nodeFiles
   const sync = createDirectorySync(files)
@@ -32,35 +37,41 @@ export async function openDiskBlobs(options: {
 
   const variants = createDiskVariants({ root: join(directory, 'variants'), temporary, files })
   const received = ({ handle }: { handle: string }) => join(directory, handle)
+  const keepFile = createKeepFile({ shards, files, sync })
+  const thread = options.thread ? await startPlacingThread(directory, options.thread.onFailure) : null
+  const small = thread && createSmallBlobs(thread)
 
   return {
     parts: createDiskParts({ pieces, shards, files, sync }),
     variants,
 
-    async receive(source, limit) {
+    async receive(source, { limit, atMost }) {
+      const held = atMost === null ? null : small?.receive(source, limit, atMost)
+      if (held) return held
       const handle = join('tmp', randomUUID())
       return { handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
     },
 
-    peek: (blob) => openAsBlob(received(blob)),
+    async peek(blob) {
+      const bytes = small?.bytes(blob.handle)
+      return bytes ? new Blob([bytes]) : openAsBlob(received(blob))
+    },
+
+    contentOf: (blob) => small?.bytes(blob.handle) ?? received(blob),
 
     async keep(blob, id) {
-      const shard = shards.directory(id)
-      const path = join(shard, id)
+      if (small?.bytes(blob.handle)) return small.keep(blob.handle, id)
       try {
-        await shards.ensure(shard)
-        // Ids are never used twice, so nothing but a mistake puts anything here between the look and the rename.
-        if (standing(files, path) !== 'nothing') throw new ForeignEntry(`${path} stands already`)
-        await files.rename(received(blob), path)
-        await syncKept(shard, path)
+        await keepFile(received(blob), id)
       } catch (error) {
         throw asStorageFault(error)
       }
     },
 
-    discard: (blob) => unlinkIfThere(files, received(blob)),
-
-    pathOf: (blob) => received(blob),
+    async discard(blob) {
+      if (small?.bytes(blob.handle)) small.discard(blob.handle)
+      else await unlinkIfThere(files, received(blob))
+    },
 
     async open(id: MediaId) {
       const shard = shards.directory(id)
@@ -82,15 +93,10 @@ export async function openDiskBlobs(options: {
       for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
       return names.length
     },
-  }
 
-  async function syncKept(shard: string, path: string): Promise<void> {
-    try {
-      await sync(shard)
-    } catch (error) {
-      await files.unlink(path).catch(() => undefined)
-      throw error
-    }
+    async close() {
+      await thread?.close()
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import type { MediaId } from '../../core/media-id.ts'
+import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { type Variant, variantKey, variants } from '../../core/variant.ts'
 import type { VariantStore } from '../blobs.ts'
 import { type Files, systemCode, unlinkIfThere } from './files.ts'
@@ -17,8 +17,8 @@ export function createDiskVariants(parts: {
   readonly files: Files
 }): VariantStore {
   const { root, temporary, files } = parts
-  const shardOf = (id: MediaId) => join(root, id.slice(0, 2))
-  const pathOf = (id: MediaId, variant: Variant) => join(shardOf(id), `${id}.${variantKey(variant)}`)
+  const directoryOf = (id: MediaId) => join(root, shardOf(id))
+  const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), `${id}.${variantKey(variant)}`)
 
   /** False when there is none; throws ForeignEntry when it, or the root, is no real directory. */
   async function exists(shard: string): Promise<boolean> {
@@ -47,7 +47,7 @@ export function createDiskVariants(parts: {
         } finally {
           await file.close()
         }
-        await ensure(shardOf(id))
+        await ensure(directoryOf(id))
         await files.rename(path, pathOf(id, variant))
       } catch (error) {
         await files.unlink(path).catch(() => undefined)
@@ -55,10 +55,10 @@ export function createDiskVariants(parts: {
       }
     },
 
-    open: (id, variant) => openKept(pathOf(id, variant), () => exists(shardOf(id))),
+    open: (id, variant) => openKept(pathOf(id, variant), () => exists(directoryOf(id))),
 
     async remove(id) {
-      if (!(await exists(shardOf(id)))) return
+      if (!(await exists(directoryOf(id)))) return
       for (const variant of variants) await unlinkIfThere(files, pathOf(id, variant))
     },
   }

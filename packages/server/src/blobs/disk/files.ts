@@ -46,6 +46,9 @@ export interface Files {
   readonly unlink: (path: string) => Promise<void>
 }
 
+/** The calls that put new files in place. */
+export type PlacingFiles = Omit<Files, 'open'>
+
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants
 const openDescriptor = promisify(openWithCallback)
 const writeDescriptor = promisify(write)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import { headLength, type ReceivedBlob } from '../blobs.ts'
 import { asStorageFault, type Files, type NewFile } from './files.ts'
+import { newFile } from './new-file.ts'
 
 /**
  * Streams `source` into a new file at `path`, synced when it resolves. Throws Fault `file-too-large` above `limit`
@@ -14,18 +15,7 @@ export async function receiveFile(
   limit: number,
 ): Promise<Omit<ReceivedBlob, 'handle'>> {
   try {
-    const file = await files.create(path)
-    try {
-      const received = await writeThrough(file, source, limit)
-      // Never tried again: after a sync that failed the kernel may have dropped the very pages it could not write.
-      await file.sync()
-      await file.close()
-      return received
-    } catch (error) {
-      await file.close().catch(() => undefined)
-      await files.unlink(path).catch(() => undefined)
-      throw error
-    }
+    return await newFile(files, path, (file) => writeThrough(file, source, limit))
   } catch (error) {
     throw asStorageFault(error)
   }

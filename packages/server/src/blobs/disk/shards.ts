@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { MediaId } from '../../core/media-id.ts'
+import { type MediaId, shardOf } from '../../core/media-id.ts'
 import type { DirectorySync } from './directory-sync.ts'
-import { type Files, systemCode } from './files.ts'
+import { type Files, type PlacingFiles, systemCode } from './files.ts'
 
 /** What stands at a path; `other` is anything the store would not have put there, links first of all. */
 export type Standing = 'nothing' | 'directory' | 'file' | 'other'
@@ -29,7 +29,7 @@ export class ForeignEntry extends Error {
 }
 
 /** Throws when `root` cannot be synced: what an earlier process left in it is believed from here on. */
-export async function openShards(root: string, files: Files, sync: DirectorySync): Promise<Shards> {
+export async function openShards(root: string, files: PlacingFiles, sync: DirectorySync): Promise<Shards> {
   await sync(root)
   const durable = new Map<string, Promise<void>>()
   for (const entry of await readdir(root, { withFileTypes: true }))
@@ -61,7 +61,7 @@ export async function openShards(root: string, files: Files, sync: DirectorySync
   }
 
   return {
-    directory: (id) => join(root, id.slice(0, 2)),
+    directory: (id) => join(root, shardOf(id)),
     exists,
     async ensure(directory) {
       if (!(await exists(directory))) durable.delete(directory)

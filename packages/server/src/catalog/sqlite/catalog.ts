@@ -1,4 +1,4 @@
-import type { Catalog } from '../catalog.ts'
+import type { BucketId, Catalog } from '../catalog.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { openDirectWriter } from './direct-writer.ts'
 import { gatheredReads } from './gathered-reads.ts'
@@ -37,6 +37,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   const reads = prepareReads(db, prepareRanks(db))
 
   const checks = gatheredReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
+  const buckets = gatheredReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
 
   return {
     epoch: reads.epoch(),
@@ -62,7 +63,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     removeUpload: (id) => writer.apply({ kind: 'remove-upload', input: { id } }),
     unfinishedUploads: async () => reading(() => reads.unfinishedUploads()),
     expiredUploads: async (now) => reading(() => reads.expiredUploads(now)),
-    bucket: async (id) => reading(() => reads.bucket(id)),
+    bucket: buckets.read,
     buckets: async () => reading(() => reads.buckets()),
     setQuota: (bucket, quota) => writer.apply({ kind: 'set-quota', input: { bucket, quota } }),
     addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
@@ -79,6 +80,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
     async close() {
       checks.readAll()
+      buckets.readAll()
       // The last connection to close writes the log back and removes it; that sync belongs to the writer's thread.
       if (db.isOpen) db.close()
       await writer.close()

@@ -19,7 +19,7 @@ export const answerHeaders = {
   Location: {
     description: 'The item that was stored; left out where there are several.',
     schema: { type: 'string', format: 'uri' },
-    example: 'https://media.example.org/api/media/2v8d0q3h5wkc9r1n6x7zjy4tam',
+    example: 'https://media.example.org/api/media/k92v8d0q3h5wkc9r1n6x7zjy4tam',
     optional: true,
   },
   'Cache-Control': {
@@ -89,7 +89,7 @@ export const answerHeaders = {
   'Content-Location': {
     description: 'The item that the upload has become; left out before.',
     schema: { type: 'string', format: 'uri' },
-    example: 'https://media.example.org/api/media/2v8d0q3h5wkc9r1n6x7zjy4tam',
+    example: 'https://media.example.org/api/media/k92v8d0q3h5wkc9r1n6x7zjy4tam',
     optional: true,
   },
   'Tus-Resumable': {

@@ -5,8 +5,8 @@ import { exampleBase } from './description.ts'
 // What the examples of the descriptions are about.
 
 export const sampleMedia: MediaObject = {
-  id: '2v8d0q3h5wkc9r1n6x7zjy4tam',
-  url: `${exampleBase}/media/2v8d0q3h5wkc9r1n6x7zjy4tam.jpg`,
+  id: 'k92v8d0q3h5wkc9r1n6x7zjy4tam',
+  url: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg`,
   filename: 'harbour.jpg',
   content_type: 'image/jpeg',
   size: 48213,
@@ -18,8 +18,8 @@ export const sampleMedia: MediaObject = {
 
 export const otherMedia: MediaObject = {
   ...sampleMedia,
-  id: '9b1e7g0mzq4rx2k8c5n6vwyh3d',
-  url: `${exampleBase}/media/9b1e7g0mzq4rx2k8c5n6vwyh3d.pdf`,
+  id: '4h9b1e7g0mzq4rx2k8c5n6vwyh3d',
+  url: `${exampleBase}/media/4h9b1e7g0mzq4rx2k8c5n6vwyh3d.pdf`,
   filename: 'report.pdf',
   content_type: 'application/pdf',
   width: null,

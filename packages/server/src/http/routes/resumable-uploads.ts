@@ -8,6 +8,7 @@ import type { AppendUpload } from '../../media/append-upload.ts'
 import type { CreateUpload } from '../../media/create-upload.ts'
 import { findUpload } from '../../media/find-upload.ts'
 import type { RemoveUpload } from '../../media/remove-upload.ts'
+import type { BytesOf } from '../bodies.ts'
 import type { Authorise } from '../caller.ts'
 import * as descriptions from '../descriptions/resumable-uploads.ts'
 import type { Metrics } from '../metrics.ts'
@@ -16,10 +17,10 @@ import type { UploadParams } from '../schemas.ts'
 import { checksumAlgorithms, parseChecksum } from '../tus/checksum.ts'
 import { serveTus } from '../tus/serve-tus.ts'
 import { UploadStore } from '../tus/upload-store.ts'
-import { bytesOf } from '../unread-bodies.ts'
 
 interface Parts {
   readonly authorise: Authorise
+  readonly bytesOf: BytesOf
   readonly catalog: Pick<Catalog, 'upload' | 'declareLength'>
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
@@ -48,7 +49,7 @@ type UploadRequest = FastifyRequest<{ Params: Partial<UploadParams> }>
 
 /** `/api/uploads`: files in pieces, by the tus protocol (docs/interface.md, Uploads in pieces). */
 export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorise, catalog, baseUrl, maxFileSize, metrics } = parts
+  const { authorise, bytesOf, catalog, baseUrl, maxFileSize, metrics } = parts
   const { createUpload, appendUpload, removeUpload, settleUpload } = parts
 
   // Bodies stay unread until the handler has seen the token.

@@ -4,6 +4,7 @@ import { parseIdempotencyKey } from '../../core/idempotency-key.ts'
 import type { UrlForm } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { StoreMedia } from '../../media/store-media.ts'
+import type { BytesOf } from '../bodies.ts'
 import type { Authorise } from '../caller.ts'
 import { storeMedia as description } from '../descriptions/store-media.ts'
 import { fileOfBody, filesOfForm, isForm } from '../incoming-files.ts'
@@ -13,6 +14,7 @@ import { listingPaths } from './list-media.ts'
 
 interface Parts {
   readonly authorise: Authorise
+  readonly bytesOf: BytesOf
   readonly storeMedia: StoreMedia
   readonly form: UrlForm
   readonly maxFileSize: number
@@ -25,7 +27,7 @@ const partOverhead = 16_384
 
 /** `POST /api/media`: one or many files, all or none (docs/interface.md, Upload). */
 export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorise, storeMedia, form, maxFileSize, maxParts, metrics } = parts
+  const { authorise, bytesOf, storeMedia, form, maxFileSize, maxParts, metrics } = parts
 
   // Bodies stay unread until the handler has seen the token; JSON and text are files like any others (U3).
   app.removeAllContentTypeParsers()
@@ -37,7 +39,8 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       if (request.headers['content-encoding'] !== undefined) {
         throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
       }
-      const declared = Number(request.headers['content-length'] ?? 0)
+      const length = request.headers['content-length']
+      const declared = Number(length ?? 0)
       const asForm = isForm(request.raw)
       if (declared > (asForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
         throw tooLarge(maxFileSize)
@@ -46,9 +49,13 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         sentKey === undefined
           ? null
           : { tokenId: grant.tokenId, key: parseIdempotencyKey(sentKey.toString()) }
-      const files = asForm ? filesOfForm(request.raw, maxParts) : fileOfBody(request.raw)
+      const files = asForm ? filesOfForm(request.raw, bytesOf, maxParts) : fileOfBody(request.raw, bytesOf)
 
-      const stored = await storeMedia(grant.bucketId, files, { key, declaredBytes: asForm ? 0 : declared })
+      const stored = await storeMedia(grant.bucketId, files, {
+        key,
+        declaredBytes: asForm ? 0 : declared,
+        atMost: length === undefined ? null : declared,
+      })
       if (!stored.repeated) {
         metrics.uploadedItems.inc(stored.media.length)
         metrics.uploadedBytes.inc(stored.media.reduce((sum, { size }) => sum + size, 0))

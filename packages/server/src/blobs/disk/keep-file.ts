@@ -1,0 +1,30 @@
+import { join } from 'node:path'
+import type { MediaId } from '../../core/media-id.ts'
+import type { DirectorySync } from './directory-sync.ts'
+import type { PlacingFiles } from './files.ts'
+import { ForeignEntry, type Shards, standing } from './shards.ts'
+
+/** Puts a synced file in place under an id that was never used before, durable when it resolves. */
+export type KeepFile = (from: string, id: MediaId) => Promise<void>
+
+export function createKeepFile(parts: {
+  readonly shards: Shards
+  readonly files: PlacingFiles
+  readonly sync: DirectorySync
+}): KeepFile {
+  const { shards, files, sync } = parts
+  return async (from, id) => {
+    const shard = shards.directory(id)
+    const path = join(shard, id)
+    await shards.ensure(shard)
+    // Ids are never used twice, so nothing but a mistake puts anything here between the look and the rename.
+    if (standing(files, path) !== 'nothing') throw new ForeignEntry(`${path} stands already`)
+    await files.rename(from, path)
+    try {
+      await sync(shard)
+    } catch (error) {
+      await files.unlink(path).catch(() => undefined)
+      throw error
+    }
+  }
+}

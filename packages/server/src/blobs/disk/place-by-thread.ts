@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { MediaId } from '../../core/media-id.ts'
+import { asStorageFault } from './files.ts'
+import type { Placed, PlacingError, SmallFile } from './placing-thread.ts'
+
+/** The thread that puts small files in place. */
+export interface PlacingThread {
+  /** Durable when it resolves; the bytes are the thread's from now on. Throws Fault `storage-full`. */
+  place(id: MediaId, bytes: Uint8Array<ArrayBuffer>): Promise<void>
+  /** Finishes what was asked before. */
+  close(): Promise<void>
+}
+
+interface Waiting {
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Outgoing extends SmallFile {
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** `onFailure` is called once, when the thread ends without having been closed. */
+export async function startPlacingThread(
+  directory: string,
+  onFailure: (error: Error) => void,
+): Promise<PlacingThread> {
+  // The extension is .ts in the sources and .js in the published build.
+  const file = new URL(`./placing-thread${extname(import.meta.url)}`, import.meta.url)
+  // Flags of the main program, such as --input-type, would keep the thread from starting.
+  const worker = new Worker(file, { workerData: { directory }, name: 'file-writer', execArgv: [] })
+  await once(worker, 'message')
+
+  const waiting = new Map<number, Waiting>()
+  let outbox: Outgoing[] = []
+  let lastNumber = 0
+  let closing: Promise<void> | null = null
+  let failure: Error | null = null
+
+  const flush = () => {
+    if (outbox.length === 0) return
+    const list: readonly SmallFile[] = outbox
+    worker.postMessage(
+      list,
+      outbox.map(({ bytes }) => bytes.buffer),
+    )
+    outbox = []
+  }
+
+  worker.on('message', (placed: readonly Placed[]) => {
+    for (const { number, error } of placed) {
+      const file = waiting.get(number)
+      waiting.delete(number)
+      if (error === null) file?.resolve()
+      else file?.reject(asStorageFault(errorFrom(error)))
+    }
+  })
+
+  let thrown: unknown
+  worker.on('error', (error) => {
+    thrown = error
+  })
+  const ended = new Promise<void>((resolve) => {
+    worker.on('exit', () => {
+      failure = new Error('the thread that writes files has ended', { cause: thrown })
+      for (const { reject } of waiting.values()) reject(failure)
+      waiting.clear()
+      if (!closing) onFailure(failure)
+      resolve()
+    })
+  })
+
+  return {
+    place(id, bytes) {
+      if (failure ?? closing) return Promise.reject(failure ?? new Error('the store is closed'))
+      return new Promise((resolve, reject) => {
+        lastNumber++
+        waiting.set(lastNumber, { resolve, reject })
+        // All files of one turn of the event loop travel, and are put in place, together.
+        if (outbox.push({ number: lastNumber, id, bytes }) === 1) setImmediate(flush)
+      })
+    },
+
+    close() {
+      if (!closing) {
+        flush()
+        worker.postMessage(null)
+        closing = ended
+      }
+      return closing
+    },
+  }
+}
+
+function errorFrom({ message, stack, code }: PlacingError): Error {
+  const error = new Error(message)
+  if (stack !== undefined) error.stack = stack
+  return code === undefined ? error : Object.assign(error, { code })
+}

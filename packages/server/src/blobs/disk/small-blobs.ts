@@ -1,0 +1,74 @@
+import { hash, randomUUID } from 'node:crypto'
+import { Fault } from '../../core/fault.ts'
+import type { MediaId } from '../../core/media-id.ts'
+import type { ReceivedBlob } from '../blobs.ts'
+import type { PlacingThread } from './place-by-thread.ts'
+
+/** Files up to this size are held in memory until they are kept: no more than a stream holds of any. Bytes. */
+const smallSize = 65_536
+
+/** What is held of all of them together; files beyond that take the way of large ones. Bytes. */
+const mostHeld = 16 * 1024 * 1024
+
+/**
+ * Small files between their arrival and their place on the disk. A temporary file of their own would take them
+ * through the pool of threads five times, which costs more than all the rest of an upload.
+ */
+export interface SmallBlobs {
+  /** Null where a source of so many bytes is not held; nothing of it has been read then. Throws Fault `file-too-large`. */
+  receive(source: AsyncIterable<Uint8Array>, limit: number, atMost: number): Promise<ReceivedBlob> | null
+  /** The bytes of a file that is held. */
+  bytes(handle: string): Uint8Array<ArrayBuffer> | null
+  /** Puts a file that is held in place; durable when it resolves. */
+  keep(handle: string, id: MediaId): Promise<void>
+  discard(handle: string): void
+}
+
+export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlobs {
+  const held = new Map<string, Uint8Array<ArrayBuffer>>()
+  let total = 0
+
+  function release(handle: string): Uint8Array<ArrayBuffer> {
+    const bytes = held.get(handle)
+    if (bytes === undefined) throw new Error('bytes are kept or discarded that are not held')
+    held.delete(handle)
+    total -= bytes.buffer.byteLength
+    return bytes
+  }
+
+  async function receive(
+    source: AsyncIterable<Uint8Array>,
+    limit: number,
+    room: Uint8Array<ArrayBuffer>,
+  ): Promise<ReceivedBlob> {
+    let size = 0
+    total += room.byteLength
+    try {
+      for await (const chunk of source) {
+        if (size + chunk.byteLength > limit)
+          throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+        room.set(chunk, size)
+        size += chunk.byteLength
+      }
+    } catch (error) {
+      total -= room.byteLength
+      throw error
+    }
+    const bytes = room.subarray(0, size)
+    const handle = randomUUID()
+    held.set(handle, bytes)
+    return { handle, size, sha256: hash('sha256', bytes, 'buffer'), head: bytes }
+  }
+
+  return {
+    receive(source, limit, atMost) {
+      if (atMost > smallSize || total + atMost > mostHeld) return null
+      return receive(source, limit, Buffer.allocUnsafeSlow(atMost))
+    },
+    bytes: (handle) => held.get(handle) ?? null,
+    keep: (handle, id) => thread.place(id, release(handle)),
+    discard(handle) {
+      release(handle)
+    },
+  }
+}

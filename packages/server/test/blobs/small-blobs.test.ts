@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { startPlacingThread } from '../../src/blobs/disk/place-by-thread.ts'
+import { createSmallBlobs } from '../../src/blobs/disk/small-blobs.ts'
+import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { chunksOf, readBytes, receiveBytes } from './blob-contract.ts'
+import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
+
+const unexpected = (error: Error): void => expect.unreachable(error.message)
+const withThread = () => temporaryStore({ thread: { onFailure: unexpected } })
+const pathOf = ({ directory }: TemporaryStore, id: MediaId): string =>
+  join(directory, 'blobs', id.slice(0, 2), id)
+
+const limit = 1e9
+const small = 65_536
+const mostHeld = 16 * 1024 * 1024
+
+/** Small blobs whose thread never ends. */
+const holding = () => createSmallBlobs({ place: () => new Promise<void>(() => undefined) })
+
+test('a small file is nowhere on the disk until it is kept, and a larger one is', async () => {
+  await using opened = await withThread()
+  const bytes = randomBytes(small)
+  const received = await receiveBytes(opened.store, bytes)
+  expect(await opened.temporary()).toEqual([])
+  expect(opened.store.contentOf(received)).toEqual(bytes)
+  await opened.store.discard(received)
+  const larger = await receiveBytes(opened.store, randomBytes(small + 1))
+  expect(await opened.temporary()).toHaveLength(1)
+  await opened.store.discard(larger)
+  expect(await opened.temporary()).toEqual([])
+})
+
+test('many that are kept at once each stand under their own id, and nothing is left in tmp/', async () => {
+  await using opened = await withThread()
+  const files = Array.from({ length: 200 }, (_, index) => ({ id: newMediaId(), bytes: randomBytes(index) }))
+  await Promise.all(
+    files.map(async ({ id, bytes }) => opened.store.keep(await receiveBytes(opened.store, bytes), id)),
+  )
+  for (const { id, bytes } of files) expect((await readBytes(opened.store, id))?.equals(bytes)).toBe(true)
+  expect(await opened.temporary()).toEqual([])
+  expect(opened.openFiles()).toEqual([])
+})
+
+test('B8, U10: one that cannot be put in place fails alone, and leaves nothing', async () => {
+  await using opened = await withThread()
+  const [planted, blocked, good] = [newMediaId(), newMediaId(), newMediaId()]
+  await mkdir(dirname(pathOf(opened, planted)))
+  await writeFile(pathOf(opened, planted), 'was here before')
+  await writeFile(dirname(pathOf(opened, blocked)), 'no directory')
+  const results = await Promise.allSettled(
+    [planted, blocked, good].map(async (id) =>
+      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), id),
+    ),
+  )
+  expect(results.map((result) => (result.status === 'rejected' ? String(result.reason) : 'kept'))).toEqual([
+    expect.stringContaining('stands already'),
+    expect.stringContaining('is not a directory'),
+    'kept',
+  ])
+  expect(await opened.temporary()).toEqual([])
+  expect(await opened.kept()).toHaveLength(3)
+})
+
+test('closing finishes what was asked before, and nothing can be kept after it', async () => {
+  await using opened = await withThread()
+  const ids = Array.from({ length: 20 }, () => newMediaId())
+  const [late, ...received] = await Promise.all(
+    Array.from({ length: 21 }, () => receiveBytes(opened.store, randomBytes(100))),
+  )
+  const keeping = received.map((blob, index) => opened.store.keep(blob, ids[index] ?? newMediaId()))
+  await opened.store.close()
+  await Promise.all(keeping)
+  expect(await opened.kept()).toHaveLength(20)
+  await expect(late && opened.store.keep(late, newMediaId())).rejects.toThrow('ended')
+})
+
+test('a thread that cannot start says so, and is no failure of a running one', async () => {
+  await using opened = await temporaryStore()
+  const nowhere = join(opened.directory, 'nowhere')
+  await expect(startPlacingThread(nowhere, unexpected)).rejects.toThrow('ENOENT')
+  expect(await readdir(opened.directory)).not.toContain('nowhere')
+})
+
+test('so many bytes are held and no more, whatever has come of each file', async () => {
+  const blobs = holding()
+  const receive = (source = chunksOf(randomBytes(small))) => blobs.receive(source, limit, small)
+  const receiveAll = () => Promise.all(Array.from({ length: mostHeld / small }, () => receive()))
+  expect(blobs.receive(chunksOf(randomBytes(1)), limit, small + 1)).toBeNull()
+  const [first, second, ...rest] = await receiveAll()
+  expect(receive()).toBeNull()
+  if (!first || !second) return expect.unreachable()
+  // What is being put in place is the thread's.
+  void blobs.keep(first.handle, newMediaId())
+  blobs.discard(second.handle)
+  const failure = new Error('gone')
+  for (let again = 0; again < 3; again += 1)
+    await expect(receive(chunksOf(randomBytes(10), 10, failure))).rejects.toBe(failure)
+  for (const again of [await receive(), await receive(), ...rest]) if (again) blobs.discard(again.handle)
+  expect((await receiveAll()).every((blob) => blob !== null)).toBe(true)
+})

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { createBytesOf } from '../../src/http/bodies.ts'
+import { createBodyGate } from '../../src/http/body-gate.ts'
+
+const room = 50_000
+/** What a connection gives in one go, and so the least that any body can bring in before it is stopped. */
+const oneRead = 65_536
+const size = 4_000_000
+
+interface Reading {
+  readonly request: IncomingMessage
+  /** Bytes that its reader was given so far. */
+  taken: number
+  /** Its reader takes no more until then. */
+  readonly holds: Promise<void>
+  readonly began: PromiseWithResolvers<void>
+  readonly done: Promise<void>
+}
+
+/** A server whose readers hold the first chunk of their body until they are told to go on. */
+async function readingServer() {
+  const bytesOf = createBytesOf(createBodyGate(room))
+  const readings = new Map<string, Reading>()
+  const holds = new Map<string, PromiseWithResolvers<void>>()
+  const began = new Map<string, PromiseWithResolvers<void>>()
+  const of = (all: Map<string, PromiseWithResolvers<void>>, name: string) => {
+    const known = all.get(name) ?? Promise.withResolvers<void>()
+    all.set(name, known)
+    return known
+  }
+  const server = createServer(async (request, response) => {
+    const name = request.url?.slice(1) ?? ''
+    if (request.method === 'GET') return void response.end('here')
+    const done = Promise.withResolvers<void>()
+    const reading: Reading = {
+      request,
+      taken: 0,
+      holds: of(holds, name).promise,
+      began: of(began, name),
+      done: done.promise,
+    }
+    readings.set(name, reading)
+    try {
+      for await (const chunk of bytesOf(request)) {
+        reading.taken += chunk.byteLength
+        reading.began.resolve()
+        await reading.holds
+      }
+      response.end('taken')
+    } catch {
+      // The client went away.
+    }
+    done.resolve()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const sockets: Socket[] = []
+  return {
+    reading: (name: string) => readings.get(name) ?? expect.unreachable(`nobody reads ${name}`),
+    began: (name: string) => of(began, name).promise,
+    goOn: (name: string) => of(holds, name).resolve(),
+    /** Sends a body whole, as fast as it is taken. */
+    async send(name: string): Promise<Socket> {
+      const socket = connect(port, '127.0.0.1')
+      sockets.push(socket)
+      await once(socket, 'connect')
+      socket.write(`POST /${name} HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`)
+      socket.write(Buffer.alloc(size, 'x'))
+      socket.on('error', () => undefined)
+      return socket
+    },
+    /** The server has been through its event loop so many times. */
+    async rounds(count: number) {
+      for (let round = 0; round < count; round += 1) await (await fetch(`http://127.0.0.1:${port}/`)).text()
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+test('while more has been read than there is room for, nothing more is read of any body; then all of them', async () => {
+  await using server = await readingServer()
+  await server.send('first')
+  await server.began('first')
+  const others = ['second', 'third', 'fourth']
+  for (const name of others) {
+    server.goOn(name)
+    await server.send(name)
+  }
+  await server.rounds(30)
+  for (const name of others) {
+    const { request, taken } = server.reading(name)
+    expect(taken).toBe(0)
+    expect(request.socket.bytesRead).toBeLessThanOrEqual(oneRead)
+  }
+  expect(server.reading('first').request.socket.bytesRead).toBeLessThanOrEqual(3 * oneRead)
+  server.goOn('first')
+  for (const name of ['first', ...others]) {
+    const reading = server.reading(name)
+    await reading.done
+    expect(reading.taken).toBe(size)
+  }
+})
+
+test('bytes that a reader holds for ever count no more once its connection is closed', async () => {
+  await using server = await readingServer()
+  await server.send('stuck')
+  await server.began('stuck')
+  server.goOn('other')
+  await server.send('other')
+  await server.rounds(10)
+  expect(server.reading('other').taken).toBe(0)
+  server.reading('stuck').request.socket.destroy()
+  await server.reading('other').done
+  expect(server.reading('other').taken).toBe(size)
+})
+
+test('a connection whose body has passed is read on, whatever has come between', async () => {
+  await using server = await readingServer()
+  const client = await server.send('first')
+  await server.began('first')
+  server.goOn('first')
+  const [answer] = await once(client, 'data')
+  expect(String(answer)).toContain('taken')
+  await server.send('second')
+  await server.began('second')
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const [next] = await once(client, 'data')
+  expect(String(next)).toContain('here')
+  server.goOn('second')
+  await server.reading('second').done
+})

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { fileTypeFromBuffer } from 'file-type'
+import { expect, test } from 'vitest'
+import { TypeParser } from '../../src/media/type-parser.ts'
+
+const known = (bytes: Uint8Array) => fileTypeFromBuffer(bytes).catch(() => 'broken')
+const ours = (bytes: Uint8Array) => new TypeParser().fromBuffer(bytes).catch(() => 'broken')
+
+/** Signatures that stand at the start, behind an offset, behind a mask, in other encodings, and in containers. */
+const signatures = [
+  ...[
+    '\xff\xd8\xff\xe0',
+    '\x89PNG\r\n\x1a\n\0\0\0\rIHDR',
+    'GIF89a',
+    'BM',
+    'II*\0',
+    'MM\0*',
+    'RIFF....WEBPVP8 ',
+  ],
+  ...[
+    '\0\0\0\x20ftypavif',
+    '\0\0\0\x18ftypheic',
+    '\0\0\0\x20ftypisom',
+    '\x1aE\xdf\xa3',
+    'OggS',
+    'fLaC',
+    'ID3\x04',
+  ],
+  ...[
+    'PK\x03\x04',
+    '\x1f\x8b\x08',
+    'BZh9',
+    '7z\xbc\xaf\x27\x1c',
+    'Rar!\x1a\x07',
+    '\xfd7zXZ\0',
+    '%PDF-1.7',
+    '%!PS',
+  ],
+  ...[
+    '<?xml version="1.0"?>',
+    '\xef\xbb\xbf<?xml ',
+    '\xff\xfe<\0?\0x\0m\0l\0',
+    '\xfe\xff\0<\0?\0x\0m\0l',
+    '{\\rtf',
+  ],
+  ...[
+    '\0asm',
+    '\x7fELF',
+    'MZ',
+    '\xca\xfe\xba\xbe',
+    'wOF2',
+    '\0\x01\0\0\0',
+    'OTTO\0',
+    '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1',
+  ],
+  ...[
+    'SQLite format 3\0',
+    'BEGIN:VCARD',
+    '-----BEGIN PGP MESSAGE-----',
+    'solid ',
+    '\xff\xfb\x90\0',
+    '\xff\xf1\x50\x80',
+  ],
+  ...[
+    `${'\0'.repeat(257)}ustar\0`,
+    `${'x'.repeat(4)}ftypqt  `,
+    `${'\0'.repeat(128)}DICM`,
+    'G'.padEnd(188, '\0').repeat(3),
+  ],
+].map((text) => Buffer.from(text, 'latin1'))
+
+test('U7 the quick sniffer says what the library says, of each signature with anything behind it', async () => {
+  for (const signature of signatures) {
+    for (const rest of [Buffer.alloc(0), Buffer.alloc(600), Buffer.alloc(600, 'text'), randomBytes(5_000)]) {
+      const bytes = Buffer.concat([signature, rest])
+      expect(await ours(bytes), bytes.toString('latin1', 0, 40)).toEqual(await known(bytes))
+    }
+  }
+})
+
+test('U7 so it does of bytes that begin with any two', async () => {
+  for (let first = 0; first < 256; first += 1) {
+    for (const second of [0, 0x31, 0xff, first]) {
+      const bytes = Buffer.concat([Buffer.from([first, second]), randomBytes(60)])
+      expect(await ours(bytes), bytes.toString('hex')).toEqual(await known(bytes))
+    }
+  }
+})
+
+test('it is the library that asks: nearly all of its questions end with the first byte', async () => {
+  let asked = 0
+  let passedOn = 0
+  class Counting extends TypeParser {
+    override check(...given: Parameters<TypeParser['check']>): boolean {
+      passedOn += 1
+      return super.check(...given)
+    }
+
+    override checkString(...given: Parameters<TypeParser['checkString']>): boolean {
+      asked += 1
+      return super.checkString(...given)
+    }
+  }
+  await new Counting().fromBuffer(Buffer.alloc(5_000, 'a text like any other'))
+  expect(asked).toBeGreaterThan(50)
+  expect(passedOn).toBeGreaterThan(50)
+})

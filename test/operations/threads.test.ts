@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
+import { expect, test } from 'vitest'
+import { startServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+
+const onLinux = test.skipIf(process.platform !== 'linux')
+
+onLinux('the thread that answers goes before those that write and sync', async () => {
+  await using server = await startServer()
+  const { pid = 0 } = server.process
+  const threads = readdirSync(`/proc/${pid}/task`).map((id) => ({
+    id: Number(id),
+    name: readFileSync(`/proc/${pid}/task/${id}/comm`, 'utf8').trim(),
+  }))
+  expect(getPriority(pid)).toBe(0)
+  const names = new Set(threads.map(({ name }) => name))
+  expect(names).toContain('catalog-writer')
+  expect(names).toContain('file-writer')
+  expect(names).toContain('libuv-worker')
+  for (const { id, name } of threads) if (id !== pid) expect(getPriority(id), name).toBe(5)
+})
+
+onLinux('a service bounds its young generation, unless the operator has', async () => {
+  const flagsOf = (pid = 0) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1)
+  await using server = await startServer()
+  expect(flagsOf(server.process.pid)[0]).toBe('--max-semi-space-size=16')
+  await using told = await startServer({ NODE_OPTIONS: '--max-semi-space-size=64' })
+  expect(flagsOf(told.process.pid)).toEqual([expect.stringMatching(/mediabucket\.js$/), 'serve'])
+})
+
+/** Loaded before the service: one of its threads ends by itself when it is given an upload. */
+const endThread = (name: string) =>
+  `data:text/javascript,${encodeURIComponent(`
+    import { isMainThread, parentPort, threadName } from 'node:worker_threads'
+    if (!isMainThread && threadName === '${name}') parentPort.on('message', (list) => {
+      if (list?.some(({ bytes, change }) => bytes || change.kind === 'add-media')) process.exit(3)
+    })
+  `)}`
+
+test.each(['file-writer', 'catalog-writer'])(
+  'U10 a service whose thread %s has ended stops with an error, and acknowledges nothing',
+  async (name) => {
+    await using server = await startServer({
+      NODE_OPTIONS: `--import ${endThread(name)}`,
+      // Nothing is left to wait for.
+      MEDIABUCKET_SHUTDOWN_TIMEOUT: '1h',
+    })
+    const exited = new Promise((resolve) => server.process.once('exit', resolve))
+    const answer = await server.request('/api/media', { method: 'POST', body: 'text' }).catch(() => null)
+    await answer?.text()
+    expect(answer?.status ?? 500).toBeGreaterThanOrEqual(500)
+    expect(await exited).toBe(1)
+    const told = await until('the log', () =>
+      server.log().find(({ msg }) => msg.includes('a thread that writes')),
+    )
+    expect(told).toMatchObject({ level: 60 })
+  },
+)
