@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { MediaId } from '../../core/media-id.ts'
 import { asStorageFault } from './files.ts'
-import type { Placed, PlacingError, SmallFile } from './placing-thread.ts'
+import type { Placed, PlacingError, SmallFile, ToPlacingThread } from './placing-thread.ts'
 
 /** The thread that puts small files in place. */
 export interface PlacingThread {
@@ -39,13 +39,10 @@ export async function startPlacingThread(
   let closing: Promise<void> | null = null
   let failure: Error | null = null
 
+  const post = (message: ToPlacingThread, given: ArrayBuffer[]) => worker.postMessage(message, given)
   const flush = () => {
-    if (outbox.length === 0) return
-    const list: readonly SmallFile[] = outbox
-    worker.postMessage(
-      list,
-      outbox.map(({ bytes }) => bytes.buffer),
-    )
+    const given = outbox.map(({ bytes }) => bytes.buffer)
+    if (given.length > 0) post(outbox, given)
     outbox = []
   }
 
@@ -86,7 +83,7 @@ export async function startPlacingThread(
     close() {
       if (!closing) {
         flush()
-        worker.postMessage(null)
+        post(null, [])
         closing = ended
       }
       return closing
