@@ -1,8 +1,7 @@
 import { renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { ServerResponse } from 'node:http'
 import { DatabaseSync } from 'node:sqlite'
-import { isMainThread, Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import { readBrokenOrder } from './orders.ts'
 import type { FileCall } from './steps.ts'
 import { isServer, watchDisk, wrap } from './watch-disk.ts'
@@ -44,16 +43,9 @@ const breaks = {
     })
   },
   'commit before rename': () => {
-    const delayed: (readonly [from: string, to: string])[] = []
     files(async (call, work) => {
-      if (call.name !== 'rename' || !isKeeping(call)) return await work()
-      // The thread that puts small files in place does not answer.
-      if (isMainThread) delayed.push([call.path, call.toPath])
-      else setTimeout(renameSync, late, call.path, call.toPath)
-    })
-    wrap(ServerResponse.prototype, 'writeHead', function (original, args) {
-      for (const [from, to] of delayed.splice(0)) renameSync(from, to)
-      return original.apply(this, args)
+      if (call.name === 'rename' && isKeeping(call)) setTimeout(renameSync, late, call.path, call.toPath)
+      else await work()
     })
   },
   'commit without sync': () =>

@@ -15,8 +15,12 @@ process.env.UV_THREADPOOL_SIZE ??= '16'
 // V8 reads the bound of its young generation when it starts, and left alone takes 128 MB for it once thousands of
 // uploads are open, most of them empty. The same process starts anew with a bound of its own, on a service's start alone.
 const flag = '--max-semi-space-size'
-const isBound = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((text) => text.includes(flag))
-if (process.argv[2] === 'serve' && !isBound && process.execve && process.platform !== 'win32') {
+// Not where a parent speaks with it: the channel would be lost.
+const isBound = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((text) =>
+  /max[-_]semi[-_]space[-_]size/.test(text),
+)
+const canStartAnew = process.execve && process.platform !== 'win32' && !process.connected
+if (process.argv[2] === 'serve' && !isBound && canStartAnew) {
   const [node = process.execPath, ...rest] = process.argv
   process.execve(process.execPath, [node, `${flag}=16`, ...process.execArgv, ...rest], process.env)
 }

@@ -11,7 +11,7 @@ export interface ReceivedBlob {
   readonly size: number
   /** 32 bytes. */
   readonly sha256: Uint8Array
-  /** The first bytes, at least `headLength` where there are so many, for sniffing the type. */
+  /** The first bytes, at least `headLength` where there are so many, for sniffing the type; gone once the blob is kept. */
   readonly head: Uint8Array
 }
 
@@ -125,6 +125,6 @@ export interface BlobStore {
   /** Drops temporary bytes that an earlier process left behind; says how many. Only while no other process writes. */
   recover(): Promise<number>
 
-  /** Finishes what is under way. Nothing can be kept any more. */
+  /** Finishes what is being kept. Nothing can be kept any more. */
   close(): Promise<void>
 }

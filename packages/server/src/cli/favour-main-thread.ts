@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 
-/** How much the thread that answers requests goes before the others, from 0 to 19. */
-const niceness = 5
+/** How much nicer the other threads are than the one that answers requests. */
+const step = 5
 
 /**
  * Lets the threads that write files and rows, sync and collect garbage give way to the one that answers, wherever they
@@ -11,12 +11,11 @@ const niceness = 5
  */
 export function favourMainThread(): void {
   if (process.platform !== 'linux') return
-  for (const thread of readdirSync('/proc/self/task').map(Number)) {
-    if (thread === process.pid) continue
-    try {
-      setPriority(thread, niceness)
-    } catch {
-      // It has ended, or the system allows no change: the service works as well.
-    }
+  try {
+    const niceness = Math.min(getPriority() + step, 19)
+    for (const thread of readdirSync('/proc/self/task').map(Number))
+      if (thread !== process.pid) setPriority(thread, niceness)
+  } catch {
+    // The system tells of no threads, one has just ended, or no change is allowed: the service works as well.
   }
 }

@@ -14,10 +14,10 @@ export type BytesOf = (
 
 export const createBytesOf = (gate: BodyGate): BytesOf =>
   async function* bytesOf(request, wholeOnly = false) {
-    askForBody(request)
     const passage = gate.enter(request)
     try {
       await passage.opened()
+      askForBody(request)
       const isSmall =
         wholeOnly && Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= smallBody
       const chunks = isSmall ? allOf(request) : request.iterator({ destroyOnReturn: false })
@@ -40,10 +40,9 @@ const smallBody = 65_536
 async function* allOf(request: IncomingMessage): AsyncGenerator<Buffer, void, void> {
   yield* await new Promise<Buffer[]>((resolve, reject) => {
     const gone = () => {
-      if (!request.readableEnded)
-        reject(request.errored ?? Object.assign(new Error('aborted'), { code: 'ECONNRESET' }))
+      if (!request.readableEnded) reject(request.errored ?? aborted())
     }
-    if (request.destroyed) return gone()
+    if (request.destroyed) return reject(request.errored ?? aborted())
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.once('end', () => resolve(chunks))
@@ -51,6 +50,9 @@ async function* allOf(request: IncomingMessage): AsyncGenerator<Buffer, void, vo
     request.once('close', gone)
   })
 }
+
+/** As Node tells it. */
+const aborted = (): Error => Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
 
 /**
  * Frees a chunk that has memory of its own. Left to the garbage collector, chunks make it run dozens of times for each

@@ -8,7 +8,7 @@ interface Passage {
   /** So many bytes have been read and are not dealt with yet. */
   hold(bytes: number): void
   release(bytes: number): void
-  /** Nothing more is read of this body; as often as one likes. */
+  /** Nothing more is read of this body, and nothing of it held; as often as one likes. */
   leave(): void
 }
 
@@ -17,25 +17,51 @@ export interface BodyGate {
 }
 
 /**
- * Bounds the bytes of all bodies that have been read and that the disk has not taken yet. While they are more than
+ * Bounds the bytes of all bodies that have been read and that no reader has dealt with yet. While they are more than
  * `room`, nothing is read from any of their connections: what thousands of clients send at once waits in the system's
  * buffers, and with the clients, not in this process.
  */
 export function createBodyGate(room: number): BodyGate {
-  const sockets = new Set<Socket>()
+  const passing = new Set<IncomingMessage>()
   let held = 0
   let shut: PromiseWithResolvers<void> | null = null
+  let isSettling = false
+
+  /**
+   * Only a turn later, and for whatever holds by then: a stream that is resumed and paused within one turn reads on,
+   * and Node's own pauses pass it by from then on.
+   */
+  function settle(): void {
+    if (isSettling) return
+    isSettling = true
+    setImmediate(() => {
+      isSettling = false
+      for (const { socket, readableLength, readableHighWaterMark } of passing) {
+        if (shut) socket.pause()
+        else if (readableLength < readableHighWaterMark) {
+          socket.resume()
+          hearAnew(socket)
+        }
+      }
+    })
+  }
 
   function change(bytes: number): void {
     held += bytes
     if (shut === null && held > room) {
       shut = Promise.withResolvers()
-      for (const socket of sockets) socket.pause()
+      settle()
     } else if (shut !== null && held <= room / 2) {
       shut.resolve()
       shut = null
-      for (const socket of sockets) socket.resume()
+      settle()
     }
+  }
+
+  /** Again and again: whoever goes on first may shut it for the others. */
+  async function opened(socket: Socket): Promise<void> {
+    while (shut) await shut.promise
+    hearAnew(socket)
   }
 
   return {
@@ -43,22 +69,22 @@ export function createBodyGate(room: number): BodyGate {
       const { socket } = request
       let mine = 0
       const leave = (): void => {
-        if (!sockets.delete(socket)) return
-        // Its next request must be read, whatever the gate.
-        if (shut) socket.resume()
         change(-mine)
         mine = 0
+        if (!passing.delete(request) || !shut) return
+        // Its next request must be read, whatever the gate; one that was sent before the answer may be here already.
+        if (![...passing].some((other) => other.socket === socket)) socket.resume()
       }
-      sockets.add(socket)
-      if (shut) socket.pause()
+      passing.add(request)
+      if (shut) settle()
       // A reader that was given up without being told may hold bytes for ever.
       request.once('close', leave)
       return {
-        opened: () => shut?.promise,
+        opened: () => (shut ? opened(socket) : undefined),
         hold(bytes) {
           mine += bytes
           change(bytes)
-          if (shut) socket.pause()
+          if (shut) settle()
         },
         release(bytes) {
           const released = Math.min(bytes, mine)
@@ -69,4 +95,9 @@ export function createBodyGate(room: number): BodyGate {
       }
     },
   }
+}
+
+/** What was silent while we did not listen begins to count only now. */
+function hearAnew(socket: Socket): void {
+  if (socket.timeout !== undefined) socket.setTimeout(socket.timeout)
 }

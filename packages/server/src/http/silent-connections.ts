@@ -14,6 +14,6 @@ export function closeSilentConnections(server: Server, idleTimeout: number): voi
   })
 }
 
-/** Whether the answer has not begun though its request is here, wholly or as much as we take at a time. */
+/** Whether the answer has not begun though its request is here, wholly or as much as we take at a time, which may be nothing. */
 const isAwaited = ({ headersSent, req }: ServerResponse): boolean =>
-  !headersSent && (req.complete || req.readableLength > 0)
+  !headersSent && (req.complete || req.readableLength > 0 || req.socket.isPaused())

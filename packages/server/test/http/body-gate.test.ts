@@ -1,9 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createBytesOf } from '../../src/http/bodies.ts'
 import { createBodyGate } from '../../src/http/body-gate.ts'
+import { closeSilentConnections } from '../../src/http/silent-connections.ts'
 
 const room = 50_000
 /** What a connection gives in one go, and so the least that any body can bring in before it is stopped. */
@@ -31,7 +33,7 @@ async function readingServer() {
     all.set(name, known)
     return known
   }
-  const server = createServer(async (request, response) => {
+  const { server, port } = await listening(async (request, response) => {
     const name = request.url?.slice(1) ?? ''
     if (request.method === 'GET') return void response.end('here')
     const done = Promise.withResolvers<void>()
@@ -55,11 +57,9 @@ async function readingServer() {
     }
     done.resolve()
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
   const sockets: Socket[] = []
   return {
+    http: server,
     reading: (name: string) => readings.get(name) ?? expect.unreachable(`nobody reads ${name}`),
     began: (name: string) => of(began, name).promise,
     goOn: (name: string) => of(holds, name).resolve(),
@@ -86,6 +86,23 @@ async function readingServer() {
   }
 }
 
+async function listening(answer: RequestListener) {
+  const server = createServer(answer)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    server,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
 test('while more has been read than there is room for, nothing more is read of any body; then all of them', async () => {
   await using server = await readingServer()
   await server.send('first')
@@ -99,7 +116,8 @@ test('while more has been read than there is room for, nothing more is read of a
   for (const name of others) {
     const { request, taken } = server.reading(name)
     expect(taken).toBe(0)
-    expect(request.socket.bytesRead).toBeLessThanOrEqual(oneRead)
+    // One read that comes with the head, and one before the turn is over.
+    expect(request.socket.bytesRead).toBeLessThanOrEqual(2 * oneRead)
   }
   expect(server.reading('first').request.socket.bytesRead).toBeLessThanOrEqual(3 * oneRead)
   server.goOn('first')
@@ -137,4 +155,82 @@ test('a connection whose body has passed is read on, whatever has come between',
   expect(String(next)).toContain('here')
   server.goOn('second')
   await server.reading('second').done
+})
+
+test('bytes of readers that fail count no more, however small their bodies', async () => {
+  const bytesOf = createBytesOf(createBodyGate(room))
+  await using server = await listening(async (request, response) => {
+    try {
+      for await (const _ of bytesOf(request, true)) if (request.url === '/refused') throw new Error('refused')
+    } catch {
+      response.statusCode = 400
+    }
+    response.end()
+  })
+  const post = (path: string) => fetch(`${server.url}/${path}`, { method: 'POST', body: 'x'.repeat(20_000) })
+  for (let round = 0; round < 10; round += 1) expect((await post('refused')).status).toBe(400)
+  expect((await post('taken')).status).toBe(200)
+})
+
+test('of requests that come on one connection before the answers, each is read', async () => {
+  const bytesOf = createBytesOf(createBodyGate(room))
+  await using server = await listening(async (request, response) => {
+    let taken = 0
+    for await (const { byteLength } of bytesOf(request, true)) {
+      taken += byteLength
+      await setImmediate()
+    }
+    response.end(`took ${taken}.`)
+  })
+  const socket = connect(server.port, '127.0.0.1')
+  const body = 'x'.repeat(60_000)
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(5))
+  let answers = ''
+  for await (const chunk of socket) {
+    answers += chunk
+    if (answers.split('took 60000.').length === 6) break
+  }
+  expect(answers.match(/took \d+\./g)).toEqual(Array(5).fill('took 60000.'))
+})
+
+test('however many readers there are, none of their requests takes in more than a stream holds by itself', async () => {
+  const bytesOf = createBytesOf(createBodyGate(room))
+  let mostBuffered = 0
+  await using server = await listening(async (request, response) => {
+    for await (const _ of bytesOf(request)) {
+      mostBuffered = Math.max(mostBuffered, request.readableLength)
+      for (let turn = 0; turn < 3; turn += 1) await setImmediate()
+    }
+    response.end()
+  })
+  const body = 'x'.repeat(2_000_000)
+  const posts = Array.from({ length: 12 }, () => fetch(server.url, { method: 'POST', body }))
+  for (const { status } of await Promise.all(posts)) expect(status).toBe(200)
+  // One read more than its mark, by which the stream learns that it is full.
+  expect(mostBuffered).toBeLessThanOrEqual(3 * oneRead)
+})
+
+test('U12 a client whose bytes nobody takes is not silent', async () => {
+  await using server = await readingServer()
+  const idle = 300
+  let timeouts = 0
+  const enough = Promise.withResolvers<void>()
+  server.http.setTimeout(idle).on('timeout', () => {
+    timeouts += 1
+    if (timeouts === 6) enough.resolve()
+  })
+  closeSilentConnections(server.http, idle)
+  await server.send('first')
+  await server.began('first')
+  for (const name of ['second', 'third']) {
+    server.goOn(name)
+    await server.send(name)
+  }
+  await enough.promise
+  await setImmediate()
+  server.goOn('first')
+  for (const name of ['first', 'second', 'third']) {
+    await server.reading(name).done
+    expect(server.reading(name).taken).toBe(size)
+  }
 })

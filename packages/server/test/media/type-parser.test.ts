@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { fileTypeFromBuffer } from 'file-type'
+import { FileTypeParser, fileTypeFromBuffer } from 'file-type'
 import { expect, test } from 'vitest'
 import { TypeParser } from '../../src/media/type-parser.ts'
 
@@ -87,21 +87,21 @@ test('U7 so it does of bytes that begin with any two', async () => {
   }
 })
 
-test('it is the library that asks: nearly all of its questions end with the first byte', async () => {
+test('nearly all questions of the library end with the first byte', async () => {
+  const { check, checkString } = FileTypeParser.prototype
   let asked = 0
-  let passedOn = 0
-  class Counting extends TypeParser {
-    override check(...given: Parameters<TypeParser['check']>): boolean {
-      passedOn += 1
-      return super.check(...given)
-    }
-
-    override checkString(...given: Parameters<TypeParser['checkString']>): boolean {
-      asked += 1
-      return super.checkString(...given)
-    }
+  FileTypeParser.prototype.check = function (...given) {
+    asked += 1
+    return check.apply(this, given)
   }
-  await new Counting().fromBuffer(Buffer.alloc(5_000, 'a text like any other'))
-  expect(asked).toBeGreaterThan(50)
-  expect(passedOn).toBeGreaterThan(50)
+  try {
+    const text = Buffer.alloc(5_000, 'a text like any other')
+    await fileTypeFromBuffer(text)
+    const all = asked
+    await new TypeParser().fromBuffer(text)
+    expect(all).toBeGreaterThan(100)
+    expect(asked - all).toBeLessThan(all / 10)
+  } finally {
+    Object.assign(FileTypeParser.prototype, { check, checkString })
+  }
 })

@@ -17,13 +17,13 @@ import { createSmallBlobs } from './small-blobs.ts'
 
 /**
  * Blobs as files: `tmp/` for those on their way in, `uploads/` for those that come in pieces, and
- * `blobs/<first two characters of the id>/<id>` for those kept; `variants/` for what is made of them. A handle is a path within `directory`.
+ * `blobs/<first two characters of the id>/<id>` for those kept; `variants/` for what is made of them. A handle is a path within `directory`, or the name of bytes that are held in memory.
  * Makes the directories that are missing. `files` stands in for the disk's own calls in tests of failing disks.
  */
 export async function openDiskBlobs(options: {
   readonly directory: string
   readonly files?: Files
-  /** Puts small files in place by a thread of its own, for a server, which stores all the time. */
+  /** Puts files in place by a thread of its own, for a server, which stores all the time. */
   readonly thread?: { readonly onFailure: (error: Error) => void }
 }): Promise<BlobStore> {
   const files = options.files ?? nodeFiles
@@ -37,9 +37,19 @@ export async function openDiskBlobs(options: {
 
   const variants = createDiskVariants({ root: join(directory, 'variants'), temporary, files })
   const received = ({ handle }: { handle: string }) => join(directory, handle)
-  const keepFile = createKeepFile({ shards, files, sync })
   const thread = options.thread ? await startPlacingThread(directory, options.thread.onFailure) : null
   const small = thread && createSmallBlobs(thread)
+  const keepFile = createKeepFile({ shards, files, sync })
+
+  /** By the thread, where there is one: of two that make the same shard, one could believe in the other's failed sync. */
+  async function placeFile(from: string, id: MediaId): Promise<void> {
+    if (thread) return thread.place(id, from)
+    try {
+      await keepFile(from, id)
+    } catch (error) {
+      throw asStorageFault(error)
+    }
+  }
 
   return {
     parts: createDiskParts({ pieces, shards, files, sync }),
@@ -60,12 +70,8 @@ export async function openDiskBlobs(options: {
     contentOf: (blob) => small?.bytes(blob.handle) ?? received(blob),
 
     async keep(blob, id) {
-      if (small?.bytes(blob.handle)) return small.keep(blob.handle, id)
-      try {
-        await keepFile(received(blob), id)
-      } catch (error) {
-        throw asStorageFault(error)
-      }
+      if (small?.bytes(blob.handle)) await small.keep(blob.handle, id)
+      else await placeFile(received(blob), id)
     },
 
     async discard(blob) {

@@ -3,12 +3,15 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { MediaId } from '../../core/media-id.ts'
 import { asStorageFault } from './files.ts'
-import type { Placed, PlacingError, SmallFile, ToPlacingThread } from './placing-thread.ts'
+import type { Placed, PlacedFile, PlacingError, ToPlacingThread } from './placing-thread.ts'
 
-/** The thread that puts small files in place. */
+/** The thread that puts files in place. */
 export interface PlacingThread {
-  /** Durable when it resolves; the bytes are the thread's from now on. Throws Fault `storage-full`. */
-  place(id: MediaId, bytes: Uint8Array<ArrayBuffer>): Promise<void>
+  /**
+   * Puts the bytes of a small file, or a synced file at this path, in place; durable when it resolves. The bytes are the
+   * thread's from now on. Throws Fault `storage-full`; a new file is gone then, one at a path is where it was, or gone.
+   */
+  place(id: MediaId, content: Uint8Array<ArrayBuffer> | string): Promise<void>
   /** Finishes what was asked before. */
   close(): Promise<void>
 }
@@ -18,8 +21,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-interface Outgoing extends SmallFile {
-  readonly bytes: Uint8Array<ArrayBuffer>
+interface Outgoing extends PlacedFile {
+  readonly content: Uint8Array<ArrayBuffer> | string
 }
 
 /** `onFailure` is called once, when the thread ends without having been closed. */
@@ -41,8 +44,8 @@ export async function startPlacingThread(
 
   const post = (message: ToPlacingThread, given: ArrayBuffer[]) => worker.postMessage(message, given)
   const flush = () => {
-    const given = outbox.map(({ bytes }) => bytes.buffer)
-    if (given.length > 0) post(outbox, given)
+    const given = outbox.flatMap(({ content }) => (typeof content === 'string' ? [] : content.buffer))
+    if (outbox.length > 0) post(outbox, given)
     outbox = []
   }
 
@@ -70,13 +73,13 @@ export async function startPlacingThread(
   })
 
   return {
-    place(id, bytes) {
+    place(id, content) {
       if (failure ?? closing) return Promise.reject(failure ?? new Error('the store is closed'))
       return new Promise((resolve, reject) => {
         lastNumber++
         waiting.set(lastNumber, { resolve, reject })
         // All files of one turn of the event loop travel, and are put in place, together.
-        if (outbox.push({ number: lastNumber, id, bytes }) === 1) setImmediate(flush)
+        if (outbox.push({ number: lastNumber, id, content }) === 1) setImmediate(flush)
       })
     },
 

@@ -8,15 +8,15 @@ import { newFile } from './new-file.ts'
 import { openShards } from './shards.ts'
 import { threadFiles as files } from './thread-files.ts'
 
-/** A small file to be put in place. */
-export interface SmallFile {
+/** A file to be put in place: the bytes of a small one, or the path of one that is on the disk and synced. */
+export interface PlacedFile {
   readonly number: number
   readonly id: MediaId
-  readonly bytes: Uint8Array
+  readonly content: Uint8Array | string
 }
 
 /** A list of files, or null to end. */
-export type ToPlacingThread = readonly SmallFile[] | null
+export type ToPlacingThread = readonly PlacedFile[] | null
 
 /** Why a file is not in place; a structured clone would lose the system's code. */
 export interface PlacingError {
@@ -32,25 +32,36 @@ export interface Placed {
 }
 
 /**
- * A thread that puts small files in place, many in one go: each step is taken for all of them before the next one, so
- * that they share what the disk does for it. Says `ready` once, then answers each list.
+ * The thread that puts files in place, nobody else does where it runs, and many in one go: each step is taken for all of
+ * them before the next one, so that they share what the disk does for it. Says `ready` once, then answers each list.
  */
-if (!parentPort) throw new Error('small files are put in place by a worker thread only')
+if (!parentPort) throw new Error('files are put in place by a worker thread only')
 const port = parentPort
 const { directory }: { directory: string } = workerData
 const sync = createDirectorySync(files)
 const shards = await openShards(join(directory, 'blobs'), files, sync)
 const keepFile = createKeepFile({ shards, files, sync })
+let underWay = 0
+let isClosing = false
 
-async function place({ number, id, bytes }: SmallFile): Promise<Placed> {
-  const path = join(directory, 'tmp', randomUUID())
+async function place({ number, id, content }: PlacedFile): Promise<Placed> {
   try {
-    await newFile(files, path, (file) => file.write(bytes))
-    await keepFile(path, id)
+    if (typeof content === 'string') await keepFile(content, id)
+    else await placeNew(content, id)
     return { number, error: null }
   } catch (error) {
-    await files.unlink(path).catch(() => undefined)
     return { number, error: errorOf(error) }
+  }
+}
+
+async function placeNew(bytes: Uint8Array, id: MediaId): Promise<void> {
+  const path = join(directory, 'tmp', randomUUID())
+  await newFile(files, path, (file) => file.write(bytes))
+  try {
+    await keepFile(path, id)
+  } catch (error) {
+    await files.unlink(path).catch(() => undefined)
+    throw error
   }
 }
 
@@ -59,19 +70,21 @@ function errorOf(error: unknown): PlacingError {
   return { message, stack, code: error instanceof Error && 'code' in error ? error.code : undefined }
 }
 
-async function placeAll(list: readonly SmallFile[]): Promise<void> {
+async function placeAll(list: readonly PlacedFile[]): Promise<void> {
+  underWay += 1
   port.postMessage(await Promise.all(list.map(place)))
+  underWay -= 1
+  if (isClosing && underWay === 0) port.close()
 }
 
-let underWay: Promise<unknown> = Promise.resolve()
 port.on('message', (first: ToPlacingThread) => {
-  const list: SmallFile[] = []
+  const list: PlacedFile[] = []
   let message: ToPlacingThread | undefined = first
   while (message) {
     list.push(...message)
     message = receiveMessageOnPort(port)?.message
   }
-  underWay = Promise.all([underWay, placeAll(list)])
-  if (message === null) void underWay.then(() => port.close())
+  if (message === null) isClosing = true
+  void placeAll(list)
 })
 port.postMessage('ready')

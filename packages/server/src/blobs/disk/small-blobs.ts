@@ -4,10 +4,10 @@ import type { MediaId } from '../../core/media-id.ts'
 import type { ReceivedBlob } from '../blobs.ts'
 import type { PlacingThread } from './place-by-thread.ts'
 
-/** Files up to this size are held in memory until they are kept: no more than a stream holds of any. Bytes. */
+/** Files up to this size are held in memory until they are in place: no more than a stream holds of any. Bytes. */
 const smallSize = 65_536
 
-/** What is held of all of them together; files beyond that take the way of large ones. Bytes. */
+/** What is held of all of them together; files beyond that take the way of large ones, which waits for the disk. Bytes. */
 const mostHeld = 16 * 1024 * 1024
 
 /**
@@ -28,11 +28,10 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
   const held = new Map<string, Uint8Array<ArrayBuffer>>()
   let total = 0
 
-  function release(handle: string): Uint8Array<ArrayBuffer> {
+  function take(handle: string): Uint8Array<ArrayBuffer> {
     const bytes = held.get(handle)
     if (bytes === undefined) throw new Error('bytes are kept or discarded that are not held')
     held.delete(handle)
-    total -= bytes.buffer.byteLength
     return bytes
   }
 
@@ -41,8 +40,9 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
     limit: number,
     room: Uint8Array<ArrayBuffer>,
   ): Promise<ReceivedBlob> {
+    const reserved = room.byteLength
     let size = 0
-    total += room.byteLength
+    total += reserved
     try {
       for await (const chunk of source) {
         if (size + chunk.byteLength > limit)
@@ -51,10 +51,12 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
         size += chunk.byteLength
       }
     } catch (error) {
-      total -= room.byteLength
+      total -= reserved
       throw error
     }
-    const bytes = room.subarray(0, size)
+    // Of a form each file was given room for the whole form.
+    const bytes = new Uint8Array(size === reserved ? room.buffer : room.buffer.transfer(size))
+    total -= reserved - size
     const handle = randomUUID()
     held.set(handle, bytes)
     return { handle, size, sha256: hash('sha256', bytes, 'buffer'), head: bytes }
@@ -66,9 +68,17 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
       return receive(source, limit, Buffer.allocUnsafeSlow(atMost))
     },
     bytes: (handle) => held.get(handle) ?? null,
-    keep: (handle, id) => thread.place(id, release(handle)),
+    async keep(handle, id) {
+      const bytes = take(handle)
+      const size = bytes.byteLength
+      try {
+        await thread.place(id, bytes)
+      } finally {
+        total -= size
+      }
+    },
     discard(handle) {
-      release(handle)
+      total -= take(handle).byteLength
     },
   }
 }
