@@ -64,12 +64,12 @@ async function readingServer() {
     began: (name: string) => of(began, name).promise,
     goOn: (name: string) => of(holds, name).resolve(),
     /** Sends a body whole, as fast as it is taken. */
-    async send(name: string): Promise<Socket> {
+    async send(name: string, first = size): Promise<Socket> {
       const socket = connect(port, '127.0.0.1')
       sockets.push(socket)
       await once(socket, 'connect')
       socket.write(`POST /${name} HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`)
-      socket.write(Buffer.alloc(size, 'x'))
+      socket.write(Buffer.alloc(first, 'x'))
       socket.on('error', () => undefined)
       return socket
     },
@@ -194,17 +194,17 @@ test('of requests that come on one connection before the answers, each is read',
 })
 
 test('however many readers there are, none of their requests takes in more than a stream holds by itself', async () => {
-  const bytesOf = createBytesOf(createBodyGate(room))
+  const bytesOf = createBytesOf(createBodyGate(8 * oneRead))
   let mostBuffered = 0
   await using server = await listening(async (request, response) => {
     for await (const _ of bytesOf(request)) {
       mostBuffered = Math.max(mostBuffered, request.readableLength)
-      for (let turn = 0; turn < 3; turn += 1) await setImmediate()
+      for (let turn = 0; turn < 20; turn += 1) await setImmediate()
     }
     response.end()
   })
-  const body = 'x'.repeat(2_000_000)
-  const posts = Array.from({ length: 12 }, () => fetch(server.url, { method: 'POST', body }))
+  const body = 'x'.repeat(size)
+  const posts = Array.from({ length: 24 }, () => fetch(server.url, { method: 'POST', body }))
   for (const { status } of await Promise.all(posts)) expect(status).toBe(200)
   // One read more than its mark, by which the stream learns that it is full.
   expect(mostBuffered).toBeLessThanOrEqual(3 * oneRead)
@@ -220,12 +220,16 @@ test('U12 a client whose bytes nobody takes is not silent', async () => {
     if (timeouts === 6) enough.resolve()
   })
   closeSilentConnections(server.http, idle)
+  // Of one nothing waits here when the gate is shut; the other begins after it.
+  const begun = 1_000
+  server.goOn('second')
+  const second = await server.send('second', begun)
+  await server.began('second')
   await server.send('first')
   await server.began('first')
-  for (const name of ['second', 'third']) {
-    server.goOn(name)
-    await server.send(name)
-  }
+  second.write(Buffer.alloc(size - begun))
+  server.goOn('third')
+  await server.send('third')
   await enough.promise
   await setImmediate()
   server.goOn('first')
