@@ -1,10 +1,14 @@
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readReached, withFailpoints } from '../faults/steps.ts'
 import { type Connection, openConnection } from '../harness/connection.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { arriving, upload } from '../harness/upload.ts'
-import { readPage } from '../harness/wire.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
 
 let server: TestServer
 beforeEach(async () => {
@@ -133,4 +137,21 @@ test('O5, U2 kill -9 during an upload leaves nothing that the next start does no
   const headers = { authorization: `Bearer ${server.token}` }
   expect((await readPage(await next.request('/api/media', { headers }))).total).toBe(1)
   expect(await (await fetch(`${next.url}${new URL(kept.url).pathname}`)).text()).toBe('kept')
+})
+
+test('O5, U2 on SIGTERM a small file on its way to the disk gets there, and is answered', async () => {
+  await using place = await temporaryDirectory()
+  const holdUntil = join(place.path, 'go-on')
+  await using held = await startServer(
+    withFailpoints({ step: 'before the file is synced', nth: 1, action: { holdUntil } }),
+  )
+  const answer = held.request('/api/media', { method: 'POST', body: 'small' })
+  await until('it is held', () => readReached(held.data).length > 0)
+  const stopped = held.stop()
+  await until('it stops', () => held.log().some(({ msg }) => msg === 'stopping'))
+  await writeFile(holdUntil, '')
+  const { url } = await readMedia(await answer)
+  expect(await stopped).toBe(0)
+  await using next = await startServer({}, held.data)
+  expect(await (await fetch(`${next.url}${new URL(url).pathname}`)).text()).toBe('small')
 })

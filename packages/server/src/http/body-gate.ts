@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** One body's way past the gate. */
 interface Passage {
@@ -28,8 +29,8 @@ export function createBodyGate(room: number): BodyGate {
   let isSettling = false
 
   /**
-   * Only a turn later, and for whatever holds by then: a stream that is resumed and paused within one turn reads on,
-   * and Node's own pauses pass it by from then on.
+   * For whatever holds a turn later. A stream that is resumed and paused within one turn reads on, and Node's own pauses
+   * pass it by from then on; so nothing is resumed but here, and a stream that may be about to resume is paused but here.
    */
   function settle(): void {
     if (isSettling) return
@@ -46,10 +47,12 @@ export function createBodyGate(room: number): BodyGate {
     })
   }
 
-  function change(bytes: number): void {
+  function change(bytes: number, by: Socket): void {
     held += bytes
     if (shut === null && held > room) {
       shut = Promise.withResolvers()
+      // At once: thousands may be read in one turn. Not the one whose chunk this is: it may be about to resume.
+      for (const { socket } of passing) if (socket !== by) socket.pause()
       settle()
     } else if (shut !== null && held <= room / 2) {
       shut.resolve()
@@ -58,9 +61,12 @@ export function createBodyGate(room: number): BodyGate {
     }
   }
 
-  /** Again and again: whoever goes on first may shut it for the others. */
+  /** One after another, each in a turn of its own: whoever goes on first may shut it for the others. */
   async function opened(socket: Socket): Promise<void> {
-    while (shut) await shut.promise
+    while (shut) {
+      await shut.promise
+      await nextTurn()
+    }
     hearAnew(socket)
   }
 
@@ -69,7 +75,7 @@ export function createBodyGate(room: number): BodyGate {
       const { socket } = request
       let mine = 0
       const leave = (): void => {
-        change(-mine)
+        change(-mine, socket)
         mine = 0
         if (!passing.delete(request) || !shut) return
         // Its next request must be read, whatever the gate; one that was sent before the answer may be here already.
@@ -83,13 +89,13 @@ export function createBodyGate(room: number): BodyGate {
         opened: () => (shut ? opened(socket) : undefined),
         hold(bytes) {
           mine += bytes
-          change(bytes)
+          change(bytes, socket)
           if (shut) settle()
         },
         release(bytes) {
           const released = Math.min(bytes, mine)
           mine -= released
-          change(-released)
+          change(-released, socket)
         },
         leave,
       }
