@@ -213,3 +213,9 @@ test('Q1 a form of files is refused as a whole where the last one does not fit',
   await expectProblem(await sendForm(server, form), 507, 'quota-exceeded')
   expect(await traces(server)).toEqual(before)
 })
+
+test('O3, Q1 a bucket that is full is no error of the service', async () => {
+  const bucket = await bucketWith('--max-items', '0')
+  await expectProblem(await bucket.raw('text'), 507, 'quota-exceeded')
+  expect(server.log().filter(({ level }) => Number(level) >= 40)).toEqual([])
+})

@@ -40,7 +40,8 @@ export function faultOf(error: unknown): Fault {
 export function createErrorHandler(baseUrl: string) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const fault = faultOf(error)
-    if (problemKinds[fault.code].status >= 500)
+    // A bucket that is full is no failure of the service, though its status is of that kind.
+    if (problemKinds[fault.code].status >= 500 && fault.code !== 'quota-exceeded')
       request.log.error({ err: fault.cause ?? fault }, fault.message)
     return sendProblem(reply, fault, baseUrl)
   }
