@@ -221,10 +221,7 @@ export async function startServer(
         stopping = true
         const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
         // Again and again: a connection whose request is answered would be kept alive.
-        const closing = setInterval(() => {
-          connections.closeUnused()
-          app.server.closeIdleConnections()
-        }, closeInterval)
+        const closing = setInterval(() => connections.closeUnused(), closeInterval)
         await closeAll()
         clearInterval(closing)
         clearTimeout(deadline)

@@ -75,7 +75,7 @@ export interface WireSettings extends PageForm {
 /** The largest body that an operation other than an upload reads. Bytes. */
 const smallBody = 65_536
 
-/** Bytes of all bodies together that have been read and that the disk has not taken yet. */
+/** Bytes of all bodies together that have been read and that their readers have in hand. */
 const bodiesHeld = 8 * 1024 * 1024
 
 /** The HTTP service, ready to listen. */

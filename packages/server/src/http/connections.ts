@@ -2,8 +2,8 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Knows the connections that never sent a request, such as browsers open in advance: Node's own
- * `closeIdleConnections` passes over them, and they would hold up a stop.
+ * Closes the connections that nobody uses at the moment, which would hold up a stop. It knows those that never sent a
+ * request, such as browsers open in advance: Node's own `closeIdleConnections` passes over them.
  */
 export function watchConnections(server: Server): { closeUnused(): void } {
   const unused = new Set<Socket>()
@@ -15,6 +15,7 @@ export function watchConnections(server: Server): { closeUnused(): void } {
   return {
     closeUnused() {
       for (const socket of unused) socket.destroy()
+      server.closeIdleConnections()
     },
   }
 }

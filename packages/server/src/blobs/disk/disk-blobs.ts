@@ -76,6 +76,7 @@ export async function openDiskBlobs(options: {
 
     async discard(blob) {
       if (small?.bytes(blob.handle)) small.discard(blob.handle)
+      // Of bytes that the thread was given nothing stands here: it drops what it could not put in place.
       else await unlinkIfThere(files, received(blob))
     },
 
