@@ -1,40 +1,9 @@
-import { execFile } from 'node:child_process'
-import { rm, symlink } from 'node:fs/promises'
+import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { smallDisk } from '../harness/small-disk.ts'
 import { type Fault, type Verdict, verdictOf } from './fault.ts'
 import { faultOnStage, must, type Stage } from './stage.ts'
-
-const run = promisify(execFile)
-
-/** A disk of its own that holds little; only root may mount it. */
-async function smallDisk(megabytes: number) {
-  const directory = await temporaryDirectory()
-  await run('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', directory.path])
-  const ballast = join(directory.path, 'ballast')
-  return {
-    path: directory.path,
-    /** Leaves no room for another byte. */
-    async fill() {
-      await run('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']).catch(() => undefined)
-    },
-    free: () => rm(ballast, { force: true }),
-    async [Symbol.asyncDispose]() {
-      await run('umount', ['-l', directory.path])
-      await directory[Symbol.asyncDispose]()
-    },
-  }
-}
-
-export async function canMount(): Promise<boolean> {
-  try {
-    await using _ = await smallDisk(1)
-    return true
-  } catch {
-    return false
-  }
-}
 
 const refused = 507
 
