@@ -42,13 +42,15 @@ describe('tokens of every state', () => {
     const lines = text.trim().split('\n')
     expect(lines.length).toBe(4)
     expect(lines[0]).toMatch(
-      /^tok_\w+ +default +first +active +media:read,media:write,media:delete +created \S+ +no expiry +never used$/,
+      /^tok_\w+ +default +first +active +media:read,media:write,media:delete +\d{4}-\d\d-\d\d +never +never$/,
     )
     expect(lines[1]).toMatch(
-      new RegExp(`^${made.active.id} +photos +phone +active .* expires \\S+ +never used$`),
+      new RegExp(
+        `^${made.active.id} +photos +phone +active .* \\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never$`,
+      ),
     )
-    expect(lines[2]).toMatch(new RegExp(`^${made.expired.id} +photos +expired +media:read `))
-    expect(lines[3]).toMatch(new RegExp(`^${made.revoked.id} +films +revoked +media:read,media:delete `))
+    expect(lines[2]).toMatch(new RegExp(`^${made.expired.id} +photos +- +expired +media:read `))
+    expect(lines[3]).toMatch(new RegExp(`^${made.revoked.id} +films +- +revoked +media:read,media:delete `))
     for (const { token } of Object.values(made)) expect(text).not.toContain(token.slice(5, 15))
     expect(text).not.toContain('mbkt_')
   })

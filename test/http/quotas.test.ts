@@ -187,7 +187,7 @@ describe('Q4 limits are set beside the running server', () => {
       .map((line) => Value.Parse(Bucket, JSON.parse(line)))
     expect(shown.find((one) => one.name === name)).toMatchObject({ max_items: null, max_bytes: 5_000_000 })
     expect((await server.command('bucket', 'list')).stdout).toMatch(
-      new RegExp(`^${name} +0 items +no limit +0 B +at most 5\\.0 MB$`, 'm'),
+      new RegExp(`^${name} +0 +none +0 B +5\\.0 MB$`, 'm'),
     )
   })
 

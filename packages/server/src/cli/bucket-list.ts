@@ -1,16 +1,18 @@
 import type { Bucket } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
 import { shownSize } from './client/shown.ts'
-import { columns } from './columns.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
+import { table } from './table.ts'
 
 export const bucketList: Command = {
-  summary: 'List the buckets: what they hold and may hold.',
+  summary: 'List the buckets with their items, sizes and limits.',
   help: `Usage: mediabucket bucket list [--json]
 
+Prints a table, with a header on a terminal. The first column is the name of the bucket.
+
 Options:
-  --json  One JSON object a line, with exact bytes.`,
+  --json  One JSON object per line, with exact bytes.`,
 
   async run(args, { config, print, tell }) {
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
@@ -19,20 +21,22 @@ Options:
       for (const bucket of buckets) print(JSON.stringify(wire(bucket)))
       return
     }
-    if (buckets.length === 0)
-      return tell('There are no buckets. Make one: mediabucket token create --bucket NAME')
-    const rows = buckets.map(({ name, items, bytes, maxItems, maxBytes }) => [
-      name,
-      counted(items),
-      maxItems === null ? 'no limit' : `at most ${maxItems}`,
-      shownSize(bytes),
-      maxBytes === null ? 'no limit' : `at most ${shownSize(maxBytes)}`,
-    ])
-    for (const line of columns(rows)) print(line)
+    if (buckets.length === 0) return tell('There are no buckets. Create one: mediabucket bucket create NAME')
+    for (const line of table(shape, buckets, { header: process.stdout.isTTY })) print(line)
   },
 }
 
-const counted = (items: number): string => (items === 1 ? '1 item' : `${items} items`)
+const shape = [
+  { header: 'BUCKET', cell: ({ name }: Bucket) => name },
+  { header: 'ITEMS', cell: ({ items }: Bucket) => `${items}`, alignRight: true },
+  { header: 'MAX ITEMS', cell: ({ maxItems }: Bucket) => `${maxItems ?? 'none'}`, alignRight: true },
+  { header: 'SIZE', cell: ({ bytes }: Bucket) => shownSize(bytes), alignRight: true },
+  {
+    header: 'MAX SIZE',
+    cell: ({ maxBytes }: Bucket) => (maxBytes === null ? 'none' : shownSize(maxBytes)),
+    alignRight: true,
+  },
+]
 
 const wire = ({ name, items, bytes, reservedItems, reservedBytes, maxItems, maxBytes }: Bucket) => ({
   name,

@@ -1,12 +1,16 @@
-/** The rows as lines, with each column as wide as its widest cell. */
-export function columns(rows: readonly (readonly string[])[]): string[] {
+import { widthOf } from './client/shown.ts'
+
+/** The rows as lines, with each column as wide as its widest cell. `right` holds the columns that are aligned right. */
+export function columns(
+  rows: readonly (readonly string[])[],
+  right: ReadonlySet<number> = new Set(),
+): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+    Math.max(...rows.map((row) => widthOf(row[column] ?? ''))),
   )
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
+  const fit = (cell: string, column: number): string => {
+    const space = ' '.repeat((widths[column] ?? 0) - widthOf(cell))
+    return right.has(column) ? space + cell : cell + space
+  }
+  return rows.map((row) => row.map(fit).join('  ').trimEnd())
 }

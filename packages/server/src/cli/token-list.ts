@@ -1,16 +1,19 @@
 import type { TokenRecord } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
-import { columns } from './columns.ts'
+import { shownName } from './client/shown.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
+import { table } from './table.ts'
 
 export const tokenList: Command = {
   summary: 'List the tokens, never their secrets.',
   help: `Usage: mediabucket token list [--bucket NAME] [--json]
 
+Prints a table, with a header on a terminal. The first column is the id of the token.
+
 Options:
   --bucket NAME  Only the tokens of this bucket.
-  --json         One JSON object a line.`,
+  --json         One JSON object per line.`,
 
   async run(args, { config, print, tell }) {
     const { values } = parse('token list', {
@@ -24,23 +27,23 @@ Options:
       return
     }
     if (tokens.length === 0)
-      return tell('There are no tokens. Make one: mediabucket token create --bucket NAME')
-    const rows = tokens.map((token) => [
-      token.id,
-      token.bucket,
-      token.name,
-      state(token, now),
-      token.scopes.join(','),
-      `created ${day(token.createdAt)}`,
-      token.expiresAt === null ? 'no expiry' : `expires ${day(token.expiresAt)}`,
-      token.lastUsedAt === null ? 'never used' : `used ${day(token.lastUsedAt)}`,
-    ])
-    for (const line of columns(rows)) print(line)
+      return tell('There are no tokens. Create one: mediabucket token create --bucket NAME')
+    const shape = [
+      { header: 'ID', cell: ({ id }: TokenRecord) => id },
+      { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket },
+      { header: 'NAME', cell: ({ name }: TokenRecord) => shownName(name) || '-' },
+      { header: 'STATE', cell: (token: TokenRecord) => state(token, now) },
+      { header: 'SCOPES', cell: ({ scopes }: TokenRecord) => scopes.join(',') },
+      { header: 'CREATED', cell: ({ createdAt }: TokenRecord) => day(createdAt) },
+      { header: 'EXPIRES', cell: ({ expiresAt }: TokenRecord) => day(expiresAt) },
+      { header: 'LAST USED', cell: ({ lastUsedAt }: TokenRecord) => day(lastUsedAt) },
+    ]
+    for (const line of table(shape, tokens, { header: process.stdout.isTTY })) print(line)
   },
 }
 
-const day = (time: number) => new Date(time).toISOString().slice(0, 10)
 const iso = (time: number | null) => (time === null ? null : new Date(time).toISOString())
+const day = (time: number | null) => iso(time)?.slice(0, 10) ?? 'never'
 
 const state = ({ revokedAt, expiresAt }: TokenRecord, now: number) =>
   revokedAt !== null ? 'revoked' : expiresAt !== null && expiresAt <= now ? 'expired' : 'active'

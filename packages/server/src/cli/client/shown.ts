@@ -1,10 +1,11 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
-/** Bytes as people read them: `512 B`, `1.5 MB`. */
+/** Bytes as people read them, in the decimal units of the settings: `512 B`, `1.5 MB`. */
 export function shownSize(bytes: number): string {
-  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3))
-  const value = bytes / 1000 ** power
-  return `${power === 0 ? value : value.toFixed(1)} ${units[power]}`
+  // From 999.95 on, one digit after the point would round to a thousand of the unit.
+  const power = units.findIndex((_, at) => bytes < (at === 0 ? 1000 : 999.95 * 1000 ** at))
+  const at = power === -1 ? units.length - 1 : power
+  return `${at === 0 ? bytes : (bytes / 1000 ** at).toFixed(1)} ${units[at]}`
 }
 
 /** A name without what could move a terminal's cursor or break a line. */
@@ -15,6 +16,10 @@ const isWide = (char: string): boolean =>
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u.test(
     char,
   )
+
+/** Columns of a terminal that the text takes. */
+export const widthOf = (text: string): number =>
+  [...text].reduce((sum, char) => sum + (isWide(char) ? 2 : 1), 0)
 
 /** The text in exactly so many columns of a terminal: its end, which tells more of a path, or filled with spaces. */
 export function fitEnd(text: string, columns: number): string {
