@@ -1,4 +1,5 @@
 import { parseDuration } from './core/duration.ts'
+import { parseAddressRanges } from './core/ip-address.ts'
 import { parseSize } from './core/size.ts'
 
 /** Everything that can be set, validated and frozen. Durations are milliseconds, sizes bytes. */
@@ -19,6 +20,7 @@ export interface Config {
   readonly maxParts: number
   readonly uploadExpiry: number
   readonly corsOrigins: readonly string[]
+  readonly trustedProxies: readonly string[]
   readonly mediaMaxAge: number
   /** Processes that make variants, and how many variants may wait for them. */
   readonly variantProcesses: number
@@ -179,6 +181,12 @@ export const settings = {
     'Web origins whose pages may call the service. None unless set.',
     origins,
   ),
+  MEDIABUCKET_TRUSTED_PROXIES: setting(
+    '',
+    'addresses, ranges such as 10.0.0.0/8, loopback, linklocal and uniquelocal, separated by commas',
+    'Reverse proxies whose `X-Forwarded-For` gives the address of the client, for limits. None unless set.',
+    (text) => parseAddressRanges(text) ?? undefined,
+  ),
   MEDIABUCKET_MEDIA_MAX_AGE: setting(
     '1d',
     aDuration,
@@ -288,6 +296,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     maxParts: read('MEDIABUCKET_MAX_PARTS', settings.MEDIABUCKET_MAX_PARTS),
     uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY', settings.MEDIABUCKET_UPLOAD_EXPIRY),
     corsOrigins: read('MEDIABUCKET_CORS_ORIGINS', settings.MEDIABUCKET_CORS_ORIGINS),
+    trustedProxies: read('MEDIABUCKET_TRUSTED_PROXIES', settings.MEDIABUCKET_TRUSTED_PROXIES),
     mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE', settings.MEDIABUCKET_MEDIA_MAX_AGE),
     variantProcesses: read('MEDIABUCKET_VARIANT_PROCESSES', settings.MEDIABUCKET_VARIANT_PROCESSES),
     variantQueue: read('MEDIABUCKET_VARIANT_QUEUE', settings.MEDIABUCKET_VARIANT_QUEUE),

@@ -1,0 +1,48 @@
+import { compile } from '@fastify/proxy-addr'
+import ipaddr from 'ipaddr.js'
+
+/** Names for the ranges of private networks, as Express and Fastify have them. */
+const rangeNames = new Set(['loopback', 'linklocal', 'uniquelocal'])
+
+/** A list of addresses, CIDR ranges and range names, separated by commas. Null where an entry is none of these. */
+export function parseAddressRanges(text: string): readonly string[] | null {
+  const entries = text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+  return entries.every(isRange) ? entries : null
+}
+
+/** 4 or 6; 0 for what is no address, or an IPv4 address in one of its rare spellings. */
+export function addressFamily(text: string): 4 | 6 | 0 {
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return 4
+  return ipaddr.IPv6.isValid(text) ? 6 : 0
+}
+
+function isRange(entry: string): boolean {
+  if (rangeNames.has(entry)) return true
+  const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
+  const family = addressFamily(address)
+  // A range of length 0 is every address.
+  const length = prefix === undefined ? 1 : Number(prefix)
+  return family !== 0 && length >= 1 && length <= (family === 6 ? 128 : 32)
+}
+
+/** Whether an address lies in one of the ranges. */
+export function inRanges(ranges: readonly string[]): (address: string) => boolean {
+  if (ranges.length === 0) return () => false
+  const matches = compile([...ranges])
+  return (address) => matches(address, 0)
+}
+
+/** The address under which limits count: an IPv4 address itself, an IPv6 address's /64, of which one client has 2^64 addresses. */
+export function addressGroup(address: string): string {
+  if (addressFamily(address) !== 6) return address
+  const ip = ipaddr.parse(address)
+  if (!('parts' in ip)) return address
+  if (ip.isIPv4MappedAddress()) return ip.toIPv4Address().toString()
+  return `${ip.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`
+}
