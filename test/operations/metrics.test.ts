@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { arriving, upload } from '../harness/upload.ts'
 
@@ -85,4 +86,13 @@ test('O2 what is stored and deleted is counted', async () => {
   const { id } = await upload(server, 'hello')
   await server.request(`/api/media/${id}`, { method: 'DELETE' })
   expect(await count()).toEqual([items + 1, bytes + 5, deleted + 1])
+
+  // An item that is gone is not deleted again, neither by its id nor with the upload that it came from.
+  const tus = tusOf(server)
+  const path = await tus.beginOf(5)
+  const item = await itemOf(server, await tus.piece(path, 0, 'hello'))
+  for (const status of [204, 404])
+    expect((await server.request(`/api/media/${item.id}`, { method: 'DELETE' })).status).toBe(status)
+  expect((await tus.end(path)).status).toBe(204)
+  expect(await count()).toEqual([items + 2, bytes + 10, deleted + 2])
 })

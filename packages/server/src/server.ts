@@ -190,7 +190,7 @@ export async function startServer(
         createUpload: createCreateUpload(uploading),
         appendUpload: createAppendUpload(uploading),
         removeUpload: createRemoveUpload(uploading),
-        settleUpload: (id) => turns.take(id, async () => undefined),
+        settleUpload: turns.settle,
         removeMedia: remove,
         findByName: createFindByName({ catalog }),
         openBytes,

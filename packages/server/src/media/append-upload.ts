@@ -6,13 +6,15 @@ import { uploadUnknown } from './find-upload.ts'
 import type { MeasurePicture } from './measure-picture.ts'
 import { newItem } from './new-item.ts'
 import { runsOf, until } from './source-runs.ts'
-import type { UploadTurns } from './upload-turns.ts'
+import type { Turn, UploadTurns } from './upload-turns.ts'
 
 interface Piece {
   readonly offset: number
   readonly source: AsyncIterable<Uint8Array>
   /** Nothing of it counts unless the source ends well. */
   readonly whole: boolean
+  /** The length of the whole file, where this request declares it. */
+  readonly length?: number | null
 }
 
 interface AppendedUpload {
@@ -31,11 +33,11 @@ const never = () => false
 /**
  * Writes a piece behind what has arrived. The offset moves when its bytes are synced, and what arrived before a source
  * failed counts. With the last byte the upload becomes an item, before anything tells that it is complete
- * (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `upload-offset-conflict`, `file-too-large`,
- * `quota-exceeded`, `storage-full`, and what the source throws.
+ * (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `upload-offset-conflict`, `upload-malformed`
+ * where another length was declared, `file-too-large`, `quota-exceeded`, `storage-full`, and what the source throws.
  */
 export function createAppendUpload(parts: {
-  readonly catalog: Pick<Catalog, 'upload' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
+  readonly catalog: Pick<Catalog, 'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
   readonly blobs: BlobStore
   readonly measurePicture: MeasurePicture
   readonly turns: UploadTurns
@@ -47,13 +49,13 @@ export function createAppendUpload(parts: {
 }): AppendUpload {
   const { catalog, blobs, turns, maxFileSize, expiry, now } = parts
 
-  async function append(upload: Upload, piece: Piece, signal: AbortSignal): Promise<AppendedUpload> {
+  async function append(upload: Upload, piece: Piece, turn: Turn): Promise<AppendedUpload> {
     const { id, length, mediaId } = upload
     const end = length ?? maxFileSize
     let offset = upload.offset
     // An earlier attempt to finish may have put it in place and failed to commit.
     await blobs.parts.reclaim(id, mediaId)
-    const source = until(signal, piece.source)
+    const source = turn.watch(until(turn.signal, piece.source))
     for await (const run of runsOf(source, piece.whole ? never : isLong, now)) {
       const limit = end - offset
       const { size, failure } = await blobs.parts.append(id, { offset, source: run, limit })
@@ -62,7 +64,7 @@ export function createAppendUpload(parts: {
       if (size > offset && !(await catalog.moveUpload(id, offset, size, now() + expiry)))
         throw uploadUnknown()
       offset = size
-      if (failure !== null) throw signal.aborted ? takenOver() : failure
+      if (failure !== null) throw turn.signal.aborted ? takenOver() : failure
     }
     return { upload: { ...upload, offset, expiresAt: now() + expiry }, item: null }
   }
@@ -80,15 +82,25 @@ export function createAppendUpload(parts: {
     return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
   }
 
+  /** In the turn of the request, so that no other request writes to an upload of which it does not know the length. */
+  async function declare(upload: Upload, length: number): Promise<Upload> {
+    if (upload.length !== null && upload.length !== length)
+      throw new Fault('upload-malformed', 'Upload-Length was declared already, with another value.')
+    if (upload.length === null && !(await catalog.declareLength(upload.id, length))) throw uploadUnknown()
+    return { ...upload, length }
+  }
+
   return (id, piece) =>
-    turns.take(id, async (signal) => {
-      const upload = await catalog.upload(id)
-      if (upload === null) throw uploadUnknown()
-      if (upload.offset !== piece.offset)
-        throw new Fault('upload-offset-conflict', `The upload stands at offset ${upload.offset}.`)
+    turns.take(id, async (turn) => {
+      const found = await catalog.upload(id)
+      if (found === null) throw uploadUnknown()
+      if (found.offset !== piece.offset)
+        throw new Fault('upload-offset-conflict', `The upload is at offset ${found.offset}.`)
+      const { length = null } = piece
+      const upload = length === null ? found : await declare(found, length)
       if (upload.finished) return { upload, item: null }
       try {
-        return await append(upload, piece, signal)
+        return await append(upload, piece, turn)
       } catch (error) {
         if (!(error instanceof PartLost)) throw error
         await catalog.removeUpload(id)

@@ -11,23 +11,26 @@ export interface RemoveUploadParts {
   readonly turns: UploadTurns
 }
 
-/** `permitItem` throws unless the caller may remove items: it is asked when the upload has become one, which goes too. */
+interface ItemRemoval {
+  readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
+}
+
+/**
+ * `permitItem` throws unless the caller may remove items: it is called when the upload has become one, which is removed
+ * too. Returns whether an item was removed.
+ */
 export type RemoveUpload = (id: UploadId, permitItem: () => void) => Promise<{ item: boolean }>
 
 /** Ends an upload: what has arrived goes, and so does the item if it was finished (docs/interface.md R9). */
-export function createRemoveUpload(
-  parts: RemoveUploadParts & { readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void> },
-): RemoveUpload {
+export function createRemoveUpload(parts: RemoveUploadParts & ItemRemoval): RemoveUpload {
   return (id, permitItem) =>
     parts.turns.take(id, async () => {
       const upload = await parts.catalog.upload(id)
       if (upload === null) throw uploadUnknown()
-      if (upload.finished) {
-        permitItem()
-        await parts.removeMedia(upload.bucketId, upload.mediaId).catch(unlessGone)
-      }
+      if (upload.finished) permitItem()
+      const item = upload.finished && (await removeItem(parts, upload))
       await dropUpload(parts, upload)
-      return { item: upload.finished }
+      return { item }
     })
 }
 
@@ -39,6 +42,13 @@ export async function dropUpload({ catalog, blobs }: RemoveUploadParts, upload: 
   await blobs.parts.remove(upload.id)
 }
 
-function unlessGone(error: unknown): void {
-  if (!(error instanceof Fault && error.code === 'media-unknown')) throw error
+/** False where the item was deleted before. */
+async function removeItem({ removeMedia }: ItemRemoval, { bucketId, mediaId }: Upload): Promise<boolean> {
+  try {
+    await removeMedia(bucketId, mediaId)
+    return true
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'media-unknown') return false
+    throw error
+  }
 }

@@ -21,11 +21,11 @@ import { UploadStore } from '../tus/upload-store.ts'
 interface Parts {
   readonly authorise: Authorise
   readonly bytesOf: BytesOf
-  readonly catalog: Pick<Catalog, 'upload' | 'declareLength'>
+  readonly catalog: Pick<Catalog, 'upload'>
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: RemoveUpload
-  /** Resolves when nobody is at the upload any more. */
+  /** Resolves when the upload's offset can be told: UploadTurns.settle. */
   readonly settleUpload: (id: UploadId) => Promise<void>
   readonly baseUrl: string
   /** Bytes. */
@@ -69,7 +69,7 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
       method === 'POST' ? null : await findUpload(catalog, grant.bucketId, request.params.id ?? '', now)
     const id = known?.id ?? newUploadId()
     if (method === 'PATCH' || method === 'POST') requirePlainBody(method, request)
-    // Who asks where the upload stands is about to go on with it.
+    // A client that asks for the offset is most likely about to resume the upload.
     if (method === 'HEAD') await settleUpload(id)
 
     const checksum = request.headers['upload-checksum']

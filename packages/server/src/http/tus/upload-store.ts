@@ -4,11 +4,11 @@ import type { BucketId, Catalog, NewMedia, Upload } from '../../catalog/catalog.
 import type { UploadId } from '../../core/upload-id.ts'
 import type { AppendUpload } from '../../media/append-upload.ts'
 import type { CreateUpload } from '../../media/create-upload.ts'
-import { findUpload, uploadUnknown } from '../../media/find-upload.ts'
+import { findUpload } from '../../media/find-upload.ts'
 import { type Checksum, checked } from './checksum.ts'
 
 interface StoreParts {
-  readonly catalog: Pick<Catalog, 'upload' | 'declareLength'>
+  readonly catalog: Pick<Catalog, 'upload'>
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: (id: UploadId) => Promise<void>
@@ -31,6 +31,7 @@ export class UploadStore extends DataStore {
   override extensions = ['creation', 'creation-with-upload', 'creation-defer-length', 'termination']
   readonly #parts: StoreParts
   readonly #request: StoreRequest
+  #declaredLength: number | null = null
 
   constructor(parts: StoreParts, request: StoreRequest) {
     super()
@@ -58,13 +59,19 @@ export class UploadStore extends DataStore {
   }
 
   override async declareUploadLength(_id: string, length: number): Promise<void> {
-    if (!(await this.#parts.catalog.declareLength(this.#request.id, length))) throw uploadUnknown()
+    // Declared by the write that follows, in the upload's turn.
+    this.#declaredLength = length
   }
 
   override async write(handedOn: Readable, _id: string, offset: number): Promise<number> {
     const { body, checksum } = this.#request
     const source = checksum === null ? body : checked(body, checksum)
-    const written = await this.#append({ offset, source, whole: checksum !== null })
+    const written = await this.#append({
+      offset,
+      source,
+      whole: checksum !== null,
+      length: this.#declaredLength,
+    })
     // The library waits for the end of what it handed on.
     handedOn.resume()
     return written

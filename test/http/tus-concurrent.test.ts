@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import { stat } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { Upload } from 'tus-js-client'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { parseAnswer } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { itemOf, pieceType, tusOf } from '../harness/tus.ts'
+import { until } from '../harness/until.ts'
+
+let server: TestServer
+let tus: ReturnType<typeof tusOf>
+beforeAll(async () => {
+  server = await startServer()
+  tus = tusOf(server)
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+/** A PATCH on a connection of its own, whose body is sent bit by bit. */
+async function openPatch(url: string, length: number, extra: readonly string[] = []) {
+  const connection = await openConnection(server.url)
+  const head = [
+    `PATCH ${url} HTTP/1.1`,
+    'Host: x',
+    `Authorization: Bearer ${server.token}`,
+    'Tus-Resumable: 1.0.0',
+    'Upload-Offset: 0',
+    `Content-Type: ${pieceType}`,
+    `Content-Length: ${length}`,
+    ...extra,
+  ]
+  connection.send(`${head.join('\r\n')}\r\n\r\n`)
+  return {
+    ...connection,
+    answer: async () => {
+      await until('an answer', () => connection.received().includes('\r\n\r\n'))
+      return parseAnswer(connection.received())
+    },
+    [Symbol.dispose]: connection[Symbol.dispose],
+  }
+}
+
+/** What the server has been sent before has been read after some requests on other connections. */
+async function roundTrips(): Promise<void> {
+  for (let time = 0; time < 5; time += 1) await server.request('/api/bucket')
+}
+
+test.each([10, 4])(
+  'R5 a length of %d that one request declares while another writes 10 bytes: a complete upload names its item',
+  async (declared) => {
+    const url = await tus.begin({ 'upload-defer-length': '1' })
+    using writing = await openPatch(url, 10)
+    writing.send('01234')
+    await roundTrips()
+    using declaring = await openPatch(url, 0, [`Upload-Length: ${declared}`])
+    await roundTrips()
+    writing.send('56789')
+    const answers = [await writing.answer(), await declaring.answer()]
+    expect(answers.map(({ status }) => status)).toEqual([204, 409])
+    expect(answers[0]?.headers.get('upload-offset')).toBe('10')
+    expect(answers[0]?.headers.get('content-location')).toBeUndefined()
+    const head = await tus.head(url)
+    expect(head.headers.get('upload-defer-length')).toBe('1')
+
+    const last = await tus.piece(url, 10, '', { 'upload-length': '10' })
+    expect([last.status, last.headers.get('upload-offset')]).toEqual([204, '10'])
+    const item = await itemOf(server, last)
+    expect(await (await fetch(item.url)).text()).toBe('0123456789')
+  },
+)
+
+test('R3, R4 HEAD returns a durable offset and leaves a request alone that makes progress', async () => {
+  const url = await tus.beginOf(1_000)
+  using writing = await openPatch(url, 1_000)
+  let sent = 0
+  let asked = true
+  const bytes = 'x'.repeat(1_000)
+  const send = (length: number) => {
+    writing.send(bytes.slice(sent, sent + length))
+    sent += length
+  }
+  async function goOn(): Promise<void> {
+    for (; asked && sent < 900; await setTimeout(20)) send(2)
+  }
+  const going = goOn()
+  for (const _ of [1, 2]) {
+    const offset = await tus.offset(url)
+    expect(offset).toBeLessThanOrEqual(sent)
+  }
+  asked = false
+  await going
+  send(1_000 - sent)
+  const answer = await writing.answer()
+  expect([answer.status, answer.headers.get('upload-offset')]).toEqual([204, '1000'])
+})
+
+/** A way to the server on which what a client sends takes a while; every byte that it answers comes at once. */
+async function startSlowWay(): Promise<{ url: string } & AsyncDisposable> {
+  const { hostname, port } = new URL(server.url)
+  const way = createServer((client) => {
+    const onward = connect(Number(port), hostname)
+    onward.pipe(client)
+    const slow = async () => {
+      for await (const bytes of client)
+        for (let at = 0; at < bytes.length; at += 500) {
+          onward.write(bytes.subarray(at, at + 500))
+          await setTimeout(20)
+        }
+    }
+    slow().catch(() => onward.destroy())
+    onward.on('error', () => client.destroy())
+  })
+  await new Promise<void>((resolve) => way.listen(0, '127.0.0.1', resolve))
+  const address = way.address()
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    async [Symbol.asyncDispose]() {
+      way.close()
+    },
+  }
+}
+
+test('R4 tus-js-client without retries is not interrupted by others that ask for the offset', async () => {
+  await using way = await startSlowWay()
+  const bytes = randomBytes(60_000)
+  const path = await tus.beginOf(bytes.length)
+  const done = new Promise<void>((resolve, reject) => {
+    new Upload(bytes, {
+      uploadUrl: `${way.url}${path}`,
+      headers: { authorization: `Bearer ${server.token}` },
+      retryDelays: [],
+      onError: reject,
+      onSuccess: () => resolve(),
+    }).start()
+  })
+  await until('bytes arrive', () =>
+    stat(join(server.data, path.replace('/api', ''))).then(
+      ({ size }) => size > 0,
+      () => false,
+    ),
+  )
+  const heads = Array.from({ length: 3 }, () => tus.offset(path))
+  await done
+  for (const offset of await Promise.all(heads)) expect(offset).toBeLessThanOrEqual(bytes.length)
+  expect((await itemOf(server, await tus.head(path))).size).toBe(bytes.length)
+})
