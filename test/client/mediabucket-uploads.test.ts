@@ -143,3 +143,32 @@ test('a file that is too large is refused before its bytes are sent', async () =
   const error = await caught(client.upload(new Uint8Array(1001)))
   expect(error).toMatchObject({ status: 413, attempts: 1, problem: { code: 'file-too-large' } })
 })
+
+describe('several files in one form', () => {
+  test('U4, L10 arrive byte for byte in their order, under the names given', async () => {
+    const client = await newBucket(server, 'forms')
+    const names = ['b "quoted".bin', '100%22.bin', 'e\u0301 nfd.txt', '\u00e9 nfc.txt', '🐚;=.txt', 'empty']
+    const files = names.map((filename, index) => ({
+      source: index === 5 ? new Blob([]) : new Blob([bytes.subarray(0, 1000 + index)]),
+      filename,
+    }))
+    const seen: UploadProgress[] = []
+    const media = await client.uploadAll(files, { onProgress: (progress) => seen.push(progress) })
+    // U8: the service stores names in their composed form.
+    expect(media.map(({ filename }) => filename)).toEqual(names.map((name) => name.normalize('NFC')))
+    expect(media.map(({ size }) => size)).toEqual([1000, 1001, 1002, 1003, 1004, 0])
+    expect(media[1]?.sha256).toBe(createHash('sha256').update(bytes.subarray(0, 1001)).digest('hex'))
+    expect(await urlsOf(client)).toEqual(media.map(({ url }) => url))
+    expect(seen.at(-1)?.sent).toBe(seen.at(-1)?.total)
+  })
+
+  test('I2 sent again under their key are the same items; one alone and none are fine', async () => {
+    const client = await newBucket(server, 'forms-again')
+    const files = ['a.txt', 'b.txt'].map((filename) => ({ source: new Blob([filename]), filename }))
+    const first = await client.uploadAll(files, { idempotencyKey: 'one' })
+    expect(await client.uploadAll(files, { idempotencyKey: 'one' })).toEqual(first)
+    expect(await client.uploadAll(files.slice(0, 1))).toMatchObject([{ filename: 'a.txt', size: 5 }])
+    expect(await client.uploadAll([])).toEqual([])
+    expect(await urlsOf(client)).toHaveLength(3)
+  })
+})

@@ -13,6 +13,7 @@ import { send } from './send.ts'
 import { readToken, type Token } from './token.ts'
 import { type UploadOptions, uploadMedia } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
+import { type FormFile, type UploadAllOptions, uploadForm } from './upload-form.ts'
 
 /** What walks over the pages take. */
 export interface CrawlOptions extends CallOptions {
@@ -40,6 +41,12 @@ export interface Client {
 
   /** Stores one file and resolves with its media object once the service holds it durably. */
   upload(source: UploadSource, options?: UploadOptions): Promise<Media>
+
+  /**
+   * Stores several files with one request, all or none, and resolves with their media objects in the order given. The
+   * listing keeps that order.
+   */
+  uploadAll(files: readonly FormFile[], options?: UploadAllOptions): Promise<readonly Media[]>
 
   /**
    * The bytes of an item, as a `Response` with a status of 2xx; reading its body rejects when the service goes silent.
@@ -100,6 +107,13 @@ export function createClient(options: ClientOptions): Client {
     return await uploadMedia({ sending, endpoints, resuming }, source, options)
   }
 
+  async function uploadAll(
+    files: readonly FormFile[],
+    options: UploadAllOptions = {},
+  ): Promise<readonly Media[]> {
+    return await uploadForm({ sending, endpoints, resuming }, files, options)
+  }
+
   async function get(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<Response> {
     return await send(sending, {
       method: 'GET',
@@ -153,7 +167,18 @@ export function createClient(options: ClientOptions): Client {
     })
   }
 
-  return Object.freeze({ listPage, pages, media, upload, get, describe, delete: remove, bucket, whoami })
+  return Object.freeze({
+    listPage,
+    pages,
+    media,
+    upload,
+    uploadAll,
+    get,
+    describe,
+    delete: remove,
+    bucket,
+    whoami,
+  })
 }
 
 function pageNumber(number: number): number {

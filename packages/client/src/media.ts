@@ -1,4 +1,4 @@
-import { type Check, count, countOrNull, objectOf, parse, text, textOrNull } from './shape.ts'
+import { arrayOf, type Check, count, countOrNull, objectOf, parse, text, textOrNull } from './shape.ts'
 
 /** One item, as on the wire. */
 export interface Media {
@@ -33,3 +33,11 @@ const mediaShape: Check<Media> = objectOf<Media>({
 
 /** The media object of an answer; throws a `ShapeError` that names the faulty field. */
 export const readMedia = (answer: unknown): Media => parse('a media object', mediaShape, answer)
+
+const manyShape: Check<{ data: readonly Media[] }> = objectOf<{ data: readonly Media[] }>({
+  data: arrayOf(mediaShape),
+})
+
+/** The media objects of an answer to a form with several files, in the order sent. */
+export const readManyMedia = (answer: unknown): readonly Media[] =>
+  parse('media objects', manyShape, answer).data

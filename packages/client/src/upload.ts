@@ -3,6 +3,7 @@ import { contentDisposition } from './content-disposition.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Media, readMedia } from './media.ts'
 import { xhrOfPlatform } from './platform.ts'
+import { randomKey } from './random-key.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
 import type { ResumeStore } from './resume-store.ts'
 import { type Sending, send } from './send.ts'
@@ -125,15 +126,9 @@ async function inOneRequest(
 }
 
 /** In browsers XMLHttpRequest alone tells how bytes leave; what has no body goes by fetch in any case. */
-function tellingProgress(sending: Sending, onProgress: UploadOptions['onProgress']): Sending {
+export function tellingProgress(sending: Sending, onProgress: UploadOptions['onProgress']): Sending {
   const Xhr = onProgress && sending.platformFetch ? xhrOfPlatform() : undefined
   if (!Xhr) return sending
   const [byXhr, byFetch] = [xhrTransport(Xhr), sending.transport]
   return { ...sending, transport: (hop, watch) => (hop.body ? byXhr : byFetch)(hop, watch) }
 }
-
-/** 128 random bits, in hex. (`crypto.randomUUID` is missing in pages that were not loaded over HTTPS.) */
-const randomKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
-    '',
-  )

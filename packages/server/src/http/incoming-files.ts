@@ -47,7 +47,8 @@ async function* filesBetween(
       continue
     }
     empty = false
-    yield { source: body, filename: filename && unescapeName(filename), declaredType }
+    const escaped = filename !== null && !disposition.parameters.has('filename*')
+    yield { source: body, filename: escaped ? unescapeName(filename) : filename, declaredType }
   }
   if (empty) throw new Fault('form-without-file', 'The form has no file; give a part a filename.')
 }

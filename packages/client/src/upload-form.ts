@@ -1,0 +1,67 @@
+import type { CallOptions } from './call-options.ts'
+import { filenameParameter } from './content-disposition.ts'
+import { type Media, readManyMedia, readMedia } from './media.ts'
+import { randomKey } from './random-key.ts'
+import { acceptJson, jsonReader } from './read-json.ts'
+import { send } from './send.ts'
+import { tellingProgress, type UploadParts } from './upload.ts'
+import type { UploadProgress } from './upload-body.ts'
+import { uploadContent } from './upload-content.ts'
+
+/** One file of a form. */
+export interface FormFile {
+  readonly source: Blob | Uint8Array
+  readonly filename: string
+  /** The type to declare. Default: that of a Blob; `application/octet-stream` for bytes. */
+  readonly contentType?: string | undefined
+}
+
+/** What an upload of several files takes. */
+export interface UploadAllOptions extends CallOptions {
+  /** Bytes of the whole form, headers included. */
+  readonly onProgress?: ((progress: UploadProgress) => void) | undefined
+  /** By which the service knows a repeat, for 24 hours. Default: a key of its own for each call. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** Stores several files with one form (docs/interface.md U1, U2, U4). */
+export async function uploadForm(
+  { sending, endpoints }: UploadParts,
+  files: readonly FormFile[],
+  { onProgress, signal, idempotencyKey }: UploadAllOptions,
+): Promise<readonly Media[]> {
+  if (files.length === 0) return []
+  const boundary = `mediabucket-${randomKey()}`
+  const content = await uploadContent(formBlob(files, boundary), signal)
+  return await send(tellingProgress(sending, onProgress), {
+    method: 'POST',
+    url: endpoints.uploads,
+    headers: {
+      ...acceptJson,
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'idempotency-key': idempotencyKey ?? randomKey(),
+    },
+    body: { content, onProgress },
+    repeatable: true,
+    signal,
+    read:
+      files.length === 1
+        ? jsonReader('a media object', (answer) => [readMedia(answer)])
+        : jsonReader('media objects', readManyMedia),
+  })
+}
+
+/** Written here and not by FormData, which replaces quotes and line ends in names. */
+function formBlob(files: readonly FormFile[], boundary: string): Blob {
+  const parts = files.flatMap(({ source, filename, contentType }) => {
+    const type = contentType || ('type' in source && source.type) || 'application/octet-stream'
+    if (/[\r\n]/.test(type)) throw new TypeError('a contentType must be one line')
+    const head = [
+      `--${boundary}`,
+      `Content-Disposition: form-data; name="file"; ${filenameParameter(filename)}`,
+      `Content-Type: ${type}`,
+    ]
+    return [`${head.join('\r\n')}\r\n\r\n`, source as Blob | Uint8Array<ArrayBuffer>, '\r\n']
+  })
+  return new Blob([...parts, `--${boundary}--\r\n`])
+}
