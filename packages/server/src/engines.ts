@@ -9,6 +9,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import { openSqliteAudit } from './catalog/sqlite/audit.ts'
 import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
+import { exposedEntries } from './catalog/sqlite/exposed-entries.ts'
 import { holdRemovals as holdSqliteRemovals, watchRemovalHold } from './catalog/sqlite/removal-hold.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
 import type { Config } from './config.ts'
@@ -45,6 +46,9 @@ export const holdRemovals = (config: Config): { release(): void } => holdSqliteR
 
 export const watchHold = (config: Config): { isHeld(): boolean; close(): void } =>
   watchRemovalHold(config.data)
+
+/** Names in the data directory that other users of the machine may use. */
+export const findExposed = (config: Data): string[] => exposedEntries(config.data)
 
 /** One server for each data directory (docs/interface.md O6). Throws DataLockedError. */
 export const lockData = (config: Config): { release(): void } => acquireDataLock(config.data)

@@ -5,8 +5,9 @@ import type { Logger } from 'pino'
 import { issueToken } from './access/issue-token.ts'
 import { createVerifyToken } from './access/verify-token.ts'
 import { type Config, defaultBaseUrl } from './config.ts'
+import { createClosers } from './core/closers.ts'
 import { defaultScopes } from './core/scopes.ts'
-import { lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
+import { findExposed, lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
 import { createApp } from './http/app.ts'
 import { watchConnections } from './http/connections.ts'
 import { readGallery } from './http/gallery-files.ts'
@@ -74,19 +75,19 @@ export async function startServer(
   writeLine: (line: string) => void,
   onFailure: (error: Error) => void,
 ): Promise<Server> {
-  const closers: (() => unknown)[] = []
-  const closeAll = async () => {
-    for (const close of closers.reverse()) await close()
-  }
+  const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
   try {
     const lock = lockData(config)
-    closers.push(() => lock.release())
+    closers.add('the data lock', () => lock.release())
+    const exposed = findExposed(config)
+    if (exposed.length > 0)
+      log.warn({ exposed }, `other users may read these in ${config.data}; run: chmod -R go= on each`)
     const catalog = await openCatalog(config, { writer: 'thread', onWriterFailure: onFailure })
-    closers.push(() => catalog.close())
+    closers.add('the catalog', () => catalog.close())
     const blobs = await openBlobs(config, { onFailure })
-    closers.push(() => blobs.close())
+    closers.add('the blob store', () => blobs.close())
     const hold = watchHold(config)
-    closers.push(() => hold.close())
+    closers.add('the removal hold', () => hold.close())
     const removing = {
       catalog,
       blobs,
@@ -94,7 +95,14 @@ export async function startServer(
       onLeftover: (id: string, err: unknown) =>
         log.warn({ id, err }, 'bytes of a deleted item stay until the next start'),
     }
-    const held = createHeldRemovals(removing)
+    const held = createHeldRemovals({
+      ...removing,
+      onHoldFailure: (err) =>
+        log.error(
+          { err },
+          'hold.db cannot be read, so the bytes of deleted items stay; restart the service if this goes on',
+        ),
+    })
     const erasing = { ...removing, isHeld: held.isHeld }
     const { leftovers, ...cleared } = await recover(erasing)
     for (const { id, error } of leftovers) erasing.onLeftover(id, error)
@@ -102,20 +110,20 @@ export async function startServer(
       log.info(cleared, 'cleared what an interrupted run had left behind')
     }
     const { remove, settled } = createRemoveMedia(erasing)
-    closers.push(settled)
+    closers.add('the removal of bytes', settled)
     const retrier = startSweeper({
       work: held.retry,
       interval: holdInterval,
       onFailure: (err) => log.warn({ err }, 'bytes that a backup held stay until the next look'),
     })
-    closers.push(() => retrier.stop())
+    closers.add('the removal retry', () => retrier.stop())
 
     const measurers = createPictureProcesses(measuring)
-    closers.push(() => measurers.close())
+    closers.add('the dimension workers', () => measurers.close())
     const measurePicture = createMeasurePicture({ blobs, processes: measurers })
 
     const turns = createUploadTurns()
-    closers.push(() => turns.settled())
+    closers.add('resumable uploads', () => turns.settled())
     const { maxFileSize, uploadExpiry: expiry } = config
     const uploading = {
       catalog,
@@ -133,7 +141,7 @@ export async function startServer(
       interval: Math.min(expiry, sweepInterval),
       onFailure: (err) => log.warn({ err }, 'what has expired stays until the next sweep'),
     })
-    closers.push(() => sweeper.stop())
+    closers.add('the expiry sweep', () => sweeper.stop())
 
     // One address: for a name with two, Fastify would open a second server that no deadline of ours reaches.
     const { address } = await lookup(config.host, { order: 'ipv4first' })
@@ -163,8 +171,8 @@ export async function startServer(
       onUnkept: (id, err) => log.warn({ id, err }, 'a variant was made and could not be kept'),
       onUnsupported: (reason) => log.error({ reason }, 'pictures cannot be made on this machine'),
     })
-    closers.push(() => variants.settled())
-    closers.push(() => makers.close())
+    closers.add('variants', () => variants.settled())
+    closers.add('the thumbnail workers', () => makers.close())
     const gallery = config.gallery ? await readGallery(galleryDirectory()) : null
     if (config.gallery && gallery === null) {
       log.warn(
@@ -199,7 +207,7 @@ export async function startServer(
       { catalog, settings, log, writeLine, isStopping: () => stopping, gallery, metrics },
     )
     const connections = watchConnections(app.server)
-    closers.push(() => app.close())
+    closers.add('the HTTP server', () => app.close())
     await app.listen({ host: address, port })
 
     const firstToken = (await catalog.isNew())
@@ -222,13 +230,16 @@ export async function startServer(
         const deadline = setTimeout(() => app.server.closeAllConnections(), config.shutdownTimeout)
         // Again and again: a connection whose request is answered would be kept alive.
         const closing = setInterval(() => connections.closeUnused(), closeInterval)
-        await closeAll()
-        clearInterval(closing)
-        clearTimeout(deadline)
+        try {
+          await closers.closeAll()
+        } finally {
+          clearInterval(closing)
+          clearTimeout(deadline)
+        }
       },
     }
   } catch (error) {
-    await closeAll()
+    await closers.closeAll().catch(() => undefined)
     throw error
   }
 }

@@ -85,7 +85,10 @@ async function dispatch(args: readonly string[]): Promise<void> {
   // Read when a command asks for it: those that talk to a service elsewhere do not mind a server's settings.
   let read: ReturnType<typeof readConfig> | undefined
   const settled = () => {
-    read ??= readConfig()
+    if (read) return read
+    read = readConfig()
+    // Commands that read these settings write the data and its backups, which are for their owner alone.
+    process.umask(0o077)
     return read
   }
   await command.run(rest, {

@@ -8,7 +8,12 @@ test('F6 what is deleted while removals are held stays until they are not, and t
   await using media = await temporaryMedia()
   const item = await media.store('text')
   let isHeld = true
-  const parts = { ...media, isHeld: () => isHeld, onLeftover: () => undefined }
+  const parts = {
+    ...media,
+    isHeld: () => isHeld,
+    onLeftover: () => undefined,
+    onHoldFailure: () => undefined,
+  }
   const held = createHeldRemovals(parts)
   const { remove, settled } = createRemoveMedia({ ...parts, isHeld: held.isHeld })
   await remove(item.bucketId, item.id)
@@ -28,10 +33,36 @@ test('F6 a start while a backup runs leaves what was deleted for its end', async
   const item = await media.store('text')
   await media.catalog.removeMedia(item.bucketId, item.id)
   let isHeld = true
-  const held = createHeldRemovals({ ...media, isHeld: () => isHeld, onLeftover: () => undefined })
+  const held = createHeldRemovals({
+    ...media,
+    isHeld: () => isHeld,
+    onLeftover: () => undefined,
+    onHoldFailure: () => undefined,
+  })
   expect(await recover({ ...media, isHeld: held.isHeld })).toMatchObject({ tombstones: 0, leftovers: [] })
   expect(await media.disk.kept()).toHaveLength(1)
   isHeld = false
   await held.retry()
   expect(await media.disk.kept()).toEqual([])
+})
+
+test('S3 a check that fails counts as held and is reported once a minute', async () => {
+  await using media = await temporaryMedia()
+  const failures: unknown[] = []
+  const planted = new Error('planted')
+  let time = 0
+  const held = createHeldRemovals({
+    ...media,
+    isHeld: () => {
+      throw planted
+    },
+    onLeftover: () => undefined,
+    onHoldFailure: (error) => failures.push(error),
+    now: () => time,
+  })
+  for (const at of [0, 1_000, 59_999, 60_000, 61_000]) {
+    time = at
+    expect(held.isHeld()).toBe(true)
+  }
+  expect(failures).toEqual([planted, planted])
 })

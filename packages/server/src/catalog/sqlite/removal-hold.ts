@@ -1,7 +1,8 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from './make-directory.ts'
-import { isBusy } from './sqlite-errors.ts'
+import { isBusy, isCorrupt } from './sqlite-errors.ts'
 
 /** Milliseconds to wait for a server that is just looking whether anybody holds. */
 const patience = 1_000
@@ -44,30 +45,39 @@ export function holdRemovals(directory: string): { release(): void } {
 }
 
 /**
- * Tells whether a backup holds removals. Bytes whose row was gone before a look that says no may be removed after it:
- * a backup that begins later has a snapshot without them.
+ * Whether a backup holds removals. Bytes whose row was gone before a check that returns false may be removed after it:
+ * a backup that begins later has a snapshot without them. `isHeld` throws where the lock cannot be read.
  */
 export function watchRemovalHold(directory: string): { isHeld(): boolean; close(): void } {
-  const db = open(directory, 0)
-  try {
-    // A database with nothing in it would write a journal at every look.
-    db.exec('PRAGMA user_version = 1')
-  } catch {
-    // Held just now: then an earlier look has written it, or a later one bears the cost.
-  }
+  const db = openInitialized(directory)
   return {
     isHeld() {
       try {
         db.exec('BEGIN EXCLUSIVE')
-        db.exec('ROLLBACK')
-        return false
-      } catch {
-        // Busy, or in doubt: bytes that are kept can still be removed later.
-        return true
+      } catch (error) {
+        if (isBusy(error)) return true
+        throw error
       }
+      db.exec('ROLLBACK')
+      return false
     },
     close() {
       if (db.isOpen) db.close()
     },
   }
+}
+
+/** An empty database would write a journal at every check. */
+function openInitialized(directory: string): DatabaseSync {
+  const db = open(directory, 0)
+  try {
+    db.exec('PRAGMA user_version = 1')
+    return db
+  } catch (error) {
+    if (!isCorrupt(error)) return db
+  }
+  // No backup can hold a file that is not a database, and nothing is stored in it.
+  db.close()
+  for (const suffix of ['', '-journal']) rmSync(join(directory, `hold.db${suffix}`), { force: true })
+  return openInitialized(directory)
 }
