@@ -15,19 +15,22 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const head = (line: string) =>
   `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n${line}\r\n\r\n`
-const half = Buffer.alloc(20_000, 'x')
-const halfForm = formBytes(filePart('first', 'whole'), filePart('second', half)).subarray(0, -20)
+/** So large that it is not held in memory: a temporary file shows that it has arrived. */
+const half = Buffer.alloc(80_000, 'x')
+const halfForm = formBytes(filePart('first', half), filePart('second', half)).subarray(0, -20)
+const smallHalf = Buffer.alloc(20_000, 'x')
+const smallHalfForm = formBytes(filePart('first', 'whole'), filePart('second', smallHalf)).subarray(0, -20)
 
 /** Uploads that stop half-way, and how many temporary files each of them has by then. */
 const halves: [name: string, temporary: number, start: () => string, bytes: Buffer][] = [
   ['raw', 1, () => head('Content-Length: 400000'), half],
-  ['chunked', 1, () => head('Transfer-Encoding: chunked'), Buffer.concat([Buffer.from('9c40\r\n'), half])],
+  ['chunked', 1, () => head('Transfer-Encoding: chunked'), Buffer.concat([Buffer.from('30d40\r\n'), half])],
   ['form', 2, () => head(`Content-Type: ${formType}\r\nContent-Length: 400000`), halfForm],
   [
     'chunked form',
     2,
     () => head(`Content-Type: ${formType}\r\nTransfer-Encoding: chunked`),
-    Buffer.concat([Buffer.from('9c40\r\n'), halfForm]),
+    Buffer.concat([Buffer.from('30d40\r\n'), halfForm]),
   ],
 ]
 
@@ -97,7 +100,7 @@ test.each([
 test('U10 chunks that are none are a 400 problem, and nothing of it stays', async () => {
   const before = await traces(server)
   using connection = await openConnection(server.url)
-  connection.send(`${head('Transfer-Encoding: chunked')}5\r\nhello\r\n`)
+  connection.send(`${head('Transfer-Encoding: chunked')}13880\r\n${half}\r\n`)
   await until('a temporary file', async () => (await traces(server)).temporary === 1)
   connection.send('zz\r\n')
   await connection.closed
@@ -107,8 +110,8 @@ test('U10 chunks that are none are a 400 problem, and nothing of it stays', asyn
 })
 
 test.each([
-  ['raw body', 'Content-Length: 40000', half],
-  ['form', `Content-Type: ${formType}\r\nContent-Length: 40000`, halfForm],
+  ['raw body', 'Content-Length: 40000', smallHalf],
+  ['form', `Content-Type: ${formType}\r\nContent-Length: 40000`, smallHalfForm],
 ])('U10 a small %s that ends early is a 400 problem, and nothing of it stays', async (_, lines, bytes) => {
   const before = await traces(server)
   using connection = await openConnection(server.url)

@@ -93,7 +93,7 @@ export interface BlobStore {
 
   /**
    * Streams `source` into temporary bytes, hashing and counting in passing; none but a few small ones are ever held
-   * whole. `atMost` is what the source can have, where that is known. Throws Fault `file-too-large` above `limit` bytes
+   * whole. `atMost` is the size of the source, where that is known beforehand; null otherwise. Throws Fault `file-too-large` above `limit` bytes
    * and `storage-full`; whatever it throws, nothing is left behind.
    */
   receive(

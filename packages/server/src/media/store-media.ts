@@ -20,7 +20,7 @@ interface StoreOptions {
   readonly key?: { readonly tokenId: TokenId; readonly key: string } | null
   /** Bytes that the files will have together, where that is known beforehand. */
   readonly declaredBytes?: number
-  /** What any of the files can have, where that is known; bytes. */
+  /** The size of the only file, where that is known; bytes. */
   readonly atMost?: number | null
 }
 

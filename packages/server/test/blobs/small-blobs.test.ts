@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { startPlacingThread } from '../../src/blobs/disk/place-by-thread.ts'
 import { createSmallBlobs } from '../../src/blobs/disk/small-blobs.ts'
@@ -27,6 +28,35 @@ test('a small file is nowhere on the disk until it is kept, and a larger one is'
   const larger = await receiveBytes(opened.store, randomBytes(small + 1))
   expect(await opened.temporary()).toHaveLength(1)
   await opened.store.discard(larger)
+  expect(await opened.temporary()).toEqual([])
+})
+
+test('a file of unknown size is held in memory when it is small, and goes to the disk whole when it is not', async () => {
+  await using opened = await withThread()
+  const receive = (bytes: Uint8Array, failure?: Error) =>
+    opened.store.receive(chunksOf(bytes, 1000, failure), { limit, atMost: null })
+  for (const size of [0, 1, 1000, 1001, small]) {
+    const bytes = randomBytes(size)
+    const received = await receive(bytes)
+    expect([size, await opened.temporary(), received.size]).toEqual([size, [], size])
+    expect(opened.store.contentOf(received)).toEqual(Uint8Array.from(bytes))
+    const id = newMediaId()
+    await opened.store.keep(received, id)
+    expect((await readBytes(opened.store, id))?.equals(bytes)).toBe(true)
+  }
+  const larger = randomBytes(3 * small + 1)
+  const spilled = await receive(larger)
+  expect(await opened.temporary()).toHaveLength(1)
+  const id = newMediaId()
+  await opened.store.keep(spilled, id)
+  expect((await readBytes(opened.store, id))?.equals(larger)).toBe(true)
+
+  const failure = new Error('gone')
+  await expect(receive(randomBytes(small), failure)).rejects.toBe(failure)
+  await expect(receive(larger, failure)).rejects.toBe(failure)
+  await expect(
+    opened.store.receive(chunksOf(randomBytes(5000)), { limit: 4999, atMost: null }),
+  ).rejects.toMatchObject({ code: 'file-too-large' })
   expect(await opened.temporary()).toEqual([])
 })
 
@@ -112,4 +142,12 @@ test('so many bytes are held and no more, until they are in place or dropped', a
   expect(again.every((blob) => blob !== null)).toBe(true)
   for (const blob of [short, ...again, ...rest]) if (blob) blobs.discard(blob.handle)
   expect((await receiveAll()).every((blob) => blob !== null)).toBe(true)
+
+  // All room is taken: a file of unknown size goes to the disk, from its first byte.
+  const bytes = randomBytes(2500)
+  const spilled = blobs.receiveOrSpill(chunksOf(bytes), limit, async (source) => {
+    expect((await buffer(source)).equals(bytes)).toBe(true)
+    throw failure
+  })
+  await expect(spilled).rejects.toBe(failure)
 })

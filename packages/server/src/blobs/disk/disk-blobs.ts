@@ -3,7 +3,7 @@ import { openAsBlob } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
-import type { BlobStore } from '../blobs.ts'
+import type { BlobStore, ReceivedBlob } from '../blobs.ts'
 import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
 import { createDiskParts } from './disk-parts.ts'
 import { createDiskVariants } from './disk-variants.ts'
@@ -56,10 +56,13 @@ export async function openDiskBlobs(options: {
     variants,
 
     async receive(source, { limit, atMost }) {
-      const held = atMost === null ? null : small?.receive(source, limit, atMost)
-      if (held) return held
-      const handle = join('tmp', randomUUID())
-      return { handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
+      const toFile = async (bytes: AsyncIterable<Uint8Array>): Promise<ReceivedBlob> => {
+        const handle = join('tmp', randomUUID())
+        return { handle, ...(await receiveFile(files, received({ handle }), bytes, limit)) }
+      }
+      if (!small) return toFile(source)
+      if (atMost === null) return small.receiveOrSpill(source, limit, toFile)
+      return small.receive(source, limit, atMost) ?? toFile(source)
     },
 
     async peek(blob) {

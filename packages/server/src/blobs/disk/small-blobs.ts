@@ -17,6 +17,12 @@ const mostHeld = 16 * 1024 * 1024
 export interface SmallBlobs {
   /** Null where a source of so many bytes is not held; nothing of it has been read then. Throws Fault `file-too-large`. */
   receive(source: AsyncIterable<Uint8Array>, limit: number, atMost: number): Promise<ReceivedBlob> | null
+  /** A source of unknown size: held when it turns out small, else handed on to `spill` from its first byte. */
+  receiveOrSpill(
+    source: AsyncIterable<Uint8Array>,
+    limit: number,
+    spill: (source: AsyncIterable<Uint8Array>) => Promise<ReceivedBlob>,
+  ): Promise<ReceivedBlob>
   /** The bytes of a file that is held. */
   bytes(handle: string): Uint8Array<ArrayBuffer> | null
   /** Puts a file that is held in place; durable when it resolves. */
@@ -54,12 +60,50 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
       total -= reserved
       throw error
     }
-    // Of a form each file was given room for the whole form.
     const bytes = new Uint8Array(size === reserved ? room.buffer : room.buffer.transfer(size))
     total -= reserved - size
+    return hold(bytes)
+  }
+
+  /** The bytes count in `total` already. */
+  function hold(bytes: Uint8Array<ArrayBuffer>): ReceivedBlob {
     const handle = randomUUID()
     held.set(handle, bytes)
-    return { handle, size, sha256: hash('sha256', bytes, 'buffer'), head: bytes }
+    return { handle, size: bytes.byteLength, sha256: hash('sha256', bytes, 'buffer'), head: bytes }
+  }
+
+  async function receiveOrSpill(
+    source: AsyncIterable<Uint8Array>,
+    limit: number,
+    spill: (source: AsyncIterable<Uint8Array>) => Promise<ReceivedBlob>,
+  ): Promise<ReceivedBlob> {
+    const chunks = source[Symbol.asyncIterator]()
+    const start: Uint8Array<ArrayBuffer>[] = []
+    let size = 0
+    let counted = 0
+    try {
+      for (;;) {
+        const { done, value } = await chunks.next()
+        if (done) break
+        size += value.byteLength
+        if (size > limit)
+          throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+        if (size > smallSize || total + value.byteLength > mostHeld) {
+          total -= counted
+          counted = 0
+          return await spill(resumed([...start, value], chunks))
+        }
+        // A copy: the source reuses the memory of a chunk once the next one is asked for.
+        start.push(new Uint8Array(value))
+        total += value.byteLength
+        counted = size
+      }
+    } catch (error) {
+      total -= counted
+      await chunks.return?.()
+      throw error
+    }
+    return hold(joined(start, size))
   }
 
   return {
@@ -67,6 +111,7 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
       if (atMost > smallSize || total + atMost > mostHeld) return null
       return receive(source, limit, Buffer.allocUnsafeSlow(atMost))
     },
+    receiveOrSpill,
     bytes: (handle) => held.get(handle) ?? null,
     async keep(handle, id) {
       const bytes = take(handle)
@@ -80,5 +125,34 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
     discard(handle) {
       total -= take(handle).byteLength
     },
+  }
+}
+
+function joined(chunks: readonly Uint8Array<ArrayBuffer>[], size: number): Uint8Array<ArrayBuffer> {
+  const [only, ...more] = chunks
+  if (only && more.length === 0) return only
+  const bytes = new Uint8Array(size)
+  let filled = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, filled)
+    filled += chunk.byteLength
+  }
+  return bytes
+}
+
+/** A source whose first chunks were taken already. */
+async function* resumed(
+  start: readonly Uint8Array[],
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* start
+    for (;;) {
+      const { done, value } = await rest.next()
+      if (done) return
+      yield value
+    }
+  } finally {
+    await rest.return?.()
   }
 }

@@ -54,7 +54,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       const stored = await storeMedia(grant.bucketId, files, {
         key,
         declaredBytes: asForm ? 0 : declared,
-        atMost: length === undefined ? null : declared,
+        atMost: asForm || length === undefined ? null : declared,
       })
       if (!stored.repeated) {
         metrics.uploadedItems.inc(stored.media.length)
