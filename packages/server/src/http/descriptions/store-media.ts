@@ -3,7 +3,7 @@ import { type Description, exampleBase } from '../openapi/description.ts'
 import { otherMedia, sampleMedia } from '../openapi/samples.ts'
 import { MediaList, MediaObject } from '../schemas.ts'
 
-/** A part of a form is a file when it has a filename; its field may have any name. */
+/** A file part may have any name. */
 const Form = Type.Object(
   {
     file: Type.Array(Type.String({ format: 'binary' }), {
@@ -12,7 +12,8 @@ const Form = Type.Object(
   },
   {
     additionalProperties: true,
-    description: 'Every part with a filename is a file; other parts are ignored.',
+    description:
+      'Every part with a filename is a file; fields are ignored. A malformed or ambiguous form is refused.',
   },
 )
 

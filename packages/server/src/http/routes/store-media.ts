@@ -7,9 +7,12 @@ import type { StoreMedia } from '../../media/store-media.ts'
 import type { BytesOf } from '../bodies.ts'
 import type { Authorise } from '../caller.ts'
 import { storeMedia as description } from '../descriptions/store-media.ts'
-import { fileOfBody, filesOfForm, isForm } from '../incoming-files.ts'
+import { isFormType } from '../forms/boundary.ts'
+import { filesOfForm } from '../forms/form-files.ts'
+import { fileOfBody } from '../forms/raw-file.ts'
 import type { Metrics } from '../metrics.ts'
 import { described } from '../openapi/description.ts'
+import { timesSent } from '../sent-headers.ts'
 import { listingPaths } from './list-media.ts'
 
 interface Parts {
@@ -39,9 +42,12 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       if (request.headers['content-encoding'] !== undefined) {
         throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
       }
+      // Node keeps the first one, which may name another form than the client means.
+      if (timesSent(request.raw, 'content-type') > 1)
+        throw new Fault('request-malformed', 'The request has more than one Content-Type header.')
       const length = request.headers['content-length']
       const declared = Number(length ?? 0)
-      const asForm = isForm(request.raw)
+      const asForm = isFormType(request.headers['content-type'] ?? '')
       if (declared > (asForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
         throw tooLarge(maxFileSize)
       const sentKey = request.headers['idempotency-key']

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseParameters } from '../../src/http/parameters.ts'
+import { parseParameters } from '../../../src/http/forms/parameters.ts'
 
 const read = (header: string) => {
   const parsed = parseParameters(header)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readParts } from '../../src/http/multipart.ts'
+import { readParts } from '../../../src/http/forms/read-parts.ts'
 
 const boundary = 'b'
 
@@ -39,7 +39,7 @@ const formOf = (contents: readonly string[]) =>
 const nearly = fc
   .array(fc.constantFrom('\r', '\n', '-', '--', '\r\n', '\r\n-', '\r\n--', 'b', 'x', '\0', '\xff'))
   .map((pieces) => pieces.join(''))
-  .filter((text) => !`\r\n${text}\r\n--b`.slice(0, -1).includes('\r\n--b'))
+  .filter((text) => !/[\r\n]--b/.test(`\r\n${text}\r\n--`))
 const lengths = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 })
 
 test('U1 parts are the same however the body is cut into chunks', async () => {
@@ -65,13 +65,17 @@ test('U1 a part that is left unread changes nothing for the next', async () => {
 
 test('U1 a part that is left half-read changes nothing for the next', async () => {
   const found: string[] = []
-  for await (const { headers, body } of readParts(arriving(cut(formOf(['abc', 'def']), [1])), boundary, 2)) {
+  for await (const { headers, body } of readParts(
+    arriving(cut(formOf(['abcdefgh', 'ijklmnop']), [1])),
+    boundary,
+    2,
+  )) {
     for await (const piece of body) {
-      found.push(`${headers.get('a')}${piece}`)
+      found.push(`${headers.get('a')}${Buffer.from(piece).toString().charAt(0)}`)
       break
     }
   }
-  expect(found).toEqual(['ba', 'bd'])
+  expect(found).toEqual(['ba', 'bi'])
 })
 
 test('U10 a form that is cut off anywhere fails, and no part of it reads as whole that is not', async () => {
