@@ -8,6 +8,12 @@ import { type Case, type Extent, type Row, rounds } from './rounds.ts'
 import { measure, type Subject, startSubject } from './subject.ts'
 import { startNginx } from './yardsticks/nginx.ts'
 
+const noLimits = {
+  MEDIABUCKET_TOKEN_RATE: 'off',
+  MEDIABUCKET_ADDRESS_RATE: 'off',
+  MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
+}
+
 const lua = (name: string) => resolve(import.meta.dirname, 'lua', name)
 
 export interface ListingResults {
@@ -49,6 +55,10 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
       started(startMediabucket(data, settings, name))
     // The data directory takes one server at a time; the one with its caches goes first.
     const ours = await serve('mediabucket', {})
+    const unlimitedData = join(scratch, 'unlimited')
+    const [alike] = await fillBuckets(unlimitedData, [{ bucket: 'small', items: 30 }])
+    if (!alike) throw new Error('no bucket')
+    const unlimited = await started(startMediabucket(unlimitedData, noLimits, 'without limits'))
     const files = join(scratch, 'nginx', 'files')
     mkdirSync(files, { recursive: true })
     const save = async (name: string, page: number, bucket: Bucket) => {
@@ -79,6 +89,12 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
       { id: 'nginx', subject: nginx, path: '/page.json', load: c32 },
       { id: 'node', subject: bare, path: '/', load: c32 },
       { id: 'page', subject: ours, path: page2, load: { ...c32, headers: [bearer(small)] } },
+      {
+        id: 'page-unlimited',
+        subject: unlimited,
+        path: page2,
+        load: { ...c32, headers: [bearer(alike)] },
+      },
       {
         id: 'tokens',
         subject: ours,

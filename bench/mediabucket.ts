@@ -3,7 +3,14 @@ import { startSubject } from './subject.ts'
 
 const bin = resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 
-/** The service as its command starts it, with the settings it has by default but for these. */
+/** Rate limits that count every request and refuse none: a load without pause is what they are there to refuse. */
+const unmetLimits = {
+  MEDIABUCKET_TOKEN_RATE: '999999999/1m',
+  MEDIABUCKET_ADDRESS_RATE: '999999999/1m',
+  MEDIABUCKET_AUTH_FAILURE_RATE: '999999999/1m',
+}
+
+/** The service as its command starts it, with the settings it has by default but for these and the rate limits. */
 export const startMediabucket = (
   data: string,
   settings: Readonly<Record<string, string>> = {},
@@ -12,6 +19,6 @@ export const startMediabucket = (
   startSubject(
     name,
     ['node', bin, 'serve'],
-    { MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0', ...settings },
+    { MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0', ...unmetLimits, ...settings },
     (printed) => /ready at (\S+)/.exec(printed)?.[1] ?? null,
   )

@@ -14,7 +14,8 @@ const foreign = [
   'null',
 ]
 const exposed =
-  'ETag, Location, Content-Range, Content-Disposition, Accept-Ranges, Retry-After, Link, WWW-Authenticate, ' +
+  'ETag, Location, Content-Range, Content-Disposition, Accept-Ranges, Retry-After, RateLimit, RateLimit-Policy, ' +
+  'Link, WWW-Authenticate, ' +
   'Content-Location, Tus-Resumable, Tus-Version, Tus-Extension, Tus-Max-Size, Tus-Checksum-Algorithm, ' +
   'Upload-Offset, Upload-Length, Upload-Defer-Length, Upload-Metadata, Upload-Expires'
 

@@ -7,8 +7,8 @@ import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
 import { readDescription } from './conformance.ts'
 
-/** Statuses of which other tests have a machine or a clock in distress. */
-const elsewhere = [408, 500, 503, 507]
+/** Statuses of which other tests have a machine or a clock in distress, or a limit that is exceeded. */
+const elsewhere = [408, 429, 500, 503, 507]
 
 let server: TestServer
 let description: Awaited<ReturnType<typeof readDescription>>

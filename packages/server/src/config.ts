@@ -1,5 +1,6 @@
 import { parseDuration } from './core/duration.ts'
 import { parseAddressRanges } from './core/ip-address.ts'
+import { parseRequestRate, type RequestRate } from './core/request-rate.ts'
 import { parseSize } from './core/size.ts'
 
 /** Everything that can be set, validated and frozen. Durations are milliseconds, sizes bytes. */
@@ -21,6 +22,10 @@ export interface Config {
   readonly uploadExpiry: number
   readonly corsOrigins: readonly string[]
   readonly trustedProxies: readonly string[]
+  /** Null where there is no limit. */
+  readonly tokenRate: RequestRate | null
+  readonly addressRate: RequestRate | null
+  readonly authFailureRate: RequestRate | null
   readonly mediaMaxAge: number
   /** Processes that make variants, and how many variants may wait for them. */
   readonly variantProcesses: number
@@ -76,6 +81,7 @@ const timer = (text: string) => {
   return value !== null && value <= longestTimer ? value : undefined
 }
 const aTimer = 'a duration up to 20d, such as 500ms, 30s or 15m'
+const aRate = 'a number of requests in a time, such as 600/1m, or off'
 const aDuration = 'a duration such as 30s, 15m, 12h or 30d'
 
 function httpUrl(text: string): URL | undefined {
@@ -187,6 +193,24 @@ export const settings = {
     'Reverse proxies whose `X-Forwarded-For` gives the address of the client, for limits. None unless set.',
     (text) => parseAddressRanges(text) ?? undefined,
   ),
+  MEDIABUCKET_TOKEN_RATE: setting(
+    '60000/1m',
+    aRate,
+    'How many requests one token may send; further ones are answered 429.',
+    parseRequestRate,
+  ),
+  MEDIABUCKET_ADDRESS_RATE: setting(
+    '120000/1m',
+    aRate,
+    'How many requests one address may send, with tokens or without; further ones are answered 429.',
+    parseRequestRate,
+  ),
+  MEDIABUCKET_AUTH_FAILURE_RATE: setting(
+    '100/1m',
+    aRate,
+    'How many requests with tokens that are not valid one address may send; further ones are answered 429, those with valid tokens are not.',
+    parseRequestRate,
+  ),
   MEDIABUCKET_MEDIA_MAX_AGE: setting(
     '1d',
     aDuration,
@@ -297,6 +321,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY', settings.MEDIABUCKET_UPLOAD_EXPIRY),
     corsOrigins: read('MEDIABUCKET_CORS_ORIGINS', settings.MEDIABUCKET_CORS_ORIGINS),
     trustedProxies: read('MEDIABUCKET_TRUSTED_PROXIES', settings.MEDIABUCKET_TRUSTED_PROXIES),
+    tokenRate: read('MEDIABUCKET_TOKEN_RATE', settings.MEDIABUCKET_TOKEN_RATE),
+    addressRate: read('MEDIABUCKET_ADDRESS_RATE', settings.MEDIABUCKET_ADDRESS_RATE),
+    authFailureRate: read('MEDIABUCKET_AUTH_FAILURE_RATE', settings.MEDIABUCKET_AUTH_FAILURE_RATE),
     mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE', settings.MEDIABUCKET_MEDIA_MAX_AGE),
     variantProcesses: read('MEDIABUCKET_VARIANT_PROCESSES', settings.MEDIABUCKET_VARIANT_PROCESSES),
     variantQueue: read('MEDIABUCKET_VARIANT_QUEUE', settings.MEDIABUCKET_VARIANT_QUEUE),

@@ -11,6 +11,8 @@ import { findExposed, lockData, openBlobs, openCatalog, watchHold } from './engi
 import { createApp } from './http/app.ts'
 import { watchConnections } from './http/connections.ts'
 import { readGallery } from './http/gallery-files.ts'
+import { createClientAddresses } from './http/limits/client-address.ts'
+import { createRequestLimits } from './http/limits/request-limits.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createAppendUpload } from './media/append-upload.ts'
 import { createCreateUpload } from './media/create-upload.ts'
@@ -150,6 +152,8 @@ export async function startServer(
     const settings = { ...config, baseUrl }
     const ribbon = createLinkRibbon(baseUrl, config.linkRibbon)
     const metrics = createMetrics({ ribbonHeld: () => ribbon.held() })
+    const addresses = createClientAddresses(config.trustedProxies)
+    const limits = createRequestLimits(config, { addresses, metrics, log })
     const openBytes = createOpenBytes({ catalog, blobs })
     const makers = createPictureProcesses({
       processes: config.variantProcesses,
@@ -204,7 +208,7 @@ export async function startServer(
         openBytes,
         openVariant: variants.open,
       },
-      { catalog, settings, log, writeLine, isStopping: () => stopping, gallery, metrics },
+      { catalog, settings, log, writeLine, isStopping: () => stopping, gallery, metrics, limits },
     )
     const connections = watchConnections(app.server)
     closers.add('the HTTP server', () => app.close())

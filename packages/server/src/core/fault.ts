@@ -22,6 +22,7 @@ export type FaultCode =
   | 'variant-unknown'
   | 'variant-unavailable'
   | 'variants-busy'
+  | 'rate-limited'
   | 'headers-too-large'
   | 'form-malformed'
   | 'form-without-file'

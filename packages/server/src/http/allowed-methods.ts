@@ -36,9 +36,10 @@ export function watchMethods(app: FastifyInstance): { close(): void } {
         app.route({
           method: others,
           url,
+          config: { headers: headersOf.get(url) ?? {} },
           // Before the body is looked at: whatever it holds, the method is what is wrong.
           onRequest: async ({ method }, reply) => {
-            reply.headers({ ...headersOf.get(url), allow })
+            reply.header('allow', allow)
             if (method === 'OPTIONS') return reply.code(204).send()
             throw new Fault('method-not-allowed', `${method} is not allowed here; use one of ${allow}.`)
           },

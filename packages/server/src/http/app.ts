@@ -19,11 +19,12 @@ import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createBytesOf } from './bodies.ts'
 import { createBodyGate } from './body-gate.ts'
-import { createAuthorise, createAuthoriseHeader } from './caller.ts'
+import { createAuthorise, createVerifyHeader } from './caller.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
 import type { Gallery } from './gallery-files.ts'
 import { createHttpServer, maxHeaderSize } from './http-server.ts'
+import type { RequestLimits } from './limits/request-limits.ts'
 import { createAnswerListing } from './listing-answer.ts'
 import { listingLane } from './listing-lane.ts'
 import type { Metrics } from './metrics.ts'
@@ -90,16 +91,17 @@ export async function createApp(
     /** Null where there is no page at `/`. */
     gallery: Gallery | null
     metrics: Metrics
+    limits: RequestLimits
   },
 ): Promise<FastifyInstance> {
-  const { catalog, settings, log, writeLine, isStopping, gallery, metrics } = parts
+  const { catalog, settings, log, writeLine, isStopping, gallery, metrics, limits } = parts
   const { baseUrl, extensions, links } = settings
   const form: PageForm = { baseUrl, extensions, links }
-  const authoriseHeader = createAuthoriseHeader(operations.verifyToken)
-  const authorise = createAuthorise(authoriseHeader)
+  const verifyHeader = createVerifyHeader(operations.verifyToken)
+  const authorise = createAuthorise(verifyHeader, limits)
   const recordRequest = createRecordRequest(metrics, writeLine)
   const corsHeaders = createCorsHeaders(settings.corsOrigins)
-  const answerError = createErrorHandler(baseUrl)
+  const answerError = createErrorHandler(baseUrl, limits)
   const bytesOf = createBytesOf(createBodyGate(bodiesHeld))
   const answerListing = createAnswerListing({
     listMedia: operations.listMedia,
@@ -114,9 +116,15 @@ export async function createApp(
         settings,
         listingLane(
           {
-            answerListing: shareAnswers({ authorise: authoriseHeader, answer: answerListing, corsHeaders }),
+            answerListing: shareAnswers({
+              verifyHeader,
+              countToken: limits.countToken,
+              answer: answerListing,
+              corsHeaders,
+            }),
             recordRequest,
             corsHeaders,
+            limits,
             baseUrl,
             log,
             isStopping,
@@ -140,13 +148,16 @@ export async function createApp(
     frameworkErrors: (error, request, reply) => {
       recordRequest(recorded(request), reply.raw)
       reply.headers(corsHeaders(request.headers))
-      answerError(error, request, reply)
+      answerError(limits.countAddress(request.raw) ?? error, request, reply)
     },
   })
 
   app.addHook('onRequest', async (request, reply) => {
     recordRequest(recorded(request), reply.raw)
-    reply.headers(corsHeaders(request.headers))
+    const { config } = request.routeOptions
+    reply.headers({ ...corsHeaders(request.headers), ...config.headers })
+    const limited = config.description?.unlimited ? null : limits.countAddress(request.raw)
+    if (limited) throw limited
     requireHost(request)
     // Before the body is looked at, as with methods that are not allowed.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')

@@ -7,6 +7,8 @@ const exposed = [
   'Content-Disposition',
   'Accept-Ranges',
   'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
   'Link',
   'WWW-Authenticate',
   'Content-Location',

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '../core/fault.ts'
+import type { RequestLimits } from './limits/request-limits.ts'
 import { presentAnswer } from './present-answer.ts'
 import { problemAnswer } from './problem-answer.ts'
 import { problemKinds } from './problems.ts'
@@ -37,9 +38,9 @@ export function faultOf(error: unknown): Fault {
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
 }
 
-export function createErrorHandler(baseUrl: string) {
+export function createErrorHandler(baseUrl: string, { countFailure }: RequestLimits) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
-    const fault = faultOf(error)
+    const fault = countFailure(faultOf(error), request.raw)
     // A bucket that is full is no failure of the service, though its status is of that kind.
     if (problemKinds[fault.code].status >= 500 && fault.code !== 'quota-exceeded')
       request.log.error({ err: fault.cause ?? fault }, fault.message)

@@ -6,6 +6,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { PageBody } from '../media/page-body.ts'
 import type { CorsHeaders } from './cors.ts'
 import { faultOf } from './error-answers.ts'
+import type { RequestLimits } from './limits/request-limits.ts'
 import type { ListingAnswer } from './listing-answer.ts'
 import { type PlainListing, plainListing } from './plain-listing.ts'
 import { problemAnswer } from './problem-answer.ts'
@@ -21,6 +22,7 @@ interface Parts {
   readonly answerListing: (asked: PlainListing) => Promise<ListingAnswer>
   readonly recordRequest: RecordRequest
   readonly corsHeaders: CorsHeaders
+  readonly limits: Pick<RequestLimits, 'countAddress' | 'countFailure'>
   readonly baseUrl: string
   readonly log: FastifyBaseLogger
   /** While stopping, answers end their connections, which the framework sees to. */
@@ -29,7 +31,7 @@ interface Parts {
 
 /** Puts the straight way before `others`. */
 export function listingLane(parts: Parts, others: RequestListener): RequestListener {
-  const { answerListing, recordRequest, corsHeaders, baseUrl, log, isStopping } = parts
+  const { answerListing, recordRequest, corsHeaders, limits, baseUrl, log, isStopping } = parts
 
   async function list(
     request: IncomingMessage,
@@ -40,12 +42,14 @@ export function listingLane(parts: Parts, others: RequestListener): RequestListe
     const id = randomUUID()
     recordRequest({ id, method: 'GET', url: asked.url, route }, response)
     try {
+      const limited = limits.countAddress(request)
+      if (limited) throw limited
       const { status, head, body } = await answerListing(asked)
       response.writeHead(status, head)
       if (body === null) response.end()
       else await write(response, body)
     } catch (error) {
-      const fault = faultOf(error)
+      const fault = limits.countFailure(faultOf(error), request)
       if (problemKinds[fault.code].status >= 500)
         log.error({ requestId: id, err: fault.cause ?? fault }, fault.message)
       if (response.headersSent) return void response.destroy()

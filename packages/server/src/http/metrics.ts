@@ -30,6 +30,13 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     help: 'Items deleted.',
     registers: [registry],
   })
+  const limitedRequests = new Counter({
+    name: 'mediabucket_limited_requests_total',
+    help: 'Requests answered 429, by the rate limit that they exceeded.',
+    labelNames: ['limit'],
+    registers: [registry],
+  })
+  for (const limit of ['token', 'address', 'authentication']) limitedRequests.inc({ limit }, 0)
   const variantSeconds = new Histogram({
     name: 'mediabucket_variant_seconds',
     help: 'Time from the first request for a variant until it was made, or was known not to be; what stood already is not counted.',
@@ -64,7 +71,7 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     return observe
   }
 
-  return { registry, observerOf, uploadedBytes, uploadedItems, deletedItems, variantSeconds }
+  return { registry, observerOf, uploadedBytes, uploadedItems, deletedItems, limitedRequests, variantSeconds }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>

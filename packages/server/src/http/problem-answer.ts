@@ -1,4 +1,5 @@
 import type { Fault, FaultCode, ParameterFault } from '../core/fault.ts'
+import { RateLimited } from './limits/rate-limited.ts'
 import { problemKinds } from './problems.ts'
 
 /** RFC 9457, with `code` for programs and `errors` for faulty parameters (docs/interface.md P1). */
@@ -42,6 +43,7 @@ export function problemAnswer(
     'x-content-type-options': 'nosniff',
     ...(status === 401 || status === 403 ? { 'www-authenticate': challenge(fault) } : {}),
     ...(status === 503 ? { 'retry-after': '2' } : {}),
+    ...(fault instanceof RateLimited ? fault.headers : {}),
   }
   return { status, headers, body }
 }

@@ -144,6 +144,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'The variant has to be made first, and as many as may are waiting already.',
     cure: 'Try again after the seconds in `Retry-After`.',
   },
+  'rate-limited': {
+    status: 429,
+    title: 'Too many requests',
+    cause:
+      'The token, the address of the client, or the tokens that are not valid from that address exceeded a rate limit; `RateLimit-Policy` names it.',
+    cure: 'Wait for the seconds in `Retry-After`, then repeat the request. Operators set the limits by `MEDIABUCKET_TOKEN_RATE`, `MEDIABUCKET_ADDRESS_RATE` and `MEDIABUCKET_AUTH_FAILURE_RATE`.',
+  },
   'headers-too-large': {
     status: 431,
     title: 'The headers are too large',

@@ -1,4 +1,7 @@
-import type { AuthoriseHeader } from './caller.ts'
+import { requireScope } from '../access/require-scope.ts'
+import type { Grant, TokenId } from '../catalog/catalog.ts'
+import type { Fault } from '../core/fault.ts'
+import type { VerifyHeader } from './caller.ts'
 import type { CorsHeaders } from './cors.ts'
 import type { AnswerListing, ListingAnswer } from './listing-answer.ts'
 import { areAlike, type PlainListing } from './plain-listing.ts'
@@ -6,19 +9,22 @@ import { areAlike, type PlainListing } from './plain-listing.ts'
 // An answer is right for every request that was there before its reading began, and for no other. So requests that
 // come in together and ask the same of the same bucket share one: collect, then look; never look, then reuse.
 
-/** An answer under way, and the request that began it. */
+/** What identical requests share: the check of their token, and the answer once one of them was accepted. */
 interface Shared {
   readonly asked: PlainListing
-  readonly answer: Promise<ListingAnswer>
+  readonly grant: Promise<Grant>
+  answer: Promise<ListingAnswer> | null
 }
 
 /** `answer`, shared by the requests of one turn of the event loop that are alike in all that shapes it. */
 export function shareAnswers(parts: {
-  readonly authorise: AuthoriseHeader
+  readonly verifyHeader: VerifyHeader
+  /** Counts each request, shared or not; returns why it is refused, null where it is accepted. */
+  readonly countToken: (id: TokenId) => Fault | null
   readonly answer: AnswerListing
   readonly corsHeaders: CorsHeaders
 }): (asked: PlainListing) => Promise<ListingAnswer> {
-  const { authorise, answer, corsHeaders } = parts
+  const { verifyHeader, countToken, answer, corsHeaders } = parts
   /** By Authorization header: who asks tells most requests apart. */
   let gathered: Map<string, Shared[]> | null = null
   let over = Promise.resolve()
@@ -34,9 +40,13 @@ export function shareAnswers(parts: {
     return new Map<string, Shared[]>()
   }
 
-  async function begin(asked: PlainListing, turnOver: Promise<void>): Promise<ListingAnswer> {
+  async function verify(authorization: string, turnOver: Promise<void>): Promise<Grant> {
     await turnOver
-    const grant = await authorise(asked.authorization, 'media:read')
+    return verifyHeader(authorization)
+  }
+
+  async function begin(grant: Grant, asked: PlainListing): Promise<ListingAnswer> {
+    requireScope(grant, 'media:read')
     const answered = await answer(grant, asked)
     // A listing's own Vary names the origin where it matters.
     const { vary, ...cors } = corsHeaders({ origin: asked.origin })
@@ -44,14 +54,23 @@ export function shareAnswers(parts: {
     return added.length === 0 ? answered : { ...answered, head: [...added, ...answered.head] }
   }
 
-  return (asked) => {
+  function join(asked: PlainListing): Shared {
     gathered ??= gather()
     const sameCaller = gathered.get(asked.authorization)
     const known = sameCaller?.find((one) => areAlike(one.asked, asked))
-    if (known) return known.answer
-    const shared = { asked, answer: begin(asked, over) }
+    if (known) return known
+    const shared = { asked, grant: verify(asked.authorization, over), answer: null }
     if (sameCaller) sameCaller.push(shared)
     else gathered.set(asked.authorization, [shared])
+    return shared
+  }
+
+  return async (asked) => {
+    const shared = join(asked)
+    const grant = await shared.grant
+    const limited = countToken(grant.tokenId)
+    if (limited) throw limited
+    shared.answer ??= begin(grant, asked)
     return shared.answer
   }
 }

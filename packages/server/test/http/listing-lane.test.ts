@@ -25,6 +25,7 @@ test('L7 a large answer waits for its reader, and arrives whole and in order', a
       }),
       recordRequest: () => undefined,
       corsHeaders: () => ({}),
+      limits: { countAddress: () => null, countFailure: (fault) => fault },
       baseUrl: 'http://x',
       log: pino({ level: 'silent' }),
       isStopping: () => false,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BucketId, Grant, TokenId } from '../../src/catalog/catalog.ts'
+import { Fault } from '../../src/core/fault.ts'
 import type { AnswerListing } from '../../src/http/listing-answer.ts'
 import type { PlainListing } from '../../src/http/plain-listing.ts'
 import { shareAnswers } from '../../src/http/share-answers.ts'
@@ -24,18 +25,24 @@ const plain: PlainListing = {
 }
 
 /** Answers with a tag that counts the answers given; knows what it was asked, and whose token was judged. */
-function counting() {
+function counting(limit = Number.POSITIVE_INFINITY) {
   const asked: unknown[] = []
   const judged: string[] = []
   const answer: AnswerListing = async (_grant, one) => {
     asked.push(one)
     return { status: 200, head: ['etag', `"${asked.length}"`], body: null }
   }
-  const authorise = async (authorization: string) => {
+  const verifyHeader = async (authorization: string) => {
     judged.push(authorization)
     return grant
   }
-  return { asked, judged, share: shareAnswers({ authorise, answer, corsHeaders: () => ({}) }) }
+  let left = limit
+  const countToken = () => {
+    left -= 1
+    return left < 0 ? new Fault('rate-limited', 'Too many.') : null
+  }
+  const share = shareAnswers({ verifyHeader, countToken, answer, corsHeaders: () => ({}) })
+  return { asked, judged, share }
 }
 
 test('requests of one turn that are alike share one check and one answer', async () => {
@@ -68,4 +75,17 @@ test('A7, L4 an answer is begun after all who share it have come, and is shared 
   expect(await first).toBe(await second)
   expect(await share(plain)).not.toBe(await first)
   expect(asked).toHaveLength(2)
+})
+
+test('W2 each of the requests that share an answer is counted', async () => {
+  const { asked, share } = counting(2)
+  const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => share({ ...plain })))
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+  expect(asked).toHaveLength(1)
+})
+
+test('W2 a page is read for none of the requests where all are refused', async () => {
+  const { asked, share } = counting(0)
+  await expect(share(plain)).rejects.toMatchObject({ code: 'rate-limited' })
+  expect(asked).toHaveLength(0)
 })

@@ -9,6 +9,7 @@ export const live: Description = {
   description: 'Answers as long as the process does, also while it stops.',
   rules: 'O1',
   needs: 'nothing',
+  unlimited: true,
   answers: {
     200: {
       description: 'It lives.',
@@ -27,6 +28,7 @@ export const ready: Description = {
   description: 'Reads and writes the catalog; a 503 where that fails or the service is stopping.',
   rules: 'O1',
   needs: 'nothing',
+  unlimited: true,
   answers: {
     200: {
       description: 'It can serve.',
@@ -45,6 +47,7 @@ export const metrics: Description = {
   description: 'For Prometheus, in its text format. Holds numbers alone, no name of an item or a bucket.',
   rules: 'O2',
   needs: 'nothing',
+  unlimited: true,
   answers: {
     200: {
       description: 'The metrics.',

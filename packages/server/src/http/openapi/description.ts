@@ -48,6 +48,8 @@ export interface Description {
   readonly problems: readonly FaultCode[]
   /** What its problems carry besides what all problems do. */
   readonly problemHeaders?: readonly AnswerHeader[]
+  /** Monitoring works while the rate limits are met (docs/interface.md W3). */
+  readonly unlimited?: true
   /** HEAD is told of where the contract names it. */
   readonly head?: true
   readonly curl: string
@@ -56,6 +58,8 @@ export interface Description {
 declare module 'fastify' {
   interface FastifyContextConfig {
     description?: Description
+    /** What every answer of the route carries, problems included. */
+    headers?: Readonly<Record<string, string>>
   }
 }
 

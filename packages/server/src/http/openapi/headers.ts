@@ -86,6 +86,16 @@ export const answerHeaders = {
     schema: { type: 'string', pattern: '^\\d+$' },
     example: '2',
   },
+  RateLimit: {
+    description: 'With 429: the limit that was exceeded, and the seconds until it accepts a request.',
+    schema: { type: 'string', pattern: '^"(token|address|authentication)";r=0;t=\\d+$' },
+    example: '"token";r=0;t=1',
+  },
+  'RateLimit-Policy': {
+    description: 'With 429: the limit that was exceeded, its requests and the seconds of its window.',
+    schema: { type: 'string', pattern: '^"(token|address|authentication)";q=\\d+;w=\\d+$' },
+    example: '"token";q=60000;w=60',
+  },
   'Content-Location': {
     description: 'The item that the upload has become; left out before.',
     schema: { type: 'string', format: 'uri' },

@@ -20,9 +20,10 @@ const withToken: readonly FaultCode[] = [
 
 /** The codes that an operation can answer, by status, ascending. */
 export function problemsOf(description: Description): ReadonlyMap<number, readonly FaultCode[]> {
-  const { needs, problems } = description
+  const { needs, problems, unlimited } = description
   const codes = new Set<FaultCode>([
     ...always,
+    ...(unlimited ? [] : (['rate-limited'] as const)),
     ...(needs === 'nothing' ? [] : withToken),
     ...(needs === 'nothing' || needs === 'any token' ? [] : (['scope-missing'] as const)),
     ...problems,
@@ -36,6 +37,7 @@ export const problemHeadersOf = (status: number): readonly AnswerHeader[] => [
   'Cache-Control',
   ...(status === 401 || status === 403 ? (['WWW-Authenticate'] as const) : []),
   ...(status === 416 ? (['Content-Range'] as const) : []),
+  ...(status === 429 ? (['Retry-After', 'RateLimit', 'RateLimit-Policy'] as const) : []),
   ...(status === 503 ? (['Retry-After'] as const) : []),
 ]
 

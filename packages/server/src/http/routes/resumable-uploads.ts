@@ -55,9 +55,6 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
   // Bodies stay unread until the handler has seen the token.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  app.addHook('onRequest', async (_request, reply) => {
-    reply.headers({ 'tus-resumable': version })
-  })
 
   /** `given` is null where a header tells the method. */
   async function handle(given: UploadMethod | null, request: UploadRequest, reply: FastifyReply) {
@@ -116,7 +113,7 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
   }
   const options = (description: Description) => {
     const { config, schema } = described(description)
-    return { schema, config: { ...config, answersOptions } }
+    return { schema, config: { ...config, answersOptions, headers: { 'tus-resumable': version } } }
   }
   for (const url of ['/api/uploads', '/api/uploads/'])
     app.post(url, options(descriptions.createUpload), (request: UploadRequest, reply) =>

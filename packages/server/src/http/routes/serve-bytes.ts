@@ -26,6 +26,13 @@ interface Parts {
 /** No script, no source; styles within the file alone, without which pictures in SVG lose their looks. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
+/** On every answer, problems included (docs/interface.md B5). */
+const headers = {
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'cross-origin',
+  'content-security-policy': policy,
+}
+
 type BytesRequest = FastifyRequest<{ Params: BytesParams; Querystring: { variant?: unknown } }>
 
 /** What is sent of an item: its bytes as they are, or a variant of them. */
@@ -57,16 +64,11 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
         }
 
   async function serve(request: BytesRequest, reply: FastifyReply) {
-    // On every answer, problems included (B5); PDF alone goes without the policy.
-    reply.headers({
-      'x-content-type-options': 'nosniff',
-      'cross-origin-resource-policy': 'cross-origin',
-      'content-security-policy': policy,
-    })
     const variant = parseVariant(request.query.variant)
     const media = await findByName(request.params.name)
     const form = formOf(media, variant)
     const { contentType, disposition, sandboxed } = deliveryOf(form.contentType)
+    // PDF alone goes without the policy.
     if (!sandboxed) reply.removeHeader('content-security-policy')
 
     const validators = { etag: form.etag, lastModified: media.createdAt }
@@ -111,10 +113,12 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
     return sendBytes(reply, blob, start, end)
   }
 
+  const { schema, config } = described(description)
   app.route<{ Params: BytesParams; Querystring: { variant?: unknown } }>({
     method: ['GET', 'HEAD'],
     url: '/media/:name',
-    ...described(description),
+    schema,
+    config: { ...config, headers },
     handler: serve,
   })
 }

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { createClient } from '../../packages/client/src/index.ts'
+import { startServer } from '../harness/server.ts'
+
+test('W5 the client waits as Retry-After asks, so that a program beyond the limit is slower and does not fail', async () => {
+  await using server = await startServer({ MEDIABUCKET_TOKEN_RATE: '3/1s' })
+  const client = createClient({ url: server.url, token: server.token, retry: { delay: 10 } })
+  const names = Array.from({ length: 8 }, (_, index) => `file ${index}`)
+  for (const name of names) await client.upload(new File([name], name))
+  expect(await client.listPage(1)).toMatchObject({ total: 8 })
+  const text = await (await fetch(`${server.url}/metrics`)).text()
+  const limited = Number(/^mediabucket_limited_requests_total\{limit="token"\} (\d+)$/m.exec(text)?.[1])
+  expect(limited).toBeGreaterThan(0)
+})
