@@ -33,7 +33,7 @@ test('docs/client.md tells the exit codes and the settings of the client as the 
   const { stdout } = await run('help')
   const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]
   const told = rows.filter(([, name = '']) => /^(\d+|MEDIABUCKET_\w+)$/.test(name))
-  expect(told).toHaveLength(8)
+  expect(told).toHaveLength(9)
   for (const [, name, fallback, about] of told) {
     const lines = stdout.split('\n').map((line) => line.trim().split(/ {2,}/))
     const text = /^\d/.test(name ?? '') ? about : `${about}.${fallback ? ` [${fallback}]` : ''}`

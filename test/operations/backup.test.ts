@@ -38,7 +38,7 @@ test('F7, F8 a backup made while serving is restored with the same listing and b
   const page = await server.request('/api/media')
   const listed = await listAll(server)
   const { stdout } = await server.command('backup', to)
-  expect(stdout).toMatch(/^Backed up 15 items \(3 copied with 8 bytes, 0 there already\) to /)
+  expect(stdout).toMatch(/^Backed up 15 items \(3 copied with 8 B, 0 there already\) to /)
   expect((await readdir(to)).filter((name) => /lock|hold/.test(name))).toEqual([])
 
   expect((await restore(to, data)).stdout).toMatch(/^Restored 15 items/)
@@ -72,7 +72,7 @@ test('F7 the second backup copies what is new; its bytes and those of deleted it
   await server.request(`/api/media/${first.id}`, { method: 'DELETE' })
   await upload(server, 'third')
   const { stdout } = await server.command('backup', to)
-  expect(stdout).toMatch(/2 items \(1 copied with 5 bytes, 1 there already\)/)
+  expect(stdout).toMatch(/2 items \(1 copied with 5 B, 1 there already\)/)
   expect((await readdir(to)).filter((name) => name.startsWith('snapshot-'))).toHaveLength(1)
   await restore(to, data)
   await using later = await startServer({}, data)
@@ -159,12 +159,12 @@ test('F7 bytes that are not those that were sent are told, and never take the pl
   await writeFile(blobPath(server, saved.id), 'SAVED')
   await writeFile(blobPath(server, late.id), 'LATE')
   expect(await outcome(['backup', to], server.data)).toMatchObject({
-    code: 1,
-    stdout: expect.stringContaining(`  ${late.id} changed\n`),
+    code: 5,
+    stdout: expect.stringContaining(`  ${late.id} changed: the bytes are not those that were uploaded\n`),
   })
   expect(await outcome(['restore', to], data)).toMatchObject({
-    code: 1,
-    stdout: expect.stringContaining(`  ${late.id} missing\n`),
+    code: 5,
+    stdout: expect.stringContaining(`  ${late.id} missing: there are no bytes\n`),
   })
   await using later = await startServer({}, data)
   expect(await (await fetch(`${later.url}/media/${saved.id}`)).text()).toBe('saved')

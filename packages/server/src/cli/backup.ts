@@ -1,9 +1,9 @@
 import { hasData, holdRemovals, openAudit, openBlobs } from '../engines.ts'
 import { backUp } from '../upkeep/back-up.ts'
 import { openBackupDirectory } from '../upkeep/backup-directory.ts'
-import type { Copied } from '../upkeep/copy-blobs.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
+import { explainCopyError, incompleteExit, reportCopied } from './copied.ts'
 import { showProgress } from './progress.ts'
 
 export const backup: Command = {
@@ -13,8 +13,9 @@ export const backup: Command = {
 Copies the data to the directory DIR, which is made if need be and must be outside of the data: rows and bytes as of
 one moment, synced. Works beside a running server; what is deleted meanwhile stays on the disk until the backup ends.
 A second backup to the same DIR copies only the bytes that are new, and takes the place of the first at once, when it
-is whole: one that is interrupted leaves the first as it was. Every byte is hashed on its way, and bytes that are not
-those that were sent are reported and not copied. Exit code 1 if there were such.
+is whole: one that is interrupted leaves the first as it was, and is completed by running it again. Every byte is
+hashed on its way. An item whose bytes are missing, unreadable or not those that were uploaded is reported by its id,
+and listed in DIR/backup.json; everything else is copied. Exit code ${incompleteExit} if there were such items.
 
 The bytes of items that were deleted since stay in DIR. To be rid of them, begin a new one.`,
 
@@ -38,27 +39,14 @@ The bytes of items that were deleted since stay in DIR. To be rid of them, begin
         onItem: progress.show,
       })
       progress.end()
-      print(`Backed up ${tellCopied(result)} to ${path}.`)
-      for (const line of tellFaulty(result)) print(line)
-      if (result.faulty.length > 0) process.exitCode = 1
+      for (const line of reportCopied('Backed up', result, path)) print(line)
+      if (result.faulty.length > 0) print('  → mediabucket fsck --verify-bytes checks every item.')
+    } catch (error) {
+      throw explainCopyError(error, path)
     } finally {
       progress.end()
       await audit.close()
       hold.release()
     }
   },
-}
-
-export const tellCopied = ({ items, copied, bytes, present }: Copied): string =>
-  `${items} items (${copied} copied with ${bytes} bytes, ${present} there already)`
-
-/** How many items are named. */
-const shown = 20
-
-export function* tellFaulty({ faulty }: Copied): Generator<string> {
-  if (faulty.length === 0) return
-  yield `${faulty.length} items without their bytes, which were not what was sent or not there:`
-  for (const { id, what } of faulty.slice(0, shown)) yield `  ${id} ${what}`
-  if (faulty.length > shown) yield `  and ${faulty.length - shown} more`
-  yield '  → mediabucket fsck --verify-bytes tells more.'
 }

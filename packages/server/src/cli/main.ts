@@ -14,6 +14,7 @@ import { rm } from './client/rm.ts'
 import { upload } from './client/upload.ts'
 import { whoami } from './client/whoami.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
+import { incompleteExit } from './copied.ts'
 import { fsck } from './fsck.ts'
 import { restore } from './restore.ts'
 import { seed } from './seed.ts'
@@ -47,6 +48,7 @@ const exits: readonly (readonly [string, string])[] = [
   ['2', 'the arguments or settings make no sense'],
   [`${exitCodes.refused}`, 'the service refuses the token (401), or the token may not do this (403)'],
   [`${exitCodes.missing}`, 'what was asked for is not there (404)'],
+  [`${incompleteExit}`, 'the backup or restore is complete but for the bytes of some items, which it names'],
   ['130', 'interrupted, as by Ctrl-C'],
 ]
 

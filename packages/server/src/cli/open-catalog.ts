@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config.ts'
 import { hasData, openCatalog } from '../engines.ts'
+import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import { CommandError } from './command.ts'
 
 type Use<T> = (catalog: Catalog) => Promise<T>
@@ -20,6 +21,7 @@ export async function withCatalog<T>(config: Config, use: Use<T>): Promise<T> {
 
 /** The same for commands that may come before the first start: the catalog is made where there is none. */
 export async function withNewCatalog<T>(config: Config, use: Use<T>): Promise<T> {
+  requireNoRestore(config.data)
   const catalog = await openCatalog(config, { writer: 'direct' })
   try {
     return await use(catalog)

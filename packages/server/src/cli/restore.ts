@@ -1,8 +1,8 @@
 import { lockData, openAudit, openBlobs } from '../engines.ts'
 import { restore as restoreBackup } from '../upkeep/restore.ts'
 import { parse } from './arguments.ts'
-import { tellCopied, tellFaulty } from './backup.ts'
 import { type Command, UsageError } from './command.ts'
+import { explainCopyError, incompleteExit, reportCopied } from './copied.ts'
 import { showProgress } from './progress.ts'
 
 export const restore: Command = {
@@ -10,8 +10,10 @@ export const restore: Command = {
   help: `Usage: mediabucket restore DIR
 
 Puts the last finished backup in DIR into the directory MEDIABUCKET_DATA, which must be empty or not exist: nothing is
-ever replaced. No server may run on it. Every byte is hashed on its way; items whose bytes are not whole in the backup
-are reported, and answer 500. Uploads in pieces that were not finished are ended. Exit code 1 if bytes were missing.`,
+ever replaced. No server may run on it. Every byte is hashed on its way. An item whose bytes are not whole in the backup
+is reported by its id, and restored without them: it is listed, and its URL answers 500. Resumable uploads that were not
+finished are ended. A restore that was interrupted is completed by the same command; no server starts before.
+Exit code ${incompleteExit} if items have no bytes.`,
 
   async run(args, { config, print }) {
     const { positionals } = parse('restore', { args: [...args], allowPositionals: true, options: {} })
@@ -28,9 +30,9 @@ are reported, and answer 500. Uploads in pieces that were not finished are ended
         onItem: progress.show,
       })
       progress.end()
-      print(`Restored ${tellCopied(result)} to ${config.data}.`)
-      for (const line of tellFaulty(result)) print(line)
-      if (result.faulty.length > 0) process.exitCode = 1
+      for (const line of reportCopied('Restored', result, config.data)) print(line)
+    } catch (error) {
+      throw explainCopyError(error, config.data)
     } finally {
       progress.end()
       lock.release()

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import type { Server } from '../server.ts'
+import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import { type Command, UsageError } from './command.ts'
 import { favourMainThread } from './favour-main-thread.ts'
 import { gatheredLines } from './gathered-lines.ts'
@@ -16,6 +17,7 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
 
   async run(args, { config, warnings, print }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given: ${args.join(' ')}`)
+    requireNoRestore(config.data)
     // Loaded here, so that the other commands need not wait for it.
     const [{ startServer }, { pino }, { default: closeWithGrace }] = await Promise.all([
       import('../server.ts'),

@@ -38,6 +38,6 @@ export async function backUp(parts: {
   } finally {
     await rows.close()
   }
-  await finishBackup(directory, { snapshot, items: result.items })
+  await finishBackup(directory, { snapshot, items: result.items, faulty: [...result.faulty] })
   return result
 }

@@ -1,26 +1,39 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, realpath, rm, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
-import { replaceFile, sha256Of, syncPath } from './durable-files.ts'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { readJson, replaceFile, sha256Of, syncPath } from './durable-files.ts'
+import { FaultyItems } from './faulty-items.ts'
 
 /** What cannot be backed up to, or restored from or to, and why; the message says what to do. */
 export class BackupError extends Error {
   override readonly name = 'BackupError'
 }
 
-/** The last backup that came to its end. */
-export interface FinishedBackup {
-  /** The directory within the backup's that holds the rows. */
-  readonly snapshot: string
-  /** Of the rows, in hexadecimal. */
-  readonly sha256: string
-  readonly items: number
-  readonly finishedAt: string
-}
-
 const marker = 'backup.json'
 const format = 1
 const snapshotName = /^snapshot-[0-9a-f]{16}$/
+
+const FinishedBackup = Type.Object({
+  /** The directory within the backup's that holds the rows. */
+  snapshot: Type.String({ pattern: snapshotName.source }),
+  /** Of the rows, in hexadecimal. */
+  sha256: Type.String(),
+  items: Type.Integer(),
+  finishedAt: Type.String(),
+  /** Items whose bytes are not in the backup; absent in backups of earlier versions. */
+  faulty: Type.Optional(FaultyItems),
+})
+
+/** The last backup that came to its end. */
+type FinishedBackup = Type.Static<typeof FinishedBackup>
+
+const Marker = Type.Object({
+  format: Type.Literal(format),
+  finished: Type.Union([FinishedBackup, Type.Null()]),
+})
 
 /**
  * Makes the directory one of backups, or takes it as it is; refuses one that holds anything else, and one that shares
@@ -43,7 +56,8 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
   for (const index of missing.keys()) await makeStep(join(standing, ...missing.slice(0, index + 1)))
   const names = await readdir(directory)
   if (!names.includes(marker)) {
-    if (names.some((name) => name !== 'lost+found'))
+    // A backup that was interrupted at its very beginning leaves the new marker alone.
+    if (names.some((name) => !['lost+found', `${marker}.new`].includes(name)))
       throw new BackupError(`${path} is not empty and holds no backup; choose another directory.`)
     await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished: null })}\n`)
   }
@@ -103,7 +117,7 @@ export async function newSnapshot(directory: string): Promise<string> {
 /** Everything it names must be synced already, but for the snapshot. Then what earlier backups left of rows goes. */
 export async function finishBackup(
   directory: string,
-  backup: Pick<FinishedBackup, 'snapshot' | 'items'>,
+  backup: Pick<FinishedBackup, 'snapshot' | 'items' | 'faulty'>,
 ): Promise<void> {
   const rows = join(directory, backup.snapshot, 'catalog.db')
   await syncPath(rows)
@@ -117,31 +131,10 @@ export async function finishBackup(
 }
 
 async function readMarker(directory: string): Promise<FinishedBackup | null> {
-  const text = await readFile(join(directory, marker), 'utf8').catch(() => {
-    throw new BackupError(`${directory} holds no backup: there is no ${marker}.`)
-  })
-  const stated: unknown = parsed(text)
-  if (!isRecord(stated) || stated['format'] !== format)
-    throw new BackupError(`${join(directory, marker)} is damaged, or of another version of mediabucket.`)
-  const { finished } = stated
-  if (finished === null) return null
-  if (!isFinished(finished) || !snapshotName.test(finished.snapshot))
-    throw new BackupError(`${join(directory, marker)} is damaged.`)
-  return finished
+  const path = join(directory, marker)
+  if (!existsSync(path)) throw new BackupError(`${directory} holds no backup: there is no ${marker}.`)
+  const stated = await readJson(path)
+  if (!Value.Check(Marker, stated))
+    throw new BackupError(`${path} is damaged, or of another version of mediabucket.`)
+  return stated.finished
 }
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null
-
-const isFinished = (value: unknown): value is FinishedBackup =>
-  isRecord(value) &&
-  ['snapshot', 'sha256', 'finishedAt'].every((key) => typeof value[key] === 'string') &&
-  typeof value['items'] === 'number'

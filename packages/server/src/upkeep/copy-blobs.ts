@@ -1,23 +1,33 @@
-import type { BlobStore } from '../blobs/blobs.ts'
+import type { BlobStore, OpenBlob, ReceivedBlob } from '../blobs/blobs.ts'
 import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
+import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { settleAll } from '../media/in-parallel.ts'
 import { eachItem } from './each-item.ts'
+import type { CopyFault, FaultyItem } from './faulty-items.ts'
 
 export interface Copied {
   readonly items: number
   /** Items whose bytes were copied, and how many bytes. */
   readonly copied: number
   readonly bytes: number
-  /** Items whose bytes stood there already, with the right size. */
+  /** Items whose bytes were in the target already, with the right size. */
   readonly present: number
-  /** Items whose bytes are not, or not whole, where they should come from; nothing is copied of them. */
-  readonly faulty: readonly { readonly id: MediaId; readonly what: 'missing' | 'changed' }[]
+  /** Items without bytes in the target. */
+  readonly faulty: readonly FaultyItem[]
 }
 
 const atOnce = 8
 
-/** Copies the bytes of every item from one store to another, hashing them in passing, synced when it resolves. */
+/** The source cannot be read: a fault of one item, where a write that fails is one of the whole target. */
+class UnreadableSource extends Error {
+  override readonly name = 'UnreadableSource'
+}
+
+/**
+ * Copies the bytes of every item from one store to another, hashing them in passing, synced when it resolves. An item
+ * whose bytes cannot be copied does not stop the others. Rejects where the target cannot be written.
+ */
 export async function copyBlobs(parts: {
   readonly audit: Pick<CatalogAudit, 'items'>
   readonly from: Pick<BlobStore, 'open'>
@@ -25,43 +35,44 @@ export async function copyBlobs(parts: {
   readonly onItem: (item: AuditedItem) => void
 }): Promise<Copied> {
   const { audit, from, to, onItem } = parts
-  const faulty: { id: MediaId; what: 'missing' | 'changed' }[] = []
+  const faulty: FaultyItem[] = []
   let [items, copied, bytes, present] = [0, 0, 0, 0]
 
-  async function copy({ id, size, sha256 }: AuditedItem & { readonly sha256: Uint8Array }): Promise<void> {
-    const there = await to.open(id)
+  async function copy(item: AuditedItem & { readonly sha256: Uint8Array }): Promise<CopyFault | null> {
+    const { id, size } = item
+    const there = await open(to, id)
+    if (there === 'foreign' || there === 'unreadable') return 'blocked'
     await there?.close()
     if (there?.size === size) {
       present += 1
-      return
+      return null
     }
-    const blob = await from.open(id)
-    if (blob === null || blob.size !== size) {
-      await blob?.close()
-      faulty.push({ id, what: blob === null ? 'missing' : 'changed' })
-      return
+    const blob = await open(from, id)
+    if (blob === null) return 'missing'
+    if (blob === 'foreign' || blob === 'unreadable') return blob
+    if (blob.size !== size) {
+      await blob.close()
+      return 'changed'
     }
-    if (size === 0) await blob.close()
-    const received = await to.receive(size === 0 ? nothing() : blob.stream(0, size - 1), {
-      limit: size,
-      atMost: size,
-    })
-    if (Buffer.compare(received.sha256, sha256) !== 0) {
+    const received = await receive(to, blob)
+    if (received === null) return 'unreadable'
+    if (Buffer.compare(received.sha256, item.sha256) !== 0) {
       await to.discard(received)
-      faulty.push({ id, what: 'changed' })
-      return
+      return 'changed'
     }
-    // Of another size: what an earlier copy must not have left.
+    // Of another size: no finished copy.
     if (there !== null) await to.remove(id)
     await to.keep(received, id)
     copied += 1
     bytes += size
+    return null
   }
 
   async function copyItem(item: AuditedItem): Promise<void> {
     // Rows that were seeded without bytes have none to copy.
     const { sha256 } = item
-    if (sha256 !== null) await copy({ ...item, sha256 })
+    const what = sha256 === null ? null : await copy({ ...item, sha256 })
+    if (what !== null) faulty.push({ id: item.id, what })
     items += 1
     onItem(item)
   }
@@ -70,6 +81,50 @@ export async function copyBlobs(parts: {
     for (const result of await settleAll(chunk, atOnce, copyItem))
       if (result.status === 'rejected') throw result.reason
   return { items, copied, bytes, present, faulty }
+}
+
+async function open(
+  store: Pick<BlobStore, 'open'>,
+  id: MediaId,
+): Promise<OpenBlob | 'foreign' | 'unreadable' | null> {
+  try {
+    return await store.open(id)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'media-unknown') return 'foreign'
+    if (error instanceof Error && 'syscall' in error) return 'unreadable'
+    throw error
+  }
+}
+
+/** Null where the source cannot be read to its end. */
+async function receive(to: BlobStore, blob: OpenBlob): Promise<ReceivedBlob | null> {
+  try {
+    return await readAll(to, blob)
+  } catch (error) {
+    if (error instanceof UnreadableSource) return null
+    throw error
+  }
+}
+
+async function readAll(to: BlobStore, blob: OpenBlob): Promise<ReceivedBlob> {
+  const { size } = blob
+  if (size === 0) await blob.close()
+  return await to.receive(size === 0 ? nothing() : readable(blob), { limit: size, atMost: size })
+}
+
+async function* readable(blob: OpenBlob): AsyncGenerator<Uint8Array> {
+  const chunks = blob.stream(0, blob.size - 1)[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const { done, value } = await chunks.next().catch((cause: unknown) => {
+        throw new UnreadableSource('The source cannot be read.', { cause })
+      })
+      if (done) return
+      yield value
+    }
+  } finally {
+    await chunks.return?.()
+  }
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

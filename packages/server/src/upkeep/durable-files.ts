@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
+import { open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** Syncs a file or a directory. */
@@ -24,6 +24,16 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
   await rename(`${path}.new`, path)
   await syncPath(dirname(path))
+}
+
+/** What the file says; null where there is none, or where it is not JSON. */
+export async function readJson(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8').catch(() => '')
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 /** In hexadecimal. */

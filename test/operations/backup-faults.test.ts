@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process'
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { listAll, outcome } from '../harness/upkeep.ts'
+import { blobPath, upload } from '../harness/upload.ts'
+
+/** Loaded before a command: every read of one of these files fails as on a disk with a bad block. */
+const failingReads = (...ids: readonly string[]) =>
+  `--import=data:text/javascript,${encodeURIComponent(`
+    import fs, { readlinkSync } from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    const { read } = fs
+    fs.read = (fd, ...rest) =>
+      ${JSON.stringify(ids)}.some((id) => readlinkSync('/proc/self/fd/' + fd).endsWith(id))
+        ? process.nextTick(rest.at(-1), Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' }))
+        : read(fd, ...rest)
+    syncBuiltinESMExports()`)}`
+
+const run = (args: readonly string[], data: string, failing: readonly string[] = []) =>
+  runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: failingReads(...failing) }).then(
+    (output) => ({ code: 0, ...output }),
+    (failure: { code: number; stdout: string; stderr: string }) => failure,
+  )
+
+/** What is put in the place of an item's bytes, and what a copy calls it. */
+const spoiled: readonly [string, (path: string) => unknown][] = [
+  ['missing', () => undefined],
+  ['foreign', (path) => symlink('/etc/hostname', path)],
+  ['foreign', (path) => mkdir(path)],
+  ['foreign', (path) => execFileSync('mknod', [path, 'p'])],
+  ['foreign', (path) => new Promise<void>((done) => createServer().listen(path, done).unref())],
+  ['changed', (path) => writeFile(path, 'shorter')],
+  ['changed', (path) => writeFile(path, 'not what was sent')],
+  ['unreadable', (path) => writeFile(path, 'has no readable bytes')],
+]
+const isRoot = process.getuid?.() === 0
+const all = isRoot
+  ? [...spoiled, ['foreign', (path: string) => execFileSync('mknod', [path, 'c', '1', '3'])] as const]
+  : spoiled
+
+async function uploadAll(server: TestServer): Promise<{ sound: string[]; faulty: string[] }> {
+  const [sound, faulty]: [string[], string[]] = [[], []]
+  for (const [what] of all) {
+    const text = what === 'unreadable' ? 'has no readable bytes' : 'what was sent was'
+    faulty.push((await upload(server, text)).id)
+    sound.push((await upload(server, `sound ${what}`)).id)
+  }
+  return { sound, faulty }
+}
+
+async function spoil(ids: readonly string[], pathOf: (id: string) => string): Promise<void> {
+  for (const [index, id] of ids.entries()) {
+    await rm(pathOf(id))
+    await all[index]?.[1](pathOf(id))
+  }
+}
+
+const unreadable = (ids: readonly string[]) => ids.filter((_, index) => all[index]?.[0] === 'unreadable')
+const named = (ids: readonly string[]) => ids.map((id, index) => `  ${id} ${all[index]?.[0]}: `).toSorted()
+const reported = (stdout: string) => [...stdout.matchAll(/^ {2}\w+ \w+: /gm)].map(([line]) => line).toSorted()
+
+test('F7 one bad entry of any kind among the bytes: a backup copies everything else and names the items', async () => {
+  await using directory = await temporaryDirectory()
+  const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
+  await using server = await startServer()
+  const { sound, faulty } = await uploadAll(server)
+  await spoil(faulty, (id) => blobPath(server, id))
+  const { code, stdout, stderr } = await run(['backup', to], server.data, unreadable(faulty))
+  expect([code, stderr]).toEqual([5, ''])
+  expect(stdout).toContain(`${all.length} items without bytes`)
+  expect(reported(stdout)).toEqual(named(faulty))
+  const { finished } = JSON.parse(await readFile(join(to, 'backup.json'), 'utf8'))
+  expect(finished.items).toBe(2 * all.length)
+  expect(finished.faulty.map(({ id }: { id: string }) => id).toSorted()).toEqual(faulty.toSorted())
+
+  const restored = await outcome(['restore', to], data)
+  expect([restored.code, reported(restored.stdout)]).toEqual([
+    5,
+    faulty.map((id) => `  ${id} missing: `).toSorted(),
+  ])
+  await expectRestored(data, server, sound, faulty)
+})
+
+test('F8 one bad entry of any kind in a backup: a restore restores everything else and names the items', async () => {
+  await using directory = await temporaryDirectory()
+  const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
+  await using server = await startServer()
+  const { sound, faulty } = await uploadAll(server)
+  await server.command('backup', to)
+  await spoil(faulty, (id) => blobPath({ ...server, data: to }, id))
+  const { code, stdout, stderr } = await run(['restore', to], data, unreadable(faulty))
+  expect([code, stderr]).toEqual([5, ''])
+  expect(reported(stdout)).toEqual(named(faulty))
+  await expectRestored(data, server, sound, faulty)
+
+  // A later backup puts back what it can, and names what is in its way.
+  const again = await outcome(['backup', to], server.data)
+  const blocked = faulty.filter((_, index) => all[index]?.[0] === 'foreign')
+  expect([again.code, reported(again.stdout)]).toEqual([
+    5,
+    blocked.map((id) => `  ${id} blocked: `).toSorted(),
+  ])
+})
+
+/** All items are listed; those without bytes are marked as damaged. */
+async function expectRestored(
+  data: string,
+  { token }: TestServer,
+  sound: readonly string[],
+  faulty: readonly string[],
+): Promise<void> {
+  await using later = await startServer({}, data)
+  expect(await listAll(later, `Bearer ${token}`)).toHaveLength(sound.length + faulty.length)
+  for (const id of sound) expect((await fetch(`${later.url}/media/${id}`)).status).toBe(200)
+  for (const id of faulty) {
+    const answer = await fetch(`${later.url}/media/${id}`)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    await expectProblem(answer, 500, 'bytes-missing')
+  }
+}
