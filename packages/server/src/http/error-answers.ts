@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '../core/fault.ts'
+import { isPause } from './connections/pipelining.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import { presentAnswer } from './present-answer.ts'
 import { problemAnswer } from './problem-answer.ts'
@@ -61,6 +62,7 @@ export function createClientErrorHandler(parts: {
 }) {
   const { baseUrl, log, newRequestId } = parts
   return (error: Error & { code?: string }, socket: Socket) => {
+    if (isPause(error)) return
     const answer = presentAnswer(socket)
     // Into an answer that is under way a problem would be written as a part of its body.
     if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent) {

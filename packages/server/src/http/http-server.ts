@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { boundPipelining } from './connections/pipelining.ts'
 
 /** All headers of a request together, as problems.ts tells it. Bytes. */
 export const maxHeaderSize = 16_384
@@ -20,5 +21,6 @@ export function createHttpServer(
     },
     listener,
   )
+  boundPipelining(server)
   return server.setTimeout(deadlines.idleTimeout)
 }

@@ -1,0 +1,121 @@
+import { randomInt } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type Connection, openConnection } from '../harness/connection.ts'
+import { forgetPeak, memory } from '../harness/resources.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { parseMedia } from '../harness/wire.ts'
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+
+/** As many of the request as a client can send in one write that the server reads at once. */
+const oneRead = (request: string) => request.repeat(Math.floor(63_000 / request.length))
+
+const connections = (server: TestServer, count: number) =>
+  Promise.all(Array.from({ length: count }, () => openConnection(server.url)))
+
+const answers = (connection: Connection) => connection.received().split('HTTP/1.1 ').length - 1
+
+test('N1 pipelined requests are answered in order, each as if it came alone, however they are split', async () => {
+  await using server = await startServer()
+  const seed = Number(process.env['TEST_SEED'] ?? randomInt(2 ** 31))
+  console.log(`TEST_SEED=${seed}`)
+  const authorization = `Authorization: Bearer ${server.token}`
+  const head = (method: string, path: string, ...more: string[]) =>
+    [`${method} ${path} HTTP/1.1`, 'Host: x', authorization, ...more, '', ''].join('\r\n')
+  const kinds = [
+    { sent: () => head('GET', '/api/media?page=1'), expected: /^200 .*"total":/s },
+    { sent: () => head('GET', '/api/media?page=0'), expected: /^400 .*"page-malformed"/s },
+    { sent: () => head('GET', '/healthz'), expected: /^200 .*"status":"ok"/s },
+    { sent: () => head('GET', '/healthz', 'Content-Length: 3') + 'abc', expected: /^200 .*"status":"ok"/s },
+    { sent: () => head('HEAD', '/healthz'), expected: /^200 [^{]*$/s },
+    { sent: () => head('GET', '/nowhere'), expected: /^404 .*"route-unknown"/s },
+    {
+      sent: () => `${head('POST', '/api/media', 'Content-Length: 5')}hello`,
+      expected: /^201 .*"size":5/s,
+    },
+    {
+      sent: () =>
+        `${head('POST', '/api/media', 'Transfer-Encoding: chunked')}3\r\nhel\r\n1\r\nl\r\n0\r\n\r\n`,
+      expected: /^201 .*"size":4/s,
+    },
+    {
+      sent: () => `${head('POST', '/api/media', 'Content-Length: 90000')}${'GET / '.repeat(15_000)}`,
+      expected: /^201 .*"size":90000/s,
+    },
+  ]
+  const next = random(seed)
+  const order = Array.from({ length: 150 }, () => kinds[next(kinds.length)] ?? expect.unreachable())
+  const bytes = order.map(({ sent }) => sent()).join('')
+  using connection = await openConnection(server.url)
+  for (let at = 0; at < bytes.length; ) {
+    const length = next(2) === 0 ? next(200) : next(100_000)
+    connection.send(bytes.slice(at, at + length))
+    at += length
+    // So that the server reads some of them apart.
+    for (let turn = next(20); turn > 0; turn -= 1) await setImmediate()
+  }
+  await until('all answers', () => answers(connection) === order.length)
+  const received = connection.received().split('HTTP/1.1 ').slice(1)
+  for (const [index, { expected }] of order.entries()) expect(received[index]).toMatch(expected)
+  const stored = received.filter((text) => text.startsWith('201 '))
+  const ids = stored.map((text) => parseMedia(text.split('\r\n\r\n')[1] ?? '').id)
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('N1 others are served while a few connections pipeline thousands of requests', async () => {
+  await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'error' })
+  const flooders = await connections(server, 4)
+  using other = await openConnection(server.url)
+  const flood = oneRead(get('/healthz'))
+  for (const flooder of flooders) flooder.send(flood)
+  other.send(get('/readyz'))
+  await until('the answer', () => other.received().includes('ready'))
+  const total = flooders.length * (flood.split('GET').length - 1)
+  const answered = () => flooders.reduce((sum, flooder) => sum + answers(flooder), 0)
+  expect(answered()).toBeLessThan(total / 2)
+  await until('the answers to all', () => answered() === total, 60_000)
+  for (const flooder of flooders) flooder[Symbol.dispose]()
+})
+
+test('N1 pipelined requests whose answers nobody reads cost little memory', async () => {
+  await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'error' })
+  await forgetPeak(server)
+  const before = (await memory(server)).now
+  const flooders = await connections(server, 100)
+  const flood = oneRead(get('/docs'))
+  for (const flooder of flooders) {
+    flooder.pause()
+    flooder.send(flood)
+    flooder.send(flood)
+  }
+  using other = await openConnection(server.url)
+  for (let round = 1; round <= 100; round += 1) {
+    other.send(get('/healthz'))
+    await until('an answer', () => answers(other) === round)
+  }
+  expect((await memory(server)).peak - before).toBeLessThan(100_000_000)
+  for (const flooder of flooders) flooder[Symbol.dispose]()
+})
+
+test('N1 requests that nobody has parsed are bounded in all: a connection beyond that is closed after its answer', async () => {
+  await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'error' })
+  const flooders = await connections(server, 400)
+  const flood = oneRead(get('/healthz'))
+  for (const flooder of flooders) flooder.send(flood)
+  await Promise.race(flooders.map((flooder) => flooder.closed))
+  for (const flooder of flooders) flooder[Symbol.dispose]()
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+})
+
+/** Whole numbers below a limit (mulberry32). */
+function random(seed: number): (limit: number) => number {
+  let state = seed
+  return (limit) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit
+  }
+}
