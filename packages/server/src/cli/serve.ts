@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { redactTokens } from '../core/redact-tokens.ts'
 import type { Server } from '../server.ts'
 import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import { type Command, UsageError } from './command.ts'
@@ -25,7 +26,9 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
       import('close-with-grace'),
     ])
     const lines = gatheredLines((bytes) => writeSync(2, bytes))
-    const log = pino({ level: config.logLevel, base: null }, lines)
+    // An unexpected error may quote what a client sent. Lines of requests are redacted where they are made.
+    const options = { level: config.logLevel, base: null, hooks: { streamWrite: redactTokens } }
+    const log = pino(options, lines)
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { redactTokens } from '../core/redact-tokens.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What is recorded of a request. `route` is the pattern of its path, `url` the path with its query. */
@@ -46,9 +47,17 @@ function lineOf(about: {
   return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"msg":"${msg}"}\n`
 }
 
-/** Without its query, and without a token that somebody put into the path. */
+/** Paths that hold no escape, no token and no authority, as nearly all do. */
+const plainPath = /^\/[^%?#]{0,37}$/
+
+/** The path without its query and fragment, escaped ones included, and without tokens (docs/interface.md O3, A5). */
 function pathOf(url: string): string {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  return path.includes('mbkt_') ? path.replace(/mbkt_[0-9a-z]+/gi, 'mbkt_…') : path
+  if (plainPath.test(path) && !/mbkt_/i.test(path)) return path
+  // The absolute form of a request-target may name a user and a password.
+  const [withoutQuery = ''] = path
+    .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+    .split(/[?#]|%(?:25)*(?:3f|23)/i, 1)
+  return redactTokens(withoutQuery)
 }

@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { redactTokens } from '../../src/core/redact-tokens.ts'
+import { newToken } from '../../src/core/token-format.ts'
+
+test('A5 however the letters of a token are escaped, nothing of it is left, and all around it is', () => {
+  const token = newToken()
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat({ max: 4 }), { minLength: token.length, maxLength: token.length }),
+      (depths) => {
+        const written = [...token].map((letter, i) => escaped(letter, depths[i] ?? 0)).join('')
+        expect(redactTokens(`/a/${written}/b`)).toBe('/a/mbkt_…/b')
+      },
+    ),
+  )
+})
+
+/** A letter behind this many rounds of escapes. */
+function escaped(letter: string, depth: number): string {
+  if (depth === 0) return letter
+  return `%${'25'.repeat(depth - 1)}${letter.charCodeAt(0).toString(16)}`
+}
+
+test.each([
+  '/api/media/k92v8d0q3h5wkc9r1n6x7zjy4tam',
+  '/api/uploads/k92v8d0q3h5wkc9r1n6x7zjy4tam',
+  '/a%20b/%C3%BC%zz%',
+  '/mbkt/x_y',
+])('%s has no token, and stays', (path) => {
+  expect(redactTokens(path)).toBe(path)
+})
+
+test('A5 long and odd paths take no long time', () => {
+  const odd = ['%25', '%2525', '%', 'mbkt', '%6d', 'a%', '%6d%62%6b%74%', 'a'.repeat(37) + '/']
+  const work = () => odd.map((part) => redactTokens(part.repeat(16_384 / part.length)).length)
+  // Quadratic time would be minutes; the test's own limit is seconds.
+  for (let i = 0; i < 10; i += 1) expect(work()).toHaveLength(odd.length)
+})
