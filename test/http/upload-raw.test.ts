@@ -156,7 +156,7 @@ describe('U3, U7 what curl sends', () => {
   ])('%s', async (_, args) => {
     expect(await curl(...args)).toMatchObject({
       filename: 'upload.txt',
-      content_type: 'application/octet-stream',
+      content_type: 'text/plain',
       size: bytes.length,
       sha256: sha256(bytes),
     })

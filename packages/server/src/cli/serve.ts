@@ -71,7 +71,7 @@ The bucket "default" is made. This is its token; it is shown this once:
 
 Upload a file:
 
-  curl -H 'Authorization: Bearer ${token}' -F 'file=@README.md;type=text/markdown' ${server.baseUrl}/api/media
+  curl -H 'Authorization: Bearer ${token}' -F file=@README.md ${server.baseUrl}/api/media
 
 List what is there:
 

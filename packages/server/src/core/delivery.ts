@@ -36,7 +36,7 @@ const shown: ReadonlySet<string> = new Set([
   'text/plain',
 ])
 
-/** How bytes of a kept type are sent. `sandboxed` asks for `Content-Security-Policy: sandbox`. */
+/** How bytes of a stored type are sent. `sandboxed` asks for `Content-Security-Policy: sandbox`. */
 export interface Delivery {
   readonly contentType: string
   readonly disposition: 'inline' | 'attachment'

@@ -23,7 +23,7 @@ export function parseVariant(value: unknown): Variant | null {
   throw new Fault('variant-unknown', accepts, { parameters: [{ parameter: 'variant', detail: accepts }] })
 }
 
-/** The kept types of which variants are made. SVG is none of them: rendering it is running what strangers wrote. */
+/** The stored types of which variants are made. SVG is none of them: rendering it is running what strangers wrote. */
 const pictured: ReadonlySet<string> = new Set([
   'image/apng',
   'image/avif',

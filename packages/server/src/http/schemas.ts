@@ -55,7 +55,10 @@ export const MediaObject = closed('MediaObject', 'An item.', {
   id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
   url: url('Where the bytes are. Whoever holds it may fetch them.'),
   filename: nullable(Type.String({ description: 'The name it was sent with, cleaned; null without one.' })),
-  content_type: Type.String({ description: 'The kept type: what the bytes show, or the declared one.' }),
+  content_type: Type.String({
+    description:
+      'The stored type: the one that the bytes show, else the declared one, else that of the extension (U7).',
+  }),
   size: count('Bytes.'),
   sha256: nullable(
     Type.String({

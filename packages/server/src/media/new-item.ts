@@ -1,12 +1,12 @@
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
 import type { NewMedia } from '../catalog/catalog.ts'
 import { cleanFilename } from '../core/filename.ts'
-import { keptType } from '../core/kept-type.ts'
 import type { MediaId } from '../core/media-id.ts'
+import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './measure-picture.ts'
 import { sniffType } from './sniff.ts'
 
-/** The item that received bytes become: the one place that says how name, type and size are kept (docs/interface.md U7, U8). */
+/** The item that received bytes become: the one place that decides on its name, type and size (docs/interface.md U7, U8). */
 export async function newItem(
   parts: { readonly blobs: Pick<BlobStore, 'peek'>; readonly measurePicture: MeasurePicture },
   blob: ReceivedBlob,
@@ -20,12 +20,12 @@ export async function newItem(
 ): Promise<NewMedia> {
   const filename = cleanFilename(given.filename)
   const sniffed = await sniffType(parts.blobs, blob)
-  const kept = keptType({ sniffed, declared: given.declaredType, filename })
-  const displayed = await parts.measurePicture(blob, kept.contentType)
+  const type = storedType({ sniffed, declared: given.declaredType, filename })
+  const displayed = await parts.measurePicture(blob, type.contentType)
   return {
     id: given.id,
     filename,
-    ...kept,
+    ...type,
     size: blob.size,
     sha256: blob.sha256,
     width: displayed?.width ?? null,

@@ -1,6 +1,5 @@
 import { basename, join, resolve } from 'node:path'
 import type { Media, UploadOptions } from '@mediabucket/client'
-import mime from 'mime'
 import { parse } from '../arguments.ts'
 import { CommandError, UsageError } from '../command.ts'
 import { type ClientContext, clientCommand } from './client-command.ts'
@@ -114,7 +113,6 @@ async function sendAll(
       const fingerprint = JSON.stringify([holder, resolve(path), source.version])
       const options: UploadOptions = {
         filename: basename(path),
-        contentType: mime.getType(path) ?? undefined,
         signal,
         piecesAbove,
         onProgress({ sent }) {

@@ -24,7 +24,8 @@ export const storeMedia: Description = {
   description: `Either a form, every file part of which is stored, all of them or none; or any other body, which is one file as it
 is: its type is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk.
 
-The kept type is the one that the bytes show; the declared type counts where they tell nothing.
+The stored type is the one that the bytes show. Where they show none, it is the declared type, or that of the name's extension
+where none is declared.
 
 An \`Idempotency-Key\` makes it safe to send an upload again whose answer was lost.`,
   rules: 'U1 to U12, I1 to I5',

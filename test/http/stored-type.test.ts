@@ -5,9 +5,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { deflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runClient } from '../cli/client-run.ts'
+import { formBytes, sendForm } from '../harness/form.ts'
+import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
-import { readMedia } from '../harness/wire.ts'
+import { parseMedia, readMedia } from '../harness/wire.ts'
 
 let server: TestServer
 let directory: string
@@ -195,12 +198,18 @@ const cases: Record<string, Case> = {
     kept: binary,
     extension: null,
   },
+  'JSON sent as bytes': {
+    bytes: '{}',
+    name: 'a.json',
+    declared: binary,
+    kept: 'application/json',
+    extension: 'json',
+  },
   'bytes of no type': { bytes: '\0\0\0\0', name: 'a.bin', declared: binary, kept: binary, extension: null },
-  'a type of no name': { bytes: 'x', name: 'a.txt', declared: 'text', kept: binary, extension: null },
   'an empty file': { bytes: '', name: 'a.txt', declared: 'text/plain', kept: 'text/plain', extension: 'txt' },
 }
 
-describe('U7, L14 the kept type, and the extension of the URL, of', () => {
+describe('U7, L14 the stored type, and the extension of the URL, of', () => {
   test.each(Object.entries(cases))('%s', async (_, { bytes, name, declared, kept, extension }) => {
     const content = typeof bytes === 'function' ? await bytes() : bytes
     const sent = Buffer.from(typeof content === 'string' ? ascii(content) : content)
@@ -238,9 +247,56 @@ test('U7 what curl declares by default counts as undeclared', async () => {
     'content-disposition': 'attachment; filename="a.txt"',
   }
   const text = await readMedia(await server.request('/api/media', { method: 'POST', body: 'a=1', headers }))
-  expect([text.content_type, text.url]).toEqual([binary, `${server.url}/media/${text.id}`])
+  expect([text.content_type, text.url]).toEqual(['text/plain', `${server.url}/media/${text.id}.txt`])
   const picture = await readMedia(
     await server.request('/api/media', { method: 'POST', body: png(), headers }),
   )
   expect(picture.content_type).toBe('image/png')
+})
+
+describe('U7, R11 a file for which no type is declared has the type of its extension', () => {
+  const stored = ({ content_type, url, id }: { content_type: string; url: string; id: string }) => [
+    content_type,
+    url.slice(url.indexOf(id) + id.length),
+  ]
+
+  test('raw', async () => {
+    const head = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close`
+    const name = 'Content-Disposition: attachment; filename="notes.md"'
+    const answer = await sendRaw(server.url, `${head}\r\n${name}\r\nContent-Length: 3\r\n\r\n# a`)
+    expect(stored(await readMedia(responseOf(answer)))).toEqual(['text/markdown', '.md'])
+  })
+
+  test('a part of a form', async () => {
+    const head = 'Content-Disposition: form-data; name="file"; filename="a.csv"'
+    expect(stored(await readMedia(await sendForm(server, formBytes({ head, body: 'a,b' }))))).toEqual([
+      'text/csv',
+      '.csv',
+    ])
+  })
+
+  test('tus', async () => {
+    const metadata = `filename ${Buffer.from('a.json').toString('base64')}`
+    const answer = await server.request('/api/uploads', {
+      method: 'POST',
+      body: '{}',
+      headers: {
+        'tus-resumable': '1.0.0',
+        'upload-length': '2',
+        'upload-metadata': metadata,
+        'content-type': 'application/offset+octet-stream',
+      },
+    })
+    const item = await server.request(new URL(answer.headers.get('content-location') ?? '').pathname)
+    expect(stored(await readMedia(item))).toEqual(['application/json', '.json'])
+  })
+
+  test('curl -F and the command line', async () => {
+    const path = join(directory, 'notes.md')
+    await writeFile(path, '# a')
+    const curl = ['-sS', '-H', `Authorization: Bearer ${server.token}`, '-F', `file=@${path}`]
+    const { stdout } = await promisify(execFile)('curl', [...curl, `${server.url}/api/media`])
+    expect(stored(parseMedia(stdout))).toEqual(['text/markdown', '.md'])
+    expect((await runClient(server, 'upload', path)).stdout.trim()).toMatch(/\.md$/)
+  })
 })

@@ -3,15 +3,22 @@ import mime from 'mime'
 import { deliveryOf, essenceOf } from './delivery.ts'
 import { extensionOf } from './filename.ts'
 
-/** What an item is kept as; `extension` is without its dot and safe in a URL, null where none is known. */
-export interface KeptType {
+/** The type of an item; `extension` is without its dot and safe in a URL, null where none is known. */
+export interface StoredType {
   readonly contentType: string
   readonly extension: string | null
 }
 
-const unknown: KeptType = { contentType: 'application/octet-stream', extension: null }
+const unknown: StoredType = { contentType: 'application/octet-stream', extension: null }
 
-/** Signatures that many formats share: they tell the wrapping, not the kind. */
+/** What clients send where they know no type. curl sends the second with a raw body. */
+const undeclared: ReadonlySet<string> = new Set([
+  '',
+  unknown.contentType,
+  'application/x-www-form-urlencoded',
+])
+
+/** Signatures of containers, which many formats share. */
 const containers: ReadonlySet<string> = new Set(['application/xml', 'application/zip', 'application/x-cfb'])
 
 /** Types with a signature that not every file of them has: XML without its declaration, binary STL and PGP. */
@@ -22,36 +29,38 @@ const oftenUnsigned: ReadonlySet<string> = new Set([
   'application/pgp-encrypted',
 ])
 
-/** The type of an item: what its bytes show, else what was declared, if that holds (docs/interface.md U7). */
-export function keptType(evidence: {
+/** The type of an item: from its bytes, else from the declared type and the name (docs/interface.md U7). */
+export function storedType(evidence: {
   readonly sniffed: { readonly mime: string; readonly ext: string } | null
   readonly declared: string | null
   readonly filename: string | null
-}): KeptType {
+}): StoredType {
   const { sniffed } = evidence
   const claimed = claimedType(evidence.declared, evidence.filename)
   if (sniffed === null) {
-    return claimed !== null && !wouldShow(claimed) ? claimed : unknown
+    return claimed !== null && !hasSignature(claimed) ? claimed : unknown
   }
-  // What is shown in place must be seen in the bytes: a claim never makes a container such a type.
+  // A type that is served inline must show in the bytes: a claim never makes a container such a type.
   if (containers.has(sniffed.mime) && claimed !== null && !isInline(claimed.contentType)) return claimed
   return { contentType: sniffed.mime, extension: urlExtension(sniffed.ext) }
 }
 
 /**
- * The declared type with the name's extension, null unless the one belongs to the other. No extension belongs to
- * curl's application/x-www-form-urlencoded, and those of application/octet-stream (`exe`, `iso`) tell no type.
+ * The declared type where the name's extension is one of its extensions; the type of the extension where none is declared.
+ * Null otherwise, and where the extension has no type but application/octet-stream (`exe`, `iso`).
  */
-function claimedType(declared: string | null, filename: string | null): KeptType | null {
-  const contentType = essenceOf(declared ?? '')
+function claimedType(declared: string | null, filename: string | null): StoredType | null {
   const extension = extensionOf(filename ?? '')
-  if (contentType === unknown.contentType || extension === null) return null
+  if (extension === null) return null
+  const sent = essenceOf(declared ?? '')
+  const contentType = undeclared.has(sent) ? mime.getType(extension) : sent
+  if (contentType === null || contentType === unknown.contentType) return null
   if (mime.getAllExtensions(contentType)?.has(extension) !== true) return null
   return { contentType, extension: urlExtension(extension) }
 }
 
-/** Whether bytes of this type would have been recognised: a PNG without PNG's signature is none. */
-function wouldShow({ contentType, extension }: KeptType): boolean {
+/** Whether the bytes of every file of this type would have been recognised. */
+function hasSignature({ contentType, extension }: StoredType): boolean {
   if (oftenUnsigned.has(contentType)) return false
   return supportedMimeTypes.has(contentType) || supportedExtensions.has(extension ?? '')
 }

@@ -7,7 +7,7 @@ import otherTypes from 'mime/types/other.js'
 import standardTypes from 'mime/types/standard.js'
 import { expect, test } from 'vitest'
 import { deliveryOf } from '../../src/core/delivery.ts'
-import { keptType } from '../../src/core/kept-type.ts'
+import { storedType } from '../../src/core/stored-type.ts'
 
 /** A ZIP archive of stored files, as an office program would begin its document. */
 function zip(files: Readonly<Record<string, string>>): Buffer {
@@ -75,10 +75,11 @@ test.each<[string, Buffer | string, string | null, string | null, (string | null
   ['a ZIP from a form', plainZip, 'application/x-www-form-urlencoded', null, ['application/zip', 'zip']],
   ['an old Word document', cfb, 'application/msword', 'a.DOC', ['application/msword', 'doc']],
   ['an old Excel sheet', cfb, 'application/vnd.ms-excel', 'a.xls', ['application/vnd.ms-excel', 'xls']],
-  ['an OLE file', cfb, null, 'a.doc', ['application/x-cfb', 'cfb']],
+  ['an OLE file', cfb, null, 'a', ['application/x-cfb', 'cfb']],
+  ['an undeclared Word document', cfb, null, 'a.doc', ['application/msword', 'doc']],
   ['SVG', '<svg xmlns="http://www.w3.org/2000/svg"/>', 'image/svg+xml', 'a.svg', ['image/svg+xml', 'svg']],
   ['SVG with a prolog', `${prolog}<svg/>`, 'image/svg+xml', 'a.svg', ['image/svg+xml', 'svg']],
-  ['SVG with a prolog, undeclared', `${prolog}<svg/>`, null, 'a.svg', ['application/xml', 'xml']],
+  ['SVG with a prolog, undeclared', `${prolog}<svg/>`, null, 'a.svg', ['image/svg+xml', 'svg']],
   ['XHTML', `${prolog}<html/>`, 'application/xhtml+xml', 'a.xhtml', ['application/xhtml+xml', 'xhtml']],
   ['XML', `${prolog}<a/>`, 'text/xml', 'a.xml', ['text/xml', 'xml']],
   ['XML without a prolog', '<a/>', 'application/xml', 'a.xml', ['application/xml', 'xml']],
@@ -98,9 +99,18 @@ test.each<[string, Buffer | string, string | null, string | null, (string | null
   ['text without a name', 'hello', 'text/plain', null, octets],
   ['text without an extension', 'hello', 'text/plain', 'txt', octets],
   ['text that hides its extension', 'hello', 'text/plain', '.txt', octets],
-  ['text without a type', 'hello', null, 'a.txt', octets],
+  ['text without a type', 'hello', null, 'a.txt', ['text/plain', 'txt']],
+  ['Markdown without a type', '# a', null, 'README.MD', ['text/markdown', 'md']],
+  ['JSON sent as bytes', '{}', 'application/octet-stream', 'a.json', ['application/json', 'json']],
+  ['CSV sent as bytes', 'a,b', 'Application/Octet-Stream; x=y', 'a.csv', ['text/csv', 'csv']],
+  ['a transport stream by its name alone', 'let a', null, 'a.ts', octets],
+  ['a PNG by its name alone', 'hello', null, 'a.png', octets],
+  ['a ZIP by the name of a PDF', plainZip, null, 'a.pdf', ['application/zip', 'zip']],
+  ['a program', 'hello', null, 'a.exe', octets],
+  ['an unknown extension', 'hello', null, 'a.unknown', octets],
+  ['a type of an object’s name, undeclared', 'hello', null, 'a.constructor', octets],
   ['bytes', 'hello', 'application/octet-stream', 'a.bin', octets],
-  ['a form that is none', 'a=b', 'application/x-www-form-urlencoded', 'a.txt', octets],
+  ['a raw body of curl', 'a=b', 'application/x-www-form-urlencoded', 'a.txt', ['text/plain', 'txt']],
   ['a PNG without its signature', 'hello', 'image/png', 'a.png', octets],
   ['a bitmap by another name of its type', 'hello', 'image/x-ms-bmp', 'a.bmp', octets],
   ['Matroska by another name of its type', 'hello', 'video/x-matroska', 'a.mkv', octets],
@@ -110,7 +120,7 @@ test.each<[string, Buffer | string, string | null, string | null, (string | null
   ['a type of an object’s name', 'hello', '__proto__', 'a.constructor', octets],
 ])('U7 %s', async (_, bytes, declared, filename, kept) => {
   const sniffed = (await fileTypeFromBuffer(Buffer.from(bytes))) ?? null
-  const { contentType, extension } = keptType({ sniffed, declared, filename })
+  const { contentType, extension } = storedType({ sniffed, declared, filename })
   expect([contentType, extension]).toEqual(kept)
 })
 
@@ -119,7 +129,7 @@ test('U7 every type that the sniffer knows keeps an extension that is safe in a 
   const names = [...readFileSync(source, 'utf8').matchAll(/'([\w.]{1,10})',/g)].flatMap(([, ext = '']) => ext)
   expect(names.length).toBeGreaterThan(150)
   for (const ext of names) {
-    const { extension } = keptType({ sniffed: { mime: 'a/b', ext }, declared: null, filename: null })
+    const { extension } = storedType({ sniffed: { mime: 'a/b', ext }, declared: null, filename: null })
     expect(extension).toBe(ext === 'tar.gz' ? 'gz' : ext.toLowerCase())
   }
 })
@@ -136,7 +146,7 @@ const sniffed = fc.option(
 test('U7 L14 whatever is declared, an extension is safe in a URL', () => {
   fc.assert(
     fc.property(sniffed, declared, filename, (shown, type, name) => {
-      const { extension } = keptType({ sniffed: shown, declared: type, filename: name })
+      const { extension } = storedType({ sniffed: shown, declared: type, filename: name })
       if (extension !== null) expect(extension).toMatch(/^[a-z0-9]{1,16}$/)
     }),
   )
@@ -152,8 +162,11 @@ test('U7 B6 but for plain text, nothing is served inline on the word of the clie
   for (const type of types) {
     for (const extension of mime.getAllExtensions(type) ?? []) {
       for (const shown of [null, ...wrappings]) {
-        const kept = keptType({ sniffed: shown, declared: type, filename: `a.${extension}` })
-        expect(deliveryOf(kept.contentType).disposition, `${type} ${extension}`).toBe('attachment')
+        for (const said of [type, null]) {
+          const { contentType } = storedType({ sniffed: shown, declared: said, filename: `a.${extension}` })
+          if (contentType === 'text/plain') expect(mime.getType(extension)).toBe('text/plain')
+          else expect(deliveryOf(contentType).disposition, `${type} ${extension}`).toBe('attachment')
+        }
       }
     }
   }
@@ -161,6 +174,6 @@ test('U7 B6 but for plain text, nothing is served inline on the word of the clie
 
 test('U7 B6 a wrapping is not served inline as plain text either', () => {
   const shown = { mime: 'application/zip', ext: 'zip' }
-  const kept = keptType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt' })
+  const kept = storedType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt' })
   expect(kept).toEqual({ contentType: 'application/zip', extension: 'zip' })
 })
