@@ -115,6 +115,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     return await fetch(url)
   },
   internal: uploadWithoutDirectory,
+  'connections-too-many': 'needs a server with a low limit; see test/http/connection-limits.test.ts',
   'shutting-down': 'see test/operations/health.test.ts and shutdown.test.ts',
   'catalog-busy': 'takes ten seconds of a held catalog; see packages/server/test/catalog/sqlite.test.ts',
   'storage-full': 'needs a full disk; see packages/server/test/blobs/failing-disk.test.ts',

@@ -34,6 +34,9 @@ export interface Config {
   /** Of one process. */
   readonly variantMemory: number
   readonly variantMegapixels: number
+  /** 0 for no limit. */
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
   readonly headerTimeout: number
   readonly idleTimeout: number
   readonly shutdownTimeout: number
@@ -247,6 +250,18 @@ export const settings = {
     'Pictures with more million pixels than this have no variant.',
     integer(1, 10_000),
   ),
+  MEDIABUCKET_MAX_CONNECTIONS: setting(
+    '5000',
+    'a number from 0 to 1000000',
+    'The most connections that are open at once; 0 for no limit.',
+    integer(0, 1_000_000),
+  ),
+  MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: setting(
+    '1000',
+    'a number from 0 to 1000000',
+    'The most connections that one address, or one IPv6 network of 64 bits, has open at once; 0 for no limit. `MEDIABUCKET_TRUSTED_PROXIES` are exempt.',
+    integer(0, 1_000_000),
+  ),
   MEDIABUCKET_HEADER_TIMEOUT: setting(
     '15s',
     aTimer,
@@ -330,6 +345,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     variantTimeout: read('MEDIABUCKET_VARIANT_TIMEOUT', settings.MEDIABUCKET_VARIANT_TIMEOUT),
     variantMemory: read('MEDIABUCKET_VARIANT_MEMORY', settings.MEDIABUCKET_VARIANT_MEMORY),
     variantMegapixels: read('MEDIABUCKET_VARIANT_MEGAPIXELS', settings.MEDIABUCKET_VARIANT_MEGAPIXELS),
+    maxConnections: read('MEDIABUCKET_MAX_CONNECTIONS', settings.MEDIABUCKET_MAX_CONNECTIONS),
+    maxConnectionsPerAddress: read(
+      'MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS',
+      settings.MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS,
+    ),
     headerTimeout: read('MEDIABUCKET_HEADER_TIMEOUT', settings.MEDIABUCKET_HEADER_TIMEOUT),
     idleTimeout: read('MEDIABUCKET_IDLE_TIMEOUT', settings.MEDIABUCKET_IDLE_TIMEOUT),
     shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT', settings.MEDIABUCKET_SHUTDOWN_TIMEOUT),

@@ -9,7 +9,8 @@ import { createClosers } from './core/closers.ts'
 import { defaultScopes } from './core/scopes.ts'
 import { findExposed, lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
 import { createApp } from './http/app.ts'
-import { watchConnections } from './http/connections.ts'
+import { limitConnections } from './http/connections/connection-limits.ts'
+import { watchConnections } from './http/connections/unused-connections.ts'
 import { readGallery } from './http/gallery-files.ts'
 import { createClientAddresses } from './http/limits/client-address.ts'
 import { createRequestLimits } from './http/limits/request-limits.ts'
@@ -211,6 +212,7 @@ export async function startServer(
       { catalog, settings, log, writeLine, isStopping: () => stopping, gallery, metrics, limits },
     )
     const connections = watchConnections(app.server)
+    limitConnections(app.server, config, { addresses, metrics, log, baseUrl })
     closers.add('the HTTP server', () => app.close())
     await app.listen({ host: address, port })
 

@@ -23,6 +23,7 @@ export type FaultCode =
   | 'variant-unavailable'
   | 'variants-busy'
   | 'rate-limited'
+  | 'connections-too-many'
   | 'headers-too-large'
   | 'form-malformed'
   | 'form-without-file'

@@ -1,10 +1,10 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '../core/fault.ts'
 import { isPause } from './connections/pipelining.ts'
+import { presentAnswer } from './connections/present-answer.ts'
+import { rawProblem } from './connections/raw-problem.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
-import { presentAnswer } from './present-answer.ts'
 import { problemAnswer } from './problem-answer.ts'
 import { problemKinds } from './problems.ts'
 
@@ -72,11 +72,8 @@ export function createClientErrorHandler(parts: {
     const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && answer !== null
     const [code, detail] = endedEarly ? incomplete : (parserFaults[error.code ?? ''] ?? notHttp)
     const requestId = newRequestId()
-    const { status, headers, body } = problemAnswer(new Fault(code, detail), baseUrl, requestId)
+    const { status, bytes } = rawProblem(new Fault(code, detail), baseUrl, requestId)
     log.info({ requestId, status, reason: error.code }, 'refused what is no request')
-    const head = Object.entries({ connection: 'close', ...headers })
-      .map(([name, value]) => `${name}: ${value}\r\n`)
-      .join('')
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`)
+    socket.end(bytes)
   }
 }

@@ -37,6 +37,24 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     registers: [registry],
   })
   for (const limit of ['token', 'address', 'authentication']) limitedRequests.inc({ limit }, 0)
+  const refusedConnections = new Counter({
+    name: 'mediabucket_connections_refused_total',
+    help: 'Connections refused, by the limit that was reached.',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  for (const reason of ['total', 'address']) refusedConnections.inc({ reason }, 0)
+  /** `open` returns how many connections are open. */
+  function countConnections(open: () => number): void {
+    new Gauge({
+      name: 'mediabucket_connections_open',
+      help: 'Open connections of clients.',
+      registers: [registry],
+      collect() {
+        this.set(open())
+      },
+    })
+  }
   const variantSeconds = new Histogram({
     name: 'mediabucket_variant_seconds',
     help: 'Time from the first request for a variant until it was made, or was known not to be; what stood already is not counted.',
@@ -71,7 +89,17 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     return observe
   }
 
-  return { registry, observerOf, uploadedBytes, uploadedItems, deletedItems, limitedRequests, variantSeconds }
+  return {
+    registry,
+    observerOf,
+    uploadedBytes,
+    uploadedItems,
+    deletedItems,
+    limitedRequests,
+    refusedConnections,
+    countConnections,
+    variantSeconds,
+  }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>

@@ -151,6 +151,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
       'The token, the address of the client, or the tokens that are not valid from that address exceeded a rate limit; `RateLimit-Policy` names it.',
     cure: 'Wait for the seconds in `Retry-After`, then repeat the request. Operators set the limits by `MEDIABUCKET_TOKEN_RATE`, `MEDIABUCKET_ADDRESS_RATE` and `MEDIABUCKET_AUTH_FAILURE_RATE`.',
   },
+  'connections-too-many': {
+    status: 503,
+    title: 'Too many connections are open',
+    cause:
+      'The service has as many open connections as `MEDIABUCKET_MAX_CONNECTIONS` allows, or as many from one address as `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` allows.',
+    cure: 'Reuse connections, close those that are not needed, and try again after the seconds in `Retry-After`.',
+  },
   'headers-too-large': {
     status: 431,
     title: 'The headers are too large',

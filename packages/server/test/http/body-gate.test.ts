@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createBytesOf } from '../../src/http/bodies.ts'
 import { createBodyGate } from '../../src/http/body-gate.ts'
-import { closeSilentConnections } from '../../src/http/silent-connections.ts'
+import { closeSilentConnections } from '../../src/http/connections/silent-connections.ts'
 
 const room = 50_000
 /** What a connection gives in one go, and so the least that any body can bring in before it is stopped. */

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import { Fault } from '../../core/fault.ts'
+import type { ClientAddresses } from '../limits/client-address.ts'
+import type { Metrics } from '../metrics.ts'
+import { rawProblem } from './raw-problem.ts'
+
+export interface ConnectionSettings {
+  /** 0 for no limit. */
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
+}
+
+type RefusalReason = 'total' | 'address'
+
+/** How long a refused client may take to read the answer, and how many may do so at once; others are closed at once. */
+const lingerTime = 1_000
+const maxLingering = 100
+
+/** One line of the log, and one id for the answers, in so many milliseconds. */
+const reportInterval = 10_000
+
+const words: Readonly<Record<RefusalReason, { readonly detail: string; readonly message: string }>> = {
+  total: {
+    detail: 'The service has as many open connections as it accepts.',
+    message: 'connections are refused: MEDIABUCKET_MAX_CONNECTIONS is reached',
+  },
+  address: {
+    detail: 'Your address has as many open connections as the service accepts from one address.',
+    message:
+      'connections are refused: their address has reached MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS; if it is your reverse proxy, add it to MEDIABUCKET_TRUSTED_PROXIES',
+  },
+}
+
+/**
+ * Bounds the open connections, in all and for each address (docs/interface.md N2, N3). A refused one gets neither a parser nor
+ * any other listener of the server. Call it once all listeners for connections are there.
+ */
+export function limitConnections(
+  server: Server,
+  { maxConnections, maxConnectionsPerAddress }: ConnectionSettings,
+  parts: {
+    readonly addresses: Pick<ClientAddresses, 'ofConnection'>
+    readonly metrics: Pick<Metrics, 'refusedConnections' | 'countConnections'>
+    readonly log: Pick<FastifyBaseLogger, 'warn'>
+    readonly baseUrl: string
+  },
+): void {
+  const { addresses, metrics, log, baseUrl } = parts
+  const refuse = createRefuse(baseUrl, log)
+  const perAddress = new Map<string, number>()
+  let open = 0
+  metrics.countConnections(() => open)
+
+  function refusalOf(address: string | null): RefusalReason | null {
+    // First, so that one address does not count as a shortage for all.
+    if (
+      address !== null &&
+      maxConnectionsPerAddress > 0 &&
+      (perAddress.get(address) ?? 0) >= maxConnectionsPerAddress
+    )
+      return 'address'
+    return maxConnections > 0 && open >= maxConnections ? 'total' : null
+  }
+
+  function count(socket: Socket, address: string | null): void {
+    open += 1
+    if (address !== null) perAddress.set(address, (perAddress.get(address) ?? 0) + 1)
+    socket.once('close', () => {
+      open -= 1
+      if (address === null) return
+      const left = (perAddress.get(address) ?? 0) - 1
+      if (left > 0) perAddress.set(address, left)
+      else perAddress.delete(address)
+    })
+  }
+
+  const accept = server.listeners('connection')
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    const address = addresses.ofConnection(socket)
+    const reason = refusalOf(address)
+    if (reason !== null) {
+      metrics.refusedConnections.inc({ reason })
+      refuse(socket, reason)
+      return
+    }
+    count(socket, address)
+    for (const listener of accept) listener.call(server, socket)
+  })
+}
+
+interface Report {
+  readonly answer: Buffer
+  refused: number
+}
+
+function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
+  const reports = new Map<RefusalReason, Report>()
+  let lingering = 0
+
+  function reportOf(reason: RefusalReason, peer: string | undefined): Report {
+    const known = reports.get(reason)
+    if (known) return known
+    const requestId = randomUUID()
+    const { detail, message } = words[reason]
+    const report = {
+      answer: rawProblem(new Fault('connections-too-many', detail), baseUrl, requestId).bytes,
+      refused: 0,
+    }
+    reports.set(reason, report)
+    log.warn({ requestId, peer }, message)
+    setTimeout(() => {
+      reports.delete(reason)
+      if (report.refused > 1) log.warn({ requestId, refused: report.refused }, 'connections were refused')
+    }, reportInterval).unref()
+    return report
+  }
+
+  return (socket: Socket, reason: RefusalReason): void => {
+    const report = reportOf(reason, socket.remoteAddress)
+    report.refused += 1
+    socket.on('error', () => undefined)
+    if (lingering >= maxLingering) {
+      socket.destroy()
+      return
+    }
+    // What was sent already must be read: closing a socket with unread bytes resets it, and the answer is lost.
+    lingering += 1
+    const cut = setTimeout(() => socket.destroy(), lingerTime)
+    socket.once('close', () => {
+      lingering -= 1
+      clearTimeout(cut)
+    })
+    socket.once('end', () => socket.destroy())
+    socket.resume()
+    socket.end(report.answer)
+  }
+}
