@@ -6,6 +6,7 @@ import { fullBlobDisk, fullCatalogDisk } from './full-disks.ts'
 import { killDuringDeletes, killDuringUploads } from './kill-at-random.ts'
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
+import { killUpkeep } from './kill-upkeep.ts'
 import { fakeTime, movedClock } from './moved-clock.ts'
 import { clientGone, sameKey } from './same-key.ts'
 import { secondServer } from './second-server.ts'
@@ -39,6 +40,7 @@ export const kills: readonly FaultRow[] = [
   row('U2, R6, M2', killAtSteps, 1, 2),
   row('M2, R6', killAtStart, 2, 5),
   row('M2', killDuringDeletes, 4, 25),
+  row('F7, F8', killUpkeep, 6, 100),
 ]
 
 /** Disks, clocks, signals and clients that do what they should not. */
