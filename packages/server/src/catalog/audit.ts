@@ -47,10 +47,10 @@ export interface CatalogAudit {
 
   unmark(ids: readonly MediaId[]): Promise<void>
 
-  /** Counts all rows anew, in one snapshot. */
+  /** Counts the rows of each bucket again, in a snapshot of its own. */
   bucketFaults(): Promise<BucketFault[]>
 
-  /** Counts anew within a transaction, and corrects what is wrong there, which it answers. */
+  /** The same; a bucket that is wrong is counted and corrected in one transaction of its own. Returns what was wrong. */
   recount(): Promise<BucketFault[]>
 
   /** Writes a copy of all rows, as of one moment, into a directory that exists and holds none. Not synced. */

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { holdRemovals, RemovalHeldError, watchRemovalHold } from '../../src/catalog/sqlite/removal-hold.ts'
 import { describeAudit } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
+import { newBucket, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const tampering = {
@@ -42,6 +43,41 @@ describeAudit('SQLite', async () => {
       }
     },
   }
+})
+
+describe('F1, F2 a recount', () => {
+  test('is one transaction for each bucket that is wrong, and right while a server writes', async () => {
+    const directory = tempDirectory()
+    const { catalog, audit } = await openBoth(directory)
+    onTestFinished(async () => {
+      await audit.close()
+      await catalog.close()
+    })
+    const ids = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b'), await newBucket(catalog, 'c')]
+    for (const id of ids) await catalog.addMedia(id, newItems(3))
+    const db = new DatabaseSync(join(directory, 'catalog.db'))
+    onTestFinished(() => db.close())
+    db.exec("UPDATE buckets SET total = 9 WHERE name <> 'b'")
+
+    const statements: string[] = []
+    const immediates = () => statements.filter((sql) => sql === 'BEGIN IMMEDIATE').length
+    const { exec } = DatabaseSync.prototype
+    const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (
+      this: DatabaseSync,
+      sql,
+    ) {
+      statements.push(sql)
+      exec.call(this, sql)
+      // What a server does as soon as the first bucket is corrected.
+      if (sql === 'COMMIT' && statements.at(-2) === 'BEGIN IMMEDIATE' && immediates() === 1)
+        exec.call(db, "UPDATE buckets SET bytes = 9 WHERE name = 'c'")
+    })
+    const found = await audit.recount()
+    spy.mockRestore()
+    expect(found.map(({ bucket, what }) => `${bucket} ${what}`)).toEqual(['a total', 'c total', 'c bytes'])
+    expect(immediates()).toBe(2)
+    expect(await audit.bucketFaults()).toEqual([])
+  })
 })
 
 describe('F6 the hold on removals', () => {

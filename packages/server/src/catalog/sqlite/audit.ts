@@ -29,6 +29,7 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
   const unmark = db.prepare('DELETE FROM damaged WHERE id = ?')
   const recount = prepareRecount(db)
 
+  const faultsOf = (id: BucketId) => inSnapshot(db, () => recount.faults(id))
   const named = (id: MediaId) => integer(one(isNamed, id) ?? [], 0) === 1
 
   async function inChunks<T>(ids: readonly MediaId[], work: (ids: readonly MediaId[]) => T): Promise<T[]> {
@@ -80,9 +81,16 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
       })
     },
 
-    bucketFaults: async () => inSnapshot(db, () => recount.faults()),
+    bucketFaults: async () => recount.buckets().flatMap(faultsOf),
 
-    recount: () => writing(() => immediate(db, () => recount.correct())),
+    recount: () =>
+      writing(() =>
+        recount
+          .buckets()
+          // Only a bucket that looks wrong keeps a server's writes waiting, and only while it is counted again.
+          .filter((id) => faultsOf(id).length > 0)
+          .flatMap((id) => immediate(db, () => recount.correct(id))),
+      ),
 
     async snapshot(into) {
       // Not backup(): that begins anew whenever another connection writes.

@@ -1,13 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketFault } from '../audit.ts'
+import type { BucketId } from '../catalog.ts'
 import { indexOf, RankNode, defaultShape as shape, slotOf, topLevel } from './rank-nodes.ts'
 import { all, bytes, integer, one, text } from './rows.ts'
 
 interface Recount {
-  /** Compares what each bucket keeps beside its items with its rows; to be called within a transaction. */
-  faults(): BucketFault[]
-  /** The same, and sets right what is wrong; the revision grows, since pages may have told of it. */
-  correct(): BucketFault[]
+  /** By name. */
+  buckets(): BucketId[]
+  /** Compares what the bucket stores beside its items with its rows; to be called within a transaction. */
+  faults(id: BucketId): BucketFault[]
+  /** The same, and corrects what is wrong; the revision grows, since pages may have shown it. */
+  correct(id: BucketId): BucketFault[]
 }
 
 interface Counted {
@@ -23,8 +26,9 @@ interface Counted {
 const keyOf = (level: number, slot: number) => `${level}/${slot}`
 
 export function prepareRecount(db: DatabaseSync): Recount {
-  const buckets = db.prepare(`SELECT id, name, total, bytes, next_seq, reserved_items, reserved_bytes
-    FROM buckets ORDER BY name`)
+  const buckets = db.prepare('SELECT id FROM buckets ORDER BY name')
+  const bucketRow = db.prepare(`SELECT id, name, total, bytes, next_seq, reserved_items, reserved_bytes
+    FROM buckets WHERE id = ?`)
   // One row for each leaf block, so that a million items are no million rows here.
   const blocks = db.prepare(`SELECT seq / ${shape.leaf}, count(*), sum(size), max(seq) FROM media
     WHERE bucket_id = ? GROUP BY seq / ${shape.leaf}`)
@@ -36,7 +40,9 @@ export function prepareRecount(db: DatabaseSync): Recount {
   const update = db.prepare(`UPDATE buckets SET revision = revision + 1, total = ?, bytes = ?, next_seq = ?,
     reserved_items = ?, reserved_bytes = ? WHERE id = ?`)
 
-  function count(row: ReturnType<typeof all>[number]): Counted {
+  function count(bucketId: BucketId): Counted | null {
+    const row = one(bucketRow, bucketId)
+    if (!row) return null
     const [id, bucket] = [integer(row, 0), text(row, 1)]
     const found = all(blocks, id).map((block) => [0, 1, 2, 3].map((column) => integer(block, column)))
     const sum = (column: number) => found.reduce((all, block) => all + (block[column] ?? 0), 0)
@@ -85,22 +91,23 @@ export function prepareRecount(db: DatabaseSync): Recount {
     return wrong + missing.size
   }
 
-  const countAll = () => all(buckets).map(count)
-
   return {
-    faults: () => countAll().flatMap(({ faults }) => faults),
+    buckets: () => all(buckets).map((row) => integer(row, 0) as BucketId),
 
-    correct() {
-      const wrong = countAll().filter(({ faults }) => faults.length > 0)
-      for (const { id, total, bytes, nextSeq, reserved, nodes } of wrong) {
-        dropRanks.run(id)
-        for (const [key, node] of nodes) {
-          const [level = 0, slot = 0] = key.split('/').map(Number)
-          addRank.run(id, level, slot, node.bytes)
-        }
-        update.run(total, bytes, nextSeq, ...reserved, id)
+    // A bucket that was deleted meanwhile has none.
+    faults: (bucketId) => count(bucketId)?.faults ?? [],
+
+    correct(bucketId) {
+      const counted = count(bucketId)
+      if (counted === null || counted.faults.length === 0) return []
+      const { id, faults, total, bytes, nextSeq, reserved, nodes } = counted
+      dropRanks.run(id)
+      for (const [key, node] of nodes) {
+        const [level = 0, slot = 0] = key.split('/').map(Number)
+        addRank.run(id, level, slot, node.bytes)
       }
-      return wrong.flatMap(({ faults }) => faults)
+      update.run(total, bytes, nextSeq, ...reserved, id)
+      return faults
     },
   }
 }
