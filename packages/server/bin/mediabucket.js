@@ -12,17 +12,22 @@ if (major < 24) {
 // File syncs, reads and hashes share libuv's pool, whose size is read once, at its first use. Four is too few
 // when thirty uploads sync at a time.
 process.env.UV_THREADPOOL_SIZE ??= '16'
-// V8 reads the bound of its young generation when it starts, and left alone takes 128 MB for it once thousands of
-// uploads are open, most of them empty. The same process starts anew with a bound of its own, on a service's start alone.
-const flag = '--max-semi-space-size'
-// Not where a parent speaks with it: the channel would be lost.
-const isBound = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((text) =>
-  /max[-_]semi[-_]space[-_]size/.test(text),
-)
-const canStartAnew = process.execve && process.platform !== 'win32' && !process.connected
-if (process.argv[2] === 'serve' && !isBound && canStartAnew) {
-  const [node = process.execPath, ...rest] = process.argv
-  process.execve(process.execPath, [node, `${flag}=16`, ...process.execArgv, ...rest], process.env)
+// Flags of Node for a service. V8 reads the bound of its young generation when it starts, and without one takes 128 MB
+// for it once thousands of uploads are open. The same process restarts with them; other commands start sooner without.
+const flags = ['--disable-sigusr1', '--max-semi-space-size=16']
+if (process.argv[2] === 'serve') {
+  const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' ')].map((text) =>
+    text.replaceAll('_', '-').replace(/=.*/, ''),
+  )
+  const missing = flags.filter((flag) => !given.includes(flag.replace(/=.*/, '')))
+  // Where a parent process uses an IPC channel, the restart would lose it.
+  const canRestart = process.execve && process.platform !== 'win32' && !process.connected
+  if (missing.length > 0 && canRestart) {
+    const [node = process.execPath, ...rest] = process.argv
+    process.execve(process.execPath, [node, ...missing, ...process.execArgv, ...rest], process.env)
+  }
+  // Without the flag, Node opens its debugger's port on SIGUSR1 unless a listener is there.
+  process.on('SIGUSR1', () => undefined)
 }
 const { existsSync } = await import('node:fs')
 const source = new URL('../src/cli/main.ts', import.meta.url)

@@ -5,6 +5,26 @@ import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import { type Command, UsageError } from './command.ts'
 import { favourMainThread } from './favour-main-thread.ts'
 import { gatheredLines } from './gathered-lines.ts'
+import { handleSignals } from './handle-signals.ts'
+import { watchStarter } from './watch-starter.ts'
+
+/** Why the service stops, for the log. */
+type Cause = Readonly<{ signal?: string; cause?: string }>
+
+/** Signals that close-with-grace would handle: handleSignals does, or the system's default action holds. */
+const otherSignals = [
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGILL',
+  'SIGTRAP',
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGSEGV',
+  'SIGUSR2',
+  'SIGTERM',
+] as const
 
 export const serve: Command = {
   summary: 'Serve the bucket over HTTP.',
@@ -12,7 +32,20 @@ export const serve: Command = {
 
 Serves at MEDIABUCKET_HOST and MEDIABUCKET_PORT (http://127.0.0.1:8080 unless set) from the directory
 MEDIABUCKET_DATA (./data unless set), which is made if need be. The first start makes the bucket "default"
-and prints its token once. Stops on SIGTERM or SIGINT when the requests under way are done.
+and prints its token once.
+
+Signals:
+  SIGTERM, SIGINT           finish the requests under way, for MEDIABUCKET_SHUTDOWN_TIMEOUT (10s) at most, and exit;
+                            a second one, a second or more after the first, exits at once
+  SIGHUP                    ignored, unless the terminal of the service was closed: then as SIGTERM
+  SIGUSR1, SIGUSR2, SIGPIPE ignored
+
+Exit codes:
+  0    stopped as asked
+  1    the start failed, or a disk or an unexpected error stopped the service; standard error says which
+  2    a setting is not accepted
+  130  a second SIGINT
+  143  a second SIGTERM
 
 The log goes to standard error, one line of JSON for each event. \`mediabucket help\` lists the settings.`,
 
@@ -38,19 +71,33 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
       failed.abort(error)
     })
     favourMainThread()
+    let cause: Cause = {}
     const { close } = closeWithGrace(
-      { delay: config.shutdownTimeout + 5_000, logger: false },
-      async ({ err, signal }) => {
+      { delay: config.shutdownTimeout + 5_000, logger: false, skip: [...otherSignals] },
+      async ({ err }) => {
         if (err) log.fatal({ err }, 'an unexpected error; stopping')
-        else log.info({ signal }, 'stopping')
+        else log.info(cause, 'stopping')
         await server.stop()
         log.info('stopped')
         // The exit code is 0 unless this function throws.
         failed.signal.throwIfAborted()
       },
     )
-    failed.signal.addEventListener('abort', () => void close())
-    if (failed.signal.aborted) return void close()
+    let stopping = false
+    const stop = (why: Cause) => {
+      if (stopping) return
+      stopping = true
+      cause = why
+      close()
+    }
+    handleSignals({
+      stop: (signal) => stop({ signal }),
+      onSecond: (signal) => log.warn({ signal }, 'a second signal; exiting at once'),
+      onIgnored: (signal) => log.info({ signal }, 'ignored'),
+    })
+    watchStarter(() => stop({ cause: 'the process that started this one has ended' }))
+    failed.signal.addEventListener('abort', () => stop({}))
+    if (failed.signal.aborted) return stop({})
 
     log.info(
       { url: server.baseUrl, host: config.host, port: server.port, data: config.data, pid: process.pid },
