@@ -94,7 +94,7 @@ test('R6 kill -9 in the middle of a big file: the same command sends only the re
   const { code, stdout, stderr } = await at.run(at.file)
   expect([code, stderr]).toEqual([
     0,
-    expect.stringMatching(/^\S+\/big\.bin: resumed at 41 %\nUploaded 1 of 1 files, 40\.0 MB/),
+    expect.stringMatching(/^\S+\/big\.bin: resumed at 41 %\nUploaded 1 of 1 file, 40\.0 MB/),
   ])
   expect(at.proxy.passed.map(({ method }) => method)).toEqual(['HEAD', 'PATCH', 'PATCH', 'PATCH', 'GET'])
   expect(at.proxy.pieces()[0]?.offset).toBe(2 * piece)
@@ -234,6 +234,6 @@ test('where nothing can be kept, files are uploaded all the same, and it is told
   await writeFile(join(at.directory.path, 'state'), 'in the way')
   const { code, stderr } = await at.run(at.file, at.file)
   expect(code).toBe(0)
-  expect(stderr.match(/where uploads stand cannot be kept/g)).toHaveLength(1)
+  expect(stderr.match(/the state of uploads cannot be stored/g)).toHaveLength(1)
   expect((await at.client.listPage(1)).total).toBe(2)
 })

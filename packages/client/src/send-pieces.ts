@@ -25,9 +25,11 @@ export async function sendPieces(
     readonly blob: Blob
     readonly onProgress: ((progress: UploadProgress) => void) | undefined
     readonly signal: AbortSignal | undefined
+    /** Called before the piece that makes the item. */
+    readonly beforeLastPiece: (() => Promise<void>) | undefined
   },
 ): Promise<string> {
-  const { sending, blob, onProgress, signal } = source
+  const { sending, blob, onProgress, signal, beforeLastPiece } = source
   const total = blob.size
   let { offset, item } = state
   let size = largest
@@ -39,7 +41,9 @@ export async function sendPieces(
 
   tell(offset)
   for (let attempt = 1; item === null; ) {
-    const bytes = await read(blob, offset, Math.min(total, offset + size))
+    const end = Math.min(total, offset + size)
+    if (end === total) await beforeLastPiece?.()
+    const bytes = await read(blob, offset, end)
     const body = {
       content: contentOfBytes(new Uint8Array(bytes)),
       onProgress: ({ sent }: UploadProgress) => tell(offset + sent),

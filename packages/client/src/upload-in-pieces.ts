@@ -15,6 +15,7 @@ export interface PiecewiseUpload {
   readonly type: string | null
   readonly onProgress: ((progress: UploadProgress) => void) | undefined
   readonly signal: AbortSignal | undefined
+  readonly beforeLastPiece: (() => Promise<void>) | undefined
   /** Null where nobody will go on with an upload that fails. */
   readonly memory: UploadMemory | null
 }
@@ -27,7 +28,7 @@ export interface PiecewiseUpload {
 export async function uploadInPieces(
   sending: Sending,
   endpoints: Endpoints,
-  { blob, name, type, onProgress, signal, memory }: PiecewiseUpload,
+  { blob, name, type, onProgress, signal, beforeLastPiece, memory }: PiecewiseUpload,
 ): Promise<Media | null> {
   const requests = tusRequests(sending, endpoints.pieces, signal)
   const metadata = Object.entries({ filename: name, filetype: type })
@@ -64,7 +65,7 @@ export async function uploadInPieces(
     upload ??= await begin()
     if (upload === null) return null
     try {
-      const item = await sendPieces(requests, upload, { sending, blob, onProgress, signal })
+      const item = await sendPieces(requests, upload, { sending, blob, onProgress, signal, beforeLastPiece })
       const media = await describeMedia(sending, endpoints, item, signal)
       await memory?.forget()
       return media

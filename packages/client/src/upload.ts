@@ -26,6 +26,11 @@ export interface UploadOptions extends CallOptions {
    * `Infinity` none. Streams, whose size nobody knows, go as one request. Default: 16 777 216.
    */
   readonly piecesAbove?: number | undefined
+  /**
+   * Called before the last bytes of an upload in pieces are sent, so that its item appears only after what it resolves.
+   * For callers that keep an order among uploads side by side.
+   */
+  readonly beforeLastPiece?: (() => Promise<void>) | undefined
   /** Remembers uploads in pieces, so that one that was cut short goes on when the same file is sent again. */
   readonly resume?: ResumeStore | undefined
   /** Tells the file from others for `resume`. Default: name, type and time of a File; other sources need one. */
@@ -55,8 +60,11 @@ export async function uploadMedia(
   if (!(piecesAbove >= 0)) throw new TypeError('piecesAbove must be bytes from 0')
   const content = await uploadContent(source, signal)
   const isLarge = !isStream(source) && (content.size ?? 0) > piecesAbove
-  const media = isLarge ? await inPieces(parts, content, options) : null
-  return media ?? (await inOneRequest(parts, content, options))
+  if (!isLarge) return await inOneRequest(parts, content, options)
+  const media = await inPieces(parts, content, options)
+  if (media) return media
+  await options.beforeLastPiece?.()
+  return await inOneRequest(parts, content, options)
 }
 
 /** Null where the service takes no files in pieces. */
@@ -65,7 +73,7 @@ async function inPieces(
   content: UploadContent,
   options: UploadOptions,
 ): Promise<Media | null> {
-  const { filename, contentType, onProgress, signal, resume } = options
+  const { filename, contentType, onProgress, signal, resume, beforeLastPiece } = options
   const blob = content.blob?.()
   if (!blob) return null
   const fingerprint = options.fingerprint ?? content.identity
@@ -86,6 +94,7 @@ async function inPieces(
       type: contentType ?? content.type,
       onProgress,
       signal,
+      beforeLastPiece,
       memory,
     })
   } finally {

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { appendFile, readFile, rm } from 'node:fs/promises'
+import { nullIfMissing, type StateFiles } from './state-files.ts'
+
+/** What an item needs to be printed and found again. */
+export interface StoredItem {
+  readonly id: string
+  readonly url: string
+  /** Bytes. */
+  readonly size: number
+}
+
+/** A request that stores files, by their fingerprints in the order sent, and its Idempotency-Key. */
+export interface Batch {
+  readonly key: string
+  readonly files: readonly string[]
+}
+
+/**
+ * What a run of an upload has sent and what the service has answered, stored ahead of and after each request. A run that
+ * is repeated reads it and sends nothing twice.
+ */
+export interface UploadJournal {
+  /** Random for each first run: keys derived from it are its own. */
+  readonly run: string
+  /** Whether something is stored that a further run can resume. */
+  readonly begun: () => boolean
+  /** The item that an earlier run stored of a file; `lost` where the service stored it and its answer is lost. */
+  readonly stored: (file: string) => StoredItem | 'lost' | null
+  /** The batches that an earlier run sent without receiving an answer. */
+  readonly unanswered: readonly Batch[]
+  readonly sending: (batch: Batch) => Promise<void>
+  /** `items` are those of the files, in their order; null where the service stored them and its answer is lost. */
+  readonly answered: (batch: Batch, items: readonly StoredItem[] | null) => Promise<void>
+  /** The service refused the batch: nothing of it is stored. */
+  readonly refused: (batch: Batch) => Promise<void>
+  readonly remove: () => Promise<void>
+}
+
+type Entry =
+  | { readonly run: string }
+  | { readonly sending: Batch }
+  | { readonly answered: string; readonly items: readonly StoredItem[] | null }
+  | { readonly refused: string }
+
+/** One line of JSON for each entry, appended. */
+export async function openJournal(files: StateFiles, command: string): Promise<UploadJournal> {
+  const found = await files.use(command, (path) => readFile(path, 'utf8').catch(nullIfMissing))
+  const entries = (found ?? '').split('\n').flatMap(readEntry)
+  const earlier = entries.flatMap((entry) => ('run' in entry ? [entry.run] : []))[0]
+  const run = earlier ?? randomUUID()
+  const open = new Map<string, Batch>()
+  const items = new Map<string, StoredItem | 'lost'>()
+  for (const entry of entries) {
+    if ('sending' in entry) open.set(entry.sending.key, entry.sending)
+    else if ('answered' in entry) {
+      const batch = open.get(entry.answered)
+      for (const [index, file] of batch?.files.entries() ?? [])
+        items.set(file, entry.items === null ? 'lost' : (entry.items[index] ?? 'lost'))
+      open.delete(entry.answered)
+    } else if ('refused' in entry) open.delete(entry.refused)
+  }
+  let begun = earlier !== undefined
+  let isNew = !begun
+
+  async function append(...added: readonly Entry[]): Promise<void> {
+    const lines = isNew ? [{ run }, ...added] : added
+    isNew = false
+    begun = true
+    // It may end in half a line, of a process that was killed.
+    const text = lines.map((line) => `\n${JSON.stringify(line)}`).join('')
+    await files.use(command, (path) => appendFile(path, text, { mode: 0o600, flush: true }))
+  }
+
+  return {
+    run,
+    begun: () => begun,
+    stored: (file) => items.get(file) ?? null,
+    unanswered: [...open.values()],
+    sending: (batch) => append({ sending: batch }),
+    answered: (batch, items) => append({ answered: batch.key, items }),
+    refused: (batch) => append({ refused: batch.key }),
+    async remove() {
+      if (begun) await files.use(command, (path) => rm(path, { force: true }))
+    },
+  }
+}
+
+function readEntry(line: string): Entry[] {
+  const entry: unknown = parseJson(line)
+  if (!isObject(entry)) return []
+  const { run, sending, answered, items, refused } = entry
+  if (typeof run === 'string') return [{ run }]
+  if (typeof refused === 'string') return [{ refused }]
+  if (isBatch(sending)) return [{ sending }]
+  if (typeof answered !== 'string') return []
+  return Array.isArray(items) && items.every(isItem) ? [{ answered, items }] : [{ answered, items: null }]
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+const isBatch = (value: unknown): value is Batch =>
+  isObject(value) &&
+  typeof value['key'] === 'string' &&
+  Array.isArray(value['files']) &&
+  value['files'].every((file) => typeof file === 'string')
+
+const isItem = (value: unknown): value is StoredItem =>
+  isObject(value) &&
+  typeof value['id'] === 'string' &&
+  typeof value['url'] === 'string' &&
+  typeof value['size'] === 'number'

@@ -1,0 +1,49 @@
+import type { LocalFile } from './local-files.ts'
+import type { Batch } from './upload-journal.ts'
+
+/** A file to send, with its place in the order of the command. */
+export interface PlannedFile extends LocalFile {
+  readonly index: number
+  /** Changes with the file's path, size and time, and differs for a file that is given twice. */
+  readonly fingerprint: string
+}
+
+/** What one request stores, or several where a file is large. */
+export interface UploadUnit {
+  readonly files: readonly PlannedFile[]
+  /** The request of an earlier run that received no answer, which is sent again under its key; null for a new one. */
+  readonly unanswered: Batch | null
+}
+
+/** Larger files are resumable uploads. Bytes. */
+export const resumableAbove = 16 * 1024 * 1024
+
+/** The most files and bytes of one form: it is read into memory, and sent again whole after an interruption. */
+const formFiles = 100
+export const formBytes = 8 * 1024 * 1024
+
+/** The units in the order in which their items are to be listed. */
+export function planUnits(
+  files: readonly PlannedFile[],
+  unanswered: readonly Batch[],
+): readonly UploadUnit[] {
+  const byFingerprint = new Map(files.map((file) => [file.fingerprint, file]))
+  const again = unanswered.map((batch) => ({
+    files: batch.files.flatMap((fingerprint) => byFingerprint.get(fingerprint) ?? []),
+    unanswered: batch,
+  }))
+  const repeated = new Set(again.flatMap(({ files }) => files))
+  const units: { files: PlannedFile[]; unanswered: Batch | null }[] = []
+  let bytes = 0
+  for (const file of files) {
+    if (repeated.has(file)) continue
+    const last = units.at(-1)
+    bytes += file.size
+    if (last && last.files.length < formFiles && bytes <= formBytes) last.files.push(file)
+    else {
+      units.push({ files: [file], unanswered: null })
+      bytes = file.size
+    }
+  }
+  return [...again.filter(({ files }) => files.length > 0), ...units]
+}
