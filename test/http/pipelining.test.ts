@@ -1,7 +1,7 @@
-import { randomInt } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
+import { random, testSeed } from '../harness/random.ts'
 import { forgetPeak, memory } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -19,8 +19,6 @@ const answers = (connection: Connection) => connection.received().split('HTTP/1.
 
 test('N1 pipelined requests are answered in order, each as if it came alone, however they are split', async () => {
   await using server = await startServer()
-  const seed = Number(process.env['TEST_SEED'] ?? randomInt(2 ** 31))
-  console.log(`TEST_SEED=${seed}`)
   const authorization = `Authorization: Bearer ${server.token}`
   const head = (method: string, path: string, ...more: string[]) =>
     [`${method} ${path} HTTP/1.1`, 'Host: x', authorization, ...more, '', ''].join('\r\n')
@@ -45,7 +43,7 @@ test('N1 pipelined requests are answered in order, each as if it came alone, how
       expected: /^201 .*"size":90000/s,
     },
   ]
-  const next = random(seed)
+  const next = random(testSeed())
   const order = Array.from({ length: 150 }, () => kinds[next(kinds.length)] ?? expect.unreachable())
   const bytes = order.map(({ sent }) => sent()).join('')
   using connection = await openConnection(server.url)
@@ -101,21 +99,10 @@ test('N1 pipelined requests whose answers nobody reads cost little memory', asyn
 
 test('N1 requests that nobody has parsed are bounded in all: a connection beyond that is closed after its answer', async () => {
   await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'error' })
-  const flooders = await connections(server, 400)
+  const flooders = await connections(server, 320)
   const flood = oneRead(get('/healthz'))
   for (const flooder of flooders) flooder.send(flood)
   await Promise.race(flooders.map((flooder) => flooder.closed))
   for (const flooder of flooders) flooder[Symbol.dispose]()
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
-
-/** Whole numbers below a limit (mulberry32). */
-function random(seed: number): (limit: number) => number {
-  let state = seed
-  return (limit) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit
-  }
-}

@@ -115,6 +115,10 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     return await fetch(url)
   },
   internal: uploadWithoutDirectory,
+  'method-unsupported': () => raw('PLAY rtsp://x/ RTSP/1.0\r\nHost: x\r\n\r\n'),
+  'transfer-coding-unsupported': () =>
+    raw('POST /api/media HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'),
+  'http-version-unsupported': () => raw('GET / HTTP/2.0\r\nHost: x\r\n\r\n'),
   'connections-too-many': 'needs a server with a low limit; see test/http/connection-limits.test.ts',
   'shutting-down': 'see test/operations/health.test.ts and shutdown.test.ts',
   'catalog-busy': 'takes ten seconds of a held catalog; see packages/server/test/catalog/sqlite.test.ts',

@@ -20,6 +20,7 @@ import { watchMethods } from './allowed-methods.ts'
 import { createBytesOf } from './bodies.ts'
 import { createBodyGate } from './body-gate.ts'
 import { createAuthorise, createVerifyHeader } from './caller.ts'
+import { refuseTunnels, requireHttp1 } from './connections/require-http1.ts'
 import { closeSilentConnections } from './connections/silent-connections.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
@@ -114,25 +115,28 @@ export async function createApp(
     serverFactory: (others) =>
       createHttpServer(
         settings,
-        listingLane(
-          {
-            answerListing: shareAnswers({
-              verifyHeader,
-              countToken: limits.countToken,
-              answer: answerListing,
+        requireHttp1(
+          { recordRequest, baseUrl },
+          listingLane(
+            {
+              answerListing: shareAnswers({
+                verifyHeader,
+                countToken: limits.countToken,
+                answer: answerListing,
+                corsHeaders,
+              }),
+              recordRequest,
               corsHeaders,
-            }),
-            recordRequest,
-            corsHeaders,
-            limits,
-            baseUrl,
-            log,
-            isStopping,
-          },
-          (request, response) => {
-            boundUnreadBody(request, response)
-            others(request, response)
-          },
+              limits,
+              baseUrl,
+              log,
+              isStopping,
+            },
+            (request, response) => {
+              boundUnreadBody(request, response)
+              others(request, response)
+            },
+          ),
         ),
       ),
     loggerInstance: log,
@@ -163,6 +167,7 @@ export async function createApp(
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
   })
   answerExpectations(app.server)
+  refuseTunnels(app.server, { baseUrl, log })
   closeSilentConnections(app.server, settings.idleTimeout)
   app.setErrorHandler(answerError)
   // No operation but the upload takes a body; what comes is read up to a small limit and ignored.

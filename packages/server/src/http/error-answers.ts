@@ -4,6 +4,7 @@ import { Fault, type FaultCode } from '../core/fault.ts'
 import { isPause } from './connections/pipelining.ts'
 import { presentAnswer } from './connections/present-answer.ts'
 import { rawProblem } from './connections/raw-problem.ts'
+import { versions } from './connections/require-http1.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import { problemAnswer } from './problem-answer.ts'
 import { problemKinds } from './problems.ts'
@@ -51,6 +52,9 @@ export function createErrorHandler(baseUrl: string, { countFailure }: RequestLim
 
 const parserFaults: Readonly<Record<string, Words>> = {
   HPE_HEADER_OVERFLOW: ['headers-too-large', 'The headers of the request exceed 16 KiB.'],
+  HPE_INVALID_VERSION: ['http-version-unsupported', versions],
+  // The preface of HTTP/2.
+  HPE_PAUSED_H2_UPGRADE: ['http-version-unsupported', versions],
   ERR_HTTP_REQUEST_TIMEOUT: ['request-timeout', 'The headers of the request took too long to arrive.'],
 }
 

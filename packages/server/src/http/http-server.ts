@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { boundPipelining } from './connections/pipelining.ts'
+import { maxHeaders } from './connections/require-http1.ts'
 
 /** All headers of a request together, as problems.ts tells it. Bytes. */
 export const maxHeaderSize = 16_384
@@ -21,6 +22,8 @@ export function createHttpServer(
     },
     listener,
   )
+  // One more than are accepted, so that too many are noticed: Node drops the rest.
+  server.maxHeadersCount = maxHeaders + 1
   boundPipelining(server)
   return server.setTimeout(deadlines.idleTimeout)
 }

@@ -158,10 +158,29 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
       'The service has as many open connections as `MEDIABUCKET_MAX_CONNECTIONS` allows, or as many from one address as `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` allows.',
     cure: 'Reuse connections, close those that are not needed, and try again after the seconds in `Retry-After`.',
   },
+  'method-unsupported': {
+    status: 501,
+    title: 'The method is not supported',
+    cause:
+      'No operation of the service has the method of the request. `CONNECT` and the methods of RTSP are of this kind.',
+    cure: 'Use the methods of the interface; `/docs` lists them.',
+  },
+  'transfer-coding-unsupported': {
+    status: 501,
+    title: 'The transfer coding is not supported',
+    cause: 'The body was sent with another `Transfer-Encoding` than `chunked` alone.',
+    cure: 'Send the body with `Transfer-Encoding: chunked`, or with a `Content-Length`.',
+  },
+  'http-version-unsupported': {
+    status: 505,
+    title: 'The version of HTTP is not supported',
+    cause: 'The request is of another version than HTTP/1.1 or HTTP/1.0, or of another protocol.',
+    cure: 'Use HTTP/1.1. For HTTP/2, put a reverse proxy in front of the service.',
+  },
   'headers-too-large': {
     status: 431,
     title: 'The headers are too large',
-    cause: 'The headers of the request exceed 16 KiB.',
+    cause: 'The headers of the request exceed 16 KiB, or are more than 100.',
     cure: 'Send fewer or shorter headers.',
   },
   'form-malformed': {

@@ -5,6 +5,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 import type { ClientAddresses } from '../limits/client-address.ts'
 import type { Metrics } from '../metrics.ts'
+import { createEndWith } from './end-with.ts'
 import { rawProblem } from './raw-problem.ts'
 
 export interface ConnectionSettings {
@@ -14,10 +15,6 @@ export interface ConnectionSettings {
 }
 
 type RefusalReason = 'total' | 'address'
-
-/** How long a refused client may take to read the answer, and how many may do so at once; others are closed at once. */
-const lingerTime = 1_000
-const maxLingering = 100
 
 /** One line of the log, and one id for the answers, in so many milliseconds. */
 const reportInterval = 10_000
@@ -99,7 +96,7 @@ interface Report {
 
 function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
   const reports = new Map<RefusalReason, Report>()
-  let lingering = 0
+  const endWith = createEndWith()
 
   function reportOf(reason: RefusalReason, peer: string | undefined): Report {
     const known = reports.get(reason)
@@ -122,20 +119,6 @@ function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
   return (socket: Socket, reason: RefusalReason): void => {
     const report = reportOf(reason, socket.remoteAddress)
     report.refused += 1
-    socket.on('error', () => undefined)
-    if (lingering >= maxLingering) {
-      socket.destroy()
-      return
-    }
-    // What was sent already must be read: closing a socket with unread bytes resets it, and the answer is lost.
-    lingering += 1
-    const cut = setTimeout(() => socket.destroy(), lingerTime)
-    socket.once('close', () => {
-      lingering -= 1
-      clearTimeout(cut)
-    })
-    socket.once('end', () => socket.destroy())
-    socket.resume()
-    socket.end(report.answer)
+    endWith(socket, report.answer)
   }
 }

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import { type IncomingMessage, METHODS, type RequestListener, type Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import { Fault } from '../../core/fault.ts'
+import { problemAnswer } from '../problem-answer.ts'
+import type { RecordRequest } from '../request-log.ts'
+import { boundUnreadBody } from '../unread-bodies.ts'
+import { createEndWith } from './end-with.ts'
+import { presentAnswer } from './present-answer.ts'
+import { rawProblem } from './raw-problem.ts'
+
+/** The most headers of a request. */
+export const maxHeaders = 100
+
+/** Node's parser also knows the methods of RTSP. */
+const methods: ReadonlySet<string> = new Set(METHODS)
+
+/** The detail for peers that speak another version or protocol. */
+export const versions = 'The service speaks HTTP/1.1 and HTTP/1.0 alone.'
+
+/** Answers requests that Node's parser accepts and that are not HTTP/1.1 or 1.0, and closes (docs/interface.md N4). */
+export function requireHttp1(
+  parts: { readonly recordRequest: RecordRequest; readonly baseUrl: string },
+  serve: RequestListener,
+): RequestListener {
+  const { recordRequest, baseUrl } = parts
+  return (request, response) => {
+    const fault = faultOf(request)
+    if (fault === null) {
+      serve(request, response)
+      return
+    }
+    const id = randomUUID()
+    const { method = '', url = '' } = request
+    recordRequest({ id, method, url, route: 'unknown' }, response)
+    boundUnreadBody(request, response)
+    const { status, headers, body } = problemAnswer(fault, baseUrl, id)
+    response.shouldKeepAlive = false
+    response.writeHead(status, headers)
+    response.end(body)
+  }
+}
+
+function faultOf(request: IncomingMessage): Fault | null {
+  const { httpVersionMajor, httpVersionMinor, method = '', url = '', rawHeaders, headers } = request
+  if (httpVersionMajor !== 1) return new Fault('http-version-unsupported', versions)
+  if (!methods.has(method))
+    return new Fault('method-unsupported', 'The service has no operation with this method.')
+  if (!url.startsWith('/') && !isOtherTarget(method, url))
+    return new Fault('request-malformed', 'The target of the request must be a path or an http URL.')
+  if (rawHeaders.length > 2 * maxHeaders)
+    return new Fault('headers-too-large', `A request may have at most ${maxHeaders} headers.`)
+  const coding = headers['transfer-encoding']
+  if (coding === undefined) return null
+  // RFC 9112, section 6.1: such framing is faulty, whatever it says.
+  if (httpVersionMinor === 0)
+    return new Fault('request-malformed', 'A request of HTTP/1.0 has no Transfer-Encoding.')
+  if (coding.toLowerCase() === 'chunked') return null
+  return new Fault('transfer-coding-unsupported', 'Send the body with Transfer-Encoding: chunked alone.')
+}
+
+const isOtherTarget = (method: string, url: string): boolean =>
+  /^https?:\/\//i.test(url) || (url === '*' && method === 'OPTIONS')
+
+/** CONNECT would make the service a proxy. Upgrades are ignored, as RFC 9110, section 7.8, allows: Node does so by itself. */
+export function refuseTunnels(
+  server: Server,
+  { baseUrl, log }: { readonly baseUrl: string; readonly log: Pick<FastifyBaseLogger, 'info'> },
+): void {
+  const endWith = createEndWith()
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    // Into an answer that is under way nothing can be written.
+    if (presentAnswer(socket) !== null) {
+      socket.destroy()
+      return
+    }
+    const requestId = randomUUID()
+    const fault = new Fault('method-unsupported', 'The service is no proxy; it has no CONNECT.')
+    const { status, bytes } = rawProblem(fault, baseUrl, requestId)
+    log.info({ requestId, status, reason: 'CONNECT' }, 'refused a request')
+    endWith(socket, bytes)
+  })
+}
