@@ -26,6 +26,8 @@ export interface Started extends AsyncDisposable {
 export async function startBy(
   command: readonly [string, ...string[]],
   settings: Readonly<Record<string, string>> = {},
+  /** What the log says of a service that listens. */
+  listening = /"msg":"listening"/,
 ): Promise<Started> {
   const data = await mkdtemp(join(tmpdir(), 'mediabucket-'))
   const env = {
@@ -58,7 +60,7 @@ export async function startBy(
   try {
     await until('the service listens', () => {
       if (child.exitCode !== null) throw new Error(`it ended: ${output}`)
-      return /"msg":"listening"/.test(output) && /ready at http:/.test(output) && /mbkt_\w+/.test(output)
+      return listening.test(output) && /ready at/.test(output) && /mbkt_\w+/.test(output)
     })
   } catch (error) {
     endAll()
@@ -67,7 +69,7 @@ export async function startBy(
   const pid = () => Number(/"pid":(\d+)/.exec(output)?.[1])
   return {
     process: child,
-    url: /ready at (\S+)/.exec(output)?.[1] ?? '',
+    url: /http:\/\/127[\d.:]+/.exec(output)?.[0] ?? '',
     token: /mbkt_\w+/.exec(output)?.[0] ?? '',
     data,
     output: () => output,

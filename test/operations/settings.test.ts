@@ -30,11 +30,12 @@ test('O7 all faults of the settings are reported together, each with what would 
     MEDIABUCKET_IDLE_TIMEOUT: '0',
     MEDIABUCKET_SHUTDOWN_TIMEOUT: '1.5s',
     MEDIABUCKET_LOG_LEVEL: 'loud',
+    MEDIABUCKET_LOG_FORMAT: 'xml',
   }
   const data = join(directory.path, 'data')
   const failure = await runCommand(['serve'], { ...faulty, MEDIABUCKET_DATA: data }).catch((error) => error)
   expect(failure).toMatchObject({ code: 2, stdout: '' })
-  expect(failure.stderr).toMatch(/^mediabucket: .*14 faults/)
+  expect(failure.stderr).toMatch(/^mediabucket: .*15 faults/)
   for (const [name, value] of Object.entries(faulty)) {
     const { accepts } = settings[name as keyof typeof settings]
     expect(failure.stderr).toContain(`${name} is ${JSON.stringify(value)}; it must be ${accepts}.`)
@@ -51,13 +52,17 @@ test('O7 a command refuses faulty settings too', async () => {
   })
 })
 
-test('O7 an unknown setting is a warning, an empty one counts as unset', async () => {
+test('O7 an unknown setting is a warning that suggests the nearest, an empty one counts as unset', async () => {
   await using server = await startServer({
     MEDIABUCKET_MAX_FILESIZE: '1MB',
+    MEDIABUCKET_OWN_THING: '1',
     MEDIABUCKET_TOKEN: 'x',
     MEDIABUCKET_LINKS: '',
   })
-  expect(warnings(server)).toEqual(['MEDIABUCKET_MAX_FILESIZE is no setting of Mediabucket; it is ignored.'])
+  expect(warnings(server)).toEqual([
+    'MEDIABUCKET_MAX_FILESIZE is not a setting of Mediabucket and is ignored. Did you mean MEDIABUCKET_MAX_FILE_SIZE?',
+    'MEDIABUCKET_OWN_THING is not a setting of Mediabucket and is ignored.',
+  ])
 })
 
 test('O7, L18 listening for others without a base URL is a warning that says what URLs will begin with', async () => {

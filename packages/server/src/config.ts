@@ -1,5 +1,6 @@
 import { parseDuration } from './core/duration.ts'
 import { parseAddressRanges } from './core/ip-address.ts'
+import { nearestName } from './core/nearest-name.ts'
 import { parseRequestRate, type RequestRate } from './core/request-rate.ts'
 import { parseSize } from './core/size.ts'
 
@@ -41,6 +42,8 @@ export interface Config {
   readonly idleTimeout: number
   readonly shutdownTimeout: number
   readonly logLevel: string
+  /** `auto` is `text` on a terminal, `json` elsewhere. */
+  readonly logFormat: 'auto' | 'json' | 'text'
 }
 
 interface Setting<T> {
@@ -286,6 +289,12 @@ export const settings = {
     'The least level that is logged.',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
   ),
+  MEDIABUCKET_LOG_FORMAT: setting(
+    'auto',
+    'auto, json or text',
+    'One line of JSON for each event, or a line for people; `auto` is text on a terminal and JSON elsewhere.',
+    oneOf('auto', 'json', 'text'),
+  ),
 }
 
 /** Names that start like ours and belong to the client and the command line. */
@@ -354,12 +363,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     idleTimeout: read('MEDIABUCKET_IDLE_TIMEOUT', settings.MEDIABUCKET_IDLE_TIMEOUT),
     shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT', settings.MEDIABUCKET_SHUTDOWN_TIMEOUT),
     logLevel: read('MEDIABUCKET_LOG_LEVEL', settings.MEDIABUCKET_LOG_LEVEL),
+    logFormat: read('MEDIABUCKET_LOG_FORMAT', settings.MEDIABUCKET_LOG_FORMAT),
   }
   if (faults.length > 0) throw new ConfigError(faults)
 
   const warnings = Object.keys(env)
     .filter((name) => name.startsWith('MEDIABUCKET_') && !(name in settings) && !foreign.has(name))
-    .map((name) => `${name} is no setting of Mediabucket; it is ignored.`)
+    .map((name) => `${name} is not a setting of Mediabucket and is ignored.${suggestion(name)}`)
   if (config.baseUrl === null && !isLoopback(config.host)) {
     warnings.push(
       `The service listens on ${config.host}, and its answers will hold URLs that begin with ${defaultBaseUrl(config.host, config.port)}. ` +
@@ -367,6 +377,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     )
   }
   return { config: Object.freeze(config), warnings }
+}
+
+/** The setting that a mistyped name is probably meant to be. */
+function suggestion(name: string): string {
+  const short = (full: string) => full.replace('MEDIABUCKET_', '')
+  const nearest = nearestName(short(name), Object.keys(settings).map(short))
+  return nearest === null ? '' : ` Did you mean MEDIABUCKET_${nearest}?`
 }
 
 const isLoopback = (host: string) =>

@@ -1,5 +1,6 @@
 import { ConfigError, readConfig, settings } from '../config.ts'
 import { Fault } from '../core/fault.ts'
+import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
 import { DataDirectoryError, DataLockedError, RemovalHeldError } from '../engines.ts'
 import { BackupError } from '../upkeep/backup-directory.ts'
@@ -80,7 +81,7 @@ async function dispatch(args: readonly string[]): Promise<void> {
     throw new UsageError(
       group.length > 0
         ? `"${name}" needs one of: ${group.map((known) => known.slice(name.length + 1)).join(', ')}. See: mediabucket help`
-        : `there is no command "${name}". See: mediabucket help`,
+        : `there is no command "${name}".${suggestion(name)} See: mediabucket help`,
     )
   }
   if (rest.some(isHelp)) return console.log(command.help)
@@ -103,6 +104,11 @@ async function dispatch(args: readonly string[]): Promise<void> {
     print: (text) => console.log(text),
     tell: (text) => console.error(text),
   })
+}
+
+function suggestion(name: string): string {
+  const nearest = nearestName(name, Object.keys(commands))
+  return nearest === null ? '' : ` Did you mean "${nearest}"?`
 }
 
 const isHelp = (word: string): boolean => word === '--help' || word === '-h'

@@ -1,11 +1,12 @@
 import { writeSync } from 'node:fs'
 import { redactTokens } from '../core/redact-tokens.ts'
-import type { Server } from '../server.ts'
 import { requireNoRestore } from '../upkeep/restore-stage.ts'
+import { banner } from './banner.ts'
 import { type Command, UsageError } from './command.ts'
 import { favourMainThread } from './favour-main-thread.ts'
 import { gatheredLines } from './gathered-lines.ts'
 import { handleSignals } from './handle-signals.ts'
+import { readableLines } from './readable-lines.ts'
 import { watchStarter } from './watch-starter.ts'
 
 /** Why the service stops, for the log. */
@@ -47,7 +48,8 @@ Exit codes:
   130  a second SIGINT
   143  a second SIGTERM
 
-The log goes to standard error, one line of JSON for each event. \`mediabucket help\` lists the settings.`,
+The log goes to standard error: one line of JSON for each event, and lines for people on a terminal
+(MEDIABUCKET_LOG_FORMAT). \`mediabucket help\` lists the settings.`,
 
   async run(args, { config, warnings, print }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given: ${args.join(' ')}`)
@@ -58,7 +60,9 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
       import('pino'),
       import('close-with-grace'),
     ])
-    const lines = gatheredLines((bytes) => writeSync(2, bytes))
+    const isReadable = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stderr.isTTY)
+    const gathered = gatheredLines((bytes) => writeSync(2, bytes))
+    const lines = isReadable ? readable(gathered) : gathered
     // An unexpected error may quote what a client sent. Lines of requests are redacted where they are made.
     const options = { level: config.logLevel, base: null, hooks: { streamWrite: redactTokens } }
     const log = pino(options, lines)
@@ -99,32 +103,16 @@ The log goes to standard error, one line of JSON for each event. \`mediabucket h
     failed.signal.addEventListener('abort', () => stop({}))
     if (failed.signal.aborted) return stop({})
 
-    log.info(
-      { url: server.baseUrl, host: config.host, port: server.port, data: config.data, pid: process.pid },
-      'listening',
-    )
-    print(server.firstToken === null ? later(server) : welcome(server, server.firstToken))
+    const { host, data } = config
+    // For people, the banner says so.
+    if (!isReadable)
+      log.info({ url: server.baseUrl, host, port: server.port, data, pid: process.pid }, 'listening')
+    print(banner(server, config.data))
   },
 }
 
-const ready = ({ baseUrl, hasGallery }: Server) => `
-Mediabucket is ready at ${baseUrl}
-${hasGallery ? 'Open it in a browser to see, add and delete files with a token.\n' : ''}`
-
-const welcome = (server: Server, token: string) => `${ready(server)}
-The bucket "default" is made. This is its token; it is shown this once:
-
-  ${token}
-
-Upload a file:
-
-  curl -H 'Authorization: Bearer ${token}' -F file=@README.md ${server.baseUrl}/api/media
-
-List what is there:
-
-  curl -H 'Authorization: Bearer ${token}' ${server.baseUrl}/api/media
-`
-
-const later = (server: Server) => `${ready(server)}
-To make another token: npx mediabucket token create --bucket default
-`
+/** The same destination for lines of JSON, which it receives as lines for people. */
+function readable({ write, flushSync }: ReturnType<typeof gatheredLines>) {
+  const toReadable = readableLines(process.stderr)
+  return { write: (line: string) => write(toReadable(line)), flushSync }
+}

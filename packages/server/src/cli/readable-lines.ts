@@ -1,0 +1,61 @@
+import { styleText } from 'node:util'
+import { shownName } from './client/shown.ts'
+
+/** A line of the log as the logger writes it: JSON (docs/interface.md O3). */
+type Line = Readonly<Record<string, unknown>>
+
+/** The levels of the log that a line names, and their colours. */
+const levels = [
+  { least: 60, name: 'fatal', colour: 'red' },
+  { least: 50, name: 'error', colour: 'red' },
+  { least: 40, name: 'warning', colour: 'yellow' },
+] as const
+
+/** Members that have a place of their own, or help machines alone. */
+const apart = new Set(['level', 'time', 'msg', 'err', 'requestId'])
+
+/**
+ * Lines of the log for people (docs/interface.md O10). `stream` is where they go: a terminal gets colours, unless
+ * NO_COLOR is set. No character of a request can move the cursor or change the colours of a terminal.
+ */
+export function readableLines(stream: NodeJS.WriteStream): (line: string) => string {
+  const paint = (format: Parameters<typeof styleText>[0], text: string) => styleText(format, text, { stream })
+
+  function statusOf(status: unknown): string {
+    if (typeof status !== 'number') return paint('yellow', 'cut')
+    return paint(status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green', String(status))
+  }
+
+  function request({ method, path, status, ms, msg }: Line): string {
+    const isCut = typeof status === 'number' && msg !== 'answered'
+    return `${statusOf(status)} ${shown(method).padEnd(6)} ${shown(path)} ${paint('dim', `${shown(ms)} ms${isCut ? ', cut short' : ''}`)}`
+  }
+
+  function event(line: Line): string {
+    const level = levels.find(({ least }) => Number(line['level']) >= least)
+    const rest = Object.entries(line).filter(([name]) => !apart.has(name))
+    const head = [
+      ...(level ? [paint(level.colour, `${level.name}:`)] : []),
+      shown(line['msg']),
+      ...rest.map(([name, value]) => paint('dim', `${shown(name)}=${shown(value)}`)),
+    ]
+    return [head.join(' '), ...causeOf(line['err']).map((text) => `    ${text}`)].join('\n')
+  }
+
+  return (text) => {
+    const line: Line = JSON.parse(text)
+    const time = new Date(Number(line['time'])).toTimeString().slice(0, 8)
+    return `${paint('dim', time)} ${line['path'] === undefined ? event(line) : request(line)}\n`
+  }
+}
+
+/** On one line, without control characters. */
+const shown = (value: unknown): string =>
+  shownName(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+
+/** The stack of an error, or its message. */
+function causeOf(error: unknown): string[] {
+  if (typeof error !== 'object' || error === null) return []
+  const text = 'stack' in error ? error.stack : 'message' in error ? error.message : null
+  return typeof text === 'string' ? text.split('\n').map((line) => shown(line.trimEnd())) : []
+}
