@@ -86,8 +86,8 @@ describe('tokens of every state', () => {
 
   test.each([
     [['tok_000000000000'], 1, /there is no token tok_000000000000; see: mediabucket token list/],
-    [[], 2, /takes one ID/],
-    [['tok_1', 'tok_2'], 2, /takes one ID/],
+    [[], 2, /takes one ID or NAME/],
+    [['tok_1', 'tok_2'], 2, /takes one ID or NAME/],
     [['--all'], 2, /mediabucket token revoke --help/],
   ])('token revoke %j fails: exit %d', async (args, code, told) => {
     const failure = server.command('token', 'revoke', ...args)

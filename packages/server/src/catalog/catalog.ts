@@ -114,6 +114,18 @@ export interface Bucket extends Quota {
   readonly reservedBytes: number
 }
 
+export interface NamedBucket extends Bucket {
+  readonly id: BucketId
+}
+
+/** What one step of a bucket's deletion did. */
+export interface DeletedChunk {
+  /** Items whose rows are gone and whose bytes may still be there. */
+  readonly removed: readonly MediaId[]
+  /** The bucket itself is gone: it had no items and uploads left. */
+  readonly isDeleted: boolean
+}
+
 /**
  * The rows: buckets, media, tokens, uploads. A change is durable when its promise resolves; a read sees every change whose
  * promise resolved before the read began, those of other processes included. Throws Fault `catalog-busy`
@@ -189,6 +201,20 @@ export interface Catalog {
   expiredUploads(now: number): Promise<Upload[]>
 
   bucket(id: BucketId): Promise<Bucket | null>
+
+  bucketNamed(name: string): Promise<NamedBucket | null>
+
+  /** Uploads of the bucket, finished or not. */
+  uploadsOf(bucketId: BucketId): Promise<Upload[]>
+
+  /** False where a bucket has this name. */
+  createBucket(name: string, quota: Quota, createdAt: number): Promise<boolean>
+
+  /**
+   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, each with a tombstone; where no
+   * items and uploads are left, the bucket goes with its tokens. Its id is never used again.
+   */
+  deleteBucketChunk(bucketId: BucketId, limit: number, now: number): Promise<DeletedChunk>
 
   /** By name. */
   buckets(): Promise<Bucket[]>

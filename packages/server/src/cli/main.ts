@@ -5,6 +5,8 @@ import { version } from '../core/version.ts'
 import { DataDirectoryError, DataLockedError, RemovalHeldError } from '../engines.ts'
 import { BackupError } from '../upkeep/backup-directory.ts'
 import { backup } from './backup.ts'
+import { bucketCreate } from './bucket-create.ts'
+import { bucketDelete } from './bucket-delete.ts'
 import { bucketList } from './bucket-list.ts'
 import { bucketSet } from './bucket-set.ts'
 import { clientSettings } from './client/client-settings.ts'
@@ -29,8 +31,10 @@ const commands: Readonly<Record<string, Command>> = {
   'token create': tokenCreate,
   'token list': tokenList,
   'token revoke': tokenRevoke,
+  'bucket create': bucketCreate,
   'bucket list': bucketList,
   'bucket set': bucketSet,
+  'bucket delete': bucketDelete,
   seed,
   fsck,
   backup,
@@ -78,11 +82,7 @@ async function dispatch(args: readonly string[]): Promise<void> {
     const group = Object.keys(commands).filter((known) => known.startsWith(`${name} `))
     if (group.length > 0 && rest.some(isHelp))
       return console.log(group.map((known) => commands[known]?.help).join('\n\n'))
-    throw new UsageError(
-      group.length > 0
-        ? `"${name}" needs one of: ${group.map((known) => known.slice(name.length + 1)).join(', ')}. See: mediabucket help`
-        : `there is no command "${name}".${suggestion(name)} See: mediabucket help`,
-    )
+    throw new UsageError(unknownCommand(name, rest))
   }
   if (rest.some(isHelp)) return console.log(command.help)
   // Read when a command asks for it: those that talk to a service elsewhere do not mind a server's settings.
@@ -106,9 +106,22 @@ async function dispatch(args: readonly string[]): Promise<void> {
   })
 }
 
-function suggestion(name: string): string {
-  const nearest = nearestName(name, Object.keys(commands))
-  return nearest === null ? '' : ` Did you mean "${nearest}"?`
+/** With what was most likely meant: `bucket lst`, `tokn list` and `serv` are one typing error away from a command. */
+function unknownCommand(name: string, [second = '']: readonly string[]): string {
+  const names = Object.keys(commands)
+  const group = names
+    .filter((known) => known.startsWith(`${name} `))
+    .map((known) => known.slice(name.length + 1))
+  const inGroup = nearestName(second, group)
+  const meant =
+    inGroup === null
+      ? (nearestName(`${name} ${second}`, names) ??
+        nearestName(name, [...names, ...names.map((known) => known.split(' ', 1).join())]))
+      : `${name} ${inGroup}`
+  const hint = meant === null || meant === name ? '' : ` Did you mean "${meant}"?`
+  return group.length > 0
+    ? `"${name}" needs one of: ${group.join(', ')}.${hint} See: mediabucket help`
+    : `there is no command "${name}".${hint} See: mediabucket help`
 }
 
 const isHelp = (word: string): boolean => word === '--help' || word === '-h'

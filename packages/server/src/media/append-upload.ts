@@ -103,7 +103,8 @@ export function createAppendUpload(parts: {
         return await append(upload, piece, turn)
       } catch (error) {
         if (!(error instanceof PartLost)) throw error
-        await catalog.removeUpload(id)
+        // Gone with its bucket, perhaps.
+        if (!(await catalog.removeUpload(id))) throw uploadUnknown()
         throw error.cause instanceof Fault ? error.cause : error
       }
     })

@@ -1,4 +1,5 @@
 import type { BucketId, Catalog } from '../catalog/catalog.ts'
+import { bucketDeleted } from '../core/bucket-deleted.ts'
 
 /** A bucket as it is shown (docs/interface.md Q3). */
 export interface BucketObject {
@@ -16,7 +17,7 @@ export async function describeBucket(
   bucketId: BucketId,
 ): Promise<BucketObject> {
   const bucket = await catalog.bucket(bucketId)
-  if (bucket === null) throw new RangeError(`there is no bucket ${bucketId}`)
+  if (bucket === null) throw bucketDeleted()
   return {
     name: bucket.name,
     items: bucket.items,

@@ -35,7 +35,10 @@ export function createRemoveUpload(parts: RemoveUploadParts & ItemRemoval): Remo
 }
 
 /** Drops what is known of an upload and, unless it has become an item, its bytes; in the upload's own turn. */
-export async function dropUpload({ catalog, blobs }: RemoveUploadParts, upload: Upload): Promise<void> {
+export async function dropUpload(
+  { catalog, blobs }: Omit<RemoveUploadParts, 'turns'>,
+  upload: Upload,
+): Promise<void> {
   // Before the row goes, which alone knows where an attempt to finish has left the bytes.
   if (!upload.finished) await blobs.parts.reclaim(upload.id, upload.mediaId)
   await catalog.removeUpload(upload.id)

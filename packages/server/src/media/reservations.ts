@@ -1,4 +1,5 @@
 import type { BucketId, Catalog } from '../catalog/catalog.ts'
+import { bucketDeleted } from '../core/bucket-deleted.ts'
 import { type Amount, requireRoom } from '../core/quota.ts'
 
 /** What one upload under way has set aside of its bucket's quota. */
@@ -40,7 +41,7 @@ export function createReservations(parts: {
     async function take(more: Amount): Promise<void> {
       for (;;) {
         const bucket = await parts.catalog.bucket(bucketId)
-        if (bucket === null) throw new RangeError(`there is no bucket ${bucketId}`)
+        if (bucket === null) throw bucketDeleted()
         unlimited = bucket.maxItems === null && bucket.maxBytes === null
         const taken = {
           items: bucket.items + bucket.reservedItems + held.items,

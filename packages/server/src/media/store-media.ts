@@ -185,4 +185,5 @@ const certainlyAbsent: ReadonlySet<string> = new Set([
   'catalog-busy',
   'quota-exceeded',
   'idempotency-key-reused',
+  'token-revoked',
 ])

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { BucketId } from '../../src/catalog/catalog.ts'
-import { prepareEnsureBucket } from '../../src/catalog/sqlite/buckets.ts'
+import { prepareBucketRows } from '../../src/catalog/sqlite/buckets.ts'
 import { prepareMediaRows } from '../../src/catalog/sqlite/media-rows.ts'
 import { migrate } from '../../src/catalog/sqlite/migrate.ts'
 import { defaultShape, type RankShape, topLevel } from '../../src/catalog/sqlite/rank-nodes.ts'
@@ -18,7 +18,7 @@ function bucketAndModel(shape: RankShape) {
   const ranks = prepareRanks(db, shape)
   const media = prepareMediaRows(db, ranks)
   const reads = prepareReads(db, ranks)
-  const bucketId = prepareEnsureBucket(db)('b', 0)
+  const bucketId = prepareBucketRows(db).ensure('b', 0)
   let model: { id: string; seq: number }[] = []
   let nextSeq = 0
 

@@ -1,18 +1,32 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { bucketDeleted } from '../../core/bucket-deleted.ts'
 import type { Amount } from '../../core/quota.ts'
-import { requireRoom } from '../../core/quota.ts'
+import { type Quota, requireRoom } from '../../core/quota.ts'
 import type { Bucket, BucketId } from '../catalog.ts'
 import { integer, integerOrNull, one, type Row, text } from './rows.ts'
 
-/** Answers the bucket's id and makes the bucket if it does not exist; to be called within a transaction. */
-export type EnsureBucket = (name: string, createdAt: number) => BucketId
+/** To be called within a transaction. */
+export interface BucketRows {
+  /** Returns the bucket's id, and creates the bucket if it does not exist. */
+  ensure(name: string, createdAt: number): BucketId
+  /** False where the bucket exists. */
+  create(name: string, quota: Quota, createdAt: number): boolean
+}
 
-export function prepareEnsureBucket(db: DatabaseSync): EnsureBucket {
-  const insert = db.prepare('INSERT INTO buckets (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING')
+export function prepareBucketRows(db: DatabaseSync): BucketRows {
+  // The id of a deleted bucket is not used again: see bucket-deletion.ts.
+  const insert = db.prepare(`INSERT INTO buckets (id, name, created_at, max_items, max_bytes)
+    SELECT 1 + max(coalesce((SELECT max(id) FROM buckets), 0),
+      coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_bucket_id'), 0)), ?, ?, ?, ?
+    WHERE true ON CONFLICT (name) DO NOTHING`)
   const select = db.prepare('SELECT id FROM buckets WHERE name = ?')
-  return (name, createdAt) => {
-    insert.run(name, createdAt)
-    return integer(one(select, name) ?? [], 0) as BucketId
+  return {
+    ensure(name, createdAt) {
+      insert.run(name, createdAt, null, null)
+      return integer(one(select, name) ?? [], 0) as BucketId
+    },
+    create: (name, { maxItems, maxBytes }, createdAt) =>
+      insert.run(name, createdAt, maxItems, maxBytes).changes === 1,
   }
 }
 
@@ -45,7 +59,7 @@ export function prepareQuotas(db: DatabaseSync): Quotas {
 
   const find = (bucketId: BucketId): Bucket => {
     const row = one(select, bucketId)
-    if (!row) throw new RangeError(`there is no bucket ${bucketId}`)
+    if (!row) throw bucketDeleted()
     return bucketOf(row)
   }
   const require: Quotas['require'] = (bucketId, more) => {

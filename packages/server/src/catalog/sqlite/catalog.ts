@@ -64,7 +64,13 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     unfinishedUploads: async () => reading(() => reads.unfinishedUploads()),
     expiredUploads: async (now) => reading(() => reads.expiredUploads(now)),
     bucket: buckets.read,
+    bucketNamed: async (name) => reading(() => reads.bucketNamed(name)),
+    uploadsOf: async (id) => reading(() => reads.uploadsOf(id)),
     buckets: async () => reading(() => reads.buckets()),
+    createBucket: (name, quota, createdAt) =>
+      writer.apply({ kind: 'create-bucket', input: { name, quota, createdAt } }),
+    deleteBucketChunk: (id, limit, now) =>
+      writer.apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),
     setQuota: (bucket, quota) => writer.apply({ kind: 'set-quota', input: { bucket, quota } }),
     addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
     token: async (id) => reading(() => reads.token(id)),

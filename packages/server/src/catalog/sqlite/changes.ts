@@ -2,8 +2,17 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import type { Quota } from '../../core/quota.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { BucketId, KeyedRequest, NewMedia, NewToken, NewUpload, TokenId } from '../catalog.ts'
-import { prepareEnsureBucket, prepareQuotas } from './buckets.ts'
+import type {
+  BucketId,
+  DeletedChunk,
+  KeyedRequest,
+  NewMedia,
+  NewToken,
+  NewUpload,
+  TokenId,
+} from '../catalog.ts'
+import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
+import { prepareBucketRows, prepareQuotas } from './buckets.ts'
 import { prepareKeyedRequests } from './keyed-requests.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
@@ -25,6 +34,8 @@ interface Changes {
   'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
   'finish-upload': { input: { id: UploadId; item: NewMedia; expiresAt: number }; output: boolean }
   'remove-upload': { input: { id: UploadId }; output: boolean }
+  'create-bucket': { input: { name: string; quota: Quota; createdAt: number }; output: boolean }
+  'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
   'set-quota': { input: { bucket: string; quota: Partial<Quota> }; output: boolean }
   'add-token': { input: NewToken; output: undefined }
   'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
@@ -50,7 +61,8 @@ export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, ch
 
 export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const media = prepareMediaRows(db, prepareRanks(db))
-  const ensureBucket = prepareEnsureBucket(db)
+  const buckets = prepareBucketRows(db)
+  const deleteBucketChunk = prepareDeleteBucketChunk(db, media)
   const quotas = prepareQuotas(db)
   const uploads = prepareUploadRows(db, quotas, media)
   const keyed = prepareKeyedRequests(db)
@@ -112,6 +124,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'remove-upload': ({ id }) => uploads.remove(id),
 
+    'create-bucket': ({ name, quota, createdAt }) => buckets.create(name, quota, createdAt),
+
+    'delete-bucket-chunk': ({ id, limit, now }) => deleteBucketChunk(id, limit, now),
+
     'set-quota'({ bucket, quota: { maxItems, maxBytes } }) {
       if (!one(findBucket, bucket)) return false
       if (maxItems !== undefined) setMaxItems.run(maxItems, bucket)
@@ -120,7 +136,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     },
 
     'add-token'(token) {
-      const bucketId = ensureBucket(token.bucket, token.createdAt)
+      const bucketId = buckets.ensure(token.bucket, token.createdAt)
       const { id, name, hash, scopes, createdAt, expiresAt } = token
       insertToken.run(id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt)
     },

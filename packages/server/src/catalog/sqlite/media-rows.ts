@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { bucketDeleted } from '../../core/bucket-deleted.ts'
 import type { BucketId, NewMedia } from '../catalog.ts'
 import type { Ranks } from './ranks.ts'
 import { integer, one } from './rows.ts'
@@ -21,7 +22,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
 
   const bucketState = (bucketId: BucketId) => {
     const row = one(bucket, bucketId)
-    if (!row) throw new RangeError(`there is no bucket ${bucketId}`)
+    if (!row) throw bucketDeleted()
     return { total: integer(row, 0), nextSeq: integer(row, 1) }
   }
 

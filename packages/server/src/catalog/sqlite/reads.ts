@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { bucketDeleted } from '../../core/bucket-deleted.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { isScope, type Scope } from '../../core/scopes.ts'
@@ -9,6 +10,7 @@ import type {
   Grant,
   KeyedRequest,
   Media,
+  NamedBucket,
   NewMedia,
   PageRows,
   TokenId,
@@ -34,6 +36,8 @@ export interface Reads {
   unfinishedUploads(): Upload[]
   expiredUploads(now: number): Upload[]
   bucket(id: BucketId): Bucket | null
+  bucketNamed(name: string): NamedBucket | null
+  uploadsOf(id: BucketId): Upload[]
   buckets(): Bucket[]
   token(id: TokenId): TokenRecord | null
   tokens(bucket: string | null): TokenRecord[]
@@ -60,6 +64,8 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const unfinished = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE finished = 0`)
   const expired = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE expires_at <= ?`)
   const bucket = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ?`)
+  const bucketNamed = db.prepare(`SELECT ${bucketColumns}, id FROM buckets WHERE name = ?`)
+  const uploadsOf = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE bucket_id = ?`)
   const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets ORDER BY name`)
   const keyed = prepareKeyedRequests(db)
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
@@ -69,7 +75,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
   const readPage = (bucketId: BucketId, page: number): PageRows => {
     const bucket = one(bucketState, bucketId)
-    if (!bucket) throw new RangeError(`there is no bucket ${bucketId}`)
+    if (!bucket) throw bucketDeleted()
     const revision = integer(bucket, 0)
     const total = integer(bucket, 1)
     // Past 2⁵³ the product is rounded, but it is past every total by then.
@@ -157,6 +163,13 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
       const row = one(bucket, id)
       return row && bucketOf(row)
     },
+
+    bucketNamed(name) {
+      const row = one(bucketNamed, name)
+      return row && { ...bucketOf(row), id: bucketId(row, 7) }
+    },
+
+    uploadsOf: (id) => all(uploadsOf, id).map(uploadOf),
 
     buckets: () => all(buckets).map(bucketOf),
 

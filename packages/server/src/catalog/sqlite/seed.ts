@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BucketId } from '../catalog.ts'
-import { prepareEnsureBucket } from './buckets.ts'
+import { prepareBucketRows } from './buckets.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
@@ -41,8 +41,8 @@ async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
   const { items, deleteEvery = Number.POSITIVE_INFINITY, onProgress = () => {} } = options
   const media = prepareMediaRows(db, prepareRanks(db))
   const bucket = db.prepare('SELECT next_seq, total FROM buckets WHERE id = ?')
-  const ensureBucket = prepareEnsureBucket(db)
-  const bucketId = immediate(db, () => ensureBucket(options.bucket, Date.now()))
+  const { ensure } = prepareBucketRows(db)
+  const bucketId = immediate(db, () => ensure(options.bucket, Date.now()))
 
   for (let done = 0; done < items; ) {
     const count = Math.min(chunk, items - done)

@@ -1,0 +1,42 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { MediaId } from '../../core/media-id.ts'
+import type { BucketId, DeletedChunk } from '../catalog.ts'
+import type { MediaRows } from './media-rows.ts'
+import { all, integer, one, text } from './rows.ts'
+
+/** One step of the deletion of a bucket; to be called within a transaction. */
+export type DeleteBucketChunk = (id: BucketId, limit: number, now: number) => DeletedChunk
+
+export function prepareDeleteBucketChunk(db: DatabaseSync, media: MediaRows): DeleteBucketChunk {
+  const revoke = db.prepare('UPDATE tokens SET revoked_at = ? WHERE bucket_id = ? AND revoked_at IS NULL')
+  const items = db.prepare('SELECT seq, id FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
+  const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
+  const isUsed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE bucket_id = ?1)
+    OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = ?1)`)
+  // An id that is used again would let a cached page of the old bucket pass for one of the new.
+  const keepId = db.prepare(`INSERT INTO meta (key, value) VALUES ('last_bucket_id', ?1)
+    ON CONFLICT DO UPDATE SET value = max(CAST(value AS INTEGER), ?1)`)
+  const rows = [
+    'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = ?)',
+    'DELETE FROM tokens WHERE bucket_id = ?',
+    'DELETE FROM ranks WHERE bucket_id = ?',
+    'DELETE FROM buckets WHERE id = ?',
+  ].map((sql) => db.prepare(sql))
+
+  return (id, limit, now) => {
+    revoke.run(now, id)
+    const found = all(items, id, limit)
+    const removed = found.map((row) => text(row, 1) as MediaId)
+    media.remove(
+      id,
+      found.map((row) => integer(row, 0)),
+    )
+    for (const item of removed) addTombstone.run(item)
+    const isDeleted = integer(one(isUsed, id) ?? [], 0) === 0
+    if (isDeleted) {
+      keepId.run(id)
+      for (const statement of rows) statement.run(id)
+    }
+    return { removed, isDeleted }
+  }
+}

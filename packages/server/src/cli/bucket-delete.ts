@@ -1,0 +1,79 @@
+import { createInterface } from 'node:readline/promises'
+import type { NamedBucket } from '../catalog/catalog.ts'
+import { openBlobs, watchHold } from '../engines.ts'
+import { deleteBucket } from '../upkeep/delete-bucket.ts'
+import { parse } from './arguments.ts'
+import { shownSize } from './client/shown.ts'
+import { type Command, CommandError, UsageError } from './command.ts'
+import { withCatalog } from './open-catalog.ts'
+import { showProgress } from './progress.ts'
+import { counted } from './table.ts'
+
+export const bucketDelete: Command = {
+  summary: 'Delete a bucket with all its items, bytes and tokens.',
+  help: `Usage: mediabucket bucket delete NAME [--yes]
+
+Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. On a
+terminal it asks before. Works beside a running server: the tokens fail at once, and items go in small steps. If it is
+interrupted, run it again.
+
+Options:
+  --yes  Do not ask. Required where there is no terminal.`,
+
+  async run(args, { config, tell }) {
+    const { values, positionals } = parse('bucket delete', {
+      args: [...args],
+      allowPositionals: true,
+      options: { yes: { type: 'boolean', default: false } },
+    })
+    const [name, ...more] = positionals
+    if (name === undefined || more.length > 0)
+      throw new UsageError('bucket delete takes one NAME; see: mediabucket bucket list')
+    await withCatalog(config, async (catalog) => {
+      const bucket = await catalog.bucketNamed(name)
+      if (bucket === null)
+        throw new CommandError(`there is no bucket "${name}"; see: mediabucket bucket list`)
+      if (!values.yes) await requireConfirmation(bucket)
+
+      const hold = watchHold(config)
+      const progress = showProgress('Deleted')
+      const leftovers: unknown[] = []
+      try {
+        const { items, erased } = await deleteBucket(
+          {
+            catalog,
+            blobs: await openBlobs(config),
+            isHeld: hold.isHeld,
+            onLeftover: (_, error) => leftovers.push(error),
+            now: Date.now,
+            onItems: (removed) => progress.show(removed, Math.max(removed, bucket.items)),
+          },
+          bucket.id,
+        )
+        progress.end()
+        tell(`Deleted the bucket "${name}" with ${counted(items, 'item')}.`)
+        if (erased < items)
+          tell(
+            `The bytes of ${counted(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service or mediabucket fsck --repair removes them.`,
+          )
+      } finally {
+        progress.end()
+        hold.close()
+      }
+    })
+  },
+}
+
+async function requireConfirmation({ name, items, bytes }: NamedBucket): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new UsageError('bucket delete asks on a terminal only; pass --yes to delete without a question')
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const answer = await terminal.question(
+      `Delete the bucket "${name}" with ${counted(items, 'item')} (${shownSize(bytes)}) and its tokens? This cannot be undone. [y/N] `,
+    )
+    if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('nothing was deleted')
+  } finally {
+    terminal.close()
+  }
+}

@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process'
+import { hasTool } from './tools.ts'
+
+/** Makes a terminal; util-linux has it. */
+const tool = 'script'
+
+/** Whether a command can be run on a terminal. */
+export const hasTerminal = hasTool(tool)
+
+/** What a command writes to a terminal of 80 columns, and its exit code; `input` is what is typed. */
+export function onTerminal(
+  command: readonly string[],
+  env: NodeJS.ProcessEnv,
+  input = '',
+): Promise<{ code: number; shown: string }> {
+  const line = ['stty cols 80 rows 24;', ...command.map((word) => `'${word}'`)].join(' ')
+  return new Promise((resolve) => {
+    const child = execFile(
+      tool,
+      ['-qec', line, '/dev/null'],
+      { env: { ...env, TERM: 'xterm' } },
+      (error, stdout) => resolve({ code: typeof error?.code === 'number' ? error.code : 0, shown: stdout }),
+    )
+    child.stdin?.end(input)
+  })
+}
