@@ -1,10 +1,12 @@
+import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
-import { runClient } from './client-run.ts'
+import { commandLine, runClient } from './client-run.ts'
 
 let server: TestServer
 let urls: string[]
@@ -42,6 +44,43 @@ test('ls --json prints pages as the service answers them, one a line', async () 
   ])
   const all = lines((await run('ls', '--all', '--json')).stdout).map((line) => JSON.parse(line))
   expect(all.flatMap(({ data }) => data)).toEqual(urls)
+})
+
+test('ls -l prints id, size, date, type and name; for scripts by tabs, with --json as objects, on a terminal as a table', async () => {
+  const page = await run('ls', '-l', '--page', '3')
+  const items = await Promise.all(
+    urls.slice(20).map(async (url) => {
+      const id = url.split('/').at(-1)?.split('.')[0] ?? ''
+      return (await (await server.request(`/api/media/${id}`)).json()) as Record<string, unknown>
+    }),
+  )
+  const member = (name: string) => items.map((item) => item[name])
+  expect(lines(page.stdout).map((line) => line.split('\t'))).toEqual(
+    items.map((item) => [item['id'], '7', item['created_at'], 'text/plain', 'file.txt']),
+  )
+  expect(page.stderr).toBe('Page 3 of 3; 23 items in all.\n')
+  const json = lines((await run('ls', '--long', '--all', '--json')).stdout).map((line) => JSON.parse(line))
+  expect([json.length, json.slice(20)]).toEqual([23, items])
+
+  const { command, env } = commandLine(server, 'ls', '-l', '--page', '3')
+  const terminal = await promisify(execFile)(
+    'script',
+    ['-qec', command.map((word) => `'${word}'`).join(' '), '/dev/null'],
+    { env: { ...env, TZ: 'UTC' } },
+  )
+  const [header = '', ...rows] = terminal.stdout.replaceAll('\r', '').split('\n')
+  expect(header.trim().split(/ {2,}/)).toEqual(['ID', 'SIZE', 'CREATED', 'TYPE', 'NAME'])
+  const cells = rows.slice(0, 3).map((row) => row.trim().split(/ {2,}/))
+  expect(cells).toEqual(
+    member('id').map((id, index) => [
+      id,
+      '7 B',
+      String(member('created_at')[index]).slice(0, 16).replace('T', ' '),
+      'text/plain',
+      'file.txt',
+    ]),
+  )
+  expect(rows[0]?.indexOf('text/plain')).toBe(header.indexOf('TYPE'))
 })
 
 test('get writes the bytes to standard output, by id and by URL', async () => {

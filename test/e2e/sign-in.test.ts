@@ -23,19 +23,75 @@ afterAll(async () => {
 const kept = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
 
 describe('G6', () => {
-  browserTest('G6 a token is typed with the keyboard alone, and lasts as long as the tab', async () => {
+  browserTest(
+    'G6 a token is typed with the keyboard alone, and lasts for a reload and for new tabs',
+    async () => {
+      await using guest = await visit(browser, server)
+      const { page } = guest
+      // The field has the focus when the page opens.
+      await page.getByLabel(strings.signIn.token, { exact: true }).waitFor()
+      await page.keyboard.insertText(server.token)
+      await page.keyboard.press('Enter')
+      await guest.files.getByText('notes.txt').waitFor()
+
+      await page.reload()
+      await guest.files.getByText('notes.txt').waitFor()
+      expect(await page.evaluate(kept)).toContain(server.token)
+
+      await page.close()
+      const other = await guest.context.newPage()
+      await other.goto(server.url)
+      await other.getByText('notes.txt').waitFor()
+      expect(await other.title()).not.toContain('mbkt_')
+      // Another service behind the same proxy does not find it.
+      expect(await other.evaluate('Object.keys(localStorage)')).toEqual(['mediabucket.session /'])
+    },
+  )
+
+  browserTest('G6 where the box is not ticked, the token lasts as long as the tab', async () => {
     await using guest = await visit(browser, server)
     const { page } = guest
-    // The field has the focus when the page opens.
-    await page.getByLabel(strings.signIn.token, { exact: true }).waitFor()
-    await page.keyboard.insertText(server.token)
-    await page.keyboard.press('Enter')
-    await guest.files.getByText('notes.txt').waitFor()
-
+    await page.getByLabel(strings.signIn.keep).uncheck()
+    await guest.signIn(server.token)
     await page.reload()
     await guest.files.getByText('notes.txt').waitFor()
-    expect(await page.evaluate(kept)).toContain(server.token)
+    expect(await page.evaluate('JSON.stringify([{ ...localStorage }, document.cookie])')).not.toContain(
+      'mbkt_',
+    )
+    const other = await guest.context.newPage()
+    await other.goto(server.url)
+    await other.getByLabel(strings.signIn.token, { exact: true }).waitFor()
+  })
 
+  browserTest('G6 signing out in one tab signs out all of them', async () => {
+    await using guest = await visit(browser, server)
+    await guest.page.getByLabel(strings.signIn.keep).uncheck()
+    await guest.signIn(server.token)
+    await using second = await visit(browser, server, { context: guest.context })
+    await second.signIn(server.token)
+    const third = await guest.context.newPage()
+    await third.goto(server.url)
+    await third.getByText('notes.txt').waitFor()
+    await second.button(strings.header.signOut).click()
+    for (const page of [guest.page, second.page, third]) {
+      await page.getByText(strings.signIn.signedOut).waitFor()
+      expect(await page.evaluate(kept)).not.toContain('mbkt_')
+      expect(await page.content()).not.toContain('notes.txt')
+    }
+  })
+
+  browserTest('G6 a day after the sign-in, every tab is signed out', async () => {
+    await using guest = await visit(browser, server)
+    await guest.context.clock.install()
+    await guest.page.reload()
+    await guest.signIn(server.token)
+    await guest.files.getByText('notes.txt').waitFor()
+    await guest.context.clock.fastForward('23:59:00')
+    await guest.page.reload()
+    await guest.files.getByText('notes.txt').waitFor()
+    await guest.context.clock.fastForward('01:01')
+    await guest.page.getByText(strings.signIn.dayPassed).waitFor()
+    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
     const other = await guest.context.newPage()
     await other.goto(server.url)
     await other.getByLabel(strings.signIn.token, { exact: true }).waitFor()

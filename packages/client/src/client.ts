@@ -7,7 +7,7 @@ import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
 import type { Media } from './media.ts'
 import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
-import { nextPageNumber, type Page, readPage } from './page.ts'
+import { nextPageNumber, type Page, readPage, type TaggedPage } from './page.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
 import { send } from './send.ts'
 import { readToken, type Token } from './token.ts'
@@ -28,6 +28,12 @@ export interface CrawlOptions extends CallOptions {
 export interface Client {
   /** The page with this number, from 1. A page past the last one is empty. */
   listPage(number: number, options?: CallOptions): Promise<Page>
+
+  /**
+   * The same with its `ETag`; null where that is still `etag`, which costs the service next to nothing (304). For
+   * callers that show a page and follow its changes.
+   */
+  listPageUnless(etag: string | null, number: number, options?: CallOptions): Promise<TaggedPage | null>
 
   /**
    * The pages from first to last, each fetched when it is asked for, until one has no next page. Uploads during the
@@ -85,6 +91,30 @@ export function createClient(options: ClientOptions): Client {
       signal,
       read: jsonReader('a page', readPage),
     })
+  }
+
+  async function listPageUnless(
+    etag: string | null,
+    number: number,
+    { signal }: CallOptions = {},
+  ): Promise<TaggedPage | null> {
+    const read = jsonReader('a page', readPage)
+    try {
+      return await send(sending, {
+        method: 'GET',
+        url: endpoints.page(pageNumber(number)),
+        headers: etag === null ? acceptJson : { ...acceptJson, 'if-none-match': etag },
+        repeatable: true,
+        signal,
+        read: async (answer, watch) => ({
+          page: await read(answer, watch),
+          etag: answer.headers.get('etag'),
+        }),
+      })
+    } catch (error) {
+      if (etag !== null && error instanceof AnswerError && error.status === 304) return null
+      throw error
+    }
   }
 
   function pages({ from = 1, signal }: CrawlOptions = {}): AsyncGenerator<Page, void, undefined> {
@@ -169,6 +199,7 @@ export function createClient(options: ClientOptions): Client {
 
   return Object.freeze({
     listPage,
+    listPageUnless,
     pages,
     media,
     upload,

@@ -50,6 +50,13 @@ export interface Page {
   readonly total: number
 }
 
+/** A page with what tells it from an earlier or later state of itself. */
+export interface TaggedPage {
+  readonly page: Page
+  /** Null where the service sends none. */
+  readonly etag: string | null
+}
+
 const what = 'a page'
 
 const pageShape: Check<Page> = objectOf<Page>({

@@ -2,6 +2,7 @@ import type { Token } from '@mediabucket/client'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { createItems, type Items } from './listing/items.ts'
+import { keepFresh } from './listing/keep-fresh.ts'
 import { createListing, type Listing } from './listing/listing.ts'
 import { createUsage, type Usage } from './listing/usage.ts'
 import { copyText } from './parts/copy-text.ts'
@@ -90,6 +91,12 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
   })
   void usage.refresh()
   void uploads.resumeLeftover()
+  // Under an open viewer or a question nothing changes; the look after it is closed shows what did.
+  const isCalm = () => router.item.value === null && removal.asked.value === null
+  const stopRefreshing = keepFresh(async () => {
+    if (connection.lost.value || !isCalm()) return
+    if (await listing.refresh(isCalm)) await usage.refresh()
+  })
 
   return {
     about,
@@ -119,6 +126,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
       session.signOut()
     },
     close() {
+      stopRefreshing()
       router.close()
       connection.close()
       listing.close()

@@ -18,10 +18,13 @@ export const strings = {
 
   signIn: {
     title: 'Sign in to your bucket',
-    about: 'Enter the access token of the bucket. It stays in this tab until you sign out or close it.',
+    about: 'Enter the access token of the bucket.',
     token: 'Access token',
     show: 'Show the token',
     hide: 'Hide the token',
+    keep: 'Keep me signed in for a day',
+    keepAbout:
+      'Untick it on a computer that others use: you are then signed in in this tab alone, until you close it.',
     submit: 'Sign in',
     busy: 'Signing in…',
     where: 'The first start of the service prints a token. “mediabucket token create” makes another.',
@@ -33,6 +36,7 @@ export const strings = {
     noScopes: 'no scope at all',
     ended: 'You were signed out: the token has expired or was revoked. Sign in with another one.',
     signedOut: 'You are signed out.',
+    dayPassed: 'You were signed out, because a day has passed. Sign in again.',
     resuming: 'Opening your bucket…',
   },
 

@@ -14,6 +14,11 @@ export interface Listing {
   /** Why there is no page; null while there is one or one is coming. */
   readonly fault: ReadonlySignal<string | null>
   reload(): Promise<void>
+  /**
+   * Looks for changes by others, and shows them in place; true when there were some. Leaves the page alone while another
+   * one loads, or while `mayShow` is false after the answer.
+   */
+  refresh(mayShow: () => boolean): Promise<boolean>
   close(): void
 }
 
@@ -22,6 +27,8 @@ export function createListing(client: Client, router: Router, connection: Connec
   const loading = signal(true)
   const fault = signal<string | null>(null)
   let under = new AbortController()
+  /** Of the page shown; null where the service sent none. */
+  let etag: string | null = null
 
   async function load(number: number): Promise<void> {
     under.abort()
@@ -29,9 +36,11 @@ export function createListing(client: Client, router: Router, connection: Connec
     const { signal: abort } = under
     loading.value = true
     try {
-      const next = await connection.watch(() => client.listPage(number, { signal: abort }))
+      const next = await connection.watch(() => client.listPageUnless(null, number, { signal: abort }))
+      if (next === null) return
+      etag = next.etag
       batch(() => {
-        page.value = next
+        page.value = next.page
         fault.value = null
         loading.value = false
       })
@@ -46,6 +55,22 @@ export function createListing(client: Client, router: Router, connection: Connec
     }
   }
 
+  async function refresh(mayShow: () => boolean): Promise<boolean> {
+    const number = router.page.value
+    if (loading.value || page.value?.current_page !== number) return false
+    const { signal: abort } = under
+    try {
+      const next = await connection.watch(() => client.listPageUnless(etag, number, { signal: abort }))
+      if (next === null || abort.aborted || !mayShow()) return false
+      etag = next.etag
+      page.value = next.page
+      return true
+    } catch {
+      // The connection and the session learn of it; the page stays.
+      return false
+    }
+  }
+
   const reload = () => load(router.page.value)
   const stop = effect(() => void load(router.page.value))
   connection.onBack(() => void reload())
@@ -55,6 +80,7 @@ export function createListing(client: Client, router: Router, connection: Connec
     loading,
     fault,
     reload,
+    refresh,
     close() {
       stop()
       under.abort()

@@ -3,7 +3,14 @@ import { type ReadonlySignal, signal } from '@preact/signals'
 import { serviceUrl } from '../service/address.ts'
 import { explain, isRefused, isUnreachable } from '../service/explain.ts'
 import { strings } from '../strings.ts'
-import { forgetToken, keepToken, keptToken } from './kept-token.ts'
+import { openSessionChannel } from './session-channel.ts'
+import {
+  forgetSession,
+  type StoredSession,
+  sessionLength,
+  storedSession,
+  storeSession,
+} from './stored-session.ts'
 
 /** Somebody who has shown a good token. */
 export interface SignedIn {
@@ -19,9 +26,11 @@ export type SessionState =
 
 export interface Session {
   readonly state: ReadonlySignal<SessionState>
-  signIn(token: string): Promise<void>
-  /** Goes on with the token that this tab keeps, if it has one. */
+  /** `everyTab`: for a day in every tab of this browser, also after it was closed; or in this tab until it is closed. */
+  signIn(token: string, everyTab: boolean): Promise<void>
+  /** Continues with the token that the browser stores, if there is one. */
   resume(): Promise<void>
+  /** In every tab. */
   signOut(): void
   /** The service does not take the token any more. */
   end(): void
@@ -31,25 +40,51 @@ const out = (message: string, failed: boolean): SessionState => ({ at: 'out', me
 
 export function createSession(): Session {
   const state = signal<SessionState>(
-    keptToken() === null ? out('', false) : { at: 'resuming', unreachable: false },
+    storedSession() === null ? out('', false) : { at: 'resuming', unreachable: false },
   )
+  let current: StoredSession | null = null
+  let ending: ReturnType<typeof setTimeout> | undefined
 
-  async function open(token: string): Promise<void> {
+  function close(message: string, failed: boolean, token?: string): void {
+    clearTimeout(ending)
+    forgetSession(token)
+    state.value = out(message, failed)
+  }
+
+  const channel = openSessionChannel(() => {
+    if (state.value.at !== 'out') close(strings.signIn.signedOut, false)
+  })
+
+  /** Ends the session after its day; timers stand still while a computer sleeps, so this runs when the tab is shown too. */
+  function check(session: StoredSession): void {
+    clearTimeout(ending)
+    if (state.value.at !== 'in' || state.value.signedIn.token !== session.token) return
+    const left = session.until - Date.now()
+    if (left <= 0) close(strings.signIn.dayPassed, false, session.token)
+    else ending = setTimeout(() => check(session), left)
+  }
+
+  async function open(session: StoredSession, store: () => void): Promise<void> {
+    const { token } = session
     const client = clientFor(token)
     const about = await client.whoami()
     if (!about.scopes.includes('media:read')) {
-      forgetToken()
       const scopes = about.scopes.join(', ') || strings.signIn.noScopes
-      state.value = out(strings.signIn.mayNotRead(scopes), true)
-      return
+      return close(strings.signIn.mayNotRead(scopes), true, token)
     }
-    keepToken(token)
+    store()
+    current = session
     state.value = { at: 'in', signedIn: { token, about, client } }
+    check(session)
   }
+
+  addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible' && current) check(current)
+  })
 
   return {
     state,
-    async signIn(typed) {
+    async signIn(typed, everyTab) {
       const token = typed.trim()
       if (!/^[\x21-\x7e]+$/.test(token)) {
         state.value = out(token === '' ? strings.signIn.missing : strings.signIn.malformed, true)
@@ -57,32 +92,30 @@ export function createSession(): Session {
       }
       state.value = { at: 'out', message: '', failed: false, busy: true }
       try {
-        await open(token)
+        const session = { token, until: Date.now() + sessionLength }
+        await open(session, () => storeSession(session, everyTab))
       } catch (error) {
         state.value = out(isRefused(error) ? strings.signIn.refused : explain(error), true)
       }
     },
     async resume() {
-      const token = keptToken()
-      if (token === null) return
+      const session = storedSession()
+      if (session === null) return
       try {
-        await open(token)
+        await open(session, () => undefined)
       } catch (error) {
-        if (isUnreachable(error)) {
-          state.value = { at: 'resuming', unreachable: true }
-        } else {
-          if (isRefused(error)) forgetToken()
-          state.value = out(isRefused(error) ? strings.signIn.ended : explain(error), true)
-        }
+        if (isUnreachable(error)) state.value = { at: 'resuming', unreachable: true }
+        else if (isRefused(error)) close(strings.signIn.ended, true, session.token)
+        else state.value = out(explain(error), true)
       }
     },
     signOut() {
-      forgetToken()
-      state.value = out(strings.signIn.signedOut, false)
+      close(strings.signIn.signedOut, false)
+      channel.signOut()
     },
     end() {
-      forgetToken()
-      state.value = out(strings.signIn.ended, true)
+      const token = state.value.at === 'in' ? state.value.signedIn.token : undefined
+      close(strings.signIn.ended, true, token)
     },
   }
 }

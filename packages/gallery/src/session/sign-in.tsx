@@ -9,6 +9,7 @@ type Out = Extract<SessionState, { at: 'out' }>
 /** A form that password managers know: a user's name, which is the service's, and a password, which is the token. */
 export function SignIn({ session, state }: { session: Session; state: Out }) {
   const input = useRef<HTMLInputElement>(null)
+  const everyTab = useRef<HTMLInputElement>(null)
   const [shown, show] = useState(false)
   useEffect(() => {
     document.title = `${strings.signIn.submit} – ${strings.product}`
@@ -23,7 +24,7 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
         class="sign-in-card"
         onSubmit={(event) => {
           event.preventDefault()
-          if (!state.busy) void session.signIn(input.current?.value ?? '')
+          if (!state.busy) void session.signIn(input.current?.value ?? '', everyTab.current?.checked ?? false)
         }}
       >
         <p class="wordmark">
@@ -67,6 +68,13 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
             }}
           />
         </div>
+        <label class="keep-signed-in">
+          <input ref={everyTab} type="checkbox" defaultChecked aria-describedby="keep-about" />
+          {strings.signIn.keep}
+        </label>
+        <p id="keep-about" class="muted small">
+          {strings.signIn.keepAbout}
+        </p>
         <p id="sign-in-message" class={state.failed ? 'message bad' : 'message'} role="status">
           {state.message}
         </p>

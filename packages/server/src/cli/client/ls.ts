@@ -1,43 +1,95 @@
-import type { Page } from '@mediabucket/client'
+import type { Client, Media, Page } from '@mediabucket/client'
 import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
+import { type Column, counted, table } from '../table.ts'
 import { clientCommand } from './client-command.ts'
+import { shownName, shownSize } from './shown.ts'
 
 export const ls = clientCommand({
   summary: 'List what is in the bucket of a service.',
-  help: `Usage: mediabucket ls [--page N | --all] [--json]
+  help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
 
 Prints the URLs of the items, one a line, oldest first.
 
 Options:
-  --page N  The page, from 1 on; ten items each. Without it, page 1.
-  --all     Every page, one after another.
-  --json    Each page as the service answers it, one JSON object a line.`,
+  -l, --long  A line for each item: id, size, date, type and name. On a terminal as a table with a header, sizes in
+              decimal units and dates in local time; elsewhere separated by tabs, sizes in bytes and dates in UTC (RFC 3339).
+  --page N    The page, from 1 on; ten items each. Without it, page 1.
+  --all       Every page, one after another.
+  --json      Each page as the service answers it, one JSON object a line; with -l each item.`,
 
   read(args) {
     const { values } = parse('ls', {
       args: [...args],
-      options: { page: { type: 'string' }, all: { type: 'boolean' }, json: { type: 'boolean' } },
+      options: {
+        long: { type: 'boolean', short: 'l' },
+        page: { type: 'string' },
+        all: { type: 'boolean' },
+        json: { type: 'boolean' },
+      },
     })
-    const { page, all = false, json = false } = values
+    const { long = false, page, all = false, json = false } = values
     if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
     if (page !== undefined && !isPageNumber(page))
       throw new UsageError(`--page takes a whole number from 1 up, not "${page}"`)
-    return { number: Number(page ?? 1), all, json }
+    return { number: Number(page ?? 1), long, all, json }
   },
 
-  async run({ number, all, json }, { client, output, tell, interrupted }) {
+  async run({ number, long, all, json }, { client, output, tell, interrupted }) {
     const signal = AbortSignal.any([interrupted, output.closed])
-    const print = (page: Page) =>
-      output.write(json ? `${JSON.stringify(page)}\n` : page.data.map((url) => `${url}\n`).join(''))
+    let isFirst = true
+    async function linesOf(page: Page): Promise<string[]> {
+      if (!long) return json ? [JSON.stringify(page)] : [...page.data]
+      const items = await itemsOf(client, page, signal)
+      if (json) return items.map((item) => JSON.stringify(item))
+      if (!output.isTerminal) return items.map(scriptLine)
+      const header = isFirst && items.length > 0
+      isFirst = false
+      return table(shape, items, { header })
+    }
+    const print = async (page: Page) =>
+      output.write((await linesOf(page)).map((line) => `${line}\n`).join(''))
     if (all) {
       for await (const page of client.pages({ signal })) await print(page)
       return
     }
     const page = await client.listPage(number, { signal })
     await print(page)
-    if (!json) tell(`Page ${page.current_page} of ${page.last_page}; ${page.total} items in all.`)
+    if (!json) tell(`Page ${page.current_page} of ${page.last_page}; ${counted(page.total, 'item')} in all.`)
   },
 })
+
+/** Padded, so that the tables of several pages line up. */
+const shape: readonly Column<Media>[] = [
+  { header: 'ID', cell: ({ id }) => id },
+  { header: '    SIZE', cell: ({ size }) => shownSize(size).padStart(8), alignRight: true },
+  { header: 'CREATED', cell: ({ created_at }) => localTime(new Date(created_at)) },
+  { header: 'TYPE', cell: ({ content_type }) => content_type.padEnd(24) },
+  { header: 'NAME', cell: ({ filename }) => (filename === null ? '-' : shownName(filename)) },
+]
+
+/** Tabs and line ends are in no name that a service stores, and in none that is printed. */
+const scriptLine = ({ id, size, created_at, content_type, filename }: Media): string =>
+  [id, size, created_at, content_type, shownName(filename ?? '')].join('\t')
+
+/** `2026-11-22 14:05`. */
+function localTime(date: Date): string {
+  const two = (number: number) => String(number).padStart(2, '0')
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join('-')
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+/** The items of a page, but for those that have been deleted since it was listed. */
+async function itemsOf(client: Client, page: Page, signal: AbortSignal): Promise<Media[]> {
+  const found = await Promise.all(
+    page.data.map((url) => client.describe(url, { signal }).catch(nullIfDeleted)),
+  )
+  return found.filter((item) => item !== null)
+}
+
+function nullIfDeleted(error: unknown): null {
+  if (error instanceof Error && 'status' in error && error.status === 404) return null
+  throw error
+}
 
 const isPageNumber = (text: string): boolean => /^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text))

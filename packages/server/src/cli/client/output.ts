@@ -2,6 +2,8 @@ import { once } from 'node:events'
 
 /** Where results go. */
 export interface Output {
+  /** A person reads it, not a script. */
+  readonly isTerminal: boolean
   /** Resolves when there is room for more; rejects once the reader has left. */
   readonly write: (bytes: string | Uint8Array) => Promise<void>
   /** Aborted when the reader leaves, as `head` does. */
@@ -16,6 +18,7 @@ export function standardOutput(stream: NodeJS.WriteStream = process.stdout): Out
     left.abort(error)
   })
   return {
+    isTerminal: stream.isTTY === true,
     closed: left.signal,
     async write(bytes) {
       left.signal.throwIfAborted()

@@ -1,0 +1,175 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { newToken } from '../client/buckets.ts'
+import { browserTest } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/chromium.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+  browser = await launchBrowser()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+/** A bucket of its own with so many files, and somebody who sees its first page by a clock that the test moves. */
+async function scene(bucket: string, files: number) {
+  const token = await newToken(server, bucket)
+  const as = { ...server, token }
+  const items: string[] = []
+  const add = async (name: string) => {
+    const form = new FormData()
+    form.append('file', new Blob([name]), name)
+    const answer = await server.request('/api/media', {
+      method: 'POST',
+      body: form,
+      headers: { authorization: `Bearer ${token}` },
+    })
+    items.push(((await answer.json()) as { id: string }).id)
+  }
+  for (let index = 1; index <= files; index += 1) await add(`${index}.txt`)
+  const guest = await visit(browser, as)
+  await guest.context.clock.install()
+  await guest.page.reload()
+  await guest.signIn(token)
+  await guest.files.getByText('1.txt', { exact: true }).waitFor()
+  return {
+    guest,
+    token,
+    items,
+    add,
+    remove: (id: string | undefined) =>
+      server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }),
+  }
+}
+
+const listings = ({ requests }: Visit) => requests.filter((url) => url.includes('/api/media?page='))
+/** Longer than the interval of the refresh. */
+const pass = ({ context }: Visit) => context.clock.fastForward(11_000)
+
+browserTest(
+  'G8 files that others add and delete show up in place; selection, focus and scroll stay',
+  async () => {
+    const { guest, add, items, remove } = await scene('others', 12)
+    await using _ = guest
+    const { page } = guest
+    // The bar of a selection may cover it.
+    const numbers = page.locator('.page-number')
+    await page.setViewportSize({ width: 700, height: 400 })
+    await guest.files.getByRole('checkbox').nth(4).check()
+    await guest.files.getByRole('checkbox').nth(1).focus()
+    await page.evaluate('scrollTo(0, 120)')
+    await page.evaluate('document.activeElement.dataset.same = "yes"')
+    for (let index = 13; index <= 21; index += 1) await add(`${index}.txt`)
+    await remove(items[2])
+    await pass(guest)
+
+    await guest.files.getByText('11.txt', { exact: true }).waitFor()
+    expect(await guest.files.getByText('3.txt', { exact: true }).count()).toBe(0)
+    expect(await guest.files.count()).toBe(10)
+    await page.getByText(strings.listing.range(1, 10, 20)).waitFor()
+    expect(await numbers.count()).toBe(2)
+    expect(await guest.files.getByRole('checkbox').nth(3).isChecked()).toBe(true)
+    expect(await page.evaluate('[document.activeElement.dataset.same, scrollY]')).toEqual(['yes', 120])
+
+    // Unchanged, it costs a 304 and shows nothing new.
+    await pass(guest)
+    const [url = ''] = listings(guest)
+    await until('a 304', () => guest.statusesOf(url).at(-1) === 304)
+    await add('22.txt')
+    await pass(guest)
+    await page.getByText(strings.listing.range(1, 10, 21)).waitFor()
+    expect(await numbers.count()).toBe(3)
+  },
+)
+
+browserTest(
+  'G8 under an open file nothing changes; a hidden page asks nothing until it is seen again',
+  async () => {
+    const { guest, add, items, remove } = await scene('hidden', 3)
+    await using _ = guest
+    const { page } = guest
+    await guest.files.getByRole('link').nth(1).click()
+    await page.getByRole('dialog').waitFor()
+    const asked = listings(guest).length
+    await remove(items[0])
+    await add('4.txt')
+    await pass(guest)
+    expect(listings(guest)).toHaveLength(asked)
+    expect(await page.getByRole('dialog').isVisible()).toBe(true)
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await pass(guest)
+    await guest.files.getByText('4.txt', { exact: true }).waitFor()
+    expect(await guest.files.getByText('1.txt', { exact: true }).count()).toBe(0)
+
+    const see = (state: string) =>
+      page.evaluate(`Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
+      document.dispatchEvent(new Event('visibilitychange'))`)
+    await see('hidden')
+    await add('5.txt')
+    const before = listings(guest).length
+    for (let times = 0; times < 10; times += 1) await pass(guest)
+    expect(listings(guest)).toHaveLength(before)
+    await see('visible')
+    await guest.files.getByText('5.txt', { exact: true }).waitFor()
+    expect(listings(guest)).toHaveLength(before + 1)
+  },
+)
+
+browserTest('A7, G6 a token that is revoked is noticed while the page is open', async () => {
+  await upload(server, 'x', { name: 'notes.txt' })
+  const { token, id } = await makeToken(server, '--bucket', 'default')
+  await using guest = await visit(browser, server)
+  await guest.context.clock.install()
+  await guest.page.reload()
+  await guest.signIn(token)
+  await guest.files.first().waitFor()
+  await server.command('token', 'revoke', id)
+  await pass(guest)
+  await guest.page.getByText(strings.signIn.ended).waitFor()
+})
+
+browserTest('a file that was there before shows up when it is uploaded again', async () => {
+  const { guest, token } = await scene('again', 1)
+  await using _ = guest
+  const file = { name: 'same.txt', mimeType: 'text/plain', buffer: Buffer.from('same') }
+  for (let times = 1; times <= 2; times += 1) {
+    await guest.choose(strings.header.upload, file)
+    await until('the item', () => guest.files.count().then((count) => count === 1 + times))
+  }
+  const page = await server.request('/api/media', { headers: { authorization: `Bearer ${token}` } })
+  expect(((await page.json()) as { total: number }).total).toBe(3)
+})
+
+browserTest(
+  'opening a page of ten files takes thirteen requests to the interface, and waiting one for each look',
+  async () => {
+    const { guest } = await scene('few', 12)
+    await using _ = guest
+    await guest.page.reload()
+    await guest.files.getByText('10.txt', { exact: true }).waitFor()
+    const opened = guest.requests.slice(guest.requests.lastIndexOf(`${server.url}/`))
+    const api = opened.filter((url) => url.includes('/api/'))
+    expect(api.map((url) => new URL(url).pathname.replace(/media\/.*/, 'media/…')).sort()).toEqual([
+      '/api/bucket',
+      '/api/media',
+      ...Array.from({ length: 10 }, () => '/api/media/…'),
+      '/api/token',
+    ])
+    expect(opened.length - api.length).toBeLessThan(8)
+    const before = guest.requests.length
+    await pass(guest)
+    await until('a look', () => guest.requests.length > before)
+    expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
+  },
+)
