@@ -23,8 +23,7 @@ export const strings = {
     show: 'Show the token',
     hide: 'Hide the token',
     keep: 'Keep me signed in for a day',
-    keepAbout:
-      'Untick it on a computer that others use: you are then signed in in this tab alone, until you close it.',
+    keepAbout: 'On a shared computer, untick this: the session then ends when you close this tab.',
     submit: 'Sign in',
     busy: 'Signing in…',
     where: 'The first start of the service prints a token. “mediabucket token create” makes another.',
