@@ -18,8 +18,8 @@ import type { RemoveUpload } from '../media/remove-upload.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createBytesOf } from './bodies.ts'
-import { createBodyGate } from './body-gate.ts'
 import { createAuthorise, createVerifyHeader } from './caller.ts'
+import { createBackpressure } from './connections/backpressure.ts'
 import { refuseTunnels, requireHttp1 } from './connections/require-http1.ts'
 import { closeSilentConnections } from './connections/silent-connections.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
@@ -77,7 +77,7 @@ export interface WireSettings extends PageForm {
 /** The largest body that an operation other than an upload reads. Bytes. */
 const smallBody = 65_536
 
-/** Bytes of all bodies together that have been read and that their readers have in hand. */
+/** Bytes of all bodies together that have been read and are not processed yet. */
 const bodiesHeld = 8 * 1024 * 1024
 
 /** The HTTP service, ready to listen. */
@@ -103,7 +103,7 @@ export async function createApp(
   const recordRequest = createRecordRequest(metrics, writeLine)
   const corsHeaders = createCorsHeaders(settings.corsOrigins)
   const answerError = createErrorHandler(baseUrl, limits)
-  const bytesOf = createBytesOf(createBodyGate(bodiesHeld))
+  const bytesOf = createBytesOf(createBackpressure(bodiesHeld))
   const answerListing = createAnswerListing({
     listMedia: operations.listMedia,
     form,

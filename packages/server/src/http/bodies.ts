@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { BodyGate } from './body-gate.ts'
+import type { Backpressure } from './connections/backpressure.ts'
 import { askForBody } from './unread-bodies.ts'
 
 /**
@@ -12,31 +12,51 @@ export type BytesOf = (
   wholeOnly?: boolean,
 ) => AsyncGenerator<Uint8Array, void, void>
 
-export const createBytesOf = (gate: BodyGate): BytesOf =>
-  async function* bytesOf(request, wholeOnly = false) {
-    const passage = gate.enter(request)
-    try {
-      await passage.opened()
-      askForBody(request)
-      const isSmall =
-        wholeOnly && Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= smallBody
-      const chunks = isSmall ? allOf(request) : request.iterator({ destroyOnReturn: false })
-      for await (const chunk of chunks) {
-        passage.hold(chunk.byteLength)
-        yield chunk
-        passage.release(chunk.byteLength)
-        giveBack(chunk)
-        await passage.opened()
-      }
-    } finally {
-      passage.leave()
+/** `collectRoom` bounds the bytes of all bodies that are collected before their readers get them. */
+export function createBytesOf(backpressure: Backpressure, collectRoom = 8 * 1024 * 1024): BytesOf {
+  let collected = 0
+
+  /** Reserves room for a body that may be collected whole. Returns what gives it back, null where there is none. */
+  function reserve(request: IncomingMessage): (() => void) | null {
+    const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+    if (length > smallBody || collected + length > collectRoom) return null
+    collected += length
+    let isReserved = true
+    const giveBackRoom = () => {
+      if (isReserved) collected -= length
+      isReserved = false
     }
+    // A reader that was abandoned gives nothing back.
+    request.once('close', giveBackRoom)
+    return giveBackRoom
   }
 
-/** As much as a stream of Node's takes in before anybody asks. Bytes. */
+  return async function* bytesOf(request, wholeOnly = false) {
+    const ticket = backpressure.open(request)
+    let giveBackRoom: (() => void) | null = null
+    try {
+      await ticket.waitUntilResumed()
+      askForBody(request)
+      giveBackRoom = wholeOnly ? reserve(request) : null
+      const chunks = giveBackRoom ? allOf(request) : request.iterator({ destroyOnReturn: false })
+      for await (const chunk of chunks) {
+        ticket.hold(chunk.byteLength)
+        yield chunk
+        ticket.release(chunk.byteLength)
+        giveBack(chunk)
+        await ticket.waitUntilResumed()
+      }
+    } finally {
+      giveBackRoom?.()
+      ticket.close()
+    }
+  }
+}
+
+/** Bodies up to this size may be collected: as much as a stream of Node's takes in before it is read. Bytes. */
 const smallBody = 65_536
 
-/** All that comes. An iterator of Node's for one chunk or two costs twice what the rest of their reading does. */
+/** Collects the body: an iterator of Node's for one chunk or two costs twice as much as all else that reads them. */
 async function* allOf(request: IncomingMessage): AsyncGenerator<Buffer, void, void> {
   yield* await new Promise<Buffer[]>((resolve, reject) => {
     const gone = () => {

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createBytesOf } from '../../src/http/bodies.ts'
-import { createBodyGate } from '../../src/http/body-gate.ts'
-import { closeSilentConnections } from '../../src/http/connections/silent-connections.ts'
+import { createBytesOf } from '../../../src/http/bodies.ts'
+import { createBackpressure } from '../../../src/http/connections/backpressure.ts'
+import { closeSilentConnections } from '../../../src/http/connections/silent-connections.ts'
 
 const room = 50_000
 /** What a connection gives in one go, and so the least that any body can bring in before it is stopped. */
@@ -24,7 +24,7 @@ interface Reading {
 
 /** A server whose readers hold the first chunk of their body until they are told to go on. */
 async function readingServer() {
-  const bytesOf = createBytesOf(createBodyGate(room))
+  const bytesOf = createBytesOf(createBackpressure(room))
   const readings = new Map<string, Reading>()
   const holds = new Map<string, PromiseWithResolvers<void>>()
   const began = new Map<string, PromiseWithResolvers<void>>()
@@ -158,7 +158,7 @@ test('a connection whose body has passed is read on, whatever has come between',
 })
 
 test('bytes of readers that fail count no more, however small their bodies', async () => {
-  const bytesOf = createBytesOf(createBodyGate(room))
+  const bytesOf = createBytesOf(createBackpressure(room))
   await using server = await listening(async (request, response) => {
     try {
       for await (const _ of bytesOf(request, true)) if (request.url === '/refused') throw new Error('refused')
@@ -173,7 +173,7 @@ test('bytes of readers that fail count no more, however small their bodies', asy
 })
 
 test('of requests that come on one connection before the answers, each is read', async () => {
-  const bytesOf = createBytesOf(createBodyGate(room))
+  const bytesOf = createBytesOf(createBackpressure(room))
   await using server = await listening(async (request, response) => {
     let taken = 0
     for await (const { byteLength } of bytesOf(request, true)) {
@@ -194,7 +194,7 @@ test('of requests that come on one connection before the answers, each is read',
 })
 
 test('however many readers there are, none of their requests takes in more than a stream holds by itself', async () => {
-  const bytesOf = createBytesOf(createBodyGate(8 * oneRead))
+  const bytesOf = createBytesOf(createBackpressure(8 * oneRead))
   let mostBuffered = 0
   await using server = await listening(async (request, response) => {
     for await (const _ of bytesOf(request)) {
@@ -220,7 +220,7 @@ test('U12 a client whose bytes nobody takes is not silent', async () => {
     if (timeouts === 6) enough.resolve()
   })
   closeSilentConnections(server.http, idle)
-  // Of one nothing waits here when the gate is shut; the other begins after it.
+  // Of one nothing waits here while reading is paused; the other begins after it.
   const begun = 1_000
   server.goOn('second')
   const second = await server.send('second', begun)
@@ -237,4 +237,24 @@ test('U12 a client whose bytes nobody takes is not silent', async () => {
     await server.reading(name).done
     expect(server.reading(name).taken).toBe(size)
   }
+})
+
+test('of small bodies that are never whole, only so many are collected; the others are read as they arrive', async () => {
+  const size = 60_000
+  const bytesOf = createBytesOf(createBackpressure(8 * oneRead), 10 * size)
+  let begun = 0
+  await using server = await listening(async (request) => {
+    try {
+      for await (const _ of bytesOf(request, true)) begun += 1
+    } catch {
+      // The client goes away in the end.
+    }
+  })
+  const sockets = Array.from({ length: 25 }, () => {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size - 1)}`)
+    return socket
+  })
+  await expect.poll(() => begun, { timeout: 10_000 }).toBeGreaterThanOrEqual(15)
+  for (const socket of sockets) socket.destroy()
 })
