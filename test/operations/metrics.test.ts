@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
+import { scrape } from '../harness/scrape.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
@@ -11,26 +12,8 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-const sample = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>(?:\w+="(?:[^"\\]|\\.)*",?)*)\})? (?<value>\S+)$/
-
-/** The samples by their name and labels, as they stand; throws where a line is not of the format. */
-async function scrape(): Promise<Map<string, number>> {
-  const text = await (await fetch(`${server.url}/metrics`)).text()
-  expect(text.endsWith('\n')).toBe(true)
-  const samples = new Map<string, number>()
-  for (const line of text.split('\n')) {
-    if (line === '' || /^# (HELP|TYPE) \w+ \S/.test(line)) continue
-    const { name, labels = '', value } = sample.exec(line)?.groups ?? {}
-    // As Go's ParseFloat, which Prometheus reads with.
-    const number = Number(value?.replace('Inf', 'Infinity'))
-    if (Number.isNaN(number) && !/^nan$/i.test(value ?? '')) throw new Error(`no sample: ${line}`)
-    samples.set(`${name}{${labels}}`, number)
-  }
-  return samples
-}
-
 const counted = async (method: string, route: string, status: string) =>
-  (await scrape()).get(
+  (await scrape(server)).samples.get(
     `mediabucket_http_request_duration_seconds_count{method="${method}",route="${route}",status="${status}"}`,
   ) ?? 0
 
@@ -38,7 +21,7 @@ test('O2 metrics are in the text format of Prometheus', async () => {
   const answer = await fetch(`${server.url}/metrics`)
   expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
   expect(answer.headers.get('cache-control')).toBe('no-store')
-  const samples = await scrape()
+  const { samples } = await scrape(server)
   expect(samples.get('process_resident_memory_bytes{}')).toBeGreaterThan(1_000_000)
 })
 
@@ -60,7 +43,7 @@ test('O2 requests are counted by route, not by path', async () => {
   expect(await counted('GET', '/media/:name', '404')).toBe(1)
   expect(await counted('GET', 'unknown', '404')).toBe(2)
   expect(await counted('GET', 'unknown', '400')).toBe(1)
-  const names = [...(await scrape()).keys()].join()
+  const names = [...(await scrape(server)).samples.keys()].join()
   for (const told of [id, 'nowhere', server.token]) expect(names).not.toContain(told)
 })
 
@@ -77,7 +60,7 @@ test('O2 a request that its client gives up is counted too', async () => {
 
 test('O2 what is stored and deleted is counted', async () => {
   const count = async () => {
-    const samples = await scrape()
+    const { samples } = await scrape(server)
     return ['uploaded_items', 'uploaded_bytes', 'deleted_items'].map((name) =>
       samples.get(`mediabucket_${name}_total{}`),
     )

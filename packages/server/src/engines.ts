@@ -21,7 +21,9 @@ export { DataDirectoryError } from './catalog/sqlite/make-directory.ts'
 export { RemovalHeldError } from './catalog/sqlite/removal-hold.ts'
 
 /** `thread` for the server, which writes all the time; `direct` for a command, which writes once. */
-type Writer = { writer: 'thread'; onWriterFailure: (error: Error) => void } | { writer: 'direct' }
+type Writer =
+  | { writer: 'thread'; onWriterFailure: (error: Error) => void; onCommit: (seconds: number) => void }
+  | { writer: 'direct' }
 
 export const openCatalog = (config: Config, writer: Writer): Promise<Catalog> =>
   openSqliteCatalog({ directory: config.data, ...writer })
@@ -31,7 +33,7 @@ type Data = Pick<Config, 'data'>
 /** With a thread for the server, which stores all the time; a command needs none. */
 export const openBlobs = (
   { data: directory }: Data,
-  thread?: { readonly onFailure: (error: Error) => void },
+  thread?: { readonly onFailure: (error: Error) => void; readonly onSync: (seconds: number) => void },
 ): Promise<BlobStore> => openDiskBlobs(thread === undefined ? { directory } : { directory, thread })
 
 /** False where no service has ever kept anything. */

@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises'
+import { statfs } from 'node:fs/promises'
 import { createServer as createNetServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
@@ -85,9 +86,14 @@ export async function startServer(
     const exposed = findExposed(config)
     if (exposed.length > 0)
       log.warn({ exposed }, `other users may read these in ${config.data}; run: chmod -R go= on each`)
-    const catalog = await openCatalog(config, { writer: 'thread', onWriterFailure: onFailure })
+    const metrics = createMetrics()
+    const catalog = await openCatalog(config, {
+      writer: 'thread',
+      onWriterFailure: onFailure,
+      onCommit: metrics.storage.observeCommit,
+    })
     closers.add('the catalog', () => catalog.close())
-    const blobs = await openBlobs(config, { onFailure })
+    const blobs = await openBlobs(config, { onFailure, onSync: metrics.storage.observeSync })
     closers.add('the blob store', () => blobs.close())
     const hold = watchHold(config)
     closers.add('the removal hold', () => hold.close())
@@ -152,7 +158,8 @@ export async function startServer(
     const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
     const settings = { ...config, baseUrl }
     const ribbon = createLinkRibbon(baseUrl, config.linkRibbon)
-    const metrics = createMetrics({ ribbonHeld: () => ribbon.held() })
+    metrics.watchRibbon(() => ribbon.held())
+    metrics.storage.watch({ figures: () => catalog.figures(), space: () => spaceOf(config.data) })
     const addresses = createClientAddresses(config.trustedProxies)
     const limits = createRequestLimits(config, { addresses, metrics, log })
     const openBytes = createOpenBytes({ catalog, blobs })
@@ -253,6 +260,12 @@ export async function startServer(
 /** Where the package of the gallery has its built files. */
 const galleryDirectory = (): string =>
   fileURLToPath(new URL('dist/', import.meta.resolve('@mediabucket/gallery/package.json')))
+
+/** Of the file system that holds a directory. Bytes. */
+async function spaceOf(directory: string): Promise<{ free: number; total: number }> {
+  const { bsize, bavail, blocks } = await statfs(directory)
+  return { free: bavail * bsize, total: blocks * bsize }
+}
 
 /** A port that is free now; the base URL must be known before the service listens. */
 function freePort(host: string): Promise<number> {

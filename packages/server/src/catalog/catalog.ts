@@ -126,6 +126,30 @@ export interface DeletedChunk {
   readonly isDeleted: boolean
 }
 
+/** An upkeep command that ran to its end. */
+export interface UpkeepRun {
+  readonly kind: 'backup' | 'fsck'
+  /** Milliseconds since 1970. */
+  readonly finishedAt: number
+  /** What it found wrong and could not repair or copy. */
+  readonly faults: number
+}
+
+/** What an operator watches. All of it is read without a scan of items. */
+export interface CatalogFigures {
+  readonly items: number
+  readonly bytes: number
+  readonly unfinishedUploads: number
+  /** What the unfinished uploads have reserved: their lengths where known, otherwise what has arrived. */
+  readonly unfinishedBytes: number
+  /** Changes that wait for the writer or are under way in it. */
+  readonly waitingChanges: number
+  /** Size of the write-ahead log. Bytes. */
+  readonly logBytes: number
+  /** The last of each kind that has ever run. */
+  readonly upkeep: readonly UpkeepRun[]
+}
+
 /**
  * The rows: buckets, media, tokens, uploads. A change is durable when its promise resolves; a read sees every change whose
  * promise resolved before the read began, those of other processes included. Throws Fault `catalog-busy`
@@ -235,6 +259,11 @@ export interface Catalog {
 
   /** Records a use; the caller decides how coarsely. */
   touchToken(id: TokenId, at: number): Promise<void>
+
+  figures(): Promise<CatalogFigures>
+
+  /** Records an upkeep command in place of the earlier one of its kind. */
+  recordUpkeep(run: UpkeepRun): Promise<void>
 
   /** True when the catalog holds no bucket yet. */
   isNew(): Promise<boolean>

@@ -4,6 +4,7 @@ import { openBackupDirectory } from '../upkeep/backup-directory.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { explainCopyError, incompleteExit, reportCopied } from './copied.ts'
+import { withCatalog } from './open-catalog.ts'
 import { showProgress } from './progress.ts'
 
 export const backup: Command = {
@@ -39,6 +40,10 @@ The bytes of items that were deleted since stay in DIR. To be rid of them, begin
         onItem: progress.show,
       })
       progress.end()
+      const faults = result.faulty.length
+      await withCatalog(config, (catalog) =>
+        catalog.recordUpkeep({ kind: 'backup', finishedAt: Date.now(), faults }),
+      )
       for (const line of reportCopied('Backed up', result, path)) print(line)
       if (result.faulty.length > 0) print('  → mediabucket fsck --verify-bytes checks every item.')
     } catch (error) {

@@ -52,8 +52,8 @@ Options:
     const audit = await openAudit(config)
     const progress = showProgress('Checked')
     try {
-      const report = await withCatalog(config, async (catalog) =>
-        checkData({
+      const report = await withCatalog(config, async (catalog) => {
+        const checked = await checkData({
           catalog,
           audit,
           blobs: await openBlobs(config),
@@ -63,8 +63,11 @@ Options:
           repair: values.repair,
           verifyBytes: values['verify-bytes'],
           onItem: progress.show,
-        }),
-      )
+        })
+        const faults = remainingFaults(checked)
+        await catalog.recordUpkeep({ kind: 'fsck', finishedAt: Date.now(), faults })
+        return checked
+      })
       progress.end()
       const options = { repaired: values.repair, verified: values['verify-bytes'] }
       if (values.json) print(JSON.stringify(wire(report, options)))
@@ -108,16 +111,16 @@ const wire = (report: DataReport, { repaired, verified }: Asked) => ({
   })),
 })
 
+const remainingFaults = ({ findings }: DataReport): number =>
+  findings.reduce((sum, { isFault, count, repaired }) => sum + (isFault ? count - repaired : 0), 0)
+
 /** How many of each kind are shown to people. */
 const shown = 5
 
 function* tellReport(report: DataReport, { verified }: Asked): Generator<string> {
   yield `Checked ${report.items} items with ${report.bytes} bytes${verified ? ', every byte of them read' : ''}.`
   for (const finding of report.findings) yield* tellFinding(finding)
-  const remaining = report.findings.reduce(
-    (sum, { isFault, count, repaired }) => sum + (isFault ? count - repaired : 0),
-    0,
-  )
+  const remaining = remainingFaults(report)
   yield ''
   if (remaining > 0) yield `${remaining} faults remain.`
   else yield report.findings.some(({ isFault }) => isFault) ? 'All faults were repaired.' : 'All is well.'

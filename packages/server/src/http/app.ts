@@ -102,7 +102,7 @@ export async function createApp(
   const authorise = createAuthorise(verifyHeader, limits)
   const recordRequest = createRecordRequest(metrics, writeLine)
   const corsHeaders = createCorsHeaders(settings.corsOrigins)
-  const answerError = createErrorHandler(baseUrl, limits)
+  const answerError = createErrorHandler(baseUrl, limits, metrics.storage.countError)
   const bytesOf = createBytesOf(createBackpressure(bodiesHeld))
   const answerListing = createAnswerListing({
     listMedia: operations.listMedia,
@@ -128,6 +128,7 @@ export async function createApp(
               recordRequest,
               corsHeaders,
               limits,
+              countError: metrics.storage.countError,
               baseUrl,
               log,
               isStopping,
@@ -206,6 +207,7 @@ export async function createApp(
     openBytes: operations.openBytes,
     openVariant: operations.openVariant,
     maxAge: settings.mediaMaxAge,
+    countError: metrics.storage.countError,
   })
   describeBucketRoute(app, { authorise, catalog })
   describeTokenRoute(app, { authorise, catalog })

@@ -40,12 +40,18 @@ export function faultOf(error: unknown): Fault {
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
 }
 
-export function createErrorHandler(baseUrl: string, { countFailure }: RequestLimits) {
+export function createErrorHandler(
+  baseUrl: string,
+  { countFailure }: RequestLimits,
+  countError: (error: unknown) => void,
+) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const fault = countFailure(faultOf(error), request.raw)
     // A bucket that is full is no failure of the service, though its status is of that kind.
-    if (problemKinds[fault.code].status >= 500 && fault.code !== 'quota-exceeded')
+    if (problemKinds[fault.code].status >= 500 && fault.code !== 'quota-exceeded') {
+      countError(fault)
       request.log.error({ err: fault.cause ?? fault }, fault.message)
+    }
     return sendProblem(reply, fault, baseUrl)
   }
 }

@@ -23,6 +23,8 @@ interface Parts {
   readonly recordRequest: RecordRequest
   readonly corsHeaders: CorsHeaders
   readonly limits: Pick<RequestLimits, 'countAddress' | 'countFailure'>
+  /** Counts errors of the storage. */
+  readonly countError: (error: unknown) => void
   readonly baseUrl: string
   readonly log: FastifyBaseLogger
   /** While stopping, answers end their connections, which the framework sees to. */
@@ -31,7 +33,7 @@ interface Parts {
 
 /** Puts the straight way before `others`. */
 export function listingLane(parts: Parts, others: RequestListener): RequestListener {
-  const { answerListing, recordRequest, corsHeaders, limits, baseUrl, log, isStopping } = parts
+  const { answerListing, recordRequest, corsHeaders, limits, countError, baseUrl, log, isStopping } = parts
 
   async function list(
     request: IncomingMessage,
@@ -50,8 +52,10 @@ export function listingLane(parts: Parts, others: RequestListener): RequestListe
       else await write(response, body)
     } catch (error) {
       const fault = limits.countFailure(faultOf(error), request)
-      if (problemKinds[fault.code].status >= 500)
+      if (problemKinds[fault.code].status >= 500) {
+        countError(fault)
         log.error({ requestId: id, err: fault.cause ?? fault }, fault.message)
+      }
       if (response.headersSent) return void response.destroy()
       const { status, headers, body } = problemAnswer(fault, baseUrl, id)
       response.writeHead(status, { ...corsHeaders(request.headers), ...headers })

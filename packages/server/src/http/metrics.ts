@@ -1,11 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { version } from '../core/version.ts'
 import { CountedHistogram } from './counted-histogram.ts'
+import { createStorageMetrics } from './operations/storage-metrics.ts'
 
 /** `status` is null where the connection ended before an answer began. */
 type ObserveAnswer = (status: number | null, seconds: number) => void
 
 /** What `/metrics` tells (docs/interface.md O2); one set per service, no global registry. */
-export function createMetrics(gauged: { ribbonHeld: () => number }) {
+export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const duration = new CountedHistogram({
@@ -62,14 +64,30 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 20],
     registers: [registry],
   })
-  new Gauge({
-    name: 'mediabucket_link_ribbon_bytes',
-    help: 'Bytes held of the links that all pages share.',
+  const activeUploads = new Gauge({
+    name: 'mediabucket_active_uploads',
+    help: 'Requests under way that upload: to /api/media, or chunks of resumable uploads.',
     registers: [registry],
-    collect() {
-      this.set(gauged.ribbonHeld())
-    },
   })
+  const buildInfo = new Gauge({
+    name: 'mediabucket_build_info',
+    help: 'Always 1; the labels are the versions of Mediabucket and Node.js.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  })
+  buildInfo.set({ version, node: process.versions.node }, 1)
+  const storage = createStorageMetrics(registry)
+
+  function watchRibbon(bytesHeld: () => number): void {
+    new Gauge({
+      name: 'mediabucket_link_ribbon_bytes',
+      help: 'Bytes held of the links that all pages share.',
+      registers: [registry],
+      collect() {
+        this.set(bytesHeld())
+      },
+    })
+  }
   const observers = new Map<string, ObserveAnswer>()
   /** One for each method and route. */
   function observerOf(method: string, route: string): ObserveAnswer {
@@ -99,6 +117,9 @@ export function createMetrics(gauged: { ribbonHeld: () => number }) {
     refusedConnections,
     countConnections,
     variantSeconds,
+    activeUploads,
+    storage,
+    watchRibbon,
   }
 }
 

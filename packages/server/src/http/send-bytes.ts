@@ -16,11 +16,13 @@ export async function sendBytes(
   blob: Pick<OpenBlob, 'read' | 'close'>,
   start: number,
   end: number,
+  /** Called with an error that cuts the answer off. */
+  onFailure: (error: unknown) => void,
 ): Promise<FastifyReply> {
   try {
     const length = end - start + 1
     if (length > wholeLength) {
-      await sendBlocks(reply, blob, start, end)
+      await sendBlocks(reply, blob, start, end, onFailure)
       return reply
     }
     const bytes = Buffer.allocUnsafe(length)
@@ -40,6 +42,7 @@ async function sendBlocks(
   blob: Pick<OpenBlob, 'read'>,
   start: number,
   end: number,
+  onFailure: (error: unknown) => void,
 ): Promise<void> {
   const response = reply.raw
   // Node forgets the callback of a write to a connection that has just been closed.
@@ -75,7 +78,10 @@ async function sendBlocks(
     }
     response.end(bytes)
   } catch (error) {
-    if (error !== gone) reply.log.error({ err: error }, 'an answer was cut off')
+    if (error !== gone) {
+      onFailure(error)
+      reply.log.error({ err: error }, 'an answer was cut off')
+    }
     response.destroy()
   }
 }

@@ -107,7 +107,7 @@ test('closing finishes what was asked before, and nothing can be kept after it',
 test('a thread that cannot start says so, and is no failure of a running one', async () => {
   await using opened = await temporaryStore()
   const nowhere = join(opened.directory, 'nowhere')
-  await expect(startPlacingThread(nowhere, unexpected)).rejects.toThrow('ENOENT')
+  await expect(startPlacingThread(nowhere, unexpected, () => undefined)).rejects.toThrow('ENOENT')
   expect(await readdir(opened.directory)).not.toContain('nowhere')
 })
 

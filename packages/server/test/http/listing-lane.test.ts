@@ -26,6 +26,7 @@ test('L7 a large answer waits for its reader, and arrives whole and in order', a
       recordRequest: () => undefined,
       corsHeaders: () => ({}),
       limits: { countAddress: () => null, countFailure: (fault) => fault },
+      countError: () => undefined,
       baseUrl: 'http://x',
       log: pino({ level: 'silent' }),
       isStopping: () => false,

@@ -8,7 +8,7 @@ import { createRecordRequest } from '../../src/http/request-log.ts'
 /** The line that is written for a request to `url`, answered with `status`; null where it was cut short before that. */
 function lineFor(method: string, url: string, status: number | null): string {
   const lines: string[] = []
-  const record = createRecordRequest(createMetrics({ ribbonHeld: () => 0 }), (line) => lines.push(line))
+  const record = createRecordRequest(createMetrics(), (line) => lines.push(line))
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   record({ id: '0b7d2c9e-0000-4000-8000-000000000000', method, url, route: '/r' }, response)
   if (status !== null) response.writeHead(status).end()

@@ -14,6 +14,7 @@ import { startPlacingThread } from './place-by-thread.ts'
 import { receiveFile } from './receive-file.ts'
 import { ForeignEntry, openShards, standing } from './shards.ts'
 import { createSmallBlobs } from './small-blobs.ts'
+import { type OnSync, timedFiles } from './timed-files.ts'
 
 /**
  * Blobs as files: `tmp/` for those on their way in, `uploads/` for those that come in pieces, and
@@ -24,9 +25,11 @@ export async function openDiskBlobs(options: {
   readonly directory: string
   readonly files?: Files
   /** Puts files in place by a thread of its own, for a server, which stores all the time. */
-  readonly thread?: { readonly onFailure: (error: Error) => void }
+  readonly thread?: { readonly onFailure: (error: Error) => void; readonly onSync?: OnSync }
 }): Promise<BlobStore> {
-  const files = options.files ?? nodeFiles
+  const onSync = options.thread?.onSync
+  const disk = options.files ?? nodeFiles
+  const files = onSync ? timedFiles(disk, onSync) : disk
   const sync = createDirectorySync(files)
   const directory = await ensureDirectory(options.directory, sync)
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
@@ -37,7 +40,9 @@ export async function openDiskBlobs(options: {
 
   const variants = createDiskVariants({ root: join(directory, 'variants'), temporary, files })
   const received = ({ handle }: { handle: string }) => join(directory, handle)
-  const thread = options.thread ? await startPlacingThread(directory, options.thread.onFailure) : null
+  const thread = options.thread
+    ? await startPlacingThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
+    : null
   const small = thread && createSmallBlobs(thread)
   const keepFile = createKeepFile({ shards, files, sync })
 

@@ -3,7 +3,8 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { MediaId } from '../../core/media-id.ts'
 import { asStorageFault } from './files.ts'
-import type { Placed, PlacedFile, PlacingError, ToPlacingThread } from './placing-thread.ts'
+import type { FromPlacingThread, PlacedFile, PlacingError, ToPlacingThread } from './placing-thread.ts'
+import type { OnSync } from './timed-files.ts'
 
 /** The thread that puts files in place. */
 export interface PlacingThread {
@@ -25,10 +26,11 @@ interface Outgoing extends PlacedFile {
   readonly content: Uint8Array<ArrayBuffer> | string
 }
 
-/** `onFailure` is called once, when the thread ends without having been closed. */
+/** `onFailure` is called once, when the thread ends without having been closed; `onSync` with the seconds of each sync. */
 export async function startPlacingThread(
   directory: string,
   onFailure: (error: Error) => void,
+  onSync: OnSync,
 ): Promise<PlacingThread> {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./placing-thread${extname(import.meta.url)}`, import.meta.url)
@@ -49,7 +51,8 @@ export async function startPlacingThread(
     outbox = []
   }
 
-  worker.on('message', (placed: readonly Placed[]) => {
+  worker.on('message', ({ placed, syncs }: FromPlacingThread) => {
+    for (const seconds of syncs) onSync(seconds)
     for (const { number, error } of placed) {
       const file = waiting.get(number)
       waiting.delete(number)

@@ -6,7 +6,8 @@ import { createDirectorySync } from './directory-sync.ts'
 import { createKeepFile } from './keep-file.ts'
 import { newFile } from './new-file.ts'
 import { openShards } from './shards.ts'
-import { threadFiles as files } from './thread-files.ts'
+import { threadFiles } from './thread-files.ts'
+import { timedPlacing } from './timed-files.ts'
 
 /** A file to be put in place: the bytes of a small one, or the path of one that is on the disk and synced. */
 export interface PlacedFile {
@@ -18,6 +19,12 @@ export interface PlacedFile {
 /** A list of files, or null to end. */
 export type ToPlacingThread = readonly PlacedFile[] | null
 
+/** The answer to a list, and the seconds of the syncs that were made. */
+export interface FromPlacingThread {
+  readonly placed: readonly Placed[]
+  readonly syncs: readonly number[]
+}
+
 /** Why a file is not in place; a structured clone would lose the system's code. */
 export interface PlacingError {
   readonly message: string
@@ -25,7 +32,7 @@ export interface PlacingError {
   readonly code: unknown
 }
 
-export interface Placed {
+interface Placed {
   readonly number: number
   /** Null where it is. */
   readonly error: PlacingError | null
@@ -38,6 +45,9 @@ export interface Placed {
 if (!parentPort) throw new Error('files are put in place by a worker thread only')
 const port = parentPort
 const { directory }: { directory: string } = workerData
+/** Seconds of the syncs since the last list was answered. */
+let syncs: number[] = []
+const files = timedPlacing(threadFiles, (seconds) => void syncs.push(seconds))
 const sync = createDirectorySync(files)
 const shards = await openShards(join(directory, 'blobs'), files, sync)
 const keepFile = createKeepFile({ shards, files, sync })
@@ -72,7 +82,9 @@ function errorOf(error: unknown): PlacingError {
 
 async function placeAll(list: readonly PlacedFile[]): Promise<void> {
   underWay += 1
-  port.postMessage(await Promise.all(list.map(place)))
+  const placed = await Promise.all(list.map(place))
+  port.postMessage({ placed, syncs } satisfies FromPlacingThread)
+  syncs = []
   underWay -= 1
   if (isClosing && underWay === 0) port.close()
 }

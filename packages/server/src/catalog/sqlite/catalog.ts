@@ -1,6 +1,7 @@
 import type { BucketId, Catalog } from '../catalog.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { openDirectWriter } from './direct-writer.ts'
+import { logBytes, prepareFigures } from './figures.ts'
 import { gatheredReads } from './gathered-reads.ts'
 import { prepareRanks } from './ranks.ts'
 import { prepareReads } from './reads.ts'
@@ -18,16 +19,18 @@ export interface SqliteCatalogOptions {
   readonly writer: 'thread' | 'direct'
   /** Called when the writer thread has died: nothing can be written any more. */
   readonly onWriterFailure?: (error: Error) => void
+  /** Called with the seconds of each transaction of the writer thread. */
+  readonly onCommit?: (seconds: number) => void
 }
 
 export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<Catalog> {
-  const { directory, onWriterFailure = () => {} } = options
+  const { directory, onWriterFailure = () => {}, onCommit = () => {} } = options
   const db = openDataDirectory(directory, readTimeout)
   let writer: Writer
   try {
     writer =
       options.writer === 'thread'
-        ? await startThreadWriter(directory, onWriterFailure)
+        ? await startThreadWriter(directory, onWriterFailure, onCommit)
         : openDirectWriter(directory)
   } catch (error) {
     db.close()
@@ -35,6 +38,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   }
   db.exec('PRAGMA query_only = ON')
   const reads = prepareReads(db, prepareRanks(db))
+
+  const figures = prepareFigures(db)
 
   const checks = gatheredReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
   const buckets = gatheredReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
@@ -77,6 +82,9 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     tokens: async (bucket) => reading(() => reads.tokens(bucket ?? null)),
     revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),
+    figures: async () =>
+      reading(() => ({ ...figures(), waitingChanges: writer.waiting(), logBytes: logBytes(directory) })),
+    recordUpkeep: (run) => writer.apply({ kind: 'record-upkeep', input: run }),
     isNew: async () => reading(() => reads.isNew()),
 
     async check() {

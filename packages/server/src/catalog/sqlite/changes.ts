@@ -10,9 +10,11 @@ import type {
   NewToken,
   NewUpload,
   TokenId,
+  UpkeepRun,
 } from '../catalog.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
+import { prepareRecordUpkeep } from './figures.ts'
 import { prepareKeyedRequests } from './keyed-requests.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
@@ -40,6 +42,7 @@ interface Changes {
   'add-token': { input: NewToken; output: undefined }
   'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
+  'record-upkeep': { input: UpkeepRun; output: undefined }
   /** Changes nothing, and so shows that changes get through. */
   check: { input: null; output: undefined }
 }
@@ -76,6 +79,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`)
   const revokeToken = db.prepare('UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?')
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = ? WHERE id = ?')
+
+  const recordUpkeep = prepareRecordUpkeep(db)
 
   const addMedia = (bucketId: BucketId, items: readonly NewMedia[]): void => {
     quotas.require(bucketId, {
@@ -147,6 +152,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'touch-token'({ id, at }) {
       touchToken.run(at, id)
+    },
+
+    'record-upkeep'(run) {
+      recordUpkeep(run)
     },
 
     check() {},

@@ -16,6 +16,7 @@ export function openDirectWriter(directory: string): Writer {
         throw asFault(error)
       }
     },
+    waiting: () => 0,
     async close() {
       if (db.isOpen) db.close()
     },

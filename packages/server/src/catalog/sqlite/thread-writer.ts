@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Answer, NumberedChange } from './batch.ts'
+import type { NumberedChange } from './batch.ts'
 import type { Change, ChangeKind, Output } from './changes.ts'
 import { fromRecord } from './error-record.ts'
 import type { Writer } from './writer.ts'
-import type { ToWriter } from './writer-thread.ts'
+import type { FromWriter, ToWriter } from './writer-thread.ts'
 
 interface Waiting {
   // A method, so that the narrower output of one kind fits; numbers pair each answer with its own change.
@@ -13,10 +13,14 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Starts the writer thread. `onFailure` is called once, when the thread ends without having been closed. */
+/**
+ * Starts the writer thread. `onFailure` is called once, when the thread ends without having been closed; `onCommit` with
+ * the seconds of each transaction.
+ */
 export async function startThreadWriter(
   directory: string,
   onFailure: (error: Error) => void,
+  onCommit: (seconds: number) => void,
 ): Promise<Writer> {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
@@ -36,7 +40,8 @@ export async function startThreadWriter(
     outbox = []
   }
 
-  worker.on('message', (answers: readonly Answer[]) => {
+  worker.on('message', ({ answers, seconds }: FromWriter) => {
+    onCommit(seconds)
     for (const answer of answers) {
       const change = waiting.get(answer.number)
       waiting.delete(answer.number)
@@ -69,6 +74,8 @@ export async function startThreadWriter(
         if (outbox.push({ number: lastNumber, change }) === 1) setImmediate(flush)
       })
     },
+
+    waiting: () => waiting.size,
 
     close() {
       if (!closing) {

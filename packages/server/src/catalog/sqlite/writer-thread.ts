@@ -1,5 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { commitBatch, type NumberedChange } from './batch.ts'
+import { type Answer, commitBatch, type NumberedChange } from './batch.ts'
 import { prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
 
@@ -8,6 +8,12 @@ import { openConnection } from './connection.ts'
  * or null to close; says `ready` once, then answers each batch with its list of answers.
  */
 export type ToWriter = readonly NumberedChange[] | null
+
+/** The answers to one batch, and how long its transaction took, its sync included. */
+export interface FromWriter {
+  readonly answers: readonly Answer[]
+  readonly seconds: number
+}
 
 if (!parentPort) throw new Error('the writer runs as a worker thread only')
 const port = parentPort
@@ -25,7 +31,11 @@ port.on('message', (first: ToWriter) => {
     batch.push(...message)
     message = receiveMessageOnPort(port)?.message
   }
-  if (batch.length > 0) port.postMessage(commitBatch(db, functions, batch))
+  if (batch.length > 0) {
+    const begun = performance.now()
+    const answers = commitBatch(db, functions, batch)
+    port.postMessage({ answers, seconds: (performance.now() - begun) / 1000 } satisfies FromWriter)
+  }
   if (message === null) {
     db.close()
     port.close()

@@ -13,6 +13,7 @@ import type { Authorise } from '../caller.ts'
 import * as descriptions from '../descriptions/resumable-uploads.ts'
 import type { Metrics } from '../metrics.ts'
 import { type Description, described } from '../openapi/description.ts'
+import { countUploads } from '../operations/count-uploads.ts'
 import type { UploadParams } from '../schemas.ts'
 import { checksumAlgorithms, parseChecksum } from '../tus/checksum.ts'
 import { serveTus } from '../tus/serve-tus.ts'
@@ -52,6 +53,7 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
   const { authorise, bytesOf, catalog, baseUrl, maxFileSize, metrics } = parts
   const { createUpload, appendUpload, removeUpload, settleUpload } = parts
 
+  countUploads(app, metrics)
   // Bodies stay unread until the handler has seen the token.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))

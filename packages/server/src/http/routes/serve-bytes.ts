@@ -21,6 +21,8 @@ interface Parts {
   readonly openVariant: Variants['open']
   /** Milliseconds. */
   readonly maxAge: number
+  /** Counts errors of the storage. */
+  readonly countError: (error: unknown) => void
 }
 
 /** No script, no source; styles within the file alone, without which pictures in SVG lose their looks. */
@@ -45,7 +47,7 @@ interface Form {
 
 /** `GET` and `HEAD /media/{id}[.ext]`: the bytes, or a variant of them (docs/interface.md, Bytes and Variants). */
 export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
-  const { findByName, openBytes, openVariant, maxAge } = parts
+  const { findByName, openBytes, openVariant, maxAge, countError } = parts
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
 
   const formOf = (media: Media, variant: Variant | null): Form =>
@@ -110,7 +112,7 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
       await blob.close()
       return reply.send()
     }
-    return sendBytes(reply, blob, start, end)
+    return sendBytes(reply, blob, start, end, countError)
   }
 
   const { schema, config } = described(description)

@@ -12,6 +12,7 @@ import { filesOfForm } from '../forms/form-files.ts'
 import { fileOfBody } from '../forms/raw-file.ts'
 import type { Metrics } from '../metrics.ts'
 import { described } from '../openapi/description.ts'
+import { countUploads } from '../operations/count-uploads.ts'
 import { timesSent } from '../sent-headers.ts'
 import { listingPaths } from './list-media.ts'
 
@@ -32,6 +33,7 @@ const partOverhead = 16_384
 export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
   const { authorise, bytesOf, storeMedia, form, maxFileSize, maxParts, metrics } = parts
 
+  countUploads(app, metrics)
   // Bodies stay unread until the handler has seen the token; JSON and text are files like any others (U3).
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))

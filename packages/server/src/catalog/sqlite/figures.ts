@@ -1,0 +1,41 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import type { CatalogFigures, UpkeepRun } from '../catalog.ts'
+import { integer, one, text } from './rows.ts'
+
+const kinds = ['backup', 'fsck'] as const
+
+/** The figures that the database holds. */
+export function prepareFigures(db: DatabaseSync): () => Omit<CatalogFigures, 'waitingChanges' | 'logBytes'> {
+  const sums = db.prepare(`SELECT coalesce(sum(total), 0), coalesce(sum(bytes), 0),
+    coalesce(sum(reserved_items), 0), coalesce(sum(reserved_bytes), 0) FROM buckets`)
+  const findRun = db.prepare('SELECT value FROM meta WHERE key = ?')
+  const runOf = (kind: UpkeepRun['kind']): UpkeepRun[] => {
+    const row = one(findRun, keyOf(kind))
+    if (!row) return []
+    const [finishedAt, faults] = text(row, 0).split(' ').map(Number)
+    return [{ kind, finishedAt: finishedAt ?? 0, faults: faults ?? 0 }]
+  }
+  return () => {
+    const row = one(sums) ?? []
+    return {
+      items: integer(row, 0),
+      bytes: integer(row, 1),
+      unfinishedUploads: integer(row, 2),
+      unfinishedBytes: integer(row, 3),
+      upkeep: kinds.flatMap(runOf),
+    }
+  }
+}
+
+export function prepareRecordUpkeep(db: DatabaseSync): (run: UpkeepRun) => void {
+  const record = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)')
+  return ({ kind, finishedAt, faults }) => void record.run(keyOf(kind), `${finishedAt} ${faults}`)
+}
+
+const keyOf = (kind: UpkeepRun['kind']): string => `last-${kind}`
+
+/** 0 where there is no log. */
+export const logBytes = (directory: string): number =>
+  statSync(join(directory, 'catalog.db-wal'), { throwIfNoEntry: false })?.size ?? 0

@@ -1,0 +1,124 @@
+import { setImmediate } from 'node:timers'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { CatalogFigures } from '../../catalog/catalog.ts'
+import { storageCauseOf, storageCauses } from '../../core/storage-error.ts'
+
+/** What the gauges are read from at each scrape. */
+interface Sources {
+  readonly figures: () => Promise<CatalogFigures>
+  /** Of the file system of the data. Bytes. */
+  readonly space: () => Promise<{ readonly free: number; readonly total: number }>
+}
+
+export interface StorageMetrics {
+  readonly observeCommit: (seconds: number) => void
+  readonly observeSync: (seconds: number) => void
+  /** Counts an error that the storage caused; any other one counts nothing. */
+  readonly countError: (error: unknown) => void
+  /** From here on scrapes have the gauges too. */
+  readonly watch: (sources: Sources) => void
+}
+
+const latencies = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
+
+/** What an operator watches of the data (docs/operations/monitoring.md). */
+export function createStorageMetrics(registry: Registry): StorageMetrics {
+  const registers = [registry]
+  const commitSeconds = new Histogram({
+    name: 'mediabucket_commit_seconds',
+    help: 'Time of a transaction that writes the catalog, its sync included.',
+    buckets: latencies,
+    registers,
+  })
+  const syncSeconds = new Histogram({
+    name: 'mediabucket_fsync_seconds',
+    help: 'Time of a sync of a new file or of a directory.',
+    buckets: latencies,
+    registers,
+  })
+  const errors = new Counter({
+    name: 'mediabucket_storage_errors_total',
+    help: 'Requests that failed because of the disk or the catalog, by cause.',
+    labelNames: ['cause'],
+    registers,
+  })
+  for (const cause of storageCauses) errors.inc({ cause }, 0)
+
+  return {
+    observeCommit: (seconds) => commitSeconds.observe(seconds),
+    observeSync: (seconds) => syncSeconds.observe(seconds),
+    countError(error) {
+      const cause = storageCauseOf(error)
+      if (cause) errors.inc({ cause })
+    },
+    watch: (sources) => addGauges(registry, sources),
+  }
+}
+
+function addGauges(registry: Registry, sources: Sources): void {
+  /** All gauges of one scrape are read at once. */
+  let figures: Promise<CatalogFigures> | null = null
+  const readFigures = () => {
+    if (figures === null) {
+      figures = sources.figures()
+      setImmediate(() => {
+        figures = null
+      })
+    }
+    return figures
+  }
+  const gauge = (name: string, help: string, read: () => Promise<number>) =>
+    new Gauge({
+      name: `mediabucket_${name}`,
+      help,
+      registers: [registry],
+      async collect() {
+        // What cannot be read is no number; the other metrics are shown all the same.
+        this.set(await read().catch(() => Number.NaN))
+      },
+    })
+  const figure = (name: string, help: string, of: (read: CatalogFigures) => number) =>
+    gauge(name, help, async () => of(await readFigures()))
+  const run = (kind: 'backup' | 'fsck', { upkeep }: CatalogFigures) => upkeep.find((one) => one.kind === kind)
+
+  figure('items', 'Items in all buckets.', ({ items }) => items)
+  figure('items_bytes', 'Bytes of the items in all buckets.', ({ bytes }) => bytes)
+  figure('unfinished_uploads', 'Resumable uploads that are not finished.', (read) => read.unfinishedUploads)
+  figure(
+    'unfinished_upload_bytes',
+    'Bytes that unfinished resumable uploads have reserved: their lengths where known, otherwise what has arrived.',
+    (read) => read.unfinishedBytes,
+  )
+  figure(
+    'writer_queue_changes',
+    'Changes of the catalog that are not committed yet.',
+    (read) => read.waitingChanges,
+  )
+  figure('wal_bytes', 'Size of the write-ahead log of the catalog.', ({ logBytes }) => logBytes)
+  gauge(
+    'data_free_bytes',
+    'Bytes that are free on the file system of the data.',
+    async () => (await sources.space()).free,
+  )
+  gauge('data_size_bytes', 'Size of the file system of the data.', async () => (await sources.space()).total)
+  figure(
+    'last_backup_timestamp_seconds',
+    'When the last backup finished, in seconds since 1970; 0 where none has.',
+    (read) => (run('backup', read)?.finishedAt ?? 0) / 1000,
+  )
+  figure(
+    'last_backup_faults',
+    'Items that the last backup could not copy.',
+    (read) => run('backup', read)?.faults ?? 0,
+  )
+  figure(
+    'last_fsck_timestamp_seconds',
+    'When the last fsck finished, in seconds since 1970; 0 where none has.',
+    (read) => (run('fsck', read)?.finishedAt ?? 0) / 1000,
+  )
+  figure(
+    'last_fsck_faults',
+    'Faults that remained after the last fsck.',
+    (read) => run('fsck', read)?.faults ?? 0,
+  )
+}
