@@ -2,7 +2,7 @@ import type { TestServer } from './server.ts'
 
 const sample = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>(?:\w+="(?:[^"\\]|\\.)*",?)*)\})? (?<value>\S+)$/
 
-export interface Metric {
+interface Metric {
   readonly name: string
   readonly type: string
   readonly help: string
