@@ -36,8 +36,8 @@ export interface Where {
   readonly context?: BrowserContext
 }
 
-/** What the network refuses is logged by the browser and the uploader; without TLS, one header is told to be useless. */
-const expected = /^(Failed to load resource|\[Uppy\]|The Cross-Origin-Opener-Policy header has been ignored)/
+/** What the network refuses is logged by the browser; without TLS, one header is told to be useless. */
+const expected = /^(Failed to load resource|The Cross-Origin-Opener-Policy header has been ignored)/
 
 const tellViolations = `addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
   console.error('policy violated: ' + effectiveDirective + ' by ' + blockedURI))`

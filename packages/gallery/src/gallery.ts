@@ -31,6 +31,8 @@ export interface Gallery {
   /** The part of the viewer that is loaded with the first item that is opened. */
   loadSwipe(): Promise<typeof import('./viewer/swipe.tsx')>
   copyLinks(ids: readonly string[]): Promise<void>
+  /** The links of all files of the list of uploads that are done. */
+  copyUploaded(): Promise<void>
   signOut(): void
   close(): void
 }
@@ -71,6 +73,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
   const uploads = createUploads({
     bucket: about.bucket,
     token,
+    client,
     allowed: about.scopes.includes('media:write'),
     tell: (text, tone) => notices.tell(text, { tone: tone ?? 'plain' }),
     onAdded(allDone) {
@@ -87,7 +90,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
 
   connection.onBack(() => {
     notices.tell(strings.connection.back)
-    uploads.reconnect()
+    uploads.serverBack()
   })
   void usage.refresh()
   void uploads.resumeLeftover()
@@ -97,6 +100,13 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     if (connection.lost.value || !isCalm()) return
     if (await listing.refresh(isCalm)) await usage.refresh()
   })
+
+  async function copyUrls(looked: readonly Promise<string | null>[]): Promise<void> {
+    const urls = (await Promise.all(looked)).filter((url) => url !== null)
+    const copied = urls.length > 0 && (await copyText(urls.join('\n')))
+    if (copied) notices.tell(strings.link.copied(urls.length))
+    else notices.tell(strings.link.failed, { tone: 'bad' })
+  }
 
   return {
     about,
@@ -114,13 +124,13 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
       swipe ??= connection.reached().then(() => import('./viewer/swipe.tsx'))
       return swipe
     },
-    async copyLinks(ids) {
-      const found = await Promise.all(ids.map(items.load))
-      const urls = found.flatMap((media) => (media ? [media.url] : []))
-      const copied = urls.length > 0 && (await copyText(urls.join('\n')))
-      if (copied) notices.tell(strings.link.copied(urls.length))
-      else notices.tell(strings.link.failed, { tone: 'bad' })
-    },
+    copyLinks: (ids) => copyUrls(ids.map(async (id) => (await items.load(id))?.url ?? null)),
+    copyUploaded: () =>
+      copyUrls(
+        (uploads.engine.value?.items() ?? []).map(
+          async ({ id, url }) => url ?? (await items.load(id))?.url ?? null,
+        ),
+      ),
     signOut() {
       uploads.cancelAll()
       session.signOut()

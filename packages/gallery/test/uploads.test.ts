@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest'
+import { formatDuration } from '../src/format/duration.ts'
 import { strings } from '../src/strings.ts'
+import { type Board, createBoard } from '../src/uploads/board.ts'
+import { byPath } from '../src/uploads/chosen-files.ts'
+import { nextForm } from '../src/uploads/form.ts'
 import { ownUploadUrl } from '../src/uploads/own-origin.ts'
 import { problemDetail } from '../src/uploads/problem-detail.ts'
 import { refusal } from '../src/uploads/refusal.ts'
-import { mayFit, mostUrgent, totalsOf, type UploadRow } from '../src/uploads/upload-row.ts'
+import { createSpeed } from '../src/uploads/speed.ts'
+import { isSystemFile } from '../src/uploads/system-files.ts'
+import { newEntry, type UploadEntry } from '../src/uploads/upload-entry.ts'
+import { mayFit } from '../src/uploads/upload-row.ts'
 
 test.each([
   ['https://media.example.org/api/uploads/2azf7zjf', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
@@ -22,31 +29,124 @@ test('a problem is told in its own words, and what is none is not', () => {
   for (const body of ['<html>', '', 'null', '"x"', '{"detail":1}']) expect(problemDetail(body)).toBeNull()
 })
 
-const row = (state: UploadRow['state'], size: number, sent: number): UploadRow => ({
-  id: `${state}-${size}`,
-  name: 'x',
-  contentType: '',
-  size,
-  sent,
-  state,
-  reason: '',
-})
+let made = 0
+/** An entry on the board. */
+function entry(board: Board, path: string, size: number, modified = 1): UploadEntry {
+  const file = new File([new Uint8Array(size)], path, { lastModified: modified })
+  const one = newEntry({ file, path, reread: null }, `${++made}`)
+  board.add(one)
+  return one
+}
 
 test('what moves comes first, then what needs somebody, what is done at the end, each in its order', () => {
-  const rows = [
-    row('done', 1, 1),
-    row('waiting', 2, 0),
-    row('sending', 3, 1),
-    row('failed', 4, 0),
-    row('waiting', 5, 0),
-  ]
-  const sizes = (most: number) => mostUrgent(rows, most).map(({ size }) => size)
-  expect(sizes(5)).toEqual([3, 4, 2, 5, 1])
-  expect(sizes(4)).toEqual([3, 4, 2, 5])
+  const board = createBoard()
+  const states = ['done', 'waiting', 'sending', 'failed', 'waiting', 'paused'] as const
+  for (const [index, state] of states.entries()) board.move(entry(board, `${index}`, 1), state)
+  const paths = (most: number) => board.rows(most, () => true).map(({ path }) => path)
+  expect(paths(6)).toEqual(['2', '3', '5', '1', '4', '0'])
+  expect(paths(4)).toEqual(['2', '3', '5', '1'])
 })
 
 test('Q1 a file may fit unless it is larger than its bucket may ever be', () => {
-  expect([null, 10, 9].map((limit) => mayFit(row('failed', 10, 0), limit))).toEqual([true, true, false])
+  expect([null, 10, 9].map((limit) => mayFit(10, limit))).toEqual([true, true, false])
+})
+
+test('totals count files by their state, and bytes; an empty file counts when it is done', () => {
+  const board = createBoard()
+  const [empty, large, half] = [entry(board, 'a', 0), entry(board, 'b', 60), entry(board, 'c', 40)]
+  expect(board.totals()).toMatchObject({ all: 3, left: 3, done: 0, sentBytes: 0, allBytes: 100, share: 0 })
+  board.move(empty, 'done')
+  board.move(large, 'done')
+  board.update(half, { sent: 20 })
+  expect(board.totals()).toMatchObject({ left: 1, done: 2, sentBytes: 80, share: 81 / 101 })
+  board.update(half, { size: 20 })
+  board.move(half, 'failed')
+  expect(board.totals()).toMatchObject({ left: 0, failed: 1, allBytes: 80, share: 1 })
+  board.remove(half)
+  expect(board.totals()).toMatchObject({ all: 2, allBytes: 60, share: 1 })
+  board.clear()
+  expect(board.totals()).toMatchObject({ all: 0, share: 0 })
+})
+
+test('G8 files of one name, size and time in different folders are different files', () => {
+  const board = createBoard()
+  const first = entry(board, 'one/same.txt', 5)
+  expect(board.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBe(first)
+  for (const other of [
+    { path: 'two/same.txt', size: 5, modified: 1 },
+    { path: 'one/same.txt', size: 6, modified: 1 },
+    { path: 'one/same.txt', size: 5, modified: 2 },
+  ])
+    expect(board.unfinished(other)).toBeUndefined()
+  board.move(first, 'done')
+  expect(board.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBeUndefined()
+})
+
+test('G10 one form takes consecutive small files, up to 100 of them and 4 MiB', () => {
+  const board = createBoard()
+  for (let index = 0; index < 130; index++) entry(board, `${index}`, 10)
+  expect(nextForm(board.in('waiting'))).toHaveLength(100)
+  const mixed = createBoard()
+  for (const size of [10, 1_048_576, 1_048_577, 10]) entry(mixed, `${size}`, size)
+  expect(nextForm(mixed.in('waiting')).map(({ size }) => size)).toEqual([10, 1_048_576])
+  const heavy = createBoard()
+  for (let index = 0; index < 9; index++) entry(heavy, `${index}`, 1_000_000)
+  expect(nextForm(heavy.in('waiting'))).toHaveLength(4)
+})
+
+test('G10 files of a folder stand in the natural order of their paths', () => {
+  const paths = ['a/b10.jpg', 'a/b2.jpg', 'a/10/x', 'a/9/x', 'b/1', 'a/B2.jpg', 'a/b2.jpg2', 'A/1']
+  const sorted = paths.map((path) => ({ path })).toSorted(byPath)
+  expect(sorted.map(({ path }) => path)).toEqual([
+    'a/9/x',
+    'a/10/x',
+    'a/b2.jpg',
+    'a/B2.jpg',
+    'a/b2.jpg2',
+    'a/b10.jpg',
+    'A/1',
+    'b/1',
+  ])
+})
+
+test.each([
+  ['.DS_Store', true],
+  ['album/.ds_store', true],
+  ['Thumbs.db', true],
+  ['album/desktop.ini', true],
+  ['album/._photo.jpg', true],
+  ['.localized', true],
+  ['__MACOSX/album/photo.jpg', true],
+  ['thumbs.db.txt', false],
+  ['.gitignore', false],
+  ['_.jpg', false],
+])('G8 whether %s is a system file: %s', (path, is) => {
+  expect(isSystemFile(path)).toBe(is)
+})
+
+test('speed is smoothed, and what stands still does not count', () => {
+  const speed = createSpeed()
+  const at = (now: number, mega: number) =>
+    speed.update(now, { bytes: mega * 1e6, files: 0 }, { bytes: (100 - mega) * 1e6, files: 0 })
+  at(0, 0)
+  at(500, 1)
+  expect([speed.bytesPerSecond, speed.secondsLeft]).toEqual([null, null])
+  for (let step = 2; step <= 20; step++) at(step * 500, step)
+  expect(speed.bytesPerSecond).toBeCloseTo(2e6, -3)
+  expect(speed.secondsLeft).toBeCloseTo(40, 0)
+  speed.pause()
+  at(60_000, 20)
+  at(60_500, 21)
+  expect(speed.bytesPerSecond).toBeCloseTo(2e6, -3)
+})
+
+test.each([
+  [2, 'a few seconds'],
+  [31, '35 s'],
+  [119, '2 min'],
+  [3600 * 3 + 100, '3 h 2 min'],
+])('%s seconds are told as %s', (seconds, told) => {
+  expect(formatDuration(seconds)).toBe(told)
 })
 
 test('R12 a file that is too large is told with the limit, where the server names it', () => {
@@ -58,18 +158,4 @@ test('R12 a file that is too large is told with the limit, where the server name
     expect(refusal(413, body)).toBe(strings.uploads.tooLarge)
   expect(refusal(507, problem('The bucket holds 3 of 3 files.'))).toBe('The bucket holds 3 of 3 files.')
   expect(refusal(400, '')).toBe(strings.uploads.unknown)
-})
-
-test('totals count files by their state, and bytes; an empty file counts when it is done', () => {
-  const rows = [
-    row('done', 0, 0),
-    row('done', 60, 60),
-    row('sending', 20, 9),
-    row('paused', 10, 0),
-    row('waiting', 5, 0),
-    row('failed', 4, 0),
-    row('needed', 0, 0),
-  ]
-  expect(totalsOf(rows)).toEqual({ left: 3, done: 2, failed: 1, needed: 1, paused: 1, share: 70 / 101 })
-  expect(totalsOf([])).toMatchObject({ left: 0, share: 0 })
 })

@@ -39,7 +39,7 @@ export function Header() {
           class="button sign-out"
           aria-label={strings.header.signOut}
           title={strings.header.signOut}
-          onClick={() => (uploads.totals.value.left > 0 ? ask(true) : signOut())}
+          onClick={() => (uploads.view.value.totals.left > 0 ? ask(true) : signOut())}
         >
           <Icon name="exit" />
           <span class="sign-out-word">{strings.header.signOut}</span>

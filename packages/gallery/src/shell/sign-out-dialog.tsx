@@ -8,7 +8,7 @@ export function SignOutDialog({ onStay }: { onStay: () => void }) {
   return (
     <Modal class="dialog" labelledBy="sign-out-title" onCancel={onStay}>
       <h2 id="sign-out-title">{strings.signOut.title}</h2>
-      <p>{strings.signOut.about(uploads.totals.value.left)}</p>
+      <p>{strings.signOut.about(uploads.view.value.totals.left)}</p>
       <div class="dialog-actions">
         <button type="button" class="button" onClick={onStay}>
           {strings.signOut.stay}

@@ -2,7 +2,6 @@ import { useEffect, useState } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
 import { Icon } from '../parts/icon.tsx'
 import { strings } from '../strings.ts'
-import { droppedFiles } from './dropped-files.ts'
 
 /** Takes files that are dropped or pasted anywhere on the page, and shows that it will. */
 export function DropZone() {
@@ -26,18 +25,17 @@ export function DropZone() {
       // Without this the browser would leave the page and open the file.
       if (holdsFiles(event)) event.preventDefault()
     }
-    const take = async (transfer: DataTransfer) => uploads.add(await droppedFiles(transfer))
     const onDrop = (event: DragEvent) => {
       depth = 0
       setOver(false)
       if (!holdsFiles(event) || event.dataTransfer === null) return
       event.preventDefault()
-      void take(event.dataTransfer)
+      void uploads.addDropped(event.dataTransfer)
     }
     const onPaste = (event: ClipboardEvent) => {
       if (!event.clipboardData?.types.includes('Files')) return
       event.preventDefault()
-      void take(event.clipboardData)
+      void uploads.addDropped(event.clipboardData)
     }
     addEventListener('dragenter', onEnter)
     addEventListener('dragleave', onLeave)

@@ -1,44 +1,90 @@
+import { byPath, type Chosen, type ChosenFile, withoutSystemFiles } from './chosen-files.ts'
+import { isSystemFile } from './system-files.ts'
+
 /**
- * The files of a drop or a paste, those in folders included. Must be called while the event is handled: the entries are
- * out of reach afterwards, though reading them may take its time.
+ * The files of a drop or a paste, those in folders included: items in the order dropped, and what a folder holds in
+ * the natural order of the paths. Call it while the event is handled, because the entries are out of reach afterwards.
  */
-export function droppedFiles(transfer: DataTransfer): Promise<File[]> {
+export function droppedFiles(transfer: DataTransfer, onFound: (count: number) => void): Promise<Chosen> {
   const items = [...transfer.items].filter((item) => item.kind === 'file')
-  const entries = items.map((item) => item.webkitGetAsEntry?.() ?? null)
-  const files = items.map((item) => item.getAsFile())
-  return Promise.all(
-    entries.map((entry, index) => (entry?.isDirectory ? filesOf(entry) : filesOfOne(files[index] ?? null))),
-  ).then((found) => found.flat())
+  const sources = items.map((item) => ({ entry: item.webkitGetAsEntry?.() ?? null, file: item.getAsFile() }))
+  return readAll(sources, onFound)
 }
 
-const filesOfOne = async (file: File | null): Promise<File[]> => (file ? [file] : [])
+interface Source {
+  readonly entry: FileSystemEntry | null
+  readonly file: File | null
+}
 
-/** What cannot be read (a link to nowhere, a folder without permission) is passed over. */
-async function filesOf(entry: FileSystemEntry): Promise<File[]> {
-  if (isFile(entry)) {
-    return await new Promise((resolve) =>
-      entry.file(
-        (file) => resolve([file]),
-        () => resolve([]),
-      ),
-    )
+interface Found {
+  readonly system: string[]
+  readonly emptyFolders: string[]
+  readonly unreadableFolders: string[]
+  count: number
+}
+
+async function readAll(sources: readonly Source[], onFound: (count: number) => void): Promise<Chosen> {
+  const found: Found = { system: [], emptyFolders: [], unreadableFolders: [], count: 0 }
+  const files: ChosenFile[] = []
+  for (const { entry, file } of sources) {
+    if (entry && isDirectory(entry)) {
+      files.push(...(await filesOfFolder(entry, found, onFound)).toSorted(byPath))
+    } else if (file || entry) {
+      const reread = entry && isFile(entry) ? () => fileOf(entry) : null
+      files.push({ file, path: file?.name ?? entry?.name ?? '', reread })
+    }
   }
-  if (!isDirectory(entry)) return []
-  const inside = await entriesIn(entry.createReader())
-  return (await Promise.all(inside.map(filesOf))).flat()
+  return withoutSystemFiles(files, found)
 }
 
-/** A reader hands out a part at a time (a hundred in Chromium), and nothing when it is at its end. */
+async function filesOfFolder(
+  folder: FileSystemDirectoryEntry,
+  found: Found,
+  onFound: (count: number) => void,
+): Promise<ChosenFile[]> {
+  const path = pathOf(folder)
+  if (isSystemFile(path)) {
+    found.system.push(path)
+    return []
+  }
+  let entries: FileSystemEntry[]
+  try {
+    entries = await entriesIn(folder.createReader())
+  } catch {
+    found.unreadableFolders.push(path)
+    return []
+  }
+  if (entries.length === 0) found.emptyFolders.push(path)
+  const files = await Promise.all(entries.filter(isFile).map(chosenOf))
+  found.count += files.length
+  onFound(found.count)
+  // One folder after another, so that a large tree does not open all its folders at once.
+  for (const inner of entries.filter(isDirectory)) {
+    for (const file of await filesOfFolder(inner, found, onFound)) files.push(file)
+  }
+  return files
+}
+
+async function chosenOf(entry: FileSystemFileEntry): Promise<ChosenFile> {
+  const reread = () => fileOf(entry)
+  return { file: await reread().catch(() => null), path: pathOf(entry), reread }
+}
+
+const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+  new Promise((resolve, reject) => entry.file(resolve, reject))
+
+/** A reader returns some entries at a time (100 in Chromium), and none at its end. */
 async function entriesIn(reader: FileSystemDirectoryReader): Promise<FileSystemEntry[]> {
   const all: FileSystemEntry[] = []
   for (;;) {
-    const part = await new Promise<FileSystemEntry[]>((resolve) =>
-      reader.readEntries(resolve, () => resolve([])),
+    const part = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
     )
     if (part.length === 0) return all
-    all.push(...part)
+    for (const entry of part) all.push(entry)
   }
 }
 
+const pathOf = (entry: FileSystemEntry): string => entry.fullPath.replace(/^\//, '')
 const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile
 const isDirectory = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory

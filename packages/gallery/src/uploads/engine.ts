@@ -1,187 +1,233 @@
-import Uppy, { type UppyFile } from '@uppy/core'
-import GoldenRetriever from '@uppy/golden-retriever'
-import Tus from '@uppy/tus'
-import { DefaultHttpStack, type DetailedError, type HttpStack } from 'tus-js-client'
-import { strings } from '../strings.ts'
-import { ownUploadUrl } from './own-origin.ts'
-import { refusal } from './refusal.ts'
-import type { UploadRow } from './upload-row.ts'
+import type { Client } from '@mediabucket/client'
+import { createBoard } from './board.ts'
+import type { ChosenFile } from './chosen-files.ts'
+import { createKeeper } from './keeper.ts'
+import { createLane } from './lane.ts'
+import { sampleOf } from './sample.ts'
+import { createSpeed } from './speed.ts'
+import { newEntry, type UploadEntry } from './upload-entry.ts'
+import type { UploadsView } from './upload-row.ts'
 
 export interface EngineOptions {
-  /** Names what is kept of these uploads. */
-  readonly id: string
+  readonly bucket: string
+  readonly client: Client
   readonly token: string
-  /** Where uploads begin, on the page's own origin. */
+  /** Where resumable uploads begin, on the page's own origin. */
   readonly endpoint: string
-  readonly onChange: (rows: UploadRow[]) => void
-  /** The service did not answer; `null`, or the status with which it refused a file for good. */
-  readonly onFailed: (status: number | null) => void
-  /** So many unfinished uploads of before the browser was closed are here again. */
-  readonly onRestored: (count: number) => void
+  loadResumable(): Promise<typeof import('./resumable.ts')>
+  onChange(view: UploadsView): void
+  onUnreachable(): void
+  onRefused(status: number): void
 }
 
-/** What is loaded with the first upload: Uppy, without its own interface. */
+/** What is loaded with the first upload. */
 export interface Engine {
-  add(files: readonly File[]): void
-  /** Pauses what runs, and lets run what is paused. */
+  /** Returns those that are in the list already and not done, which are added with `again` alone. */
+  add(files: readonly ChosenFile[], again?: boolean): Promise<readonly ChosenFile[]>
+  /** Continues what pages left that are closed now; resolves with how many files. */
+  restore(): Promise<number>
+  /** Pauses what runs, and lets run what is paused; what is resumed becomes the last in order. */
   toggle(id: string): void
   pauseAll(): void
   resumeAll(): void
   retry(id: string): void
-  /** Tries those again that failed for want of a connection. */
-  reconnect(): void
+  retryAll(mayFit: (size: number) => boolean): void
+  serverBack(): void
   cancel(id: string): void
+  /** Empties the list, and ends what is not done. */
   cancelAll(): void
-  /** Stops without cancelling, so that a later session can go on. */
+  /** Shows so many rows. */
+  show(rows: number): void
+  /** Of the stored items, in order; the URL is null where only the id is known. */
+  items(): readonly { readonly id: string; readonly url: string | null }[]
+  /** Stores what is unfinished for a later visit, at once. */
+  keepNow(): void
+  /** Stops without cancelling, so that a later visit can continue. */
   close(): void
 }
 
-type Meta = Record<string, unknown>
-type Answer = Record<string, unknown>
-type Upload = UppyFile<Meta, Answer>
-
-/** Requests that carry bytes at once; browsers have six connections to a host, and the page needs some of them. */
-const atOnce = 3
-
-/** What is kept of files, so that uploads go on by themselves after the browser was closed. Bytes. */
-const keeping = { name: 'uppy-blobs', maxFileSize: 512 * 2 ** 20, maxTotalSize: 2 * 2 ** 30 }
+/** Between two updates of the page. Milliseconds. */
+const pace = 100
 
 export function createEngine(options: EngineOptions): Engine {
-  const disconnected = new Set<string>()
-
-  const uppy = new Uppy<Meta, Answer>({
-    id: options.id,
-    autoProceed: true,
-    onBeforeFileAdded(file, files) {
-      const there = files[file.id]
-      if (there === undefined) return true
-      // A file that is done becomes another item when it comes again.
-      if (there.progress.uploadComplete || there.isGhost)
-        return { ...file, error: null, progress: fresh(file) }
-      return false
-    },
-  })
-
-  uppy.use(Tus, {
-    endpoint: options.endpoint,
-    headers: () => ({ Authorization: `Bearer ${options.token}` }),
-    httpStack: ownOriginStack(options.endpoint),
-    allowedMetaFields: ['name', 'type'],
-    limit: atOnce,
-    retryDelays: [0, 1000, 2000, 4000, 8000],
-    removeFingerprintOnSuccess: true,
-    onShouldRetry(error, _attempt, _options, next) {
-      if (error.originalResponse === null) options.onFailed(null)
-      // Waiting makes no room.
-      return error.originalResponse?.getStatus() !== 507 && next(error)
-    },
-  })
-  uppy.use(GoldenRetriever, { indexedDB: keeping })
-
+  const { bucket, client, token, endpoint } = options
+  const board = createBoard()
+  const speed = createSpeed()
+  const page = `${Date.now()}-${Math.random().toString(36).slice(2)}`
+  const keeper = createKeeper(board, bucket, page)
+  let [counter, shownRows] = [0, 50]
   let scheduled: ReturnType<typeof setTimeout> | undefined
-  const publish = () => {
+
+  const lane = createLane(board, {
+    client,
+    token,
+    endpoint,
+    loadResumable: options.loadResumable,
+    onChange: changed,
+    onStored: keeper.forget,
+    onUrl: (entry) => keeper.keep([entry]),
+    onUnreachable: options.onUnreachable,
+    onRefused: options.onRefused,
+  })
+
+  function changed(): void {
+    scheduled ??= setTimeout(publish, pace)
+  }
+
+  function publish(): void {
     scheduled = undefined
-    options.onChange(uppy.getFiles().map(rowOf))
+    const totals = board.totals()
+    if (lane.held || lane.waitingForServer) speed.pause()
+    else
+      speed.update(
+        performance.now(),
+        { bytes: totals.sentBytes, files: totals.done },
+        { bytes: totals.allBytes - totals.sentBytes, files: totals.left },
+      )
+    const rows = board.rows(shownRows, lane.isAlone)
+    options.onChange({
+      rows: lane.held
+        ? rows.map((row) => (isUnderWay(row.state) ? { ...row, state: 'paused', alone: false } : row))
+        : rows,
+      totals: lane.held ? { ...totals, paused: totals.left } : totals,
+      held: lane.held,
+      waitingForServer: lane.waitingForServer,
+      kept: keeper.hasAll(),
+      bytesPerSecond: speed.bytesPerSecond,
+      secondsLeft: speed.secondsLeft,
+    })
   }
-  uppy.on('state-update', () => {
-    scheduled ??= setTimeout(publish, 80)
-  })
-  uppy.on('upload-error', (file, error) => {
-    const status = statusOf(error)
-    if (file && status === null) disconnected.add(file.id)
-    options.onFailed(status)
-  })
-  uppy.on('restored', () => {
-    // These uploads are begun anew here; tus then finds out how far each one is.
-    uppy.setState({ currentUploads: {} })
-    let count = 0
-    for (const file of uppy.getFiles()) {
-      if (file.progress.uploadComplete) uppy.removeFile(file.id)
-      else {
-        count += 1
-        uppy.setFileState(file.id, {
-          isPaused: false,
-          error: null,
-          progress: file.isGhost ? begun(file) : fresh(file),
-        })
-      }
+
+  const nextId = () => `${page}-${String(counter++).padStart(9, '0')}`
+
+  /** Takes the file as it is on the disk now, where the browser can. */
+  async function reread(entry: UploadEntry): Promise<void> {
+    const file = (await entry.reread?.().catch(() => null)) ?? entry.file
+    if (!board.get(entry.id)) return
+    if (file)
+      board.update(entry, { file, size: file.size, modified: file.lastModified, contentType: file.type })
+    board.move(entry, 'waiting')
+    lane.run()
+    changed()
+  }
+
+  /** The entry of an earlier visit that waits for this very file. */
+  async function wanted({ file, path }: ChosenFile): Promise<UploadEntry | null> {
+    if (file === null || board.in('needed').size === 0) return null
+    for (const entry of board.in('needed')) {
+      const { name, size, modified, sample } = entry
+      if (file.name !== name || file.size !== size || file.lastModified !== modified) continue
+      if (path.includes('/') && entry.path.includes('/') && path !== entry.path) continue
+      if (sample === null || (await sampleOf(file)) === sample) return entry
     }
-    options.onRestored(count)
-    if (uppy.getFiles().some((file) => !file.isGhost)) void uppy.upload()
-  })
+    return null
+  }
+
+  function drop(entry: UploadEntry): void {
+    if (entry.uploadUrl !== null && entry.state !== 'done') {
+      const url = entry.uploadUrl
+      void options.loadResumable().then(
+        ({ terminate }) => terminate(url, { endpoint, token }),
+        () => undefined,
+      )
+    }
+    board.remove(entry)
+    lane.stop(entry)
+    keeper.forget([entry])
+  }
 
   return {
-    add: (files) =>
-      uppy.addFiles(files.map((data) => ({ data, name: data.name, type: data.type, source: 'gallery' }))),
-    toggle: (id) => void uppy.pauseResume(id),
-    pauseAll: () => uppy.pauseAll(),
-    resumeAll: () => uppy.resumeAll(),
-    retry: (id) => void uppy.retryUpload(id),
-    reconnect() {
-      for (const id of disconnected) if (uppy.getFile(id)?.error) void uppy.retryUpload(id)
-      disconnected.clear()
+    async add(files, again = false) {
+      const there: ChosenFile[] = []
+      // One action may hold two files of one name, size and time; only what was there before it counts.
+      const known = new Set(files.filter((chosen) => chosen.file && !again && isKnown(chosen)))
+      for (const chosen of files) {
+        const entry = await wanted(chosen)
+        if (entry && chosen.file) {
+          board.update(entry, { file: chosen.file })
+          entry.reread = chosen.reread
+          board.move(entry, 'waiting')
+        } else if (known.has(chosen)) there.push(chosen)
+        else board.add(newEntry(chosen, nextId()))
+      }
+      lane.run()
+      changed()
+      return there
     },
-    cancel: (id) => uppy.removeFile(id),
-    cancelAll: () => uppy.cancelAll(),
+    async restore() {
+      const records = await keeper.takeOver()
+      for (const { path, file, contentType, size, modified, uploadUrl, sample } of records) {
+        const entry = newEntry({ file, path, reread: null }, nextId())
+        Object.assign(entry, { contentType, size, modified, uploadUrl, sample })
+        entry.state = file === null ? 'needed' : 'waiting'
+        board.add(entry)
+        keeper.keep([entry])
+      }
+      lane.run()
+      changed()
+      return records.length
+    },
+    toggle(id) {
+      const entry = board.get(id)
+      if (!entry) return
+      if (entry.state === 'paused') {
+        board.move(entry, 'waiting')
+        lane.run()
+      } else if (isUnderWay(entry.state) && lane.isAlone(entry)) {
+        board.move(entry, 'paused')
+        lane.stop(entry)
+      }
+      changed()
+    },
+    pauseAll() {
+      lane.hold()
+      changed()
+    },
+    resumeAll() {
+      for (const entry of [...board.in('paused')]) board.move(entry, 'waiting')
+      lane.release()
+      changed()
+    },
+    retry(id) {
+      const entry = board.get(id)
+      if (entry?.state === 'failed') void reread(entry)
+    },
+    retryAll(mayFit) {
+      for (const entry of [...board.in('failed')]) if (mayFit(entry.size)) void reread(entry)
+    },
+    serverBack: () => lane.serverBack(),
+    cancel(id) {
+      const entry = board.get(id)
+      if (entry && (entry.state !== 'sending' || lane.isAlone(entry))) drop(entry)
+      changed()
+    },
+    cancelAll() {
+      lane.cancel()
+      for (const state of ['waiting', 'paused', 'failed', 'needed', 'sending'] as const)
+        for (const entry of [...board.in(state)]) drop(entry)
+      board.clear()
+      lane.release()
+      changed()
+    },
+    show(rows) {
+      shownRows = rows
+      changed()
+    },
+    items: () => [...board.in('done')].flatMap(({ item }) => item ?? []),
+    keepNow: () => keeper.keepNow(),
     close() {
+      keeper.keepNow()
       clearTimeout(scheduled)
-      uppy.pauseAll()
+      lane.close()
+      keeper.close()
     },
   }
-}
 
-/** Sends every request to the page's own origin, whichever the service's answers name. */
-function ownOriginStack(endpoint: string): HttpStack {
-  const stack = new DefaultHttpStack({})
-  return {
-    createRequest: (method, url) => stack.createRequest(method, ownUploadUrl(url, endpoint)),
-    getName: () => stack.getName(),
+  function isKnown({ file, path }: ChosenFile): boolean {
+    if (file === null) return false
+    const entry = board.unfinished({ path, size: file.size, modified: file.lastModified })
+    return entry !== undefined && entry.state !== 'needed'
   }
 }
 
-const fresh = (file: Upload): Upload['progress'] => ({
-  uploadStarted: null,
-  bytesUploaded: false,
-  bytesTotal: file.size,
-  percentage: 0,
-})
-
-/** Keeps Uppy from sending a file whose bytes it does not have. */
-const begun = (file: Upload): Upload['progress'] => ({
-  uploadStarted: 1,
-  bytesUploaded: file.progress.bytesUploaded || 0,
-  bytesTotal: file.size,
-})
-
-function rowOf(file: Upload): UploadRow {
-  return {
-    id: file.id,
-    name: file.name,
-    contentType: file.type,
-    size: file.size ?? 0,
-    sent: file.progress.bytesUploaded || 0,
-    state: stateOf(file),
-    reason: file.error ? reasonOf(file) : '',
-  }
-}
-
-function stateOf(file: Upload): UploadRow['state'] {
-  if (file.progress.uploadComplete) return 'done'
-  if (file.isGhost) return 'needed'
-  if (file.error) return 'failed'
-  if (file.isPaused) return 'paused'
-  return file.progress.bytesUploaded ? 'sending' : 'waiting'
-}
-
-function reasonOf(file: Upload): string {
-  const xhr = file.response?.body?.['xhr']
-  if (!(xhr instanceof XMLHttpRequest) || xhr.status === 0) return strings.uploads.connection
-  return refusal(xhr.status, xhr.responseText)
-}
-
-/** With which status the service refused; null when it did not answer. */
-function statusOf(
-  error: { readonly originalResponse?: DetailedError['originalResponse'] } | Error,
-): number | null {
-  return ('originalResponse' in error ? error.originalResponse?.getStatus() : undefined) ?? null
-}
+const isUnderWay = (state: UploadEntry['state']): boolean => state === 'waiting' || state === 'sending'

@@ -11,19 +11,23 @@ interface TrayRowProps {
   readonly engine: Engine
   /** Whether the bucket is large enough for the file. */
   readonly mayFit: boolean
+  readonly waitingForServer: boolean
 }
 
-export function TrayRow({ row, engine, mayFit }: TrayRowProps) {
-  const { id, name, state, size, sent } = row
+export function TrayRow({ row, engine, mayFit, waitingForServer }: TrayRowProps) {
+  const { id, path, state, size, sent, alone } = row
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const folder = path.slice(0, -name.length)
   return (
     <li class={`tray-row ${state}`}>
       <Icon name={kindOf(row.contentType)} />
       <div class="tray-words">
-        <span class="tray-name" title={name}>
+        <span class="tray-name" title={path}>
           {name}
+          {folder !== '' && <span class="tray-folder"> {folder}</span>}
         </span>
-        <span class="tray-state">{stateTextOf(row)}</span>
-        {(state === 'sending' || state === 'paused') && (
+        <span class="tray-state">{stateTextOf(row, waitingForServer)}</span>
+        {(state === 'sending' || state === 'paused') && alone && (
           <progress
             class="progress"
             aria-label={strings.uploads.one(name)}
@@ -32,10 +36,10 @@ export function TrayRow({ row, engine, mayFit }: TrayRowProps) {
           />
         )}
       </div>
-      {(state === 'sending' || state === 'waiting') && (
+      {(state === 'sending' || state === 'waiting') && alone && (
         <IconButton icon="pause" label={strings.uploads.pause(name)} onClick={() => engine.toggle(id)} />
       )}
-      {state === 'paused' && (
+      {state === 'paused' && alone && (
         <IconButton icon="play" label={strings.uploads.resume(name)} onClick={() => engine.toggle(id)} />
       )}
       {state === 'failed' && mayFit && (
@@ -46,25 +50,33 @@ export function TrayRow({ row, engine, mayFit }: TrayRowProps) {
           <Icon name="check" />
         </span>
       ) : (
-        <IconButton icon="close" label={strings.uploads.cancel(name)} onClick={() => engine.cancel(id)} />
+        (alone || state === 'failed' || state === 'needed') && (
+          <IconButton icon="close" label={strings.uploads.cancel(name)} onClick={() => engine.cancel(id)} />
+        )
       )}
     </li>
   )
 }
 
-function stateTextOf({ state, sent, size, reason }: UploadRow): string {
+function stateTextOf({ state, sent, size, reason, alone }: UploadRow, waitingForServer: boolean): string {
+  const { uploads } = strings
   switch (state) {
     case 'waiting':
-      return `${strings.uploads.waiting} · ${formatSize(size)}`
+      return `${uploads.waiting} · ${formatSize(size)}`
     case 'sending':
-      return strings.uploads.progress(formatSize(sent), formatSize(size))
+      if (waitingForServer) return `${uploads.waitingForServer} · ${formatSize(size)}`
+      return alone
+        ? uploads.progress(formatSize(sent), formatSize(size))
+        : `${uploads.underWay} · ${formatSize(size)}`
     case 'paused':
-      return strings.uploads.pausedAt(formatSize(sent), formatSize(size))
+      return sent > 0
+        ? uploads.pausedAt(formatSize(sent), formatSize(size))
+        : `${uploads.pausedAll} · ${formatSize(size)}`
     case 'done':
-      return `${strings.uploads.done} · ${formatSize(size)}`
+      return `${uploads.done} · ${formatSize(size)}`
     case 'failed':
       return reason
     case 'needed':
-      return strings.uploads.again
+      return uploads.again
   }
 }

@@ -2,95 +2,121 @@ import { useEffect, useState } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
 import { IconButton } from '../parts/icon-button.tsx'
 import { strings } from '../strings.ts'
+import { TrayNotes } from './tray-notes.tsx'
 import { TrayRow } from './tray-row.tsx'
-import { mayFit, mostUrgent, type UploadTotals } from './upload-row.ts'
+import { headlineOf, progressLineOf } from './tray-texts.ts'
+import { mayFit } from './upload-row.ts'
+import { useLeave } from './use-leave.ts'
 
-/** A folder may hold thousands of files; nobody reads so many lines. */
-const mostRows = 100
+/** Rows that are shown at first, and added with each step: a folder may hold thousands of files. */
+const step = 50
 
 /** The files on their way, in a corner. */
 export function UploadTray() {
-  const { uploads, notices, listing, router, usage } = useGallery()
+  const { uploads, notices, listing, router, usage, copyUploaded } = useGallery()
   const [open, setOpen] = useState(true)
-  const rows = uploads.rows.value
-  const totals = uploads.totals.value
+  const [most, setMost] = useState(step)
+  const { rows, totals, held, kept, waitingForServer } = uploads.view.value
+  const notes = uploads.notes.value
+  const reading = uploads.reading.value
   const engine = uploads.engine.value
-  const headline = headlineOf(totals)
-  const { left, failed, needed, paused, share } = totals
-  const under = left > paused
-  const settled = left === 0
+  const { all, left, done, failed, needed, paused, share } = totals
+  const headline = headlineOf(uploads.view.value, reading)
+  const line = progressLineOf(uploads.view.value)
+  const settled = left === 0 && reading === null
   const limit = usage.bucket.value?.max_bytes ?? null
-  const again = rows.filter((row) => row.state === 'failed' && mayFit(row, limit))
   const finished = settled && failed + needed === 0
+  const shown = all > 0 || notes.length > 0 || reading !== null
   const last = listing.page.value?.last_page ?? 1
-  useEffect(() => setOpen(!finished), [finished])
+  useEffect(() => setOpen(!finished || done === 0), [finished, done === 0])
   useEffect(() => {
-    if (rows.length > 0) notices.say(headline)
-    // Of each file's progress nobody wants to hear; of beginning, pause and end they do.
-  }, [rows.length > 0, under, failed, needed])
-  if (engine === null || rows.length === 0) return null
+    if (!shown) setMost(step)
+  }, [shown])
+  useEffect(() => engine?.show(most), [engine, most])
+  const spoken = shown ? [headline, ...notes.map(({ text }) => text)].join('. ') : ''
+  useEffect(() => {
+    if (spoken) notices.say(spoken)
+    // Of each file's progress nobody wants to hear; of the start, of pauses and of the end they do.
+  }, [shown, settled, paused === left, waitingForServer, failed, needed, notes.length])
+  const leave = useLeave(finished && shown && !notes.some(({ isBad }) => isBad), uploads.cancelAll)
+  if (!shown) return null
   return (
-    <section class="tray" aria-label={strings.uploads.label} data-open={open}>
+    <section class="tray" aria-label={strings.uploads.label} data-open={open} {...leave}>
       <header class="tray-head">
         <h2>{headline}</h2>
-        {settled && totals.done > 0 && router.page.value !== last && (
-          <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
-            {strings.uploads.show}
-          </button>
+        {settled && done > 0 && (
+          <IconButton icon="link" label={strings.uploads.copy} onClick={() => void copyUploaded()} />
         )}
-        {left > paused && (
+        {engine && left > paused && (
           <IconButton icon="pause" label={strings.uploads.pauseAll} onClick={engine.pauseAll} />
         )}
-        {paused > 0 && left === paused && (
+        {engine && paused > 0 && left === paused && (
           <IconButton icon="play" label={strings.uploads.resumeAll} onClick={engine.resumeAll} />
         )}
-        {settled && again.length > 0 && (
+        {all > 0 && (
           <IconButton
-            icon="retry"
-            label={strings.uploads.retryAll}
-            onClick={() => {
-              for (const row of again) engine.retry(row.id)
-            }}
+            icon={open ? 'down' : 'up'}
+            label={open ? strings.uploads.collapse : strings.uploads.expand}
+            onClick={() => setOpen(!open)}
           />
         )}
-        <IconButton
-          icon={open ? 'down' : 'up'}
-          label={open ? strings.uploads.collapse : strings.uploads.expand}
-          onClick={() => setOpen(!open)}
-        />
         {settled && <IconButton icon="close" label={strings.uploads.clear} onClick={uploads.cancelAll} />}
       </header>
-      <progress
-        class={finished ? 'progress done' : 'progress'}
-        aria-label={strings.uploads.overall}
-        max={1}
-        value={share}
-      />
-      {open && (
-        <ul class="tray-rows">
-          {mostUrgent(rows, mostRows).map((row) => (
-            <TrayRow key={row.id} row={row} engine={engine} mayFit={mayFit(row, limit)} />
+      {all > 0 && (
+        <progress
+          class={finished ? 'progress done' : 'progress'}
+          aria-label={strings.uploads.overall}
+          max={1}
+          value={share}
+        />
+      )}
+      {line !== '' && <p class="tray-line">{line}</p>}
+      <TrayNotes />
+      {open && engine && rows.length > 0 && (
+        <ul class="tray-rows" tabIndex={-1}>
+          {rows.map((row) => (
+            <TrayRow
+              key={row.id}
+              row={row}
+              engine={engine}
+              mayFit={mayFit(row.size, limit)}
+              waitingForServer={waitingForServer}
+            />
           ))}
-          {rows.length > mostRows && (
-            <li class="tray-more">{strings.uploads.more(rows.length - mostRows)}</li>
+          {all > rows.length && (
+            <li class="tray-more">
+              <span>{strings.uploads.more(all - rows.length)}</span>
+              <button type="button" class="button small quiet" onClick={() => setMost(most + step)}>
+                {strings.uploads.showMore(Math.min(step, all - rows.length))}
+              </button>
+            </li>
           )}
         </ul>
       )}
-      {open && left > 1 && (
-        <p class="tray-foot">
-          <button type="button" class="button small quiet" onClick={uploads.cancelAll}>
-            {strings.uploads.cancelAll}
-          </button>
-        </p>
+      {(left > 1 || (settled && (failed > 0 || done > 0))) && (
+        <div class="tray-foot">
+          {left > 0 && !held && <p>{kept ? strings.uploads.keptForLater : strings.uploads.keepOpen}</p>}
+          {settled && done > 0 && router.page.value !== last && (
+            <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
+              {strings.uploads.show}
+            </button>
+          )}
+          {engine && failed > 1 && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => engine.retryAll((size) => mayFit(size, limit))}
+            >
+              {strings.uploads.retryFailed}
+            </button>
+          )}
+          {left > 1 && (
+            <button type="button" class="button small quiet" onClick={uploads.cancelAll}>
+              {strings.uploads.cancelAll}
+            </button>
+          )}
+        </div>
       )}
     </section>
   )
-}
-
-function headlineOf({ left, done, failed, needed, paused }: UploadTotals): string {
-  if (left > paused) return strings.uploads.sending(left)
-  if (paused > 0) return strings.uploads.paused(paused)
-  if (needed > 0) return strings.uploads.needed(needed)
-  if (failed > 0) return strings.uploads.failed(failed)
-  return strings.uploads.finished(done)
 }

@@ -1,21 +1,32 @@
-import { computed, type ReadonlySignal, signal } from '@preact/signals'
+import type { Client } from '@mediabucket/client'
+import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import { serviceUrl } from '../service/address.ts'
 import { strings } from '../strings.ts'
+import { type Chosen, chosenByInput } from './chosen-files.ts'
+import { droppedFiles } from './dropped-files.ts'
 import type { Engine } from './engine.ts'
+import { duplicatesNote, leftOutNotes, type NewNote, type Note } from './left-out-notes.ts'
 import { hasLeftover } from './leftover.ts'
-import { totalsOf, type UploadRow, type UploadTotals } from './upload-row.ts'
+import { emptyView, type UploadsView } from './upload-row.ts'
 
 /** The files on their way. */
 export interface Uploads {
-  readonly rows: ReadonlySignal<readonly UploadRow[]>
-  readonly totals: ReadonlySignal<UploadTotals>
+  readonly view: ReadonlySignal<UploadsView>
+  /** What was left out, and why. */
+  readonly notes: ReadonlySignal<readonly Note[]>
+  /** So many files were found so far in folders that are being read; null while none are. */
+  readonly reading: ReadonlySignal<number | null>
   readonly allowed: boolean
+  /** Files of a file input. */
   add(files: readonly File[]): Promise<void>
-  /** Goes on with what an earlier session left, if there is any. */
+  /** Call it while the event is handled. */
+  addDropped(transfer: DataTransfer): Promise<void>
+  dismiss(note: number): void
+  /** Continues what an earlier visit left, if there is any. */
   resumeLeftover(): Promise<void>
   /** The loaded uploader; null before the first upload. */
   readonly engine: ReadonlySignal<Engine | null>
-  reconnect(): void
+  serverBack(): void
   cancelAll(): void
   close(): void
 }
@@ -23,50 +34,53 @@ export interface Uploads {
 export interface UploadsOptions {
   readonly bucket: string
   readonly token: string
+  readonly client: Client
   readonly allowed: boolean
   readonly tell: (text: string, tone?: 'bad') => void
   /** Items were added: all that were under way are done, or some of many are. */
   readonly onAdded: (allDone: boolean) => void
   readonly onUnreachable: () => void
-  readonly reached: (onWait: () => void) => Promise<void>
+  readonly reached: (onWait?: () => void) => Promise<void>
   readonly onRefused: () => void
   /** The bucket had no room for a file. */
   readonly onFull: () => void
 }
 
 export function createUploads(options: UploadsOptions): Uploads {
-  const { bucket, token, allowed, tell } = options
-  // What is kept for later is kept under this name: one bucket never sees the files of another.
-  const uploaderId = `mediabucket-${bucket}`
-  const rows = signal<readonly UploadRow[]>([])
-  const totals = computed(() => totalsOf(rows.value))
+  const { bucket, token, client, allowed, tell } = options
+  const view = signal<UploadsView>(emptyView)
+  const notes = signal<readonly Note[]>([])
+  const reading = signal<number | null>(null)
   const engine = signal<Engine | null>(null)
   let loading: Promise<Engine> | null = null
   let closed = false
+  let lastNote = 0
 
   async function load(): Promise<Engine> {
     await options.reached(() => tell(strings.uploads.held))
     const { createEngine } = await import('./engine.ts')
     const made = createEngine({
-      id: uploaderId,
+      bucket,
+      client,
       token,
       endpoint: new URL('api/uploads', serviceUrl()).href,
+      async loadResumable() {
+        await options.reached()
+        return await import('./resumable.ts')
+      },
       onChange(next) {
         if (closed) return
-        const before = totals.value
-        rows.value = next
-        const { left, done } = totals.value
+        const before = view.value.totals
+        view.value = next
+        const { left, done } = next.totals
         if (done > before.done) options.onAdded(left === 0)
       },
-      onFailed(status) {
+      onRefused(status) {
         if (closed) return
         if (status === 401) options.onRefused()
         if (status === 507) options.onFull()
-        if (status === null) options.onUnreachable()
       },
-      onRestored(count) {
-        if (count > 0) tell(strings.uploads.continued(count))
-      },
+      onUnreachable: () => !closed && options.onUnreachable(),
     })
     engine.value = made
     return made
@@ -80,30 +94,77 @@ export function createUploads(options: UploadsOptions): Uploads {
     return loading
   }
 
-  async function add(files: readonly File[]): Promise<void> {
+  function note(...added: readonly NewNote[]): void {
+    notes.value = [...notes.value, ...added.map((one) => ({ ...one, id: ++lastNote }))]
+  }
+
+  async function take({ files, leftOut }: Chosen): Promise<void> {
+    note(...leftOutNotes(leftOut))
     if (files.length === 0) return
-    if (!allowed) return tell(strings.uploads.mayNot, 'bad')
     try {
       const made = await loaded()
-      made.add(files)
+      const there = await made.add(files)
+      if (there.length > 0) note(duplicatesNote(there, () => void made.add(there, true)))
     } catch {
       tell(strings.uploads.notLoaded, 'bad')
     }
   }
 
+  const refuse = () => tell(strings.uploads.mayNot, 'bad')
+
+  // Only while something would be cut short: a page that always asks is closed without reading.
+  const askBeforeLeaving = (event: BeforeUnloadEvent) => {
+    engine.value?.keepNow()
+    event.preventDefault()
+  }
+  const stopAsking = effect(() => {
+    if (view.value.totals.left > 0 || reading.value !== null)
+      addEventListener('beforeunload', askBeforeLeaving)
+    else removeEventListener('beforeunload', askBeforeLeaving)
+  })
+
   return {
-    rows,
-    totals,
+    view,
+    notes,
+    reading,
     allowed,
     engine,
-    add,
-    async resumeLeftover() {
-      if (allowed && (await hasLeftover(uploaderId)) && !closed) await loaded().catch(() => undefined)
+    async add(files) {
+      if (files.length === 0) return
+      if (!allowed) return refuse()
+      await take(chosenByInput(files))
     },
-    reconnect: () => engine.value?.reconnect(),
-    cancelAll: () => engine.value?.cancelAll(),
+    async addDropped(transfer) {
+      if (!allowed) return refuse()
+      const found = droppedFiles(transfer, (count) => {
+        reading.value = count
+      })
+      try {
+        await take(await found)
+      } finally {
+        reading.value = null
+      }
+    },
+    dismiss(id) {
+      notes.value = notes.value.filter((one) => one.id !== id)
+    },
+    async resumeLeftover() {
+      if (!allowed || !(await hasLeftover(bucket)) || closed) return
+      const count = await loaded().then(
+        (made) => made.restore(),
+        () => 0,
+      )
+      if (count > 0) tell(strings.uploads.continued(count))
+    },
+    serverBack: () => engine.value?.serverBack(),
+    cancelAll() {
+      notes.value = []
+      engine.value?.cancelAll()
+    },
     close() {
       closed = true
+      stopAsking()
+      removeEventListener('beforeunload', askBeforeLeaving)
       engine.value?.close()
     },
   }
