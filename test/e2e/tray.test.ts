@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, vi } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
@@ -8,9 +9,12 @@ import { startGateway } from '../harness/gateway.ts'
 import { startServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { readPage } from '../harness/wire.ts'
 import { drop } from './drop.ts'
 import { writeFiles } from './files.ts'
-import { type Visit, visit } from './visit.ts'
+import { told, tray } from './uploading.ts'
+import { visit } from './visit.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -21,9 +25,6 @@ afterAll(() => browser?.close())
 // Each starts a server and a browser's window, beside other tests.
 vi.setConfig({ testTimeout: 90_000 })
 
-const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploads.label })
-const told = (guest: Visit, words: string) =>
-  tray(guest).getByRole('heading', { name: words, exact: true }).waitFor()
 const file = (name: string, size: number) => ({
   name,
   mimeType: 'application/octet-stream',
@@ -78,5 +79,158 @@ browserTest(
       expect(await guest.page.getByText(strings.uploads.drop, { exact: true }).count()).toBe(0)
     })
     await guest.page.getByText(strings.uploads.mayNot).first().waitFor()
+  },
+)
+
+browserTest.each([375, 720, 1024, 1280, 1440])(
+  'G12 at %i pixels the list, a notice, what is selected and the pages cover none of each other’s buttons',
+  async (width) => {
+    await using server = await startServer()
+    for (let number = 0; number < 12; number++)
+      await upload(server, `${number}`, { name: `file-${number}.txt` })
+    await using guest = await visit(browser, server, { options: { viewport: { width, height: 800 } } })
+    await guest.signIn(server.token)
+    const { page } = guest
+    await page.getByLabel(strings.selection.select('file-0.txt'), { exact: true }).click()
+    await page.getByLabel(strings.selection.select('file-1.txt'), { exact: true }).click()
+    let open = () => {}
+    const held = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    await page.route('**/api/media', async (route) => {
+      if (route.request().method() === 'POST') await held
+      await route.continue()
+    })
+    await guest.choose(
+      strings.header.upload,
+      Array.from({ length: 30 }, (_, index) => file(`small-${index}.bin`, 10 + index)),
+    )
+    await told(guest, strings.uploads.sending(0, 30))
+    await guest.button(strings.selection.copy).click()
+    await page.locator('.dock .notice').first().waitFor()
+    await page.evaluate(axe.source)
+    const overlaps = `(() => {
+      const parts = [...document.querySelectorAll('.header, .dock .tray, .dock .notice, .selection-bar, .pager')]
+      const boxes = parts.map((part) => [part.className, part.getBoundingClientRect()])
+      const over = boxes.flatMap(([name, a], index) => boxes.slice(index + 1).flatMap(([other, b]) =>
+        a.left < b.right - 0.5 && b.left < a.right - 0.5 && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5
+          ? [name + ' covers ' + other] : []))
+      const hidden = parts.flatMap((part) => [...part.querySelectorAll('button, a')]).filter((button) => {
+        const { left, right, top, bottom, width } = button.getBoundingClientRect()
+        const rows = button.closest('.tray-rows')
+        // One that is there for the Enter key alone has no place.
+        if (width < 8 || rows) return false
+        const found = document.elementFromPoint((left + right) / 2, (top + bottom) / 2)
+        return !button.contains(found)
+      }).map((button) => 'hidden: ' + (button.getAttribute('aria-label') ?? button.textContent))
+      return { parts: boxes.length, faults: [...over, ...hidden] }
+    })()`
+    expect(await page.evaluate(overlaps)).toEqual({ parts: 5, faults: [] })
+    const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+    const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) =>
+      violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target)))`
+    expect(await page.evaluate(run)).toEqual([])
+    if (process.env['SHOTS']) await page.screenshot({ path: `${process.env['SHOTS']}/layout-${width}.png` })
+    open()
+    await told(guest, strings.uploads.finished(30))
+  },
+)
+
+browserTest('G13 leaving the page asks while files are on their way, and only then', async () => {
+  await using server = await startServer()
+  await using guest = await visit(browser, server)
+  await guest.signIn(server.token)
+  const { page } = guest
+  const asked: string[] = []
+  page.on('dialog', async (dialog) => {
+    asked.push(dialog.type())
+    await dialog.dismiss()
+  })
+  let open = () => {}
+  const held = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  await page.route('**/api/media', async (route) => {
+    if (route.request().method() === 'POST') await held
+    await route.continue()
+  })
+  await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 10)])
+  await told(guest, strings.uploads.sending(0, 2))
+  const leave = page.goto('about:blank').catch(() => 'stayed')
+  await until('a question', () => asked.length > 0)
+  expect([asked, await leave]).toEqual([['beforeunload'], 'stayed'])
+  await tray(guest).getByText(strings.uploads.keptForLater).waitFor()
+  open()
+  await told(guest, strings.uploads.finished(2))
+  await page.reload()
+  await guest.files.getByText('a.bin').waitFor()
+  expect(asked).toEqual(['beforeunload'])
+})
+
+browserTest(
+  'I2, G13 small files that were on their way when the page was left are stored once, on the next visit at the latest',
+  async () => {
+    await using server = await startServer()
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    const { page } = guest
+    page.on('dialog', (dialog) => dialog.accept())
+    await page.route('**/api/media', async (route) => {
+      if (route.request().method() === 'GET') await route.continue()
+    })
+    await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 0), file('c.bin', 10)])
+    await told(guest, strings.uploads.sending(0, 3))
+    await page.unroute('**/api/media')
+    // A reload asks first; here it is answered with yes.
+    await page.reload()
+    await told(guest, strings.uploads.finished(3))
+    const names = (await guest.files.locator('.tile-name').allTextContents()).toSorted()
+    expect(names).toEqual(['a.bin', 'b.bin', 'c.bin'])
+  },
+)
+
+browserTest('G11 a list that is done goes by itself, but not while somebody is at it', async () => {
+  await using server = await startServer()
+  await using guest = await visit(browser, server)
+  await guest.page.clock.install()
+  await guest.signIn(server.token)
+  const { page } = guest
+  await guest.choose(strings.header.upload, [file('a.bin', 10)])
+  await until('the end', async () => {
+    await page.clock.runFor(200)
+    return await tray(guest)
+      .getByRole('heading', { name: strings.uploads.finished(1) })
+      .isVisible()
+  })
+  await tray(guest).hover()
+  await page.clock.runFor(120_000)
+  expect(await tray(guest).count()).toBe(1)
+  await page.mouse.move(5, 400)
+  await guest.button(strings.uploads.clear).focus()
+  await page.clock.runFor(120_000)
+  expect(await tray(guest).count()).toBe(1)
+  await guest.button(strings.header.signOut).focus()
+  await page.clock.runFor(31_000)
+  await tray(guest).waitFor({ state: 'detached' })
+})
+
+browserTest(
+  'G11 the list says that it waits for the server, and goes on as soon as that is back',
+  async () => {
+    await using first = await startServer()
+    await using way = await startGateway(first.url)
+    await using guest = await visit(browser, first, { url: way.url })
+    await guest.signIn(first.token)
+    way.holdAfter(way.passed() + 1_500_000)
+    await guest.choose(strings.header.upload, [file('film.bin', 3_000_000), file('small.bin', 100)])
+    await until('a part of the film', () => way.passed() >= 1_500_000)
+    await first.kill()
+    await told(guest, strings.uploads.waitingForServer)
+    const { port } = new URL(first.url)
+    await using again = await startServer({ MEDIABUCKET_PORT: port }, first.data)
+    way.open()
+    await told(guest, strings.uploads.finished(2))
+    const request = { headers: { authorization: `Bearer ${first.token}` } }
+    expect((await readPage(await again.request('/api/media', request))).total).toBe(2)
   },
 )

@@ -35,11 +35,13 @@ export function BucketPage({ signedIn, session }: { signedIn: SignedIn; session:
         <ListingView />
       </main>
       <footer class="foot">
+        <div class="dock">
+          {!open && <NoticeList />}
+          <UploadTray />
+        </div>
         <SelectionBar />
         <Pager />
       </footer>
-      <UploadTray />
-      {!open && <NoticeList />}
       <SpokenNotices />
       <Viewer />
       <RemovalDialog />

@@ -54,7 +54,7 @@ export function createEngine(options: EngineOptions): Engine {
   const board = createBoard()
   const speed = createSpeed()
   const page = `${Date.now()}-${Math.random().toString(36).slice(2)}`
-  const keeper = createKeeper(board, bucket, page)
+  const keeper = createKeeper(board, bucket, page, changed)
   let [counter, shownRows] = [0, 50]
   let scheduled: ReturnType<typeof setTimeout> | undefined
 
@@ -65,7 +65,7 @@ export function createEngine(options: EngineOptions): Engine {
     loadResumable: options.loadResumable,
     onChange: changed,
     onStored: keeper.forget,
-    onUrl: (entry) => keeper.keep([entry]),
+    onSending: keeper.update,
     onUnreachable: options.onUnreachable,
     onRefused: options.onRefused,
   })
@@ -156,9 +156,9 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async restore() {
       const records = await keeper.takeOver()
-      for (const { path, file, contentType, size, modified, uploadUrl, sample } of records) {
+      for (const { path, file, contentType, size, modified, uploadUrl, form, sample } of records) {
         const entry = newEntry({ file, path, reread: null }, nextId())
-        Object.assign(entry, { contentType, size, modified, uploadUrl, sample })
+        Object.assign(entry, { contentType, size, modified, uploadUrl, form, sample })
         entry.state = file === null ? 'needed' : 'waiting'
         board.add(entry)
         keeper.keep([entry])
@@ -193,7 +193,11 @@ export function createEngine(options: EngineOptions): Engine {
       if (entry?.state === 'failed') void reread(entry)
     },
     retryAll(mayFit) {
-      for (const entry of [...board.in('failed')]) if (mayFit(entry.size)) void reread(entry)
+      // In the order in which they were added.
+      const failed = [...board.in('failed')].toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      for (const entry of failed) if (mayFit(entry.size)) board.move(entry, 'waiting')
+      lane.run()
+      changed()
     },
     serverBack: () => lane.serverBack(),
     cancel(id) {

@@ -21,10 +21,19 @@ export function nextForm(waiting: Iterable<UploadEntry>): UploadEntry[] {
   let bytes = 0
   for (const entry of waiting) {
     bytes += entry.size
+    // What a closed page sent with one key stays together, since the service may have stored it.
+    if (form[0] && entry.form?.key !== form[0].form?.key) break
     if (form.length === mostFiles || entry.size > mostForForm || bytes > mostBytes) break
     form.push(entry)
   }
   return form
+}
+
+/** The key under which exactly these files were sent before; null where they were not. */
+export function formerKey(entries: readonly UploadEntry[]): string | null {
+  const form = entries[0]?.form ?? null
+  const same = form?.count === entries.length && entries.every((entry) => entry.form?.key === form.key)
+  return same ? form.key : null
 }
 
 /** Sends a form once; rejects with a `Refusal`, or with the client's error where the service did not respond. */

@@ -7,6 +7,8 @@ import type { UploadEntry } from './upload-entry.ts'
 /** Keeps in the browser what is not uploaded yet, and takes over what a closed page left. */
 export interface Keeper {
   keep(entries: readonly UploadEntry[]): void
+  /** Keeps resumable uploads, and what has changed of others that are kept. */
+  update(entries: readonly UploadEntry[]): void
   /** Everything, at once: the page is about to close. */
   keepNow(): void
   forget(entries: readonly UploadEntry[]): void
@@ -22,7 +24,7 @@ const soon = 3000
 /** Kept at a time, so that the page stays responsive. */
 const most = 200
 
-export function createKeeper(board: Board, bucket: string, page: string): Keeper {
+export function createKeeper(board: Board, bucket: string, page: string, onKept: () => void): Keeper {
   const store = openUnfinishedStore(bucket, page)
   const presence = createPagePresence(page)
   const timer = setInterval(() => keepOld(most, soon), 1000)
@@ -44,6 +46,7 @@ export function createKeeper(board: Board, bucket: string, page: string): Keeper
   function keep(entries: readonly UploadEntry[]): void {
     for (const entry of entries) entry.kept = true
     store.put(entries)
+    onKept()
     // Only a resumable upload can be continued with a file that is chosen again.
     for (const entry of entries) if (entry.uploadUrl !== null && entry.sample === null) void sample(entry)
   }
@@ -55,6 +58,10 @@ export function createKeeper(board: Board, bucket: string, page: string): Keeper
 
   return {
     keep,
+    update(entries) {
+      const changed = entries.filter(({ kept, uploadUrl }) => kept || uploadUrl !== null)
+      if (changed.length > 0) keep(changed)
+    },
     keepNow: () => keepOld(Number.POSITIVE_INFINITY, 0),
     forget(entries) {
       store.remove(entries.filter(({ kept }) => kept).map(({ id }) => id))

@@ -2,7 +2,7 @@ import type { Client, Media } from '@mediabucket/client'
 import { isUnreachable } from '../service/explain.ts'
 import { strings } from '../strings.ts'
 import type { Board } from './board.ts'
-import { mostForForm, nextForm, type ReadFile, sendForm } from './form.ts'
+import { formerKey, mostForForm, nextForm, type ReadFile, sendForm } from './form.ts'
 import { createFileReader } from './read-file.ts'
 import { Refusal, refusal } from './refusal.ts'
 import { createServerWait } from './server-wait.ts'
@@ -16,8 +16,8 @@ export interface LaneOptions {
   loadResumable(): Promise<typeof import('./resumable.ts')>
   onChange(): void
   onStored(entries: readonly UploadEntry[]): void
-  /** A resumable upload began. */
-  onUrl(entry: UploadEntry): void
+  /** What a later visit must know of these entries has changed. */
+  onSending(entries: readonly UploadEntry[]): void
   /** The service did not respond. */
   onUnreachable(): void
   /** The service refused with this status. */
@@ -66,6 +66,8 @@ export function createLane(board: Board, options: LaneOptions): Lane {
   let [running, held, closed] = [false, false, false]
   let current: Request | null = null
   let released = () => {}
+  /** What the service said of the last file that found no room in the bucket. */
+  let full: { readonly from: number; readonly reason: string } | null = null
 
   const isListed = (entry: UploadEntry) => board.get(entry.id) !== undefined
 
@@ -77,6 +79,7 @@ export function createLane(board: Board, options: LaneOptions): Lane {
   async function send(): Promise<void> {
     if (running || closed) return
     running = true
+    full = null
     try {
       while (!closed) {
         if (held) await whileHeld()
@@ -102,10 +105,16 @@ export function createLane(board: Board, options: LaneOptions): Lane {
   }
 
   /** Stores the files of one form. Where one of them is refused, halves find out which, and the others are stored. */
-  async function deliver(files: readonly ReadFile[]): Promise<void> {
+  async function deliver(all: readonly ReadFile[]): Promise<void> {
+    const files = all.filter(({ entry }) => hasRoom(entry))
+    for (const { entry } of all) if (!hasRoom(entry)) refuse(entry, full?.reason ?? '')
+    if (files.length === 0) return
     const entries = files.map(({ entry }) => entry)
     // One key for all tries of these files: a form whose response was lost is not stored twice.
-    const idempotencyKey = randomKey()
+    let former = formerKey(entries)
+    let idempotencyKey = former ?? randomKey()
+    for (const entry of entries) entry.form = { key: idempotencyKey, count: entries.length }
+    options.onSending(entries)
     for (let tries = 1; !closed; ) {
       if (held) await whileHeld()
       if (closed || entries.every(({ id }) => !board.get(id))) return
@@ -136,10 +145,17 @@ export function createLane(board: Board, options: LaneOptions): Lane {
         if (closed) return
         if (aborting.signal.aborted) continue
         const refused = await patiently(error, tries)
-        if (refused === null) {
+        // The files of an earlier visit are not what was sent under their key.
+        const isOther = refused?.status === 422 && former !== null
+        if (isOther) {
+          former = null
+          idempotencyKey = randomKey()
+        }
+        if (refused === null || isOther) {
           tries += 1
           continue
         }
+        for (const entry of entries) entry.form = null
         const [only] = entries
         if (files.length === 1 && only) return fail(only, refused)
         const middle = Math.ceil(files.length / 2)
@@ -172,7 +188,7 @@ export function createLane(board: Board, options: LaneOptions): Lane {
         onUrl(url) {
           if (entry.uploadUrl === url) return
           entry.uploadUrl = url
-          options.onUrl(entry)
+          options.onSending([entry])
         },
         onProgress(sent) {
           request.movedAt = Date.now()
@@ -238,10 +254,13 @@ export function createLane(board: Board, options: LaneOptions): Lane {
     const reason = refusal(status, body)
     refuse(entry, reason)
     options.onRefused(status)
-    // Where a file has no room, one at least as large has none either.
     if (status !== 507) return
-    for (const other of [...board.in('waiting')]) if (other.size >= entry.size) refuse(other, reason)
+    // Where a file has no room, one at least as large has none either; where no further file has, none has.
+    full = { from: /"max_items"/.test(body) ? 0 : entry.size, reason }
+    for (const other of [...board.in('waiting')]) if (!hasRoom(other)) refuse(other, reason)
   }
+
+  const hasRoom = ({ size }: UploadEntry): boolean => full === null || size < full.from
 
   function refuse(entry: UploadEntry, reason: string): void {
     if (!isListed(entry)) return

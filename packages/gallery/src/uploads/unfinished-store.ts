@@ -1,4 +1,4 @@
-import type { UploadEntry } from './upload-entry.ts'
+import type { FormKey, UploadEntry } from './upload-entry.ts'
 
 /** The record of one unfinished upload. */
 export interface Unfinished {
@@ -12,6 +12,7 @@ export interface Unfinished {
   readonly size: number
   readonly modified: number
   readonly uploadUrl: string | null
+  readonly form: FormKey | null
   /** Of the content (`sampleOf`); null where that was not read. */
   readonly sample: number | null
   /** Null for a file above the limits. */
@@ -63,13 +64,13 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
   }
 
   function record(entry: UploadEntry): Unfinished {
-    const { id, path, contentType, size, modified, uploadUrl, file } = entry
+    const { id, path, contentType, size, modified, uploadUrl, form, file } = entry
     const fits = file !== null && size <= mostOfOne && bytes + size - (sizes.get(id) ?? 0) <= mostOfAll
     if (fits) {
       bytes += size - (sizes.get(id) ?? 0)
       sizes.set(id, size)
     }
-    const record = { id, bucket, page, path, contentType, size, modified, uploadUrl }
+    const record = { id, bucket, page, path, contentType, size, modified, uploadUrl, form }
     return { ...record, sample: entry.sample, file: fits ? file : null }
   }
 

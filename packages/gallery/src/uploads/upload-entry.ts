@@ -1,6 +1,11 @@
 import type { ChosenFile } from './chosen-files.ts'
 import type { UploadState } from './upload-row.ts'
 
+export interface FormKey {
+  readonly key: string
+  readonly count: number
+}
+
 /** One file that is being uploaded. Its state is changed by the board alone. */
 export interface UploadEntry {
   readonly id: string
@@ -20,6 +25,8 @@ export interface UploadEntry {
   reason: string
   /** The resumable upload that the service has of it. */
   uploadUrl: string | null
+  /** The form that it was last sent in: its Idempotency-Key, and how many files it had. */
+  form: FormKey | null
   /** The URL of the stored item, or its id; null before. */
   item: { readonly id: string; readonly url: string | null } | null
   /** Of the content that an earlier visit sent; null where any content will do. */
@@ -43,6 +50,7 @@ export function newEntry({ file, path, reread }: ChosenFile, id: string): Upload
     sent: 0,
     reason: '',
     uploadUrl: null,
+    form: null,
     item: null,
     sample: null,
     kept: false,

@@ -73,7 +73,7 @@ export function UploadTray() {
       {line !== '' && <p class="tray-line">{line}</p>}
       <TrayNotes />
       {open && engine && rows.length > 0 && (
-        <ul class="tray-rows" tabIndex={-1}>
+        <ul class="tray-rows" tabIndex={0} aria-label={strings.uploads.label}>
           {rows.map((row) => (
             <TrayRow
               key={row.id}

@@ -1,0 +1,141 @@
+import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/chromium.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { drop } from './drop.ts'
+import { namesOf, newGuest, told, tray } from './uploading.ts'
+
+let browser: Browser
+let server: TestServer
+beforeAll(async () => {
+  browser = await launchBrowser()
+  server = await startServer()
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+vi.setConfig({ testTimeout: 90_000 })
+
+const time = new Date('2026-05-01T12:00:00Z')
+
+/** Files on the disk that all have one time, under the paths given. */
+async function tree(files: ReadonlyMap<string, string>) {
+  const directory = await temporaryDirectory()
+  for (const [path, content] of files) {
+    await mkdir(join(directory.path, dirname(path)), { recursive: true })
+    await writeFile(join(directory.path, path), content)
+    await utimes(join(directory.path, path), time, time)
+  }
+  return { ...directory, at: (path: string) => join(directory.path, path) }
+}
+
+const same = (folders: readonly string[]) =>
+  new Map(folders.map((folder) => [`${folder}/same.txt`, folder.at(-1) ?? '']))
+
+browserTest.each(['by drop', 'by button'])(
+  'G8 files of one name, size and time in different folders all arrive: %s',
+  async (way) => {
+    await using files = await tree(same(['album/a', 'album/b', 'album/b/deep', 'album/c']))
+    await using guest = await newGuest(browser, server)
+    if (way === 'by drop') await drop(guest.page, [files.at('album')], async () => undefined)
+    else await guest.choose(strings.listing.chooseFolder, files.at('album'))
+    await told(guest, strings.uploads.finished(4))
+    expect(await namesOf(guest)).toEqual(Array(4).fill('same.txt'))
+  },
+)
+
+browserTest('G8 what is left out of a drop is counted, by reason', async () => {
+  const path = (number: number) => `album/many/file-${number}.txt`
+  await using files = await tree(
+    new Map([
+      ...Array.from({ length: 250 }, (_, number) => [path(number + 1), `${number}`] as const),
+      ['album/.DS_Store', 'x'],
+      ['album/Thumbs.db', 'x'],
+      ['album/._photo.jpg', 'x'],
+      ['album/none.txt', ''],
+      ['album/🐚 e\u0301.txt', 'decomposed'],
+      ['album/🐚 \u00e9.txt', 'composed'],
+      ['beside.txt', 'beside'],
+    ]),
+  )
+  await mkdir(files.at('album/empty'))
+  await symlink('/nowhere', files.at('album/dangling'))
+  await using guest = await newGuest(browser, server)
+  await drop(guest.page, [files.at('beside.txt'), files.at('album')], async () => undefined)
+  await told(guest, strings.uploads.finished(254))
+  await tray(guest).getByText(strings.uploads.systemFiles(3)).waitFor()
+  await tray(guest).getByText(strings.uploads.emptyFolders(1)).waitFor()
+  // G10: items in the order dropped, and a folder in the natural order of its paths.
+  const names = await namesOf(guest)
+  expect(names[0]).toBe('beside.txt')
+  const numbers = names.flatMap((name) => /^file-(\d+)\.txt$/.exec(name)?.[1] ?? [])
+  expect(numbers).toEqual(Array.from({ length: 250 }, (_, number) => `${number + 1}`))
+  // U8: the service stores names in their composed form.
+  expect(names.slice(1, 3)).toEqual(['🐚 \u00e9.txt', '🐚 \u00e9.txt'])
+  expect(names.at(-1)).toBe('none.txt')
+})
+
+browserTest('G8 a file that is in the list already is a question, and never dropped in silence', async () => {
+  await using files = await tree(
+    new Map([
+      ['one.txt', '1'],
+      ['two.txt', '2'],
+    ]),
+  )
+  await using guest = await newGuest(browser, server)
+  await guest.page.route('**/api/media', async (route) => {
+    if (route.request().method() === 'POST') await held
+    await route.continue()
+  })
+  let open = () => {}
+  const held = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  await guest.choose(strings.header.upload, [files.at('one.txt')])
+  await guest.page.waitForRequest((request) => request.method() === 'POST')
+  await guest.choose(strings.header.upload, [files.at('one.txt'), files.at('two.txt')])
+  await tray(guest).getByText(strings.uploads.duplicates(1)).waitFor()
+  await guest.button(strings.uploads.addAgain).click()
+  open()
+  await told(guest, strings.uploads.finished(3))
+  expect(await namesOf(guest)).toEqual(['one.txt', 'two.txt', 'one.txt'])
+  // What is done is another item when it is added again, on purpose.
+  await guest.choose(strings.header.upload, [files.at('two.txt')])
+  await told(guest, strings.uploads.finished(4))
+})
+
+browserTest(
+  'G9 a file that changes or is gone before its turn fails with the reason, and the others arrive',
+  async () => {
+    await using files = await tree(
+      new Map([
+        ['a.txt', 'a'],
+        ['b.txt', 'b'],
+        ['c.txt', 'c'],
+      ]),
+    )
+    await using guest = await newGuest(browser, server)
+    let open = () => {}
+    const held = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    // The code that reads the files comes after they have changed.
+    await guest.page.route('**/assets/engine-*', async (route) => {
+      await held
+      await route.continue()
+    })
+    await guest.choose(strings.header.upload, ['a.txt', 'b.txt', 'c.txt'].map(files.at))
+    await writeFile(files.at('b.txt'), 'another b')
+    open()
+    await told(guest, strings.uploads.failed(1))
+    await tray(guest).getByText(strings.uploads.changed).waitFor()
+    expect(await namesOf(guest)).toEqual(['a.txt', 'c.txt'])
+  },
+)

@@ -1,0 +1,171 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/chromium.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { startLossyProxy } from '../harness/lossy-proxy.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { type Guest, namesOf, newGuest, told, tray } from './uploading.ts'
+
+let browser: Browser
+let server: TestServer
+beforeAll(async () => {
+  browser = await launchBrowser()
+  server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '2MB' })
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+vi.setConfig({ testTimeout: 90_000 })
+
+/** Files of about 1 kB, no two alike, by number. */
+async function numbered(count: number, sizeOf: (number: number) => number = (number) => 1000 + (number % 7)) {
+  const directory = await temporaryDirectory()
+  const paths = Array.from({ length: count }, (_, number) => join(directory.path, `${number}.txt`))
+  await Promise.all(paths.map((path, number) => writeFile(path, `${number} `.padEnd(sizeOf(number), 'x'))))
+  return { ...directory, paths, names: paths.map((_, number) => `${number}.txt`) }
+}
+
+/** The requests of a kind that the page made so far. */
+function requestsOf(guest: Guest) {
+  const counts = { uploads: 0, resumable: 0, listings: 0 }
+  guest.page.on('request', (request) => {
+    const { pathname } = new URL(request.url())
+    if (pathname.startsWith('/api/uploads')) counts.resumable += 1
+    else if (pathname === '/api/media') counts[request.method() === 'POST' ? 'uploads' : 'listings'] += 1
+  })
+  return counts
+}
+
+browserTest('G10 2,000 small files take 20 requests and at most 50 rows, and keep their order', async () => {
+  await using files = await numbered(2000)
+  await using guest = await newGuest(browser, server)
+  const counts = requestsOf(guest)
+  const stored: string[] = []
+  guest.page.on('response', async (response) => {
+    if (response.request().method() !== 'POST') return
+    const { data } = (await response.json()) as { data: { url: string; filename: string }[] }
+    stored.push(...data.map(({ filename }) => filename))
+  })
+  await guest.page.evaluate(`(() => {
+    window.mostRows = 0
+    new MutationObserver(() => {
+      window.mostRows = Math.max(window.mostRows, document.querySelectorAll('.tray-row').length)
+    }).observe(document.body, { childList: true, subtree: true })
+  })()`)
+  await guest.choose(strings.header.upload, files.paths)
+  await told(guest, strings.uploads.finished(2000))
+  expect(counts).toMatchObject({ uploads: 20, resumable: 0 })
+  // The page is not loaded anew with each file.
+  expect(counts.listings).toBeLessThanOrEqual(21)
+  expect(await guest.page.evaluate('window.mostRows')).toBeLessThanOrEqual(50)
+  expect(stored).toEqual(files.names)
+  const { total } = await guest.client.listPage(1)
+  expect(total).toBe(2000)
+  const [first, last] = [await guest.client.listPage(1), await guest.client.listPage(200)]
+  const named = (urls: readonly string[]) =>
+    Promise.all(urls.map(async (url) => (await guest.client.describe(url)).filename))
+  expect(await named(first.data)).toEqual(files.names.slice(0, 10))
+  expect(await named(last.data)).toEqual(files.names.slice(-10))
+})
+
+browserTest('G10 small and large files together keep the order in which they were chosen', async () => {
+  await using files = await numbered(12, (number) => (number % 5 === 2 ? 1_200_000 : 500))
+  await using guest = await newGuest(browser, server)
+  const counts = requestsOf(guest)
+  await guest.choose(strings.header.upload, files.paths)
+  await told(guest, strings.uploads.finished(12))
+  expect(await namesOf(guest)).toEqual(files.names)
+  // 0–1, 3–6 and 8–11 in forms; 2 and 7 are begun and sent.
+  expect(counts).toMatchObject({ uploads: 3, resumable: 4 })
+})
+
+browserTest(
+  'G9 of many files one is refused: it says why, the others arrive in order, and it alone is tried again',
+  async () => {
+    await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5kB' })
+    await using files = await numbered(40, (number) => (number === 17 ? 6000 : 500))
+    await using guest = await newGuest(browser, own)
+    const counts = requestsOf(guest)
+    await guest.choose(strings.header.upload, files.paths)
+    await told(guest, strings.uploads.failed(1))
+    await tray(guest).getByText(strings.uploads.tooLargeFor('5 kB')).waitFor()
+    expect(await namesOf(guest)).toEqual(files.names.filter((name) => name !== '17.txt'))
+    // Halves find the one: never a request for each file.
+    expect(counts.uploads).toBeLessThanOrEqual(13)
+    await guest.button(strings.uploads.retry('17.txt')).click()
+    await guest.page.waitForResponse((response) => response.status() === 413)
+    await told(guest, strings.uploads.failed(1))
+    await guest.button(strings.uploads.cancel('17.txt')).click()
+    await told(guest, strings.uploads.finished(39))
+  },
+)
+
+browserTest('I2, G10 a form whose answer is lost is stored once', async () => {
+  await using files = await numbered(150)
+  await using lossy = await startLossyProxy(server.url, (method, nth) => method === 'POST' && nth === 1)
+  await using guest = await newGuest(browser, server, { url: lossy.url })
+  await guest.choose(strings.header.upload, files.paths)
+  await told(guest, strings.uploads.finished(150))
+  expect(lossy.seen.filter((method) => method.startsWith('POST'))).toEqual(['POST!', 'POST', 'POST'])
+  expect(await namesOf(guest)).toEqual(files.names)
+})
+
+browserTest(
+  'Q1, G9 in a full bucket all that has no room is told so, without a request for each',
+  async () => {
+    await using files = await numbered(300)
+    await using guest = await newGuest(browser, server)
+    await server.command('bucket', 'set', guest.bucket, '--max-items', '120')
+    const counts = requestsOf(guest)
+    await guest.choose(strings.header.upload, files.paths)
+    await told(guest, strings.uploads.failed(180))
+    expect(await namesOf(guest)).toEqual(files.names.slice(0, 120))
+    // 2 forms, and halves of the second to find where the room ends.
+    expect(counts.uploads).toBeLessThanOrEqual(16)
+    await server.command('bucket', 'set', guest.bucket, '--max-items', '300')
+    await guest.button(strings.uploads.retryFailed).click()
+    await told(guest, strings.uploads.finished(300))
+    expect(await namesOf(guest)).toEqual(files.names)
+  },
+)
+
+browserTest('G11 everything is paused and goes on, and what is done offers all its links', async () => {
+  await using files = await numbered(250)
+  await using guest = await newGuest(browser, server, {
+    options: { permissions: ['clipboard-read', 'clipboard-write'] },
+  })
+  let open = () => {}
+  const held = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  let posts = 0
+  await guest.page.route('**/api/media', async (route) => {
+    if (route.request().method() === 'POST') posts += 1
+    if (posts === 2) await held
+    await route.continue()
+  })
+  await guest.choose(strings.header.upload, files.paths)
+  await tray(guest)
+    .getByRole('heading', { name: strings.uploads.sending(100, 250) })
+    .waitFor()
+  await guest.button(strings.uploads.pauseAll).click()
+  await told(guest, strings.uploads.paused(150))
+  open()
+  await guest.button(strings.uploads.resumeAll).click()
+  await told(guest, strings.uploads.finished(250))
+  expect(await namesOf(guest)).toEqual(files.names)
+  await guest.button(strings.uploads.copy).click()
+  await guest.page.getByText(strings.link.copied(250)).first().waitFor()
+  const copied = String(await guest.page.evaluate('navigator.clipboard.readText()')).split('\n')
+  const listed: string[] = []
+  for await (const url of guest.client.media()) listed.push(url)
+  expect(copied).toEqual(listed)
+  const bytes = await (await guest.client.get(copied[249] ?? '')).text()
+  expect(bytes).toBe(await readFile(files.paths[249] ?? '', 'utf8'))
+})

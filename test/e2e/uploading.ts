@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto'
+import type { Browser } from 'playwright-core'
+import { type Client, createClient } from '../../packages/client/src/index.ts'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import type { TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
+import { type Visit, visit, type Where } from './visit.ts'
+
+/** Somebody who is signed in to a bucket of their own. */
+export interface Guest extends Visit {
+  readonly bucket: string
+  readonly token: string
+  readonly client: Client
+}
+
+export async function newGuest(browser: Browser, server: TestServer, where: Where = {}): Promise<Guest> {
+  const bucket = `b-${randomUUID()}`
+  const { token } = await makeToken(server, '--bucket', bucket)
+  const guest = await visit(browser, server, where)
+  await guest.signIn(token)
+  return { ...guest, bucket, token, client: createClient({ url: server.url, token }) }
+}
+
+/** The names in the listing, in its order. */
+export async function namesOf({ client }: Guest): Promise<string[]> {
+  const names: string[] = []
+  for await (const { data } of client.pages()) {
+    const media = await Promise.all(data.map((url) => client.describe(url)))
+    names.push(...media.map(({ filename }) => filename ?? ''))
+  }
+  return names
+}
+
+export const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploads.label })
+
+/** Waits until the list of uploads says so, on however busy a machine. */
+export const told = (guest: Visit, words: string) =>
+  tray(guest).getByRole('heading', { name: words, exact: true }).waitFor({ timeout: 60_000 })
