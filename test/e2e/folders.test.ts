@@ -40,7 +40,7 @@ const same = (folders: readonly string[]) =>
   new Map(folders.map((folder) => [`${folder}/same.txt`, folder.at(-1) ?? '']))
 
 browserTest.each(['by drop', 'by button'])(
-  'G8 files of one name, size and time in different folders all arrive: %s',
+  'G9 files of one name, size and time in different folders all arrive: %s',
   async (way) => {
     await using files = await tree(same(['album/a', 'album/b', 'album/b/deep', 'album/c']))
     await using guest = await newGuest(browser, server)
@@ -51,7 +51,7 @@ browserTest.each(['by drop', 'by button'])(
   },
 )
 
-browserTest('G8 what is left out of a drop is counted, by reason', async () => {
+browserTest('G9 what is left out of a drop is counted, by reason', async () => {
   const path = (number: number) => `album/many/file-${number}.txt`
   await using files = await tree(
     new Map([
@@ -72,7 +72,7 @@ browserTest('G8 what is left out of a drop is counted, by reason', async () => {
   await told(guest, strings.uploads.finished(254))
   await tray(guest).getByText(strings.uploads.systemFiles(3)).waitFor()
   await tray(guest).getByText(strings.uploads.emptyFolders(1)).waitFor()
-  // G10: items in the order dropped, and a folder in the natural order of its paths.
+  // G11: items in the order dropped, and a folder in the natural order of its paths.
   const names = await namesOf(guest)
   expect(names[0]).toBe('beside.txt')
   const numbers = names.flatMap((name) => /^file-(\d+)\.txt$/.exec(name)?.[1] ?? [])
@@ -82,7 +82,7 @@ browserTest('G8 what is left out of a drop is counted, by reason', async () => {
   expect(names.at(-1)).toBe('none.txt')
 })
 
-browserTest('G8 a file that is in the list already is a question, and never dropped in silence', async () => {
+browserTest('G9 a file that is in the list already is a question, and never dropped in silence', async () => {
   await using files = await tree(
     new Map([
       ['one.txt', '1'],
@@ -112,7 +112,7 @@ browserTest('G8 a file that is in the list already is a question, and never drop
 })
 
 browserTest(
-  'G9 a file that changes or is gone before its turn fails with the reason, and the others arrive',
+  'G10 a file that changes or is gone before its turn fails with the reason, and the others arrive',
   async () => {
     await using files = await tree(
       new Map([

@@ -42,7 +42,7 @@ function requestsOf(guest: Guest) {
   return counts
 }
 
-browserTest('G10 2,000 small files take 20 requests and at most 50 rows, and keep their order', async () => {
+browserTest('G11 2,000 small files take 20 requests and at most 50 rows, and keep their order', async () => {
   await using files = await numbered(2000)
   await using guest = await newGuest(browser, server)
   const counts = requestsOf(guest)
@@ -74,7 +74,7 @@ browserTest('G10 2,000 small files take 20 requests and at most 50 rows, and kee
   expect(await named(last.data)).toEqual(files.names.slice(-10))
 })
 
-browserTest('G10 small and large files together keep the order in which they were chosen', async () => {
+browserTest('G11 small and large files together keep the order in which they were chosen', async () => {
   await using files = await numbered(12, (number) => (number % 5 === 2 ? 1_200_000 : 500))
   await using guest = await newGuest(browser, server)
   const counts = requestsOf(guest)
@@ -86,7 +86,7 @@ browserTest('G10 small and large files together keep the order in which they wer
 })
 
 browserTest(
-  'G9 of many files one is refused: it says why, the others arrive in order, and it alone is tried again',
+  'G10 of many files one is refused: it says why, the others arrive in order, and it alone is tried again',
   async () => {
     await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5kB' })
     await using files = await numbered(40, (number) => (number === 17 ? 6000 : 500))
@@ -98,15 +98,16 @@ browserTest(
     expect(await namesOf(guest)).toEqual(files.names.filter((name) => name !== '17.txt'))
     // Halves find the one: never a request for each file.
     expect(counts.uploads).toBeLessThanOrEqual(13)
+    const again = guest.page.waitForResponse((response) => response.status() === 413)
     await guest.button(strings.uploads.retry('17.txt')).click()
-    await guest.page.waitForResponse((response) => response.status() === 413)
+    await again
     await told(guest, strings.uploads.failed(1))
     await guest.button(strings.uploads.cancel('17.txt')).click()
     await told(guest, strings.uploads.finished(39))
   },
 )
 
-browserTest('I2, G10 a form whose answer is lost is stored once', async () => {
+browserTest('I2, G11 a form whose answer is lost is stored once', async () => {
   await using files = await numbered(150)
   await using lossy = await startLossyProxy(server.url, (method, nth) => method === 'POST' && nth === 1)
   await using guest = await newGuest(browser, server, { url: lossy.url })
@@ -117,7 +118,7 @@ browserTest('I2, G10 a form whose answer is lost is stored once', async () => {
 })
 
 browserTest(
-  'Q1, G9 in a full bucket all that has no room is told so, without a request for each',
+  'Q1, G10 in a full bucket all that has no room is told so, without a request for each',
   async () => {
     await using files = await numbered(300)
     await using guest = await newGuest(browser, server)
@@ -135,7 +136,7 @@ browserTest(
   },
 )
 
-browserTest('G11 everything is paused and goes on, and what is done offers all its links', async () => {
+browserTest('G12 everything is paused and goes on, and what is done offers all its links', async () => {
   await using files = await numbered(250)
   await using guest = await newGuest(browser, server, {
     options: { permissions: ['clipboard-read', 'clipboard-write'] },

@@ -83,7 +83,7 @@ browserTest(
 )
 
 browserTest.each([375, 720, 1024, 1280, 1440])(
-  'G12 at %i pixels the list, a notice, what is selected and the pages cover none of each other’s buttons',
+  'G13 at %i pixels the list, a notice, what is selected and the pages cover none of each other’s buttons',
   async (width) => {
     await using server = await startServer()
     for (let number = 0; number < 12; number++)
@@ -136,7 +136,7 @@ browserTest.each([375, 720, 1024, 1280, 1440])(
   },
 )
 
-browserTest('G13 leaving the page asks while files are on their way, and only then', async () => {
+browserTest('G14 leaving the page asks while files are on their way, and only then', async () => {
   await using server = await startServer()
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
@@ -168,7 +168,7 @@ browserTest('G13 leaving the page asks while files are on their way, and only th
 })
 
 browserTest(
-  'I2, G13 small files that were on their way when the page was left are stored once, on the next visit at the latest',
+  'I2, G14 small files that were on their way when the page was left are stored once, on the next visit at the latest',
   async () => {
     await using server = await startServer()
     await using guest = await visit(browser, server)
@@ -189,7 +189,7 @@ browserTest(
   },
 )
 
-browserTest('G11 a list that is done goes by itself, but not while somebody is at it', async () => {
+browserTest('G12 a list that is done goes by itself, but not while somebody is at it', async () => {
   await using server = await startServer()
   await using guest = await visit(browser, server)
   await guest.page.clock.install()
@@ -215,7 +215,7 @@ browserTest('G11 a list that is done goes by itself, but not while somebody is a
 })
 
 browserTest(
-  'G11 the list says that it waits for the server, and goes on as soon as that is back',
+  'G12 the list says that it waits for the server, and goes on as soon as that is back',
   async () => {
     await using first = await startServer()
     await using way = await startGateway(first.url)

@@ -68,7 +68,7 @@ test('totals count files by their state, and bytes; an empty file counts when it
   expect(board.totals()).toMatchObject({ all: 0, share: 0 })
 })
 
-test('G8 files of one name, size and time in different folders are different files', () => {
+test('G9 files of one name, size and time in different folders are different files', () => {
   const board = createBoard()
   const first = entry(board, 'one/same.txt', 5)
   expect(board.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBe(first)
@@ -82,7 +82,7 @@ test('G8 files of one name, size and time in different folders are different fil
   expect(board.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBeUndefined()
 })
 
-test('G10 one form takes consecutive small files, up to 100 of them and 4 MiB', () => {
+test('G11 one form takes consecutive small files, up to 100 of them and 4 MiB', () => {
   const board = createBoard()
   for (let index = 0; index < 130; index++) entry(board, `${index}`, 10)
   expect(nextForm(board.in('waiting'))).toHaveLength(100)
@@ -94,7 +94,7 @@ test('G10 one form takes consecutive small files, up to 100 of them and 4 MiB', 
   expect(nextForm(heavy.in('waiting'))).toHaveLength(4)
 })
 
-test('G10 files of a folder stand in the natural order of their paths', () => {
+test('G11 files of a folder stand in the natural order of their paths', () => {
   const paths = ['a/b10.jpg', 'a/b2.jpg', 'a/10/x', 'a/9/x', 'b/1', 'a/B2.jpg', 'a/b2.jpg2', 'A/1']
   const sorted = paths.map((path) => ({ path })).toSorted(byPath)
   expect(sorted.map(({ path }) => path)).toEqual([
@@ -120,7 +120,7 @@ test.each([
   ['thumbs.db.txt', false],
   ['.gitignore', false],
   ['_.jpg', false],
-])('G8 whether %s is a system file: %s', (path, is) => {
+])('G9 whether %s is a system file: %s', (path, is) => {
   expect(isSystemFile(path)).toBe(is)
 })
 

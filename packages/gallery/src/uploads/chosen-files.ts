@@ -23,7 +23,7 @@ export interface Chosen {
   readonly leftOut: LeftOut
 }
 
-export const nothingLeftOut: LeftOut = { system: [], emptyFolders: [], unreadableFolders: [] }
+const nothingLeftOut: LeftOut = { system: [], emptyFolders: [], unreadableFolders: [] }
 
 /** The files of a file input, in the order chosen; those of a folder in the natural order of their paths. */
 export function chosenByInput(files: readonly File[]): Chosen {

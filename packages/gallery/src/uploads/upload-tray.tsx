@@ -73,6 +73,7 @@ export function UploadTray() {
       {line !== '' && <p class="tray-line">{line}</p>}
       <TrayNotes />
       {open && engine && rows.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and its rows may hold nothing that takes the focus
         <ul class="tray-rows" tabIndex={0} aria-label={strings.uploads.label}>
           {rows.map((row) => (
             <TrayRow
