@@ -1,28 +1,13 @@
-import type { Client } from '@mediabucket/client'
 import type { Board } from './board.ts'
 import { mostForForm, nextForm } from './form.ts'
-import { createOutcomes, type Outcomes } from './outcomes.ts'
-import { createFileReader, type FileReader } from './read-file.ts'
+import type { LaneContext, LaneRequest } from './lane-context.ts'
+import type { LaneOptions } from './lane-options.ts'
+import { createOutcomes } from './outcomes.ts'
+import { createFileReader } from './read-file.ts'
 import { sendAlone } from './send-alone.ts'
 import { sendTogether } from './send-together.ts'
 import { createServerWait } from './server-wait.ts'
 import type { UploadEntry } from './upload-entry.ts'
-
-export interface LaneOptions {
-  readonly client: Client
-  readonly token: string
-  /** Where resumable uploads begin, on the page's own origin. */
-  readonly endpoint: string
-  loadResumable(): Promise<typeof import('./resumable.ts')>
-  onChange(): void
-  onStored(entries: readonly UploadEntry[]): void
-  /** What a later visit must know of these entries has changed. */
-  onSending(entries: readonly UploadEntry[]): void
-  /** The service did not respond. */
-  onUnreachable(): void
-  /** The service refused with this status. */
-  onRefused(status: number): void
-}
 
 /**
  * Sends files one request after another, in the order in which they wait, so that the listing has that order. Small
@@ -46,27 +31,6 @@ export interface Lane {
   close(): void
 }
 
-/** What the lane sends at this moment. */
-interface Request {
-  readonly entries: readonly UploadEntry[]
-  /** Stops it, unless all of it was sent; what was not stored is sent again. */
-  readonly stop: () => void
-  readonly cancel: () => void
-  /** Milliseconds since 1970. */
-  movedAt: number
-}
-
-/** What the senders share. */
-export interface LaneContext {
-  readonly board: Board
-  readonly reader: FileReader
-  readonly outcomes: Outcomes
-  readonly options: LaneOptions
-  /** Resolves once nothing is held: false when the lane was closed. */
-  ready(): Promise<boolean>
-  begin(request: Request): void
-}
-
 /** A request that has not moved for so long when the service comes back is a lost one. Milliseconds. */
 const stale = 2000
 
@@ -75,7 +39,7 @@ export function createLane(board: Board, options: LaneOptions): Lane {
   const reader = createFileReader(board)
   const outcomes = createOutcomes(board, server, options)
   let [running, held, closed] = [false, false, false]
-  let current: Request | null = null
+  let current: LaneRequest | null = null
   let released = () => {}
 
   const context: LaneContext = {

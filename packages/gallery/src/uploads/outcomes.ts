@@ -1,7 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { isUnreachable } from '../service/explain.ts'
 import type { Board } from './board.ts'
-import type { LaneOptions } from './lane.ts'
+import type { LaneOptions } from './lane-options.ts'
 import { Refusal, refusal } from './refusal.ts'
 import type { ServerWait } from './server-wait.ts'
 import type { UploadEntry } from './upload-entry.ts'

@@ -1,5 +1,5 @@
 import { strings } from '../strings.ts'
-import type { LaneContext } from './lane.ts'
+import type { LaneContext } from './lane-context.ts'
 import type { UploadEntry } from './upload-entry.ts'
 
 /** Sends one file as a resumable upload, until it is stored, refused, paused or cancelled. */

@@ -1,5 +1,5 @@
 import { formerKey, type ReadFile, sendForm } from './form.ts'
-import type { LaneContext } from './lane.ts'
+import type { LaneContext } from './lane-context.ts'
 
 /** Stores the files of one form. Where one of them is refused, halves find out which, and the others are stored. */
 export async function sendTogether(lane: LaneContext, all: readonly ReadFile[]): Promise<void> {
