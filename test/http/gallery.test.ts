@@ -83,21 +83,47 @@ describe('G1', () => {
   })
 })
 
-test('G2 the policy of the page allows its own origin alone, and nothing inline', async () => {
-  const { headers } = await get('/')
-  const policy = Object.fromEntries(
+const policyOf = (headers: Pick<Headers, 'get'> | ReadonlyMap<string, string>): Record<string, string> =>
+  Object.fromEntries(
     (headers.get('content-security-policy') ?? '').split('; ').map((rule) => {
       const [name = '', ...sources] = rule.split(' ')
       return [name, sources.join(' ')]
     }),
   )
-  expect(policy).toEqual({
+
+test('G2, G15 at its base URL the page may load code from its assets alone, elsewhere from its origin', async () => {
+  const set = { MEDIABUCKET_BASE_URL: 'https://media.example/a;b' }
+  await using own = await startServer({ ...set, MEDIABUCKET_MEDIA_BASE_URL: 'https://bytes.example/c' })
+  const policyAt = async (host: string) => {
+    const head = `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+    return policyOf((await sendRaw(own.url, head)).headers)
+  }
+  for (const host of ['media.example', 'MEDIA.example:443']) {
+    expect(await policyAt(host)).toMatchObject({
+      'script-src': 'https://media.example/a%3Bb/assets/',
+      'style-src': 'https://media.example/a%3Bb/assets/',
+      'img-src': "'self' https://bytes.example",
+      'media-src': "'self' https://bytes.example",
+      'connect-src': "'self' https://bytes.example",
+    })
+  }
+  for (const host of ['other.example', 'media.example:80'])
+    expect(await policyAt(host)).toMatchObject({ 'script-src': "'self'", 'style-src': "'self'" })
+})
+
+test('G2 the policy of the page allows its own origin alone, and nothing inline', async () => {
+  const { headers } = await get('/')
+  expect(policyOf(headers)).toEqual({
     'default-src': "'none'",
     'script-src': "'self'",
     'style-src': "'self'",
     'img-src': "'self'",
     'media-src': "'self'",
     'connect-src': "'self'",
+    'worker-src': "'none'",
+    'manifest-src': "'none'",
+    'object-src': "'none'",
+    'frame-src': "'none'",
     'base-uri': "'none'",
     'form-action': "'none'",
     'frame-ancestors': "'none'",

@@ -88,6 +88,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     return await list(authorization)
   },
   'scope-missing': async () => list((await withToken('--scope', 'media:write')).authorization),
+  'destination-refused': () => fetch(`${server.url}/media/x`, { headers: { 'sec-fetch-dest': 'script' } }),
   'route-unknown': () => fetch(`${server.url}/nowhere`),
   'media-unknown': () => fetch(`${server.url}/media/x`),
   'method-not-allowed': () => fetch(`${server.url}/healthz`, { method: 'PUT' }),

@@ -7,8 +7,8 @@ import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
 import { readDescription } from './conformance.ts'
 
-/** Statuses of which other tests have a machine or a clock in distress, or a limit that is exceeded. */
-const elsewhere = [408, 429, 500, 503, 507]
+/** Statuses that other tests check: they need other settings, a slow clock, a full disk, or a limit that is exceeded. */
+const elsewhere = [308, 408, 429, 500, 503, 507]
 
 let server: TestServer
 let description: Awaited<ReturnType<typeof readDescription>>
@@ -88,6 +88,7 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
     [200, '/media/{name}'],
     [206, '/media/{name}', header('range', 'bytes=1-9')],
     [304, '/media/{name}', header('if-none-match', '*')],
+    [403, '/media/{name}', header('sec-fetch-dest', 'script')],
     [404, '/media/nobody.jpg'],
     [412, '/media/{name}', header('if-match', '"other"')],
     [416, '/media/{name}', header('range', 'bytes=999999-')],

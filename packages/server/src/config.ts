@@ -10,6 +10,8 @@ export interface Config {
   readonly port: number
   /** Null where it follows host and port. Never ends in a slash. */
   readonly baseUrl: string | null
+  /** Null where bytes are served under the base URL. Never ends in a slash. */
+  readonly mediaBaseUrl: string | null
   readonly data: string
   readonly envelope: 'bare' | 'wrapped'
   readonly extensions: boolean
@@ -125,6 +127,12 @@ export const settings = {
     '',
     'an absolute http or https URL without query or credentials, such as https://media.example.org',
     'What every URL in an answer begins with. Without it, it follows host and port.',
+    baseUrl,
+  ),
+  MEDIABUCKET_MEDIA_BASE_URL: setting(
+    '',
+    'an absolute http or https URL on another host than MEDIABUCKET_BASE_URL, such as https://media-usercontent.example.org',
+    'What the URLs of bytes begin with, so that browsers keep uploads apart from the gallery and the API. Without it, they begin with the base URL.',
     baseUrl,
   ),
   MEDIABUCKET_DATA: setting(
@@ -333,6 +341,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     host: read('MEDIABUCKET_HOST', settings.MEDIABUCKET_HOST),
     port: read('MEDIABUCKET_PORT', settings.MEDIABUCKET_PORT),
     baseUrl: read('MEDIABUCKET_BASE_URL', settings.MEDIABUCKET_BASE_URL),
+    mediaBaseUrl: read('MEDIABUCKET_MEDIA_BASE_URL', settings.MEDIABUCKET_MEDIA_BASE_URL),
     data: read('MEDIABUCKET_DATA', settings.MEDIABUCKET_DATA),
     envelope: read('MEDIABUCKET_ENVELOPE', settings.MEDIABUCKET_ENVELOPE),
     extensions: read('MEDIABUCKET_EXTENSIONS', settings.MEDIABUCKET_EXTENSIONS),
@@ -365,6 +374,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     logLevel: read('MEDIABUCKET_LOG_LEVEL', settings.MEDIABUCKET_LOG_LEVEL),
     logFormat: read('MEDIABUCKET_LOG_FORMAT', settings.MEDIABUCKET_LOG_FORMAT),
   }
+  const base = config.baseUrl ?? defaultBaseUrl(config.host, config.port)
+  if (config.mediaBaseUrl !== null && new URL(config.mediaBaseUrl).host === new URL(base).host)
+    faults.push(
+      `MEDIABUCKET_MEDIA_BASE_URL is "${config.mediaBaseUrl}"; it must be on another host than ${base}, the base URL.`,
+    )
   if (faults.length > 0) throw new ConfigError(faults)
 
   const warnings = Object.keys(env)

@@ -9,7 +9,7 @@ import { type Config, defaultBaseUrl } from './config.ts'
 import { createClosers } from './core/closers.ts'
 import { defaultScopes } from './core/scopes.ts'
 import { findExposed, lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
-import { createApp } from './http/app.ts'
+import { createApp, pageFormOf } from './http/app.ts'
 import { limitConnections } from './http/connections/connection-limits.ts'
 import { watchConnections } from './http/connections/unused-connections.ts'
 import { readGallery } from './http/gallery-files.ts'
@@ -156,7 +156,11 @@ export async function startServer(
     const { address } = await lookup(config.host, { order: 'ipv4first' })
     const port = config.port || (await freePort(address))
     const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
-    const settings = { ...config, baseUrl }
+    const { mediaBaseUrl } = config
+    // The gallery reads texts from the media host by fetch.
+    const corsOrigins =
+      mediaBaseUrl === null ? config.corsOrigins : [...config.corsOrigins, new URL(baseUrl).origin]
+    const settings = { ...config, baseUrl, hasOwnAddress: config.baseUrl !== null, corsOrigins }
     const ribbon = createLinkRibbon(baseUrl, config.linkRibbon)
     metrics.watchRibbon(() => ribbon.held())
     metrics.storage.watch({ figures: () => catalog.figures(), space: () => spaceOf(config.data) })
@@ -201,7 +205,7 @@ export async function startServer(
         }),
         listMedia: createListMedia({
           catalog,
-          form: { baseUrl, extensions: config.extensions, links: config.links },
+          form: pageFormOf(settings),
           envelope: config.envelope,
           ribbon,
           cacheSize: config.pageCache,

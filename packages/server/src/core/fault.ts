@@ -9,6 +9,7 @@ export type FaultCode =
   | 'token-expired'
   | 'token-revoked'
   | 'scope-missing'
+  | 'destination-refused'
   | 'route-unknown'
   | 'media-unknown'
   | 'method-not-allowed'

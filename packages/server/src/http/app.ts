@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { RequestListener } from 'node:http'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -19,6 +20,7 @@ import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
 import { createBytesOf } from './bodies.ts'
 import { createAuthorise, createVerifyHeader } from './caller.ts'
+import { refuseCodeDestination, refuseServiceWorker } from './code-destinations.ts'
 import { createBackpressure } from './connections/backpressure.ts'
 import { refuseTunnels, requireHttp1 } from './connections/require-http1.ts'
 import { closeSilentConnections } from './connections/silent-connections.ts'
@@ -29,6 +31,7 @@ import { createHttpServer, maxHeaderSize } from './http-server.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import { createAnswerListing } from './listing-answer.ts'
 import { listingLane } from './listing-lane.ts'
+import { createMediaHost } from './media-host.ts'
 import type { Metrics } from './metrics.ts'
 import { collectDescriptions } from './openapi/collect.ts'
 import { createRecordRequest, type Recorded, type WriteLine } from './request-log.ts'
@@ -43,7 +46,7 @@ import { listMediaRoute } from './routes/list-media.ts'
 import { operationsRoutes } from './routes/operations.ts'
 import { removeMediaRoute } from './routes/remove-media.ts'
 import { resumableUploadsRoute } from './routes/resumable-uploads.ts'
-import { serveBytesRoute } from './routes/serve-bytes.ts'
+import { bytesPath, serveBytesRoute } from './routes/serve-bytes.ts'
 import { storeMediaRoute } from './routes/store-media.ts'
 import { shareAnswers } from './share-answers.ts'
 import { answerExpectations, boundUnreadBody, ignoreBody } from './unread-bodies.ts'
@@ -64,7 +67,10 @@ export interface Operations {
 }
 
 /** The settings of the wire; durations are milliseconds, sizes bytes. */
-export interface WireSettings extends PageForm {
+export interface WireSettings extends Omit<PageForm, 'mediaBaseUrl'> {
+  readonly mediaBaseUrl: string | null
+  /** The base URL is configured, and does not follow host and port. */
+  readonly hasOwnAddress: boolean
   readonly envelope: 'bare' | 'wrapped'
   readonly corsOrigins: readonly string[]
   readonly maxFileSize: number
@@ -96,8 +102,9 @@ export async function createApp(
   },
 ): Promise<FastifyInstance> {
   const { catalog, settings, log, writeLine, isStopping, gallery, metrics, limits } = parts
-  const { baseUrl, extensions, links } = settings
-  const form: PageForm = { baseUrl, extensions, links }
+  const { baseUrl } = settings
+  const form = pageFormOf(settings)
+  const mediaHost = createMediaHost(baseUrl, settings.mediaBaseUrl)
   const verifyHeader = createVerifyHeader(operations.verifyToken)
   const authorise = createAuthorise(verifyHeader, limits)
   const recordRequest = createRecordRequest(metrics, writeLine)
@@ -112,34 +119,32 @@ export async function createApp(
     vary: varyOn(settings.corsOrigins, 'Authorization', 'Accept-Encoding'),
   })
   const app: FastifyInstance = fastify({
-    serverFactory: (others) =>
-      createHttpServer(
-        settings,
-        requireHttp1(
-          { recordRequest, baseUrl },
-          listingLane(
-            {
-              answerListing: shareAnswers({
-                verifyHeader,
-                countToken: limits.countToken,
-                answer: answerListing,
-                corsHeaders,
-              }),
-              recordRequest,
-              corsHeaders,
-              limits,
-              countError: metrics.storage.countError,
-              baseUrl,
-              log,
-              isStopping,
-            },
-            (request, response) => {
-              boundUnreadBody(request, response)
-              others(request, response)
-            },
-          ),
-        ),
-      ),
+    serverFactory: (framework) => {
+      const others: RequestListener = (request, response) => {
+        boundUnreadBody(request, response)
+        framework(request, response)
+      }
+      const listings = listingLane(
+        {
+          answerListing: shareAnswers({
+            verifyHeader,
+            countToken: limits.countToken,
+            answer: answerListing,
+            corsHeaders,
+          }),
+          recordRequest,
+          corsHeaders,
+          limits,
+          countError: metrics.storage.countError,
+          baseUrl,
+          log,
+          isStopping,
+        },
+        others,
+      )
+      const hosts = mediaHost?.split(listings, others) ?? listings
+      return createHttpServer(settings, requireHttp1({ recordRequest, baseUrl }, hosts))
+    },
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
@@ -166,6 +171,12 @@ export async function createApp(
     requireHost(request)
     // Before the body is looked at, as with methods that are not allowed.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
+    refuseServiceWorker(request.headers)
+    const isBytes = request.routeOptions.url === bytesPath
+    if (isBytes) refuseCodeDestination(request.headers)
+    const elsewhere = mediaHost?.check(request.raw, isBytes) ?? null
+    if (elsewhere !== null) return reply.header('cache-control', redirectCaching).redirect(elsewhere, 308)
+    return undefined
   })
   answerExpectations(app.server)
   refuseTunnels(app.server, { baseUrl, log })
@@ -216,10 +227,27 @@ export async function createApp(
   describeInterfaceRoutes(app, { descriptions, settings })
   descriptions.close()
   // For people, and no operation of the interface: nothing of it is described.
-  if (gallery) galleryRoutes(app, { gallery, vary: varyOn(settings.corsOrigins, 'Accept-Encoding') })
+  if (gallery)
+    galleryRoutes(app, { gallery, settings, vary: varyOn(settings.corsOrigins, 'Accept-Encoding') })
   methods.close()
   return app
 }
+
+/** Short, since the address of the bytes may be set otherwise later. */
+const redirectCaching = 'public, max-age=300'
+
+/** What of the settings shapes pages and media URLs. */
+export const pageFormOf = ({
+  baseUrl,
+  mediaBaseUrl,
+  extensions,
+  links,
+}: Omit<PageForm, 'mediaBaseUrl'> & { readonly mediaBaseUrl: string | null }): PageForm => ({
+  baseUrl,
+  extensions,
+  links,
+  ...(mediaBaseUrl === null ? {} : { mediaBaseUrl }),
+})
 
 const recorded = ({ id, method, originalUrl, routeOptions }: FastifyRequest): Recorded => ({
   id,

@@ -64,6 +64,13 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'The token is good, but lacks the scope that this operation needs.',
     cure: 'Use a token with the scope named in the answer; `mediabucket token create --scope …` makes one.',
   },
+  'destination-refused': {
+    status: 403,
+    title: 'The bytes are not served as code',
+    cause:
+      'A page loads an item as a script, style sheet, worker, module or manifest, or registers a service worker.',
+    cure: 'Serve code from a web server of your own; here pages can load pictures, audio, video, and files to download.',
+  },
   'route-unknown': {
     status: 404,
     title: 'There is nothing at this address',

@@ -3,10 +3,20 @@ import type { AnswerHeader } from '../openapi/headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { BytesParams, BytesQuery } from '../schemas.ts'
 
-const embedding: readonly AnswerHeader[] = ['Content-Security-Policy', 'Cross-Origin-Resource-Policy']
+const embedding: readonly AnswerHeader[] = [
+  'Content-Security-Policy',
+  'Cross-Origin-Resource-Policy',
+  'Referrer-Policy',
+]
 const safety: readonly AnswerHeader[] = [...embedding, 'X-Content-Type-Options']
 const validators: readonly AnswerHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
-const whole: readonly AnswerHeader[] = [...validators, 'Content-Disposition', 'Accept-Ranges', ...safety]
+const whole: readonly AnswerHeader[] = [
+  ...validators,
+  'Vary',
+  'Content-Disposition',
+  'Accept-Ranges',
+  ...safety,
+]
 
 export const serveBytes: Description = {
   operationId: 'serveBytes',
@@ -19,7 +29,7 @@ item's own extension and the one without are the same; any other extension is a 
 
 With \`variant\` the answer is a smaller picture of the file, as WebP without metadata, made when it is first asked for. Items
 that cannot be pictured answer 404.`,
-  rules: 'B1 to B9, V1 to V7',
+  rules: 'B1 to B11, V1 to V7',
   needs: 'nothing',
   path: BytesParams,
   query: BytesQuery,
@@ -31,9 +41,14 @@ that cannot be pictured answer 404.`,
       headers: ['Content-Range', ...whole],
       content: { '*/*': {} },
     },
-    304: { description: 'The client has these bytes.', headers: [...validators, ...safety] },
+    308: {
+      description: 'The bytes are served by another host (`MEDIABUCKET_MEDIA_BASE_URL`).',
+      headers: ['Location', 'Cache-Control', 'Vary', ...embedding],
+    },
+    304: { description: 'The client has these bytes.', headers: [...validators, 'Vary', ...safety] },
   },
   problems: [
+    'destination-refused',
     'variant-unknown',
     'media-unknown',
     'variant-unavailable',

@@ -17,7 +17,7 @@ export const answerHeaders = {
     example: '"Vj9o2cWm3xkZ0a1b.1.12.2"',
   },
   Location: {
-    description: 'The item that was stored; left out where there are several.',
+    description: 'Where the item is; left out where several were stored.',
     schema: { type: 'string', format: 'uri' },
     example: 'https://media.example.org/api/media/k92v8d0q3h5wkc9r1n6x7zjy4tam',
     optional: true,
@@ -31,6 +31,7 @@ export const answerHeaders = {
     description: 'The request headers that the answer depends on.',
     schema: text,
     example: 'Authorization, Accept-Encoding',
+    optional: true,
   },
   'Content-Encoding': {
     description: 'Only where the client accepts gzip and the body is worth it.',
@@ -69,6 +70,12 @@ export const answerHeaders = {
     description: 'Other sites may embed the bytes.',
     schema: { type: 'string', const: 'cross-origin' },
     example: 'cross-origin',
+    optional: true,
+  },
+  'Referrer-Policy': {
+    description: 'The address of the bytes is sent to no other site.',
+    schema: { type: 'string', const: 'no-referrer' },
+    example: 'no-referrer',
     optional: true,
   },
   'X-Content-Type-Options': {

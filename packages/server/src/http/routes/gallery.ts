@@ -3,19 +3,48 @@ import { acceptsCoding } from '../../core/accepts-coding.ts'
 import { matchesWeakly } from '../../core/entity-tag.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Gallery, GalleryFile } from '../gallery-files.ts'
+import { sameHost } from '../media-host.ts'
 
-/** Everything from this origin, and nothing from within the page itself. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "media-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+/**
+ * Nothing from within the page itself, code from `assets` alone, data from this origin and that of the bytes. The page
+ * narrows `'self'` to its assets once it runs (packages/gallery/src/own-assets.ts), since only it knows where it is.
+ */
+const policyOf = (assets: string, media: string): string =>
+  [
+    "default-src 'none'",
+    `script-src ${assets}`,
+    `style-src ${assets}`,
+    `img-src 'self'${media}`,
+    `media-src 'self'${media}`,
+    `connect-src 'self'${media}`,
+    "worker-src 'none'",
+    "manifest-src 'none'",
+    "object-src 'none'",
+    "frame-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+
+interface Addresses {
+  readonly baseUrl: string
+  /** The base URL is configured, and does not follow host and port. */
+  readonly hasOwnAddress: boolean
+  readonly mediaBaseUrl: string | null
+}
+
+/** In a policy `;` and `,` end a path. */
+const source = (url: string): string => url.replaceAll(';', '%3B').replaceAll(',', '%2C')
+
+/** The policy for a page that is requested from this host. */
+function createPolicy({ baseUrl, hasOwnAddress, mediaBaseUrl }: Addresses): (host: string) => string {
+  const media = mediaBaseUrl === null ? '' : ` ${new URL(mediaBaseUrl).origin}`
+  const anywhere = policyOf("'self'", media)
+  if (!hasOwnAddress) return () => anywhere
+  const base = new URL(baseUrl)
+  const atBase = policyOf(source(`${baseUrl}/assets/`), media)
+  return (host) => (sameHost(host, base) ? atBase : anywhere)
+}
 
 const shared = {
   'x-content-type-options': 'nosniff',
@@ -24,7 +53,6 @@ const shared = {
 const pageHeaders = {
   ...shared,
   'cache-control': 'no-cache',
-  'content-security-policy': policy,
   'cross-origin-opener-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
 }
@@ -34,7 +62,7 @@ const assetHeaders = { ...shared, 'cache-control': 'public, max-age=31536000, im
 /** `/` and `/assets/{name}`: the page for people (docs/interface.md, Gallery). */
 export function galleryRoutes(
   app: FastifyInstance,
-  { gallery, vary }: { gallery: Gallery; vary: string },
+  { gallery, settings, vary }: { gallery: Gallery; settings: Addresses; vary: string },
 ): void {
   function serve(request: FastifyRequest, reply: FastifyReply, file: GalleryFile) {
     const accepted = request.headers['accept-encoding']
@@ -46,7 +74,11 @@ export function galleryRoutes(
     return reply.type(file.contentType).send(bytes)
   }
 
-  app.get('/', (request, reply) => serve(request, reply.headers(pageHeaders), gallery.page))
+  const policyFor = createPolicy(settings)
+  app.get('/', (request, reply) => {
+    reply.headers({ ...pageHeaders, 'content-security-policy': policyFor(request.headers.host ?? '') })
+    return serve(request, reply, gallery.page)
+  })
 
   app.get<{ Params: { name: string } }>('/assets/:name', (request, reply) => {
     const file = gallery.assets.get(request.params.name)

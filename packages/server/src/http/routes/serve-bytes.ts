@@ -32,8 +32,13 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 const headers = {
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'cross-origin',
+  // The URL of an item is a capability: links in a PDF do not send it on.
+  'referrer-policy': 'no-referrer',
   'content-security-policy': policy,
 }
+
+/** The route of every item's bytes. */
+export const bytesPath = '/media/:name'
 
 type BytesRequest = FastifyRequest<{ Params: BytesParams; Querystring: { variant?: unknown } }>
 
@@ -72,6 +77,8 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
     const { contentType, disposition, sandboxed } = deliveryOf(form.contentType)
     // PDF alone goes without the policy.
     if (!sandboxed) reply.removeHeader('content-security-policy')
+    // A cache must not give a download to a page that loads it as code (B10). Browsers run no picture, audio or video.
+    if (disposition === 'attachment') appendVary(reply, 'Sec-Fetch-Dest')
 
     const validators = { etag: form.etag, lastModified: media.createdAt }
     reply.headers({
@@ -118,11 +125,16 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   const { schema, config } = described(description)
   app.route<{ Params: BytesParams; Querystring: { variant?: unknown } }>({
     method: ['GET', 'HEAD'],
-    url: '/media/:name',
+    url: bytesPath,
     schema,
     config: { ...config, headers },
     handler: serve,
   })
+}
+
+function appendVary(reply: FastifyReply, name: string): void {
+  const present = reply.getHeader('vary')
+  reply.header('vary', present === undefined ? name : `${present}, ${name}`)
 }
 
 /** From the bytes alone, so that an entity tag of it is strong; an item without bytes is known by its id. */

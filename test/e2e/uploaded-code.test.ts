@@ -1,0 +1,217 @@
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/chromium.ts'
+import { startGateway } from '../harness/gateway.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { upload } from '../harness/upload.ts'
+import { visit } from './visit.ts'
+
+const stolen = 'globalThis.ran = (globalThis.ran ?? []).concat(1)'
+const code = {
+  script: [`${stolen}; globalThis.taken = sessionStorage.length; globalThis.postMessage?.('ran')`, 'a.js'],
+  module: [`${stolen}; export default 1; postMessage?.('ran')`, 'a.mjs'],
+  style: ['body { --ran: 1 }', 'a.css'],
+  manifest: ['{"name":"ran"}', 'a.webmanifest'],
+  json: ['{}', 'a.json'],
+} as const
+type Kind = keyof typeof code
+
+let browser: Browser
+let server: TestServer
+let ids: Readonly<Record<Kind, string>>
+beforeAll(async () => {
+  server = await startServer()
+  browser = await launchBrowser()
+  const sent = Object.entries(code).map(async ([kind, [bytes, name]]) => [
+    kind,
+    (await upload(server, bytes, { name, type: 'application/octet-stream' })).id,
+  ])
+  ids = Object.fromEntries(await Promise.all(sent))
+})
+afterAll(async () => {
+  await browser?.close()
+  await server[Symbol.asyncDispose]()
+})
+
+/** For the page, as text: tries every way in which a page may run or install what is uploaded; returns those that worked. */
+const attempts = `async (urls) => {
+    const worked = []
+    const run = async (way, trying) => {
+      await trying().then(
+        () => worked.push(way),
+        () => undefined,
+      )
+    }
+    const loaded = (element, attributes) =>
+      new Promise((resolve, reject) => {
+        element.onload = resolve
+        element.onerror = reject
+        for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+        document.head.append(element)
+      })
+    const message = (target, failing) =>
+      new Promise((resolve, reject) => {
+        target.addEventListener('message', resolve)
+        failing.addEventListener('error', reject)
+      })
+    const element = (name) => document.createElement(name)
+    // As a cache would have it.
+    await Promise.all(Object.values(urls).map((url) => fetch(url).catch(() => undefined)))
+    await run('script', () => loaded(element('script'), { src: urls.script }))
+    await run('module script', () => loaded(element('script'), { type: 'module', src: urls.module }))
+    await run('import', () => import(urls.module))
+    await run('style', () => loaded(element('link'), { rel: 'stylesheet', href: urls.style }))
+    await run('preloaded module', () => loaded(element('link'), { rel: 'modulepreload', href: urls.module }))
+    await run('worker', async () => {
+      const worker = new Worker(urls.script)
+      await message(worker, worker)
+    })
+    await run('module worker', async () => {
+      const worker = new Worker(urls.module, { type: 'module' })
+      await message(worker, worker)
+    })
+    await run('shared worker', async () => {
+      const shared = new SharedWorker(urls.script)
+      shared.port.start()
+      await message(shared.port, shared)
+    })
+    await run('service worker', () => navigator.serviceWorker.register(urls.script))
+    await run('worklet', async () => new OfflineAudioContext(1, 1, 8000).audioWorklet.addModule(urls.script))
+    if (Reflect.has(globalThis, 'ran')) worked.push('ran')
+    if (getComputedStyle(document.body).getPropertyValue('--ran') !== '') worked.push('styled')
+    return worked
+  }`
+
+const attempt = async (page: Page, addresses: Readonly<Record<Kind, string>>): Promise<unknown> =>
+  page.evaluate(`(${attempts})(${JSON.stringify(addresses)})`)
+
+const addressesAt = (base: string): Readonly<Record<Kind, string>> => ({
+  script: `${base}/media/${ids.script}.js`,
+  module: `${base}/media/${ids.module}.mjs`,
+  style: `${base}/media/${ids.style}.css`,
+  manifest: `${base}/media/${ids.manifest}.webmanifest`,
+  json: `${base}/media/${ids.json}.json`,
+})
+
+/** The gallery with somebody signed in. */
+async function signedIn(context: BrowserContext, url: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(`${url}/`)
+  await page.getByLabel(strings.signIn.token, { exact: true }).fill(server.token)
+  await page.getByRole('button', { name: strings.signIn.submit, exact: true }).click()
+  await page.getByRole('button', { name: strings.header.signOut }).waitFor()
+  return page
+}
+
+const hasToken = (page: Page) =>
+  page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes('mbkt_'))
+
+/** Serves uploads as a server without any protection would: what is left is the policy of the page. */
+async function serveUnprotected(context: BrowserContext): Promise<void> {
+  const types: Readonly<Record<string, string>> = { css: 'text/css', json: 'application/json' }
+  await context.route('**/media/*.*', async (route) => {
+    const name = new URL(route.request().url()).pathname.split('.').at(-1) ?? ''
+    const kind = Object.values(code).find(([, known]) => known === `a.${name}`)
+    const type = types[name] ?? 'text/javascript'
+    await route.fulfill({
+      body: kind?.[0] ?? '',
+      contentType: type,
+      headers: { 'service-worker-allowed': '/' },
+    })
+  })
+}
+
+browserTest('what the tests below try works where nothing forbids it', async () => {
+  const context = await browser.newContext()
+  await context.route(`${server.url}/`, (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<body>page</body>' }),
+  )
+  await serveUnprotected(context)
+  const page = await context.newPage()
+  await page.goto(`${server.url}/`)
+  const ways = ['script', 'module script', 'import', 'style', 'worker', 'module worker', 'shared worker']
+  expect(await attempt(page, addressesAt(server.url))).toEqual(
+    expect.arrayContaining([...ways, 'ran', 'styled']),
+  )
+  await context.close()
+})
+
+describe('G15, B10 nothing that is uploaded runs in the gallery', () => {
+  browserTest('with the page and the server as they are', async () => {
+    const context = await browser.newContext()
+    const page = await signedIn(context, server.url)
+    expect(await attempt(page, addressesAt(server.url))).toEqual([])
+    expect(await hasToken(page)).toBe(true)
+    await context.close()
+  })
+
+  browserTest('G5 by the policy of the page alone, also below the path of a proxy', async () => {
+    await using gateway = await startGateway(server.url, '/below/a,path')
+    for (const base of [server.url, gateway.url]) {
+      const context = await browser.newContext()
+      const page = await signedIn(context, base)
+      await serveUnprotected(context)
+      expect(await attempt(page, addressesAt(base))).toEqual([])
+      expect(await hasToken(page)).toBe(true)
+      await context.close()
+    }
+  })
+
+  browserTest('by the server alone, where a page has no policy', async () => {
+    const context = await browser.newContext()
+    await context.route(`${server.url}/`, (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<!doctype html><link rel="manifest" href="/media/${ids.manifest}"><body>page</body>`,
+      }),
+    )
+    const page = await context.newPage()
+    await page.goto(`${server.url}/`)
+    expect(await attempt(page, addressesAt(server.url))).toEqual([])
+    await context.close()
+  })
+})
+
+describe('G16 with a host for bytes', () => {
+  /** The server under another name, which is that of its bytes. */
+  async function startMediaHost(target: () => string) {
+    const proxy = createServer((asked, answer) => {
+      const { method = '', headers } = asked
+      const onward = request(new URL(asked.url ?? '', target()), { method, headers }, (got) => {
+        answer.writeHead(got.statusCode ?? 502, got.headers)
+        got.pipe(answer)
+      })
+      onward.on('error', () => answer.destroy())
+      asked.pipe(onward)
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const { port } = proxy.address() as AddressInfo
+    return {
+      url: `http://gallery.test:${port}`,
+      async [Symbol.asyncDispose]() {
+        proxy.closeAllConnections()
+        await new Promise((resolve) => proxy.close(resolve))
+      },
+    }
+  }
+
+  browserTest('the gallery shows pictures and texts from there', async () => {
+    let target = ''
+    await using media = await startMediaHost(() => target)
+    await using split = await startServer({ MEDIABUCKET_MEDIA_BASE_URL: media.url })
+    target = split.url
+    await upload(split, 'Text from the other host.', { name: 'a.txt', type: 'text/plain' })
+    await using guest = await visit(browser, split, { alsoAsked: media.url })
+    await guest.signIn(split.token)
+    await guest.files.getByRole('link', { name: 'a.txt' }).click()
+    await guest.page
+      .getByText('Text from the other host.', { exact: true })
+      .filter({ visible: true })
+      .waitFor()
+    expect(guest.requests.filter((url) => url.startsWith(`${media.url}/media/`))).not.toEqual([])
+  })
+})

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { upload } from '../harness/upload.ts'
+
+let server: TestServer
+let script: string
+let text: string
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_CORS_ORIGINS: 'https://app.example' })
+  script = (await upload(server, 'alert(1)', { name: 'a.js', type: 'text/javascript' })).url
+  text = (await upload(server, 'text', { name: 'a.txt', type: 'text/plain' })).url
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const asked = (url: string, destination: string, site = 'same-origin', method = 'GET') =>
+  fetch(url, { method, headers: { 'sec-fetch-dest': destination, 'sec-fetch-site': site } })
+
+describe('B10 bytes are not served to be run', () => {
+  test.each([
+    ...['script', 'worker', 'sharedworker', 'serviceworker', 'style', 'manifest', 'audioworklet'],
+    ...['paintworklet', 'xslt', 'json', 'SCRIPT '],
+  ])('as %s', async (destination) => {
+    for (const url of [script, text, script.replace('/media/', '/%6dedia/')]) {
+      for (const site of ['same-origin', 'same-site', 'cross-site', 'none']) {
+        const answer = await asked(url, destination, site)
+        expect(answer.headers.get('cache-control')).toBe('no-store')
+        await expectProblem(answer, 403, 'destination-refused')
+      }
+    }
+    expect((await asked(script, destination, 'none', 'HEAD')).status).toBe(403)
+  })
+
+  test.each(['document', 'empty', 'image', 'video', 'audio', 'track', 'font', 'iframe', 'object', 'embed'])(
+    'but as %s they are',
+    async (destination) => {
+      expect((await asked(script, destination, 'cross-site')).status).toBe(200)
+      expect((await asked(text, destination)).status).toBe(200)
+    },
+  )
+
+  test('and no service worker is registered from any address', async () => {
+    for (const path of [new URL(script).pathname, '/', '/healthz', '/docs']) {
+      const answer = await fetch(server.url + path, { headers: { 'service-worker': 'script' } })
+      await expectProblem(answer, 403, 'destination-refused')
+    }
+  })
+
+  test('nor does a cache take what is no picture, audio, video or text for code', async () => {
+    expect((await fetch(script)).headers.get('vary')).toBe('Origin, Sec-Fetch-Dest')
+    const etag = (await fetch(script)).headers.get('etag') ?? ''
+    const unchanged = await fetch(script, { headers: { 'if-none-match': etag } })
+    expect([unchanged.status, unchanged.headers.get('vary')]).toEqual([304, 'Origin, Sec-Fetch-Dest'])
+    expect((await fetch(text)).headers.get('vary')).toBe('Origin')
+  })
+})
+
+test('B5 the address of the bytes is sent on to no other site', async () => {
+  for (const url of [script, text, `${server.url}/media/none`])
+    expect((await fetch(url)).headers.get('referrer-policy')).toBe('no-referrer')
+})
