@@ -111,7 +111,7 @@ test('rm deletes each item, tells those that are not there, and exits 4 for them
     `Deleted ${one.id}`,
     expect.stringMatching(/^mediabucket: nosuchitem: /),
     `Deleted ${two.url}`,
-    'mediabucket: 1 of 3 items were not there',
+    'mediabucket: 1 of 3 items was not there',
   ])
   expect(lines((await run('ls', '--all')).stdout)).toEqual(urls)
 })

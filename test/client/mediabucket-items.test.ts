@@ -43,6 +43,20 @@ test('an item is uploaded, listed, described, fetched and deleted, by its id and
   }
 })
 
+test('L16 a page is given with its ETag when it has changed, and null when it has not', async () => {
+  const client = await newBucket(server, 'tagged')
+  const empty = await client.listPageUnless(null, 1)
+  expect(empty).toMatchObject({ page: { total: 0 }, etag: expect.stringMatching(/^"/) })
+  const etag = empty?.etag ?? ''
+  expect(await client.listPageUnless(etag, 1)).toBeNull()
+  const { url } = await client.upload(new Uint8Array(1))
+  const changed = await client.listPageUnless(etag, 1)
+  expect(changed?.page).toEqual(await client.listPage(1))
+  expect([changed?.page.data, changed?.etag === etag]).toEqual([[url], false])
+  expect(await client.listPageUnless(changed?.etag ?? '', 1)).toBeNull()
+  await expect(client.listPageUnless(etag, 0)).rejects.toThrow(TypeError)
+})
+
 test('250 files are walked in the order of their upload, from every form of the URL', async () => {
   const token = await newToken(server, 'many')
   const client = createClient({ url: server.url, token })

@@ -86,6 +86,27 @@ test('R4 what is above the size goes in pieces, name and type included; what is 
   ])
 })
 
+test('R5 the last piece waits until the caller lets it go, and so does the item', async () => {
+  await using proxy = await startWatchedProxy(() => server.url)
+  const { client, direct } = await bucket(proxy.url)
+  const turn = Promise.withResolvers<void>()
+  let asked = false
+  const sending = client.upload(file, {
+    beforeLastPiece() {
+      asked = true
+      return turn.promise
+    },
+  })
+  await until('the last piece', () => asked)
+  expect(offsets(proxy.pieces())).toEqual([0, piece])
+  expect((await direct.listPage(1)).total).toBe(0)
+  turn.resolve()
+  await expectOneItem(direct, await sending)
+  const failure = new Error('not now')
+  await expect(client.upload(file, { beforeLastPiece: () => Promise.reject(failure) })).rejects.toBe(failure)
+  expect((await direct.listPage(1)).total).toBe(1)
+})
+
 describe('R5 where answers get lost, there is one item', () => {
   test.each<[string, (method: string, nth: number) => boolean]>([
     ['the creation', (method, nth) => method === 'POST' && nth === 1],

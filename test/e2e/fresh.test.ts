@@ -4,6 +4,7 @@ import { strings } from '../../packages/gallery/src/strings.ts'
 import { newToken } from '../client/buckets.ts'
 import { browserTest } from '../harness/browser.ts'
 import { launchBrowser } from '../harness/chromium.ts'
+import { quarters } from '../harness/pictures.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
@@ -51,6 +52,8 @@ async function scene(bucket: string, files: number) {
       server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } }),
   }
 }
+
+const picture = () => quarters(200, 200).jpeg().toBuffer()
 
 const listings = ({ requests }: Visit) => requests.filter((url) => url.includes('/api/media?page='))
 /** Longer than the interval of the refresh. */
@@ -171,5 +174,44 @@ browserTest(
     await pass(guest)
     await until('a look', () => guest.requests.length > before)
     expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
+  },
+)
+
+browserTest(
+  'V6 a thumbnail that is refused for the moment is asked for again after Retry-After',
+  async () => {
+    const token = await newToken(server, 'pictures')
+    const authorization = `Bearer ${token}`
+    const { id } = await upload(server, new Uint8Array(await picture()), {
+      name: 'good.jpg',
+      type: 'image/jpeg',
+      authorization,
+    })
+    const torn = new Uint8Array((await picture()).subarray(0, 300))
+    await upload(server, torn, { name: 'torn.jpg', type: 'image/jpeg', authorization })
+    await using guest = await visit(browser, server)
+    const { page } = guest
+    await guest.context.clock.install()
+    let refused = 0
+    await page.route(`**/media/${id}?variant=thumb`, async (route) => {
+      if (refused >= 6) return route.continue()
+      refused += 1
+      await route.fulfill({ status: 503, headers: { 'retry-after': '20' } })
+    })
+    await page.reload()
+    await guest.signIn(token)
+    // Each try is an image and the question for its status.
+    for (const asked of [2, 4, 6]) {
+      await until('a refusal', () => refused === asked)
+      await page.clock.runFor(19_000)
+      expect(refused).toBe(asked)
+      // The timer may not be there yet when the answer is.
+      await until('the next try', async () => {
+        await page.clock.runFor(1000)
+        return refused > asked || (await guest.files.locator('img[data-state=shown]').count()) === 1
+      })
+    }
+    await guest.files.locator('img[data-state=shown]').waitFor()
+    await guest.files.filter({ hasText: 'torn.jpg' }).getByText(strings.listing.noThumbnail).waitFor()
   },
 )

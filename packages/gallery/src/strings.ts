@@ -59,6 +59,7 @@ export const strings = {
   },
 
   listing: {
+    noThumbnail: 'No preview: damaged or too large',
     title: (bucket: string, page: number) => `${bucket}, page ${formatCount(page)}`,
     range: (from: number, to: number, total: number) =>
       from === to

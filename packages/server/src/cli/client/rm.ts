@@ -1,5 +1,6 @@
 import { parse } from '../arguments.ts'
 import { CommandError, UsageError } from '../command.ts'
+import { counted } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 import { exitCodes } from './explain.ts'
 import { itemReference } from './item-reference.ts'
@@ -32,6 +33,9 @@ the exit code is ${exitCodes.missing}. Nothing is asked before.`,
       }
     }
     if (missing > 0)
-      throw new CommandError(`${missing} of ${references.length} items were not there`, exitCodes.missing)
+      throw new CommandError(
+        `${missing} of ${counted(references.length, 'item')} ${missing === 1 ? 'was' : 'were'} not there`,
+        exitCodes.missing,
+      )
   },
 })

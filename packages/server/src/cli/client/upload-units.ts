@@ -16,11 +16,11 @@ export interface UploadUnit {
 }
 
 /** Larger files are resumable uploads. Bytes. */
-export const resumableAbove = 16 * 1024 * 1024
+export const resumableAbove = 16_000_000
 
 /** The most files and bytes of one form: it is read into memory, and sent again whole after an interruption. */
 const formFiles = 100
-export const formBytes = 8 * 1024 * 1024
+export const formBytes = 8_000_000
 
 /** The units in the order in which their items are to be listed. */
 export function planUnits(

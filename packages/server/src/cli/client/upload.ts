@@ -22,7 +22,7 @@ each with a tab and its path, in the order of the paths, names within a director
 Small files travel together. On a terminal, bars show the progress.
 
 After a crash, a kill or Ctrl-C run the same command again: within 24 hours, what is stored already is not stored twice.
-A file above 16 MiB is a resumable upload and continues where it stopped, for as long as the service keeps what it has of
+A file above 16 MB is a resumable upload and continues where it stopped, for as long as the service keeps what it has of
 it (24 hours, unless it is set otherwise); a file that has changed starts over. The state of both is stored in
 $XDG_STATE_HOME/mediabucket, by default ~/.local/state/mediabucket, without the token.
 
