@@ -4,11 +4,13 @@ import { delimiter, join } from 'node:path'
 
 /** Programs that some tests run beside Node, and the packages of Debian that hold them. */
 const packages: Readonly<Record<string, string>> = {
+  caddy: 'caddy',
   chromium: 'chromium',
   curl: 'curl',
   faketime: 'faketime',
   jq: 'jq',
   nginx: 'nginx-light',
+  openssl: 'openssl',
   php: 'php-cli',
   python3: 'python3',
   script: 'bsdutils',

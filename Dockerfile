@@ -1,0 +1,22 @@
+# Builds the packages as npm publishes them and installs them without the tools that build them. docs/operations/container.md
+FROM node:24-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json .npmrc tsconfig.json ./
+COPY packages packages
+RUN npm install --ignore-scripts --no-audit
+RUN mkdir /packed /app \
+ && for name in client gallery server; do npm pack --workspace "packages/$name" --pack-destination /packed; done
+RUN npm install --prefix /app --omit=dev --no-audit /packed/*.tgz
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production MEDIABUCKET_HOST=0.0.0.0 MEDIABUCKET_PORT=8080 MEDIABUCKET_DATA=/data
+COPY --from=build /app /app
+RUN install -d -o node -g node -m 700 /data
+USER node
+WORKDIR /data
+VOLUME /data
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.MEDIABUCKET_PORT}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "/app/node_modules/mediabucket/bin/mediabucket.js"]
+CMD ["serve"]

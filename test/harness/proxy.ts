@@ -1,0 +1,181 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { read } from '../architecture/sources.ts'
+import { until } from './until.ts'
+
+/** A reverse proxy that runs a configuration of docs/operations/, its addresses and paths replaced. */
+export interface Proxy extends AsyncDisposable {
+  /** What the service must be told as its base URL. */
+  readonly url: string
+  /** The same by TLS, where the configuration has it; with a certificate that nobody signed. */
+  readonly secureUrl: string
+  /** Sends requests on to the service at this address; before, there is none behind it. */
+  start(service: string): Promise<void>
+  /** Files that it has written of bodies. */
+  buffered(): Promise<string[]>
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
+
+/** Replaces what must be there exactly as often as it is asked for. */
+function replaced(text: string, changes: Readonly<Record<string, string>>): string {
+  return Object.entries(changes).reduce((changed, [from, to]) => {
+    if (!changed.includes(from)) throw new Error(`the configuration lacks ${from}`)
+    return changed.replaceAll(from, to)
+  }, text)
+}
+
+const temporary = ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+
+/** The configurations, and how each is run below `directory`. */
+const kinds = {
+  nginx: {
+    path: '',
+    configure: (directory: string, port: number, securePort: number, service: string) =>
+      nginx(
+        directory,
+        replaced(read('docs/operations/nginx.conf'), {
+          'listen 443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${securePort} ssl http2;`,
+          '/etc/ssl/media.example.org/fullchain.pem': join(directory, 'certificate.pem'),
+          '/etc/ssl/media.example.org/privkey.pem': join(directory, 'key.pem'),
+          '127.0.0.1:8080': service,
+        }),
+      ),
+    command: (directory: string) => [
+      'nginx',
+      '-e',
+      'stderr',
+      '-p',
+      directory,
+      '-c',
+      join(directory, 'config'),
+    ],
+  },
+  'nginx below a path': {
+    path: '/files',
+    configure: (directory: string, port: number, _: number, service: string) =>
+      nginx(
+        directory,
+        `server { listen 127.0.0.1:${port};\n${replaced(read('docs/operations/nginx-path.conf'), { '127.0.0.1:8080': service })} }`,
+      ),
+    command: (directory: string) => [
+      'nginx',
+      '-e',
+      'stderr',
+      '-p',
+      directory,
+      '-c',
+      join(directory, 'config'),
+    ],
+  },
+  caddy: {
+    path: '',
+    configure: (_: string, port: number, _securePort: number, service: string) =>
+      `{\n\tadmin off\n\tauto_https off\n}\n${replaced(read('docs/operations/Caddyfile'), {
+        'media.example.org {': `http://127.0.0.1:${port} {`,
+        '127.0.0.1:8080': service,
+      })}`,
+    command: (directory: string) => [
+      'caddy',
+      'run',
+      '--adapter',
+      'caddyfile',
+      '--config',
+      join(directory, 'config'),
+    ],
+  },
+}
+
+const nginx = (directory: string, http: string) => `daemon off; pid ${directory}/pid; error_log stderr;
+${process.getuid?.() === 0 ? 'user root;' : ''}
+events {}
+http {
+access_log off;
+${temporary.map((name) => `${name === 'body' ? 'client_body' : name}_temp_path ${directory}/temporary/${name};`).join('\n')}
+${http}
+}
+`
+
+export type ProxyKind = keyof typeof kinds
+
+export async function openProxy(kind: ProxyKind): Promise<Proxy> {
+  const { path, configure, command } = kinds[kind]
+  const directory = await mkdtemp(join(tmpdir(), 'mediabucket-proxy-'))
+  for (const name of temporary) await mkdir(join(directory, 'temporary', name), { recursive: true })
+  const [port, securePort] = [await freePort(), await freePort()]
+  const files = { cert: join(directory, 'certificate.pem'), key: join(directory, 'key.pem') }
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=x',
+      '-keyout',
+      files.key,
+      '-out',
+      files.cert,
+    ],
+    { stdio: 'ignore' },
+  )
+  let end = async () => undefined as unknown
+  return {
+    url: `http://127.0.0.1:${port}${path}`,
+    secureUrl: `https://127.0.0.1:${securePort}${path}`,
+    async start(service) {
+      await writeFile(
+        join(directory, 'config'),
+        configure(directory, port, securePort, new URL(service).host),
+      )
+      const [program = '', ...args] = command(directory)
+      const env = {
+        PATH: `${process.env['PATH']}:/usr/sbin`,
+        HOME: directory,
+        XDG_DATA_HOME: directory,
+        XDG_CONFIG_HOME: directory,
+      }
+      const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
+      const exited = new Promise((resolve) => child.once('exit', resolve))
+      let output = ''
+      child.stderr.on('data', (chunk) => {
+        output += chunk
+      })
+      end = async () => {
+        child.kill('SIGTERM')
+        await exited
+      }
+      await until(`${kind} listens`, () => {
+        if (child.exitCode !== null) throw new Error(`${program} ended: ${output}`)
+        return new Promise<boolean>((resolve) => {
+          const probe = connect(port, '127.0.0.1', () => {
+            probe.destroy()
+            resolve(true)
+          }).once('error', () => resolve(false))
+        })
+      })
+    },
+    buffered: async () =>
+      (await readdir(join(directory, 'temporary'), { recursive: true })).filter((name) => /\d$/.test(name)),
+    async [Symbol.asyncDispose]() {
+      await end()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}

