@@ -1,3 +1,5 @@
+import { benchGallery } from './gallery.ts'
+import { reportGallery } from './gallery-report.ts'
 import { benchListing } from './listing.ts'
 import { reportListing } from './listing-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
@@ -22,6 +24,11 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 1, large: 20_000_000, largeDownload: 1_000_000, open: 50 }
       : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
     return reportUploads(await benchUploads(extent, tell))
+  },
+
+  async gallery(short) {
+    const extent = short ? { rounds: 1, files: 60 } : { rounds: 5, files: 2000 }
+    return reportGallery(await benchGallery(extent, tell))
   },
 
   async variants(short) {

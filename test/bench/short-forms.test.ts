@@ -5,12 +5,13 @@ import { expect, test } from 'vitest'
 import { hasTool } from '../harness/tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const missing = ['wrk', 'nginx', 'taskset'].filter((tool) => !hasTool(tool))
+const missing = ['wrk', 'nginx', 'taskset', 'chromium'].filter((tool) => !hasTool(tool))
 
 const suites = [
   { suite: 'listing', bars: 14 },
   { suite: 'uploads', bars: 12 },
   { suite: 'variants', bars: 2 },
+  { suite: 'gallery', bars: 2 },
 ]
 
 // Proves that the benches run; their figures are read by people, on an idle machine.

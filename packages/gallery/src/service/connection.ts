@@ -19,8 +19,8 @@ export interface Connection {
   close(): void
 }
 
-const firstDelay = 1000
-const longestDelay = 5000
+const firstDelay = 500
+const longestDelay = 2000
 
 /** `probe` is a cheap call; `onRefused` hears that the token is good no more. */
 export function createConnection(probe: () => Promise<unknown>, onRefused: () => void): Connection {
