@@ -1,0 +1,40 @@
+import { readPage } from '../harness/wire.ts'
+import type { Target } from './target.ts'
+
+/** Pages while uploads and deletes go on: each is right in itself, whatever the moment. */
+export async function fuzzListing({ random, clients, life }: Target): Promise<void> {
+  let running = true
+  async function change(): Promise<void> {
+    while (running) {
+      const work = random.pick([clients.raw, clients.form, clients.remove])
+      const status = await work(life)
+      if (status >= 500) throw new Error(`a client was answered ${status}`)
+    }
+  }
+  const changes = Promise.all([change(), change()])
+  try {
+    for (let time = 0; time < 12; time += 1) {
+      const asked = 1 + random.below(6)
+      checkPage(asked, await readPage(await life.server.request(`/api/media?page=${asked}`)))
+    }
+  } finally {
+    running = false
+    await changes
+  }
+}
+
+function checkPage(asked: number, page: Awaited<ReturnType<typeof readPage>>): void {
+  const { current_page, data, from, to, total, last_page, links } = page
+  const count = Math.max(0, Math.min(10, total - (asked - 1) * 10))
+  const first = (asked - 1) * 10 + 1
+  const isRight =
+    current_page === asked &&
+    data.length === count &&
+    new Set(data).size === count &&
+    from === (count === 0 ? null : first) &&
+    to === (count === 0 ? null : first + count - 1) &&
+    last_page === Math.max(1, Math.ceil(total / 10)) &&
+    links.length === last_page + 2 &&
+    links.filter(({ active }) => active).length === (asked <= last_page ? 1 : 0)
+  if (!isRight) throw new Error(`page ${asked} is not right: ${JSON.stringify(page)}`)
+}

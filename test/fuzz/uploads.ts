@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import { filePart, formBytes, formType } from '../harness/form.ts'
+import { itemOf, metadataOf, pieceType } from '../harness/tus.ts'
+import { hostileText } from './hostile.ts'
+import type { Target } from './target.ts'
+
+/** Raw and multipart uploads, whole or cut anywhere: each is stored whole or not at all. */
+export async function fuzzUploads({ random, send, ledger, life }: Target): Promise<void> {
+  const isForm = random.oneIn(2)
+  const sending = ledger.newSending(
+    ...Array.from({ length: isForm ? 1 + random.below(3) : 1 }, () =>
+      random.below(random.oneIn(5) ? 150_000 : 2_000),
+    ),
+  )
+  const [first] = sending.files
+  const body = isForm
+    ? formBytes(...sending.files.map(({ name, bytes }) => filePart(name, bytes)))
+    : Buffer.from(first?.bytes ?? [])
+  const head = [
+    'POST /api/media HTTP/1.1',
+    'Host: x',
+    'Connection: close',
+    `Authorization: ${life.authorization}`,
+    isForm ? `Content-Type: ${formType}` : `Content-Disposition: attachment; filename="${first?.name}"`,
+    `Content-Length: ${body.length}`,
+  ]
+  const request = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
+  const cut = random.oneIn(2) ? random.below(request.length + 1) : undefined
+  const answer = await send(request, cut)
+  if (answer === null) sending.state = 'unanswered'
+  else if (answer.status !== 201) sending.state = 'refused'
+  else
+    ledger.stored(
+      sending,
+      [...answer.body.matchAll(/"id":"(\w+)"/g)].map(([, id = '']) => id),
+    )
+}
+
+/** Names and types of every kind, into a bucket of their own: what is stored never holds a path or a control character. */
+export async function fuzzNames({ random, send, otherToken }: Target): Promise<void> {
+  const name = hostileText(random)
+  const way = random.below(3)
+  const form = formBytes({
+    head: `Content-Disposition: form-data; name="f"; filename="${name.replace(/["\r\n]/g, '')}"\r\nContent-Type: ${hostileText(random).replace(/[\r\n]/g, '')}`,
+    body: 'x',
+  })
+  const encoded = encodeURIComponent(name)
+  const heads = [
+    `POST /api/media HTTP/1.1\r\nContent-Type: ${formType}\r\nContent-Length: ${form.length}\r\n`,
+    `POST /api/media HTTP/1.1\r\nContent-Disposition: attachment; filename*=UTF-8''${encoded}\r\nContent-Length: 1\r\n`,
+    `POST /api/uploads HTTP/1.1\r\nTus-Resumable: 1.0.0\r\nUpload-Length: 0\r\nUpload-Metadata: ${metadataOf({ filename: name })}\r\nContent-Length: 0\r\n`,
+  ]
+  const head = `${heads[way]}Host: x\r\nConnection: close\r\nAuthorization: Bearer ${otherToken}\r\n\r\n`
+  const answer = await send(
+    Buffer.concat([Buffer.from(head, 'latin1'), way === 0 ? form : Buffer.from(way === 1 ? 'x' : '')]),
+  )
+  if (answer?.status !== 201 || way === 2) return
+  const item: { filename: string | null; id: string } = JSON.parse(
+    Buffer.from(answer.body, 'latin1').toString(),
+  )
+  // Separators, control characters, and what changes the direction of text.
+  if (/[/\\\p{Cc}\p{Bidi_Control}]/u.test(item.filename ?? ''))
+    throw new Error(`the name ${JSON.stringify(name)} is stored as ${JSON.stringify(item.filename)}`)
+  await send(`GET /media/${item.id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+}
+
+/** One resumable upload by a random sequence of requests, held to a model of its offset. */
+export async function fuzzTus({ random, send, ledger, life }: Target): Promise<void> {
+  const { tus, server, authorization } = life
+  const sending = ledger.newSending(random.below(20_000))
+  const [file] = sending.files
+  if (!file) return
+  const { bytes, name } = file
+  const deferred = random.oneIn(3)
+  const url = await tus.begin({
+    'upload-metadata': metadataOf({ filename: name }),
+    ...(deferred ? { 'upload-defer-length': '1' } : { 'upload-length': `${bytes.length}` }),
+  })
+  let [offset, declared, sent] = [0, !deferred, 0]
+  const fail = (what: string) => {
+    throw new Error(`${what}: upload of ${bytes.length} bytes, model at ${offset}`)
+  }
+
+  for (let step = 0; step < 40; step += 1) {
+    const action = random.below(10)
+    if (action < 2) {
+      const answer = await tus.head(url)
+      if (answer.status !== 200) fail(`HEAD answers ${answer.status}`)
+      const told = Number(answer.headers.get('upload-offset'))
+      // Behind a broken connection it is anywhere between what was answered and what was sent.
+      if (told < offset || told > Math.max(offset, sent)) fail(`HEAD returns ${told}`)
+      offset = told
+      sent = told
+    } else if (action === 2) {
+      const wrong = offset + 1 + random.below(10)
+      if (sent === offset && (await tus.piece(url, wrong, 'x')).status !== 409)
+        fail('a wrong offset is taken')
+    } else if (action === 3 && random.oneIn(4)) {
+      const { status } = await tus.end(url)
+      if (status !== 204) fail(`DELETE answers ${status}`)
+      if ((await tus.head(url)).status !== 404) fail('a deleted upload is there')
+      sending.state = 'refused'
+      return
+    } else if (action === 4) {
+      const end = Math.min(bytes.length, offset + random.below(5_000))
+      const head = [
+        `PATCH ${url} HTTP/1.1`,
+        'Host: x',
+        'Connection: close',
+        `Authorization: ${authorization}`,
+        'Tus-Resumable: 1.0.0',
+        `Upload-Offset: ${offset}`,
+        `Content-Type: ${pieceType}`,
+        `Content-Length: ${end - offset}`,
+      ]
+      const request = Buffer.concat([
+        Buffer.from(`${head.join('\r\n')}\r\n\r\n`),
+        bytes.subarray(offset, end),
+      ])
+      await send(request, random.below(request.length + 1))
+      sent = Math.max(sent, end)
+    } else {
+      const end = random.oneIn(3) ? bytes.length : Math.min(bytes.length, offset + random.below(5_000))
+      const piece = bytes.slice(offset, end)
+      const isWrong = random.oneIn(6)
+      const digest = createHash('sha1')
+        .update(piece)
+        .update(isWrong ? 'x' : '')
+        .digest('base64')
+      const isDeclared = !declared && (end === bytes.length || random.oneIn(5))
+      const answer = await tus.piece(url, offset, piece, {
+        ...(isWrong || random.oneIn(3) ? { 'upload-checksum': `sha1 ${digest}` } : {}),
+        ...(isDeclared ? { 'upload-length': `${bytes.length}` } : {}),
+      })
+      const { status } = answer
+      await answer.arrayBuffer()
+      if (sent > offset && status === 409) continue
+      if (isDeclared && status !== 400) declared = true
+      if (isWrong && status === 460) continue
+      // The length was declared by a request that did not come to its end.
+      if (isDeclared && status === 400) continue
+      if (status !== 204 || Number(answer.headers.get('upload-offset')) !== end)
+        fail(`PATCH answers ${status}`)
+      offset = end
+      sent = Math.max(sent, end)
+      if (declared && offset === bytes.length) {
+        const item = await itemOf(server, answer)
+        ledger.stored(sending, [item.id])
+        return
+      }
+      if (answer.headers.get('content-location') !== null) fail('an unfinished upload names an item')
+    }
+  }
+}
