@@ -12,6 +12,7 @@ const packages: Readonly<Record<string, string>> = {
   nginx: 'nginx-light',
   openssl: 'openssl',
   php: 'php-cli',
+  promtool: 'prometheus',
   python3: 'python3',
   script: 'bsdutils',
   strace: 'strace',

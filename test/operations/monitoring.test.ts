@@ -1,11 +1,37 @@
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { scrape } from '../harness/scrape.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { hasTool } from '../harness/tools.ts'
 
-const read = (name: string) =>
-  readFileSync(resolve(import.meta.dirname, '../../docs/operations', name), 'utf8')
+const docs = resolve(import.meta.dirname, '../../docs/operations')
+const read = (name: string) => readFileSync(join(docs, name), 'utf8')
+const promtool = (...args: string[]) => promisify(execFile)('promtool', args)
+const withPromtool = test.skipIf(!hasTool('promtool') && !process.env['CI'])
+
+const Dashboard = Type.Object({
+  annotations: Type.Object({ list: Type.Array(Type.Object({ expr: Type.String() })) }),
+  templating: Type.Object({ list: Type.Array(Type.Object({ name: Type.String(), query: Type.String() })) }),
+  panels: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      title: Type.String(),
+      targets: Type.Optional(Type.Array(Type.Object({ expr: Type.String() }))),
+    }),
+  ),
+})
+const dashboard = Value.Parse(Dashboard, JSON.parse(read('grafana-dashboard.json')))
+const expressions = [
+  ...dashboard.annotations.list.map(({ expr }) => expr),
+  ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+]
 
 let server: TestServer
 beforeAll(async () => {
@@ -23,4 +49,53 @@ test('O2 docs/operations/monitoring.md lists every metric of the service, with i
       .match(/^\| `mediabucket_.*$/gm)
       ?.sort(),
   ).toEqual(rows.sort())
+})
+
+test('O2 a running server has every metric that the dashboard and the alerts use', async () => {
+  const { metrics } = await scrape(server)
+  const known = new Set(
+    metrics.flatMap(({ name, type }) =>
+      type === 'histogram' ? ['_bucket', '_count', '_sum'].map((part) => name + part) : [name],
+    ),
+  )
+  const rules = read('alerts.yml')
+  const queries = dashboard.templating.list.map(({ query }) => query)
+  const used = [...expressions, ...queries, rules].flatMap((text) =>
+    [...text.matchAll(/\b(?:mediabucket|process|nodejs)_\w+/g)].map(([name]) => name),
+  )
+  expect(new Set(used).size).toBeGreaterThan(25)
+  expect([...new Set(used)].filter((name) => !known.has(name))).toEqual([])
+})
+
+test('O2 the panels of the dashboard have ids and titles of their own', () => {
+  for (const key of ['id', 'title'] as const) {
+    const values = dashboard.panels.map((panel) => panel[key])
+    expect(new Set(values).size).toBe(values.length)
+  }
+})
+
+withPromtool('O2 promtool accepts the alerts, and they fire when they should and not before', async () => {
+  const checked = await promtool('check', 'rules', join(docs, 'alerts.yml'))
+  expect(checked.stdout).toMatch(/SUCCESS: \d+ rules found/)
+  const tested = await promtool('test', 'rules', resolve(import.meta.dirname, 'alerts.test.yml'))
+  expect(tested.stdout).toContain('SUCCESS')
+  const tests = readFileSync(resolve(import.meta.dirname, 'alerts.test.yml'), 'utf8')
+  const names = [...read('alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
+  expect(names.filter((name) => !tests.includes(name))).toEqual([])
+})
+
+withPromtool('O2 promtool accepts every expression of the dashboard', async () => {
+  await using directory = await temporaryDirectory()
+  // As rules, with the variables as Grafana fills them in.
+  const rules = expressions.map((expr, index) => ({
+    record: `panel:${index}`,
+    expr: expr
+      .replaceAll('$__rate_interval', '5m')
+      .replaceAll('$job', 'mediabucket')
+      .replaceAll('$instance', '.*'),
+  }))
+  const file = join(directory.path, 'rules.json')
+  await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
+  const { stdout } = await promtool('check', 'rules', file)
+  expect(stdout).toContain(`SUCCESS: ${rules.length} rules found`)
 })
