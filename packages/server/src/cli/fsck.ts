@@ -12,9 +12,11 @@ import {
 import { checkData, type DataReport } from '../upkeep/check-data.ts'
 import { type Finding, findingKinds } from '../upkeep/findings.ts'
 import { parse } from './arguments.ts'
+import { shownSize } from './client/shown.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 import { showProgress } from './progress.ts'
+import { counted } from './table.ts'
 
 export const fsck: Command = {
   summary: 'Check that rows and bytes agree, and repair what does not.',
@@ -118,11 +120,12 @@ const remainingFaults = ({ findings }: DataReport): number =>
 const shown = 5
 
 function* tellReport(report: DataReport, { verified }: Asked): Generator<string> {
-  yield `Checked ${report.items} items with ${report.bytes} bytes${verified ? ', every byte of them read' : ''}.`
+  const size = shownSize(report.bytes)
+  yield `Checked ${counted(report.items, 'item')} with ${size}${verified ? ', every byte read' : ''}.`
   for (const finding of report.findings) yield* tellFinding(finding)
   const remaining = remainingFaults(report)
   yield ''
-  if (remaining > 0) yield `${remaining} faults remain.`
+  if (remaining > 0) yield remaining === 1 ? '1 fault remains.' : `${remaining} faults remain.`
   else yield report.findings.some(({ isFault }) => isFault) ? 'All faults were repaired.' : 'All is well.'
 }
 
