@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../packages/client/src/index.ts'
+import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { startServer } from '../harness/server.ts'
 
 test('W5 the client waits as Retry-After asks, so that a program beyond the limit is slower and does not fail', async () => {
@@ -8,7 +9,7 @@ test('W5 the client waits as Retry-After asks, so that a program beyond the limi
   const names = Array.from({ length: 8 }, (_, index) => `file ${index}`)
   for (const name of names) await client.upload(new File([name], name))
   expect(await client.listPage(1)).toMatchObject({ total: 8 })
-  const text = await (await fetch(`${server.url}/metrics`)).text()
+  const text = await freshMetrics(server.url)
   const limited = Number(/^mediabucket_limited_requests_total\{limit="token"\} (\d+)$/m.exec(text)?.[1])
   expect(limited).toBeGreaterThan(0)
 })

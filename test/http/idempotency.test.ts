@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fieldPart, filePart, formBytes, formType } from '../harness/form.ts'
+import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
@@ -125,7 +126,7 @@ describe('I2 the same key and the same content', () => {
     const key = newKey()
     await put(key, 'counted')
     const stored = async () =>
-      /^mediabucket_uploaded_items_total \d+$/m.exec(await (await server.request('/metrics')).text())?.[0]
+      /^mediabucket_uploaded_items_total \d+$/m.exec(await freshMetrics(server.url))?.[0]
     const before = await stored()
     await put(key, 'counted')
     expect(await stored()).toBe(before)

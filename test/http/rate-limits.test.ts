@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newToken } from '../../packages/server/src/core/token-format.ts'
 import { openConnection } from '../harness/connection.ts'
+import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -144,7 +145,7 @@ describe('requests of an address', () => {
   test('W3 health and metrics are answered beyond the limit, and count the refused requests', async () => {
     await exhaust('203.0.113.2')
     const count = async () => {
-      const text = await (await from('203.0.113.2', '/metrics')).text()
+      const text = await freshMetrics(server.url, () => from('203.0.113.2', '/metrics'))
       return Number(/^mediabucket_limited_requests_total\{limit="address"\} (\d+)$/m.exec(text)?.[1])
     }
     const before = await count()

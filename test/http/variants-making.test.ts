@@ -2,6 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
+import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -13,7 +14,7 @@ const png = () => quarters(900, 600).png().toBuffer()
 
 /** How many makings came to this outcome. */
 async function counted(server: TestServer, outcome = 'made'): Promise<number> {
-  const text = await (await fetch(`${server.url}/metrics`)).text()
+  const text = await freshMetrics(server.url)
   const pattern = new RegExp(`^mediabucket_variant_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`, 'gm')
   return [...text.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0)
 }

@@ -42,6 +42,8 @@ export interface Config {
   readonly maxConnectionsPerAddress: number
   readonly headerTimeout: number
   readonly idleTimeout: number
+  /** Bytes per second; 0 for none. */
+  readonly minSendRate: number
   readonly shutdownTimeout: number
   readonly logLevel: string
   /** `auto` is `text` on a terminal, `json` elsewhere. */
@@ -285,6 +287,12 @@ export const settings = {
     'How long a connection may stay silent, within a request or between two.',
     timer,
   ),
+  MEDIABUCKET_MIN_SEND_RATE: setting(
+    '2KB',
+    'a size such as 2KB or 64KB, or 0',
+    'Connections whose clients read fewer bytes of an answer per second, measured over the idle timeout, are closed; 0 for no limit.',
+    (text) => parseSize(text) ?? undefined,
+  ),
   MEDIABUCKET_SHUTDOWN_TIMEOUT: setting(
     '10s',
     aTimer,
@@ -370,6 +378,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     ),
     headerTimeout: read('MEDIABUCKET_HEADER_TIMEOUT', settings.MEDIABUCKET_HEADER_TIMEOUT),
     idleTimeout: read('MEDIABUCKET_IDLE_TIMEOUT', settings.MEDIABUCKET_IDLE_TIMEOUT),
+    minSendRate: read('MEDIABUCKET_MIN_SEND_RATE', settings.MEDIABUCKET_MIN_SEND_RATE),
     shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT', settings.MEDIABUCKET_SHUTDOWN_TIMEOUT),
     logLevel: read('MEDIABUCKET_LOG_LEVEL', settings.MEDIABUCKET_LOG_LEVEL),
     logFormat: read('MEDIABUCKET_LOG_FORMAT', settings.MEDIABUCKET_LOG_FORMAT),

@@ -1,6 +1,5 @@
 import { lookup } from 'node:dns/promises'
 import { statfs } from 'node:fs/promises'
-import { createServer as createNetServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { issueToken } from './access/issue-token.ts'
@@ -10,6 +9,7 @@ import { createClosers } from './core/closers.ts'
 import { defaultScopes } from './core/scopes.ts'
 import { findExposed, lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
 import { createApp, pageFormOf } from './http/app.ts'
+import { bindPort } from './http/connections/bound-port.ts'
 import { limitConnections } from './http/connections/connection-limits.ts'
 import { watchConnections } from './http/connections/unused-connections.ts'
 import { readGallery } from './http/gallery-files.ts'
@@ -152,9 +152,11 @@ export async function startServer(
     })
     closers.add('the expiry sweep', () => sweeper.stop())
 
-    // One address: for a name with two, Fastify would open a second server that no deadline of ours reaches.
+    // One address, also for a name with two.
     const { address } = await lookup(config.host, { order: 'ipv4first' })
-    const port = config.port || (await freePort(address))
+    const bound = await bindPort(address, config.port)
+    closers.add('the port', () => bound.close())
+    const { port } = bound
     const baseUrl = config.baseUrl ?? defaultBaseUrl(config.host, port)
     const { mediaBaseUrl } = config
     // The gallery reads texts from the media host by fetch.
@@ -224,8 +226,9 @@ export async function startServer(
     )
     const connections = watchConnections(app.server)
     limitConnections(app.server, config, { addresses, metrics, log, baseUrl })
-    closers.add('the HTTP server', () => app.close())
-    await app.listen({ host: address, port })
+    closers.add('the HTTP server', () => Promise.all([bound.close(), app.close()]))
+    await app.ready()
+    await bound.serve(app.server)
 
     const firstToken = (await catalog.isNew())
       ? await issueToken(catalog, {
@@ -269,15 +272,4 @@ const galleryDirectory = (): string =>
 async function spaceOf(directory: string): Promise<{ free: number; total: number }> {
   const { bsize, bavail, blocks } = await statfs(directory)
   return { free: bavail * bsize, total: blocks * bsize }
-}
-
-/** A port that is free now; the base URL must be known before the service listens. */
-function freePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createNetServer().once('error', reject)
-    probe.listen(0, host, () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }

@@ -24,6 +24,7 @@ import { refuseCodeDestination, refuseServiceWorker } from './code-destinations.
 import { createBackpressure } from './connections/backpressure.ts'
 import { refuseTunnels, requireHttp1 } from './connections/require-http1.ts'
 import { closeSilentConnections } from './connections/silent-connections.ts'
+import { closeSlowReaders } from './connections/slow-readers.ts'
 import { createCorsHeaders, varyOn } from './cors.ts'
 import { createClientErrorHandler, createErrorHandler } from './error-answers.ts'
 import type { Gallery } from './gallery-files.ts'
@@ -49,7 +50,7 @@ import { resumableUploadsRoute } from './routes/resumable-uploads.ts'
 import { bytesPath, serveBytesRoute } from './routes/serve-bytes.ts'
 import { storeMediaRoute } from './routes/store-media.ts'
 import { shareAnswers } from './share-answers.ts'
-import { answerExpectations, boundUnreadBody, ignoreBody } from './unread-bodies.ts'
+import { answerExpectations, boundUnreadBody, hasBody, ignoreBody } from './unread-bodies.ts'
 
 /** The operations that the wire carries. */
 export interface Operations {
@@ -78,6 +79,8 @@ export interface WireSettings extends Omit<PageForm, 'mediaBaseUrl'> {
   readonly mediaMaxAge: number
   readonly headerTimeout: number
   readonly idleTimeout: number
+  /** Bytes per second; 0 for none. */
+  readonly minSendRate: number
 }
 
 /** The largest body that an operation other than an upload reads. Bytes. */
@@ -171,6 +174,9 @@ export async function createApp(
     requireHost(request)
     // Before the body is looked at, as with methods that are not allowed.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
+    // Of these methods the framework leaves bodies unread.
+    if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request.raw))
+      await ignoreBody(request.raw, smallBody)
     refuseServiceWorker(request.headers)
     const isBytes = request.routeOptions.url === bytesPath
     if (isBytes) refuseCodeDestination(request.headers)
@@ -181,6 +187,7 @@ export async function createApp(
   answerExpectations(app.server)
   refuseTunnels(app.server, { baseUrl, log })
   closeSilentConnections(app.server, settings.idleTimeout)
+  closeSlowReaders(app.server, settings, () => metrics.slowReaders.inc())
   app.setErrorHandler(answerError)
   // No operation but the upload takes a body; what comes is read up to a small limit and ignored.
   app.removeAllContentTypeParsers()

@@ -46,6 +46,11 @@ export function createMetrics() {
     registers: [registry],
   })
   for (const reason of ['total', 'address']) refusedConnections.inc({ reason }, 0)
+  const slowReaders = new Counter({
+    name: 'mediabucket_slow_readers_closed_total',
+    help: 'Connections closed because their clients read more slowly than MEDIABUCKET_MIN_SEND_RATE.',
+    registers: [registry],
+  })
   /** `open` returns how many connections are open. */
   function countConnections(open: () => number): void {
     new Gauge({
@@ -116,6 +121,7 @@ export function createMetrics() {
     limitedRequests,
     refusedConnections,
     countConnections,
+    slowReaders,
     variantSeconds,
     activeUploads,
     storage,

@@ -26,7 +26,7 @@ export function boundUnreadBody(request: IncomingMessage, response: ServerRespon
   response.once('finish', () => discardRest(request))
 }
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /**

@@ -14,6 +14,7 @@ interface Parts {
 /** `/healthz`, `/readyz`, `/metrics` (docs/interface.md O1, O2). */
 export function operationsRoutes(app: FastifyInstance, { check, isStopping, metrics }: Parts): void {
   const noStore = { 'cache-control': 'no-store' }
+  const scrape = createScrape(metrics.registry)
 
   app.get('/healthz', described(live), async (_request, reply) =>
     reply.headers(noStore).send({ status: 'ok' }),
@@ -33,6 +34,23 @@ export function operationsRoutes(app: FastifyInstance, { check, isStopping, metr
     reply
       .headers(noStore)
       .type(metrics.registry.contentType)
-      .send(await metrics.registry.metrics()),
+      .send(await scrape()),
   )
+}
+
+/** How long one text of the metrics is sent. Milliseconds. */
+const metricsAge = 1_000
+
+/** At most one text a second: making it takes milliseconds, and needs no token. */
+function createScrape(registry: Metrics['registry']): () => Promise<Buffer> {
+  let text: Promise<Buffer> | null = null
+  let madeAt = 0
+  return () => {
+    const now = performance.now()
+    if (text === null || now - madeAt >= metricsAge) {
+      madeAt = now
+      text = registry.metrics().then(Buffer.from)
+    }
+    return text
+  }
 }

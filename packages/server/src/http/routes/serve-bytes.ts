@@ -12,7 +12,7 @@ import type { OpenVariant, Variants } from '../../media/open-variant.ts'
 import { serveBytes as description } from '../descriptions/serve-bytes.ts'
 import { described } from '../openapi/description.ts'
 import type { BytesParams } from '../schemas.ts'
-import { sendBytes } from '../send-bytes.ts'
+import { createSendBytes } from '../send-bytes.ts'
 
 interface Parts {
   /** The item that a name (`id` or `id.ext`) stands for. Throws Fault `media-unknown`. */
@@ -53,6 +53,7 @@ interface Form {
 /** `GET` and `HEAD /media/{id}[.ext]`: the bytes, or a variant of them (docs/interface.md, Bytes and Variants). */
 export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   const { findByName, openBytes, openVariant, maxAge, countError } = parts
+  const sendBytes = createSendBytes()
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
 
   const formOf = (media: Media, variant: Variant | null): Form =>

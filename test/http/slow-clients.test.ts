@@ -1,0 +1,116 @@
+import { connect } from 'node:net'
+import { expect, test } from 'vitest'
+import { openConnection } from '../harness/connection.ts'
+import { flood } from '../harness/flood.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { responseOf } from '../harness/raw-http.ts'
+import { forgetPeak, memory } from '../harness/resources.ts'
+import { startServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+
+const megabyte = 1_000_000
+
+test('N6 a client that reads more slowly than the least rate is disconnected, though it is never silent', async () => {
+  await using server = await startServer({
+    MEDIABUCKET_IDLE_TIMEOUT: '1s',
+    MEDIABUCKET_MIN_SEND_RATE: '10MB',
+  })
+  const { url } = await upload(server, new Uint8Array(60 * megabyte), { name: 'large.bin' })
+  const { hostname, port, pathname } = new URL(url)
+  const download = (bytesPerStep: number) =>
+    new Promise<number>((resolve) => {
+      let received = 0
+      let quota = bytesPerStep
+      const socket = connect(Number(port), hostname, () =>
+        socket.write(`GET ${pathname} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+      )
+      const step = setInterval(() => {
+        quota = bytesPerStep
+        socket.resume()
+      }, 20)
+      socket.on('data', ({ length }) => {
+        received += length
+        quota -= length
+        if (quota <= 0) socket.pause()
+      })
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        clearInterval(step)
+        resolve(received)
+      })
+    })
+  // 3 MB and all that there is, per second.
+  const [slow, quick] = await Promise.all([download(60_000), download(60 * megabyte)])
+  expect(quick).toBeGreaterThan(60 * megabyte)
+  expect(slow).toBeLessThan(60 * megabyte)
+  const metrics = await (await fetch(`${server.url}/metrics`)).text()
+  expect(metrics).toMatch(/^mediabucket_slow_readers_closed_total 1$/m)
+})
+
+test('N6 many clients that read nothing cost a bounded amount of memory, and others are served', async () => {
+  await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'error' })
+  const { url } = await upload(server, new Uint8Array(20 * megabyte), { name: 'large.bin' })
+  const path = new URL(url).pathname
+  await forgetPeak(server)
+  const before = (await memory(server)).now
+  const readers = await Promise.all(Array.from({ length: 400 }, () => openConnection(server.url)))
+  for (const reader of readers) {
+    reader.pause()
+    reader.send(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  }
+  const open = async () => {
+    const text = await (await fetch(`${server.url}/metrics`)).text()
+    return Number(/^mediabucket_connections_open (\d+)$/m.exec(text)?.[1])
+  }
+  await until('all are connected', async () => (await open()) >= readers.length)
+  const whole = await fetch(url)
+  expect((await whole.arrayBuffer()).byteLength).toBe(20 * megabyte)
+  expect((await memory(server)).peak - before).toBeLessThan(160 * megabyte)
+  for (const reader of readers) reader[Symbol.dispose]()
+})
+
+test('N5, P1 a body of 100 MB where none is taken is a 413 problem, and costs no memory', async () => {
+  await using server = await startServer()
+  const authorization = `Authorization: Bearer ${server.token}`
+  await forgetPeak(server)
+  const before = (await memory(server)).now
+  for (const line of [
+    'GET /api/media',
+    'GET /healthz',
+    'GET /openapi.json',
+    'GET /media/x',
+    'DELETE /api/media/x',
+    'GET /api/token',
+  ]) {
+    for (const chunked of [false, true]) {
+      const framing = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${100 * megabyte}`
+      const head = `${line} HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`
+      const answer = await flood(server.url, head, { total: 100 * megabyte, chunked })
+      await expectProblem(responseOf(answer), 413, 'body-too-large')
+    }
+  }
+  expect((await memory(server)).peak - before).toBeLessThan(150 * megabyte)
+})
+
+test('N5 a small body on a GET is ignored, and the connection goes on', async () => {
+  await using server = await startServer()
+  using connection = await openConnection(server.url)
+  const answers = () => connection.received().match(/HTTP\/1\.1 200/g)?.length ?? 0
+  const body = 'x'.repeat(65_536)
+  connection.send(`GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  await until('an answer', () => answers() === 1)
+  connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n')
+  await until('the next', () => answers() === 2)
+})
+
+test('O2 the metrics are made at most once a second', async () => {
+  await using server = await startServer()
+  const begun = performance.now()
+  const texts = new Set<string>()
+  for (let round = 0; round < 20; round += 1) {
+    const scrapes = Array.from({ length: 10 }, async () => (await fetch(`${server.url}/metrics`)).text())
+    for (const text of await Promise.all(scrapes)) texts.add(text)
+  }
+  expect(texts.size).toBeLessThanOrEqual(Math.floor((performance.now() - begun) / 1_000) + 1)
+})
