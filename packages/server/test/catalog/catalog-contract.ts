@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { describeBuckets } from './bucket-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeKeyedRequests } from './keyed-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
@@ -14,6 +15,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeMedia(engine, fresh)
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)
+  describeBuckets(engine, fresh)
   describeUploads(engine, fresh)
   describeKeyedRequests(engine, fresh)
 

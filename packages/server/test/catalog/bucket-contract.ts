@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { hashOf, newBucket, newItem, newItems, newToken, newUpload } from './samples.ts'
+
+/** What every engine does when buckets are created and deleted. */
+export function describeBuckets(engine: string, fresh: Fresh): void {
+  describe(`${engine}: buckets`, () => {
+    test('Q4 a bucket is created once, with its limits', async () => {
+      const catalog = await openOne(fresh)
+      expect(await catalog.createBucket('b', { maxItems: 1, maxBytes: null }, 1)).toBe(true)
+      expect(await catalog.createBucket('b', { maxItems: 9, maxBytes: 9 }, 2)).toBe(false)
+      expect(await catalog.buckets()).toMatchObject([{ name: 'b', items: 0, maxItems: 1, maxBytes: null }])
+      const created = await catalog.bucketNamed('b')
+      expect(created).toMatchObject({ name: 'b', maxItems: 1 })
+      await catalog.addToken(newToken('t', { bucket: 'b' }))
+      expect(await catalog.authorise(hashOf('t'))).toMatchObject({ bucketId: created?.id })
+      expect(await catalog.bucketNamed('nobody')).toBeNull()
+    })
+
+    test('Q5 a bucket goes in steps: tokens fail first, each item leaves a tombstone, the row goes last', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const [id, kept] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'kept')]
+      const items = newItems(5)
+      await catalog.addMedia(id, items)
+      await catalog.addMedia(kept, newItems(2))
+      const upload = newUpload(id)
+      await catalog.createUpload(upload)
+      const ids = items.map((item) => item.id)
+      expect(await other.deleteBucketChunk(id, 3, 7)).toEqual({ removed: ids.slice(0, 3), isDeleted: false })
+      expect(await catalog.authorise(hashOf('b'))).toMatchObject({ revokedAt: 7, total: 2 })
+      expect(await catalog.page(id, 1)).toMatchObject({ total: 2 })
+      expect(await other.deleteBucketChunk(id, 3, 8)).toEqual({ removed: ids.slice(3), isDeleted: false })
+      expect(await catalog.uploadsOf(id)).toMatchObject([{ id: upload.id }])
+      await other.removeUpload(upload.id)
+      expect(await other.deleteBucketChunk(id, 3, 9)).toEqual({ removed: [], isDeleted: true })
+      expect((await catalog.tombstones()).toSorted()).toEqual(ids.toSorted())
+      expect(await catalog.authorise(hashOf('b'))).toBeNull()
+      expect((await catalog.buckets()).map(({ name }) => name)).toEqual(['kept'])
+      expect(await catalog.page(kept, 1)).toMatchObject({ total: 2 })
+    })
+
+    test('Q5 what comes too late for a bucket is refused, and its id is never used again', async () => {
+      const catalog = await openOne(fresh)
+      const id = await newBucket(catalog, 'b')
+      expect(await catalog.deleteBucketChunk(id, 1, 1)).toMatchObject({ isDeleted: true })
+      const late = { code: 'token-revoked' }
+      await expect(catalog.addMedia(id, [newItem()])).rejects.toMatchObject(late)
+      await expect(catalog.createUpload(newUpload(id))).rejects.toMatchObject(late)
+      await expect(catalog.page(id, 1)).rejects.toMatchObject(late)
+      const again = await newBucket(catalog, 'b')
+      await catalog.deleteBucketChunk(again, 1, 1)
+      expect(new Set([id, again, await newBucket(catalog, 'b')]).size).toBe(3)
+    })
+  })
+}
