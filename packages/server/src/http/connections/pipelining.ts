@@ -13,6 +13,9 @@ const unparsedRoom = 16 * 1024 * 1024
 const pauseParsing = 21
 const pausedCode = 'HPE_PAUSED'
 
+/** Pipelined requests of all connections together that start in one turn of the event loop. */
+const startsPerTurn = 8
+
 /** Parsing them ends the request at which the parser was paused. Not `Buffer.alloc(0)`: the parser takes that for the end of the connection. */
 const noBytes = Buffer.alloc(1).subarray(1)
 
@@ -34,12 +37,13 @@ interface Waiting {
 export const isPause = (error: { readonly code?: string }): boolean => error.code === pausedCode
 
 /**
- * Starts one request of a connection at a time, in order, and at most one in each turn of the event loop. One more is
+ * Starts one request of a connection at a time, in order, and few of all connections in each turn of the event loop. One more is
  * parsed; what follows stays unparsed, and nothing more is read from the connection.
  */
 export function boundPipelining(server: Server): void {
   const waiting = new WeakMap<Socket, Waiting>()
   let unparsedBytes = 0
+  const schedule = createSchedule()
 
   function waitingOf(socket: Socket): Waiting {
     const known = waiting.get(socket)
@@ -101,7 +105,7 @@ export function boundPipelining(server: Server): void {
       const connection = waitingOf(socket)
       connection.next = { request, keepAlive }
       connection.isPausing = true
-      answer.once('close', () => setImmediate(goOn, socket, parser, start))
+      answer.once('close', () => schedule(() => goOn(socket, parser, start)))
       return pauseParsing
     }
   })
@@ -118,6 +122,22 @@ export function boundPipelining(server: Server): void {
       // Read while the parser was paused, so none of it is parsed.
     } else add(connection, socket, error.rawPacket, 'push')
   })
+}
+
+/** Runs a few steps in each turn of the event loop, in order: others are served between them. */
+function createSchedule(): (step: () => void) => void {
+  const steps: (() => void)[] = []
+  let isScheduled = false
+  function run(): void {
+    for (const step of steps.splice(0, startsPerTurn)) step()
+    isScheduled = steps.length > 0
+    if (isScheduled) setImmediate(run)
+  }
+  return (step) => {
+    steps.push(step)
+    if (!isScheduled) setImmediate(run)
+    isScheduled = true
+  }
 }
 
 interface PauseError extends Error {
