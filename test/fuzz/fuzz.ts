@@ -44,6 +44,7 @@ export async function fuzz(options: {
 }): Promise<{ figures: Map<string, Figures>; statuses: Map<number, number> }> {
   const random = seeded(options.seed)
   await using target = await openTarget(random)
+  const checks: Figures = { inputs: 0, failures: [] }
   const figures = new Map<string, Figures>()
   const asked = Object.entries(kinds).filter(([name]) => name === (options.only ?? name))
   for (let round = 1; round <= options.rounds; round += 1) {
@@ -52,14 +53,14 @@ export async function fuzz(options: {
       figures.set(name, figure)
       figure.failures.push(...(await runKind(kind, target, random.below(2 ** 31))))
       figure.inputs += kind.times
-      await target
-        .settle()
-        .catch((error: unknown) => figure.failures.push(`round ${round}: ${String(error)}`))
+      await target.checkHealth().catch((error: unknown) => figure.failures.push(`${error}`))
     }
+    checks.inputs += 1
+    await target.settle().catch((error: unknown) => checks.failures.push(`round ${round}: ${error}`))
     if (!options.onRound(round)) break
-    if ([...figures.values()].some(({ failures }) => failures.length > 20)) break
+    if ([...figures.values(), checks].some(({ failures }) => failures.length > 20)) break
   }
-  return { figures, statuses: target.statuses }
+  return { figures: figures.set('checks', checks), statuses: target.statuses }
 }
 
 async function runKind({ fuzz, times, atOnce }: Kind, target: Target, seed: number): Promise<string[]> {

@@ -8,6 +8,7 @@ import { startServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
+import { readPage } from '../harness/wire.ts'
 import type { Random } from './random.ts'
 
 /** A running server under fuzz, and what it is held to. */
@@ -24,7 +25,9 @@ export interface Target extends AsyncDisposable {
   judge(asked: string, answer: RawAnswer): void
   /** Answers by their status. */
   readonly statuses: Map<number, number>
-  /** Between rounds: everything that was stored is there, and files and memory are back. */
+  /** The server lives, and has logged no error. */
+  checkHealth(): Promise<void>
+  /** After a round: everything that was stored is there, and files and memory are back. Then most items are deleted. */
   settle(): Promise<void>
 }
 
@@ -38,6 +41,8 @@ const patience = 4_000
 const growth = 200_000_000
 /** Descriptors that may be open beyond those of the start: threads and caches of the service itself. */
 const spareFiles = 25
+/** Items that stay from one round to the next. */
+const keptItems = 60
 
 export async function openTarget(random: Random): Promise<Target> {
   const server = await startServer({
@@ -51,6 +56,7 @@ export async function openTarget(random: Random): Promise<Target> {
   const { token } = server
   const life = { server, token, authorization: `Bearer ${token}`, tus: tusOf(server) }
   const ledger = createLedger()
+  const clients = createClients(ledger)
   const other = await makeToken(server, '--bucket', 'hostile')
   const statuses = new Map<number, number>()
   const files = await openFiles(server)
@@ -99,25 +105,31 @@ export async function openTarget(random: Random): Promise<Target> {
   return {
     life,
     ledger,
-    clients: createClients(ledger),
+    clients,
     otherToken: other.token,
     random,
     send,
     judge,
     statuses,
-    async settle() {
+    async checkHealth() {
       if (server.process.exitCode !== null || server.process.signalCode !== null)
         throw new Error(`the server ended: ${server.stderr().slice(-2_000)}`)
       const health = await fetch(`${server.url}/healthz`)
       if (health.status !== 200) throw new Error(`/healthz answers ${health.status}`)
+      const failed = server.log().find(({ level }) => Number(level) >= 50)
+      if (failed) throw new Error(`an error in the log: ${JSON.stringify(failed)}`)
+    },
+
+    async settle() {
       await ledger.check(life)
       if (ledger.faults.length > 0) throw new Error(ledger.faults.join('\n'))
       await until('the files are closed', async () => (await openFiles(server)) <= files + spareFiles, 60_000)
       const { now } = await memory(server)
       resting ||= now
       if (now > resting + growth) throw new Error(`${now} bytes of memory, ${resting} after the first round`)
-      const failed = server.log().find(({ level }) => Number(level) >= 50)
-      if (failed) throw new Error(`an error in the log: ${JSON.stringify(failed)}`)
+      // So that a long run checks as much in each round as in the first.
+      const { total } = await readPage(await server.request('/api/media'))
+      for (let more = total - keptItems; more > 0; more -= 1) await clients.remove(life)
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
