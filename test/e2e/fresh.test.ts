@@ -196,14 +196,14 @@ browserTest(
     await page.route(`**/media/${id}?variant=thumb`, async (route) => {
       if (refused >= 6) return route.continue()
       refused += 1
-      await route.fulfill({ status: 503, headers: { 'retry-after': '20' } })
+      await route.fulfill({ status: 503, headers: { 'retry-after': '60' } })
     })
     await page.reload()
     await guest.signIn(token)
     // Each try is an image and the question for its status.
     for (const asked of [2, 4, 6]) {
       await until('a refusal', () => refused === asked)
-      await page.clock.runFor(19_000)
+      await page.clock.runFor(30_000)
       expect(refused).toBe(asked)
       // The timer may not be there yet when the answer is.
       await until('the next try', async () => {
