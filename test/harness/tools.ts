@@ -9,6 +9,7 @@ const packages: Readonly<Record<string, string>> = {
   curl: 'curl',
   faketime: 'faketime',
   jq: 'jq',
+  logrotate: 'logrotate',
   nginx: 'nginx-light',
   openssl: 'openssl',
   php: 'php-cli',
@@ -16,6 +17,7 @@ const packages: Readonly<Record<string, string>> = {
   python3: 'python3',
   script: 'bsdutils',
   strace: 'strace',
+  'systemd-analyze': 'systemd',
   wrk: 'wrk',
 }
 
