@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -43,6 +43,8 @@ async function openPatch(url: string, length: number, extra: readonly string[] =
   }
 }
 
+const sha1 = (text: string) => createHash('sha1').update(text).digest('base64')
+
 /** What the server has been sent before has been read after some requests on other connections. */
 async function roundTrips(): Promise<void> {
   for (let time = 0; time < 5; time += 1) await server.request('/api/bucket')
@@ -71,6 +73,16 @@ test.each([10, 4])(
     expect(await (await fetch(item.url)).text()).toBe('0123456789')
   },
 )
+
+test('R4, R7 a stalled chunk with a checksum is refused when another request takes over', async () => {
+  const url = await tus.beginOf(5)
+  using stalled = await openPatch(url, 5, [`Upload-Checksum: sha1 ${sha1('01234')}`])
+  stalled.send('012')
+  await roundTrips()
+  const whole = await tus.piece(url, 0, '01234')
+  expect([whole.status, whole.headers.get('upload-offset')]).toEqual([204, '5'])
+  expect(await stalled.answer()).toMatchObject({ status: 409 })
+})
 
 test('R3, R4 HEAD returns a durable offset and leaves a request alone that makes progress', async () => {
   const url = await tus.beginOf(1_000)

@@ -59,12 +59,13 @@ export function createAppendUpload(parts: {
     for await (const run of runsOf(source, piece.whole ? never : isLong, now)) {
       const limit = end - offset
       const { size, failure } = await blobs.parts.append(id, { offset, source: run, limit })
-      if (failure !== null && piece.whole) throw failure
+      const reason = turn.signal.aborted ? takenOver() : failure
+      if (failure !== null && piece.whole) throw reason
       if (size === length) return finish(upload, size)
       if (size > offset && !(await catalog.moveUpload(id, offset, size, now() + expiry)))
         throw uploadUnknown()
       offset = size
-      if (failure !== null) throw turn.signal.aborted ? takenOver() : failure
+      if (failure !== null) throw reason
     }
     return { upload: { ...upload, offset, expiresAt: now() + expiry }, item: null }
   }
