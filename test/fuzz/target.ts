@@ -36,7 +36,7 @@ const foreseen: ReadonlySet<number> = new Set([501, 503, 505, 507])
 const secrets = /mbkt_[0-9a-z]{8}|\/tmp\/|node_modules|\.[tj]s:\d+| at \w+ \(/
 
 /** Milliseconds for which a client waits for an answer to what may not be a request. */
-const patience = 4_000
+const patience = 2_000
 /** Bytes that the service may hold beyond what it held after the first round. */
 const growth = 200_000_000
 /** Descriptors that may be open beyond those of the start: threads and caches of the service itself. */
@@ -46,8 +46,8 @@ const keptItems = 60
 
 export async function openTarget(random: Random): Promise<Target> {
   const server = await startServer({
-    MEDIABUCKET_HEADER_TIMEOUT: '1s',
-    MEDIABUCKET_IDLE_TIMEOUT: '3s',
+    MEDIABUCKET_HEADER_TIMEOUT: '10s',
+    MEDIABUCKET_IDLE_TIMEOUT: '30s',
     MEDIABUCKET_TOKEN_RATE: 'off',
     MEDIABUCKET_ADDRESS_RATE: 'off',
     MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
