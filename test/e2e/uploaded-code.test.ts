@@ -12,7 +12,10 @@ import { visit } from './visit.ts'
 
 const stolen = 'globalThis.ran = (globalThis.ran ?? []).concat(1)'
 const code = {
-  script: [`${stolen}; globalThis.taken = sessionStorage.length; globalThis.postMessage?.('ran')`, 'a.js'],
+  script: [
+    `${stolen}; globalThis.postMessage?.('ran'); onconnect = ({ ports }) => ports[0].postMessage('ran')`,
+    'a.js',
+  ],
   module: [`${stolen}; export default 1; postMessage?.('ran')`, 'a.mjs'],
   style: ['body { --ran: 1 }', 'a.css'],
   manifest: ['{"name":"ran"}', 'a.webmanifest'],

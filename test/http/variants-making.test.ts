@@ -113,10 +113,15 @@ test('V7, B9, F3 an item whose bytes are damaged or gone answers as its bytes do
       await expectProblem(await fetch(variantUrl(server, id, variant)), 500, 'bytes-missing')
 })
 
-/** Lets no program load the decoder. */
+/** Lets no program load the decoder; its own processes, which have no environment, are given it too. */
 const withoutDecoder = {
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(
-    `import { registerHooks } from 'node:module'
+    `import processes from 'node:child_process'
+    import { registerHooks, syncBuiltinESMExports } from 'node:module'
+    const { fork } = processes
+    const { NODE_OPTIONS } = process.env
+    processes.fork = (file, args, options) => fork(file, args, { ...options, env: { ...options.env, NODE_OPTIONS } })
+    syncBuiltinESMExports()
     registerHooks({ resolve(name, context, next) {
       if (name === 'sharp') throw new Error('no decoder for this machine')
       return next(name, context)

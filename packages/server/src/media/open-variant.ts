@@ -28,9 +28,11 @@ interface VariantMade {
   readonly outcome: 'made' | 'unreadable' | 'too-hard' | 'unsupported' | 'refused'
 }
 
-/** Pictures that could not be made are not tried again for a while, so that nobody keeps the service at them. */
+/** Variants that could not be made are not tried again for a while, so that nobody keeps the service at them. */
 const remembered = 10_000
-const rememberedFor = 600_000
+/** Milliseconds. A picture that is damaged stays so; one that exceeded a limit may have done so under load alone. */
+const damagedFor = 600_000
+const overLimitsFor = 60_000
 
 export function createVariants(parts: {
   readonly catalog: Pick<Catalog, 'media'>
@@ -50,7 +52,7 @@ export function createVariants(parts: {
   const { catalog, blobs, openBytes, processes, maxPixels } = parts
   const making = new Map<string, Promise<Uint8Array>>()
   const keeping = new Set<Promise<void>>()
-  const failed = new LRUCache<MediaId, string>({ max: remembered, ttl: rememberedFor })
+  const failed = new LRUCache<string, string>({ max: remembered })
   let supported = true
 
   async function make(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
@@ -59,11 +61,14 @@ export function createVariants(parts: {
       parts.onMade({ variant, seconds: (performance.now() - begun) / 1000, outcome })
     let answer: PictureAnswer
     try {
-      answer = await processes.run({ what: 'shrink', path, side: variantSides[variant], maxPixels })
+      answer = await processes.run(
+        { what: 'shrink', path, side: variantSides[variant], maxPixels },
+        `${media.bucketId}`,
+      )
     } catch (error) {
       tell(error instanceof PictureTooHard ? 'too-hard' : 'refused')
       if (error instanceof PictureTooHard) parts.onTooHard(media.id, error)
-      throw await refusal(media, error)
+      throw await refusal(media, variant, error)
     }
     if (answer.outcome === 'shrunk') {
       tell('made')
@@ -76,19 +81,29 @@ export function createVariants(parts: {
       throw unavailable('This service cannot make pictures on its platform.')
     }
     tell('unreadable')
-    throw await refuse(media, 'The picture is damaged, or has more pixels than the service takes on.')
+    throw await refuse(
+      media,
+      variant,
+      damagedFor,
+      'The picture is damaged, or has more pixels than the service takes on.',
+    )
   }
 
-  async function refusal(media: Media, error: unknown): Promise<unknown> {
+  async function refusal(media: Media, variant: Variant, error: unknown): Promise<unknown> {
     if (error instanceof PicturesBusy) return new Fault('variants-busy', 'Too many pictures are being made.')
     if (!(error instanceof PictureTooHard)) return error
-    return refuse(media, 'The picture takes more time or memory than the service allows.')
+    return refuse(
+      media,
+      variant,
+      overLimitsFor,
+      'The picture takes more time or memory than the service allows.',
+    )
   }
 
   /** Remembers why, unless the item went meanwhile, and its bytes with it. */
-  async function refuse(media: Media, detail: string): Promise<Fault> {
+  async function refuse(media: Media, variant: Variant, ttl: number, detail: string): Promise<Fault> {
     if ((await catalog.media(media.id)) === null) return mediaUnknown()
-    failed.set(media.id, detail)
+    failed.set(keyOf(media, variant), detail, { ttl })
     return unavailable(detail)
   }
 
@@ -103,7 +118,7 @@ export function createVariants(parts: {
   }
 
   function share(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
-    const key = `${media.id}.${variantKey(variant)}`
+    const key = keyOf(media, variant)
     const underWay = making.get(key)
     if (underWay) return underWay
     const made = make(media, variant, path)
@@ -132,7 +147,7 @@ export function createVariants(parts: {
       await source.close()
       const stored = await blobs.variants.open(media.id, variant)
       if (stored !== null) return stored
-      const reason = failed.get(media.id)
+      const reason = failed.get(keyOf(media, variant))
       if (reason !== undefined) throw unavailable(reason)
       const bytes = await share(media, variant, source.path)
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
@@ -148,5 +163,7 @@ export function createVariants(parts: {
     },
   }
 }
+
+const keyOf = ({ id }: Media, variant: Variant): string => `${id}.${variantKey(variant)}`
 
 const unavailable = (detail: string) => new Fault('variant-unavailable', detail)

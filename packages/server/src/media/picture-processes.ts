@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { extname } from 'node:path'
+import { createPictureQueue } from './picture-queue.ts'
+import { findPictureSandbox, type PictureSandbox } from './picture-sandbox.ts'
 import type { PictureAnswer, PictureTask } from './picture-task.ts'
 
 /** The process ended before it answered: the task took too long or too much memory, or broke the decoder. */
@@ -13,13 +15,14 @@ export class PicturesBusy extends Error {
 }
 
 export interface PictureProcesses {
-  /** Throws PictureTooHard and PicturesBusy. */
-  run(task: PictureTask): Promise<PictureAnswer>
+  /** Runs a task for a bucket, of which none waits for the tasks of another alone. Throws PictureTooHard and PicturesBusy. */
+  run(task: PictureTask, bucket?: string): Promise<PictureAnswer>
   /** Ends the processes, whatever they do. */
   close(): void
 }
 
 interface Job {
+  readonly bucket: string
   readonly task: PictureTask
   readonly resolve: (answer: PictureAnswer) => void
   readonly reject: (error: Error) => void
@@ -28,6 +31,8 @@ interface Job {
 interface Place {
   readonly process: ChildProcess
   job: Job | null
+  /** Its task gave way to another bucket's, and runs again later. */
+  preempted: boolean
   /** Ends the process when its task takes too long, or when it has had none for a while. */
   timer: NodeJS.Timeout
 }
@@ -35,7 +40,13 @@ interface Place {
 /** Milliseconds for which a process without a task is kept: starting one takes longer than most tasks. */
 const idleTime = 15_000
 
-/** Processes that take one task each, in the order in which they came; started when first needed, ended when idle. */
+/** Milliseconds for which a bucket without a running task waits while another one has more than its share of processes. */
+const grace = 1_000
+
+/**
+ * Processes that take one task each; started when first needed, ended when idle. Buckets take turns. One may use all processes
+ * while no other waits; then it gives up what is more than half of them.
+ */
 export function createPictureProcesses(limits: {
   /** Processes at once. */
   readonly processes: number
@@ -50,9 +61,11 @@ export function createPictureProcesses(limits: {
   /** How much every other process goes before these, from 0 to 19. */
   readonly nice: number
 }): PictureProcesses {
-  const waiting: Job[] = []
+  const waiting = createPictureQueue<Job>(limits.queue)
+  const share = Math.max(1, Math.floor(limits.processes / 2))
   const places = new Set<Place>()
   let closed = false
+  let sandbox: PictureSandbox | null = null
 
   /** Null where the system has no room for a further process. */
   function start(): Place | null {
@@ -60,8 +73,11 @@ export function createPictureProcesses(limits: {
     const file = new URL(`./picture-process${extname(import.meta.url)}`, import.meta.url)
     let child: ChildProcess
     try {
+      sandbox ??= findPictureSandbox()
       child = fork(file, [String(limits.nice), String(limits.memory)], {
-        execArgv: [],
+        execPath: sandbox.execPath,
+        execArgv: [...sandbox.execArgv],
+        env: sandbox.env,
         serialization: 'advanced',
         // Standard error is the log of the service, and the decoder writes what is no log.
         stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -69,7 +85,7 @@ export function createPictureProcesses(limits: {
     } catch {
       return null
     }
-    const place: Place = { process: child, job: null, timer: setTimeout(() => undefined) }
+    const place: Place = { process: child, job: null, preempted: false, timer: setTimeout(() => undefined) }
     places.add(place)
     child.on('message', (answer: PictureAnswer) => {
       place.job?.resolve(answer)
@@ -81,6 +97,10 @@ export function createPictureProcesses(limits: {
     const gone = (how: string | number | null) => {
       if (!places.delete(place)) return
       clearTimeout(place.timer)
+      if (place.job !== null && place.preempted && !closed) {
+        enqueue(place.job, true)
+        place.job = null
+      }
       // A process that never came to be says nothing of the picture.
       place.job?.reject(
         child.pid === undefined
@@ -100,42 +120,57 @@ export function createPictureProcesses(limits: {
   }
   const rest = (place: Place) => endAfter(place, idleTime)
 
+  const running = (bucket: string) => [...places].filter(({ job }) => job?.bucket === bucket).length
+
   function next(): void {
-    const [job] = waiting
-    if (job === undefined || closed) return
+    if (waiting.length === 0 || closed) return
     // One that is being ended stands until it is gone, and must not take a task along.
     const free = [...places].find(({ job, process }) => job === null && process.connected && !process.killed)
     if (free === undefined && places.size >= limits.processes) return
-    waiting.shift()
+    const job = waiting.take(running, share)
+    if (job === null) return
     const place = free ?? start()
     if (place === null) {
       job.reject(new PicturesBusy('no process can be started'))
     } else {
       place.job = job
       endAfter(place, limits.timeout)
-      // A failure to send is an end of the process, and told as such.
+      // A failure to send ends the process, which is reported as such.
       if (place.process.connected) place.process.send(job.task, () => undefined)
     }
     next()
   }
 
+  /** Ends the newest task of a bucket with more than its share, where another bucket waits and has none running. */
+  function makeWay(): void {
+    if (closed || !waiting.buckets().some((bucket) => running(bucket) === 0)) return
+    if ([...places].some(({ process }) => process.killed)) return
+    const last = [...places].findLast(({ job }) => job !== null && running(job.bucket) > share)
+    if (last === undefined) return
+    last.preempted = true
+    last.process.kill('SIGKILL')
+  }
+
+  function enqueue(job: Job, first = false): void {
+    waiting.add(job, first)
+    setTimeout(() => {
+      if (waiting.remove(job)) job.reject(new PicturesBusy('the picture waited for too long'))
+    }, limits.patience).unref()
+  }
+
   return {
-    run: (task) =>
+    run: (task, bucket = '') =>
       new Promise((resolve, reject) => {
         if (closed) return reject(stopping())
-        const job = { task, resolve, reject }
-        waiting.push(job)
+        const job = { bucket, task, resolve, reject }
+        enqueue(job)
         next()
-        const giveUp = () => {
-          const place = waiting.indexOf(job)
-          if (place >= 0) waiting.splice(place, 1)[0]?.reject(new PicturesBusy('too many pictures wait'))
-        }
-        if (waiting.length > limits.queue) giveUp()
-        else if (waiting.includes(job)) setTimeout(giveUp, limits.patience).unref()
+        waiting.overflow(job)?.reject(new PicturesBusy('too many pictures wait'))
+        if (waiting.length > 0) setTimeout(makeWay, grace).unref()
       }),
     close() {
       closed = true
-      for (const job of waiting.splice(0)) job.reject(stopping())
+      for (const job of waiting.clear()) job.reject(stopping())
       for (const { process } of places) process.kill('SIGKILL')
     },
   }

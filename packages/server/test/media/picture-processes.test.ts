@@ -1,10 +1,13 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtempDisposable, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createPictureProcesses, type PictureProcesses } from '../../src/media/picture-processes.ts'
+import { findPictureSandbox } from '../../src/media/picture-sandbox.ts'
 
 const opened: PictureProcesses[] = []
 afterEach(() => {
@@ -35,6 +38,101 @@ const others: Readonly<Record<string, string>> = {
   csv: '1,2\n3,4\n',
   pdf: '%PDF-1.7\n%%EOF',
 }
+
+const onLinux = process.platform === 'linux'
+
+describe('V11 the sandbox of a process that decodes pictures', () => {
+  /** What the probe reports of itself; what it tries goes through native code too. */
+  const probe = `
+    const { createRequire } = await import('node:module')
+    const { readFileSync, writeFileSync } = await import('node:fs')
+    const { connect } = await import('node:net')
+    const sharp = createRequire(process.argv[2])('sharp')
+    const picture = sharp({ create: { width: 9, height: 9, channels: 3, background: 'red' } }).png()
+    const done = (trying) => trying().then(() => 'done', (error) => error.code ?? 'failed')
+    const listener = JSON.parse(process.argv[4])
+    process.on('SIGXFSZ', () => undefined)
+    process.send({
+      environment: Object.keys(process.env).filter((name) => name !== 'VIPSHOME'),
+      decoded: (await picture.toBuffer()).length > 0,
+      script: await done(async () => writeFileSync(process.argv[3], 'x')),
+      spawn: await done(async () => (await import('node:child_process')).execFileSync('/bin/true')),
+      network: await done(() => new Promise((resolve, reject) => connect(listener).on('connect', resolve).on('error', reject))),
+      privileges: /NoNewPrivs:\\t(\\d)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1],
+    })
+    await picture.toFile(process.argv[3]).catch(() => undefined)
+    process.send('ended')`
+
+  test.skipIf(!onLinux)(
+    'leaves it no environment, no file to write, and no network where the system can',
+    async () => {
+      await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+      const script = join(directory.path, 'probe.mjs')
+      const written = join(directory.path, 'written.png')
+      await writeFile(script, probe)
+      const listener = createServer().listen(0, '127.0.0.1')
+      await once(listener, 'listening')
+      const { execPath, execArgv, env, enforced } = findPictureSandbox()
+      const child = fork(script, [import.meta.filename, written, JSON.stringify(listener.address())], {
+        execPath,
+        execArgv: [...execArgv],
+        env,
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      })
+      const [found] = await once(child, 'message')
+      await once(child, 'exit')
+      listener.close()
+      expect(found).toEqual({
+        environment: [],
+        decoded: true,
+        script: 'ERR_ACCESS_DENIED',
+        spawn: 'ERR_ACCESS_DENIED',
+        network: enforced.noNetwork ? 'ENETUNREACH' : 'done',
+        privileges: enforced.noWrite ? '1' : expect.any(String),
+      })
+      const size = await stat(written).then(
+        (file) => file.size,
+        () => 0,
+      )
+      if (enforced.noWrite) expect(size).toBe(0)
+      // Debian has all that it needs but, in some containers, the right to a network of its own.
+      if (existsSync('/etc/debian_version')) expect(enforced.noWrite).toBe(true)
+    },
+  )
+})
+
+describe('V12 buckets share the processes', () => {
+  test('a bucket whose tasks take for ever does not hold up another one', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    // Whoever reads it waits for a writer.
+    execFileSync('mkfifo', [endless])
+    const processes = start({ processes: 2, queue: 8 })
+    let ended = 0
+    const greedy = Promise.allSettled(
+      Array.from({ length: 8 }, async () => {
+        await processes.run(shrink(endless), 'greedy').finally(() => {
+          ended += 1
+        })
+      }),
+    )
+    for (const bucket of ['modest', 'other', 'modest'])
+      expect(await processes.run(shrink('/nowhere'), bucket)).toEqual({ outcome: 'unreadable' })
+    expect(ended).toBe(0)
+    processes.close()
+    await greedy
+  })
+
+  test('a bucket that fills the queue leaves room for another one', async () => {
+    const processes = start({ queue: 2 })
+    const greedy = Promise.allSettled(
+      Array.from({ length: 6 }, () => processes.run(shrink('/nowhere'), 'greedy')),
+    )
+    const modest = processes.run(shrink('/nowhere'), 'modest')
+    expect(await modest).toEqual({ outcome: 'unreadable' })
+    expect((await greedy).map(({ status }) => status)).toContain('rejected')
+  })
+})
 
 describe('processes that look into pictures', () => {
   test.each(Object.entries(others))(

@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+/** How a process that decodes pictures is started, with what the system can take from it. */
+export interface PictureSandbox {
+  readonly execPath: string
+  readonly execArgv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** What the kernel enforces, also for native code. */
+  readonly enforced: { readonly noWrite: boolean; readonly noNetwork: boolean }
+}
+
+/** Node's own limits hold for JavaScript alone: no write, no other process, no thread. The decoder is native code. */
+const nodeLimits = [
+  '--permission',
+  '--allow-addons',
+  '--allow-fs-read=*',
+  '--disable-warning=PERM0001',
+  '--no-warnings',
+]
+
+/** A file of no bytes is the largest that it may write; no core dump; no more rights by any program. */
+const noWrite = [
+  '/usr/bin/prlimit',
+  '--fsize=0',
+  '--core=0',
+  '--',
+  '/usr/bin/setpriv',
+  '--no-new-privs',
+  '--',
+]
+
+/** A network of its own without any device. */
+const noNetwork = ['/usr/bin/unshare', '--user', '--net', '--']
+
+/** The strictest sandbox that this system allows; tried once with a program that does nothing. */
+export function findPictureSandbox(): PictureSandbox {
+  // Windows starts no program without SystemRoot.
+  const root = process.env['SystemRoot']
+  const env: Record<string, string> =
+    process.platform === 'win32' && root !== undefined ? { SystemRoot: root } : {}
+  const tried = process.platform === 'linux' ? [[...noNetwork, ...noWrite], noWrite, noNetwork] : []
+  const prefix = tried.find(works) ?? []
+  const [execPath = process.execPath, ...args] = [...prefix, process.execPath]
+  return {
+    execPath,
+    execArgv: [...args, ...nodeLimits],
+    env,
+    enforced: { noWrite: prefix.includes('--fsize=0'), noNetwork: prefix.includes('--net') },
+  }
+}
+
+function works(prefix: readonly string[]): boolean {
+  const [program = '', ...args] = [...prefix, '/bin/true']
+  if (!prefix.filter((word) => word.startsWith('/')).every((path) => existsSync(path))) return false
+  return spawnSync(program, args, { env: {}, stdio: 'ignore', timeout: 5_000 }).status === 0
+}
