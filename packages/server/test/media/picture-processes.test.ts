@@ -106,7 +106,7 @@ describe('V12 buckets share the processes', () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
     const endless = join(directory.path, 'endless')
     // Whoever reads it waits for a writer.
-    execFileSync('mkfifo', [endless])
+    execFileSync('/usr/bin/mkfifo', [endless])
     const processes = start({ processes: 2, queue: 8 })
     let ended = 0
     const greedy = Promise.allSettled(
