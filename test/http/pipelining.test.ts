@@ -26,7 +26,7 @@ test('N1 pipelined requests are answered in order, each as if it came alone, how
     { sent: () => head('GET', '/api/media?page=1'), expected: /^200 .*"total":/s },
     { sent: () => head('GET', '/api/media?page=0'), expected: /^400 .*"page-malformed"/s },
     { sent: () => head('GET', '/healthz'), expected: /^200 .*"status":"ok"/s },
-    { sent: () => head('GET', '/healthz', 'Content-Length: 3') + 'abc', expected: /^200 .*"status":"ok"/s },
+    { sent: () => `${head('GET', '/healthz', 'Content-Length: 3')}abc`, expected: /^200 .*"status":"ok"/s },
     { sent: () => head('HEAD', '/healthz'), expected: /^200 [^{]*$/s },
     { sent: () => head('GET', '/nowhere'), expected: /^404 .*"route-unknown"/s },
     {
@@ -60,6 +60,49 @@ test('N1 pipelined requests are answered in order, each as if it came alone, how
   const stored = received.filter((text) => text.startsWith('201 '))
   const ids = stored.map((text) => parseMedia(text.split('\r\n\r\n')[1] ?? '').id)
   expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('N1, N4 what cannot be served behind a request ends the connection after the answer to it', async () => {
+  await using server = await startServer()
+  const head = (line: string, ...more: string[]) =>
+    [line, 'Host: x', `Authorization: Bearer ${server.token}`, ...more, '', ''].join('\r\n')
+  const upload = `${head('POST /api/media HTTP/1.1', 'Content-Length: 5')}hello`
+  for (const behind of [
+    head('GET /healthz HTTP/1.1', 'Connection: Upgrade', 'Upgrade: websocket') + get('/healthz'),
+    head('CONNECT x:443 HTTP/1.1'),
+    'no request\r\n\r\n',
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  ]) {
+    using connection = await openConnection(server.url)
+    connection.send(upload + behind)
+    await connection.closed
+    expect(connection.received()).toMatch(/^HTTP\/1\.1 201 .*"size":5[^\n]*$/s)
+  }
+})
+
+test('N1 no request is carried out behind an answer that closes the connection (RFC 9112, section 9.6)', async () => {
+  await using server = await startServer()
+  const upload = [
+    'POST /api/media HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${server.token}`,
+    'Content-Length: 5',
+    '',
+    'hello',
+  ].join('\r\n')
+  for (const [refused, rest] of [
+    ['Authorization: Bearer bad\r\nExpect: 100-continue\r\nContent-Length: 5', 'hello'],
+    ['Transfer-Encoding: gzip, chunked', '0\r\n\r\n'],
+  ]) {
+    using connection = await openConnection(server.url)
+    connection.send(`POST /api/media HTTP/1.1\r\nHost: x\r\n${refused}\r\n\r\n`)
+    await until('the refusal', () => /Connection: close.*"code"/s.test(connection.received()))
+    connection.send(rest + upload)
+    await connection.closed
+    expect(answers(connection)).toBe(1)
+  }
+  const listing = await server.request('/api/media')
+  expect(await listing.json()).toMatchObject({ total: 0 })
 })
 
 test('N1 others are served while a few connections pipeline thousands of requests', async () => {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault, type FaultCode } from '../core/fault.ts'
@@ -71,9 +72,24 @@ export function createClientErrorHandler(parts: {
   readonly newRequestId: () => string
 }) {
   const { baseUrl, log, newRequestId } = parts
+  const closing = new WeakSet<ServerResponse>()
+
+  /** A problem would be taken for the answer to the request before, which may have been carried out. */
+  function closeAfter(answer: ServerResponse, socket: Socket): void {
+    // Each read behind the error reports it again.
+    if (closing.has(answer)) return
+    closing.add(answer)
+    answer.shouldKeepAlive = false
+    answer.once('close', () => socket.destroySoon())
+  }
+
   return (error: Error & { code?: string }, socket: Socket) => {
     if (isPause(error)) return
     const answer = presentAnswer(socket)
+    if (answer?.req.complete && error.code !== 'ECONNRESET' && socket.writable) {
+      closeAfter(answer, socket)
+      return
+    }
     // Into an answer that is under way a problem would be written as a part of its body.
     if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent) {
       socket.destroy()

@@ -30,6 +30,7 @@ interface Waiting {
   /** Whether the error that reports the pause is still to come. */
   isPausing: boolean
   unparsed: Buffer[]
+  /** Whether the connection is closed after the present answer. */
   isOver: boolean
 }
 
@@ -67,16 +68,14 @@ export function boundPipelining(server: Server): void {
     connection.unparsed[where](bytes)
     unparsedBytes += bytes.length
     if (unparsedBytes <= unparsedRoom) return
-    connection.isOver = true
     drop(connection)
-    const answer = presentAnswer(socket)
-    if (answer) answer.shouldKeepAlive = false
+    closeAfterAnswer(connection, socket)
   }
 
   function goOn(socket: Socket, parser: Parser, start: Parser['onIncoming']): void {
     const connection = waitingOf(socket)
     if (socket.destroyed || connection.next === null) return
-    if (connection.isOver) {
+    if (connection.isOver || !socket.writable) {
       socket.destroySoon()
       return
     }
@@ -100,11 +99,18 @@ export function boundPipelining(server: Server): void {
     const parser = parserOf(socket)
     const start = parser.onIncoming
     parser.onIncoming = (request, keepAlive) => {
+      // RFC 9112, section 9.6: no request is processed after the answer that closes the connection.
+      if (!socket.writable) return pauseParsing
       const answer = presentAnswer(socket)
       if (answer === null) return start(request, keepAlive)
       const connection = waitingOf(socket)
       connection.next = { request, keepAlive }
-      connection.isPausing = true
+      if (isUpgrade(request)) {
+        // The parser reports no pause at such a request, so what follows it would be lost.
+        request.upgrade = false
+        stopReading(socket)
+        closeAfterAnswer(connection, socket)
+      } else connection.isPausing = true
       answer.once('close', () => schedule(() => goOn(socket, parser, start)))
       return pauseParsing
     }
@@ -123,6 +129,16 @@ export function boundPipelining(server: Server): void {
     } else add(connection, socket, error.rawPacket, 'push')
   })
 }
+
+function closeAfterAnswer(connection: Waiting, socket: Socket): void {
+  connection.isOver = true
+  const answer = presentAnswer(socket)
+  if (answer) answer.shouldKeepAlive = false
+}
+
+/** Whether it has `Upgrade`, or is a CONNECT: Node takes the connection from the parser unless the mark is removed. */
+const isUpgrade = (request: IncomingMessage): request is IncomingMessage & { upgrade: boolean } =>
+  'upgrade' in request && request.upgrade === true
 
 /** Runs a few steps in each turn of the event loop, in order: others are served between them. */
 function createSchedule(): (step: () => void) => void {

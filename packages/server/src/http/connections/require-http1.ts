@@ -7,7 +7,6 @@ import { problemAnswer } from '../problem-answer.ts'
 import type { RecordRequest } from '../request-log.ts'
 import { boundUnreadBody } from '../unread-bodies.ts'
 import { createEndWith } from './end-with.ts'
-import { presentAnswer } from './present-answer.ts'
 import { rawProblem } from './raw-problem.ts'
 
 /** The most headers of a request. */
@@ -70,11 +69,6 @@ export function refuseTunnels(
 ): void {
   const endWith = createEndWith()
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
-    // Into an answer that is under way nothing can be written.
-    if (presentAnswer(socket) !== null) {
-      socket.destroy()
-      return
-    }
     const requestId = randomUUID()
     const fault = new Fault('method-unsupported', 'The service is no proxy; it has no CONNECT.')
     const { status, bytes } = rawProblem(fault, baseUrl, requestId)
