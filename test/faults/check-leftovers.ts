@@ -1,12 +1,15 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fsck } from '../harness/upkeep.ts'
 import type { Ledger } from './ledger.ts'
 
-/**
- * After a crash bytes may stand that no item names: those of an upload that was renamed and not committed. Nothing else
- * may be found by a check of every byte, and nothing at all after its repair.
- */
+/** After a start that cleared up, and a stop, a check of every byte finds nothing, and no file of a crash is left. */
 export async function checkLeftovers(directory: string, ledger: Ledger): Promise<void> {
-  const { found } = await fsck(directory, '--verify-bytes', '--repair')
-  for (const [code, [count]] of Object.entries(found))
-    if (code !== 'bytes-orphaned') ledger.fault('halfVisible', `fsck finds ${count} × ${code}`)
+  const { code, found } = await fsck(directory, '--verify-bytes')
+  for (const [what, [count]] of Object.entries(found))
+    ledger.fault('halfVisible', `fsck finds ${count} × ${what}`)
+  if (code !== 0) ledger.fault('halfVisible', `fsck exits with ${code}`)
+  for (const place of ['tmp', 'uploads', 'pending'])
+    for (const name of await readdir(join(directory, place)))
+      ledger.fault('halfVisible', `${place}/${name} is left`)
 }

@@ -42,6 +42,7 @@ async function onOneDirectory(
   }
   await clients.resumeAll(life)
   await ledger.check(life)
+  await life.server.stop()
   await checkLeftovers(lives.directory, ledger)
   return ledger
 }

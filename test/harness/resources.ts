@@ -4,8 +4,9 @@ import type { TestServer } from './server.ts'
 import { readPage } from './wire.ts'
 
 const filesIn = async (directory: string): Promise<number> =>
-  (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
-    .length
+  (await readdir(directory, { recursive: true, withFileTypes: true })).filter(
+    (entry) => entry.isFile() && entry.name !== '.identity',
+  ).length
 
 /** What uploads leave behind: items in the first bucket, blobs and temporary files of all of them. */
 export async function traces(server: TestServer) {

@@ -222,12 +222,12 @@ describe('B9, bytes that are not what the row says', () => {
     expect((await server.request(`/api/media/${id}`)).status).toBe(200)
   })
 
-  test('B9 while the whole directory is gone every item is a 500 problem, and none a 404', async () => {
+  test('B9, S9 while the whole directory is gone every item is a 503 problem, and none a 404', async () => {
     const { url } = await upload(server, 'hello')
     const root = join(server.data, 'blobs')
     await rename(root, `${root}-aside`)
     try {
-      await expectProblem(await fetch(url), 500, 'internal')
+      await expectProblem(await fetch(url), 503, 'storage-unavailable')
     } finally {
       await rename(`${root}-aside`, root)
     }

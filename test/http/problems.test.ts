@@ -124,6 +124,8 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   'shutting-down': 'see test/operations/health.test.ts and shutdown.test.ts',
   'catalog-busy': 'takes ten seconds of a held catalog; see packages/server/test/catalog/sqlite.test.ts',
   'storage-full': 'needs a full disk; see packages/server/test/blobs/failing-disk.test.ts',
+  'storage-unavailable': 'see test/operations/unmounted.test.ts',
+  overloaded: 'test/operations/shortages.test.ts lowers the limit of open files',
 }
 
 for (const [code, provoke] of Object.entries(provocations)) {

@@ -6,30 +6,37 @@ import { startServer } from '../harness/server.ts'
 
 test('O1 a server that can serve says so, to anybody', async () => {
   await using server = await startServer()
-  for (const [path, status] of [
-    ['/healthz', 'ok'],
-    ['/readyz', 'ready'],
-  ]) {
+  const ready = { status: 'ready', reads: true, writes: true, reasons: [] }
+  for (const [path, body] of [
+    ['/healthz', { status: 'ok' }],
+    ['/readyz', ready],
+    ['/readyz?writes', ready],
+  ] as const) {
     const answer = await fetch(`${server.url}${path}`)
-    expect([answer.status, await answer.json()]).toEqual([200, { status }])
+    expect([answer.status, await answer.json()]).toEqual([200, body])
     expect(answer.headers.get('cache-control')).toBe('no-store')
     expect((await fetch(`${server.url}${path}`, { method: 'HEAD' })).status).toBe(200)
   }
 })
 
-test('O1 while its catalog is held it lives and lists, but is not ready', async () => {
+test('O1 while its catalog is held it lives and lists, and is not ready for uploads', async () => {
   await using server = await startServer()
   const holder = new DatabaseSync(join(server.data, 'catalog.db'))
   holder.exec('BEGIN IMMEDIATE')
   try {
-    const ready = fetch(`${server.url}/readyz`)
+    const ready = fetch(`${server.url}/readyz?writes`)
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
     expect((await server.request('/api/media')).status).toBe(200)
     expect(Number((await ready).headers.get('retry-after'))).toBeGreaterThan(0)
     await expectProblem(await ready, 503, 'shutting-down')
+    const reads = await fetch(`${server.url}/readyz`)
+    expect([reads.status, await reads.json()]).toEqual([
+      200,
+      { status: 'ready', reads: true, writes: false, reasons: ['catalog-unwritable'] },
+    ])
   } finally {
     holder.close()
   }
-  expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+  expect((await fetch(`${server.url}/readyz?writes`)).status).toBe(200)
   expect((await server.request('/api/media', { method: 'POST', body: 'x' })).status).toBe(201)
 })

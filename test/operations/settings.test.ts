@@ -35,7 +35,7 @@ test('O7 all faults of the settings are reported together, each with what would 
   const data = join(directory.path, 'data')
   const failure = await runCommand(['serve'], { ...faulty, MEDIABUCKET_DATA: data }).catch((error) => error)
   expect(failure).toMatchObject({ code: 2, stdout: '' })
-  expect(failure.stderr).toMatch(/^mediabucket: .*15 faults/)
+  expect(failure.stderr).toMatch(/^mediabucket: 15 settings are wrong:/)
   for (const [name, value] of Object.entries(faulty)) {
     const { accepts } = settings[name as keyof typeof settings]
     expect(failure.stderr).toContain(`${name} is ${JSON.stringify(value)}; it must be ${accepts}.`)

@@ -23,6 +23,8 @@ export interface Config {
   readonly maxFileSize: number
   readonly maxParts: number
   readonly uploadExpiry: number
+  /** Bytes; null where it follows the size of the file system. */
+  readonly minFree: number | null
   readonly corsOrigins: readonly string[]
   readonly trustedProxies: readonly string[]
   /** Null where there is no limit. */
@@ -197,6 +199,12 @@ export const settings = {
     'How long an upload in pieces is kept since its last byte, finished or not.',
     duration,
   ),
+  MEDIABUCKET_MIN_FREE: setting(
+    'auto',
+    'auto, a size such as 1GB, or 0',
+    'Free space that uploads leave on the disk of the data, so that deletes and the service itself go on; `auto` is 64MB, or a tenth of a smaller file system.',
+    (text) => (text === 'auto' ? null : (parseSize(text) ?? undefined)),
+  ),
   MEDIABUCKET_CORS_ORIGINS: setting(
     '',
     'origins such as https://app.example.org, separated by commas, or *',
@@ -322,9 +330,8 @@ export class ConfigError extends Error {
   readonly faults: readonly string[]
 
   constructor(faults: readonly string[]) {
-    super(
-      `Mediabucket's settings have ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n  ${faults.join('\n  ')}`,
-    )
+    const [first = ''] = faults
+    super(faults.length === 1 ? first : `${faults.length} settings are wrong:\n  ${faults.join('\n  ')}`)
     this.faults = faults
   }
 }
@@ -360,6 +367,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE', settings.MEDIABUCKET_MAX_FILE_SIZE),
     maxParts: read('MEDIABUCKET_MAX_PARTS', settings.MEDIABUCKET_MAX_PARTS),
     uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY', settings.MEDIABUCKET_UPLOAD_EXPIRY),
+    minFree: read('MEDIABUCKET_MIN_FREE', settings.MEDIABUCKET_MIN_FREE),
     corsOrigins: read('MEDIABUCKET_CORS_ORIGINS', settings.MEDIABUCKET_CORS_ORIGINS),
     trustedProxies: read('MEDIABUCKET_TRUSTED_PROXIES', settings.MEDIABUCKET_TRUSTED_PROXIES),
     tokenRate: read('MEDIABUCKET_TOKEN_RATE', settings.MEDIABUCKET_TOKEN_RATE),

@@ -3,21 +3,27 @@ import { join } from 'node:path'
 import type { BlobAudit } from './blobs/audit.ts'
 import type { BlobStore } from './blobs/blobs.ts'
 import { openDiskAudit } from './blobs/disk/audit-disk.ts'
+import { type BlobIdentity, openBlobIdentity } from './blobs/disk/blob-identity.ts'
 import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
+import { diskSpace } from './blobs/disk/disk-space.ts'
 import type { CatalogAudit } from './catalog/audit.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { openSqliteAudit } from './catalog/sqlite/audit.ts'
+import { catalogDirectory, heldByBallast, makeBallast } from './catalog/sqlite/ballast.ts'
 import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
 import { exposedEntries } from './catalog/sqlite/exposed-entries.ts'
 import { holdRemovals as holdSqliteRemovals, watchRemovalHold } from './catalog/sqlite/removal-hold.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
 import type { Config } from './config.ts'
+import { type FileSystemSpace, usualReserve } from './core/file-system-space.ts'
 
 // The only file that names engines: what keeps the rows, and what keeps the bytes.
 
+export { ForeignEntry } from './blobs/disk/shards.ts'
+export { DataDirectoryError } from './catalog/sqlite/data-directory-error.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
-export { DataDirectoryError } from './catalog/sqlite/make-directory.ts'
+export { CatalogVersionError } from './catalog/sqlite/migrate.ts'
 export { RemovalHeldError } from './catalog/sqlite/removal-hold.ts'
 
 /** `thread` for the server, which writes all the time; `direct` for a command, which writes once. */
@@ -48,6 +54,32 @@ export const holdRemovals = (config: Config): { release(): void } => holdSqliteR
 
 export const watchHold = (config: Config): { isHeld(): boolean; close(): void } =>
   watchRemovalHold(config.data)
+
+/** The directory of the bytes, before anything in it is used. */
+export const openIdentity = ({ data }: Data): BlobIdentity => openBlobIdentity(data)
+
+type Space = Pick<Config, 'data' | 'minFree'>
+
+/** The file systems of bytes and rows, which may be one. The ballast counts as free. */
+export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
+  const blobs = diskSpace(join(data, 'blobs'))
+  const catalog = diskSpace(catalogDirectory(data))
+  const ballast = heldByBallast(data)
+  const space = (stores: FileSystemSpace['stores'], { free, total }: typeof blobs, held: number) => ({
+    stores,
+    free: free + held,
+    total,
+    reserve: minFree ?? usualReserve(total),
+  })
+  if (blobs.device === catalog.device) return [space('blobs and catalog', blobs, ballast)]
+  return [space('blobs', blobs, 0), space('catalog', catalog, ballast)]
+}
+
+/** Sets space aside that deletes can use on a full disk, where the reserve leaves it. */
+export async function setSpaceAside(config: Space): Promise<void> {
+  const catalog = readSpaces(config).find(({ stores }) => stores !== 'blobs')
+  if (catalog && catalog.free >= catalog.reserve) await makeBallast(config.data, catalog.reserve)
+}
 
 /** Names in the data directory that other users of the machine may use. */
 export const findExposed = (config: Data): string[] => exposedEntries(config.data)

@@ -7,7 +7,16 @@ import { createVerifyToken } from './access/verify-token.ts'
 import { type Config, defaultBaseUrl } from './config.ts'
 import { createClosers } from './core/closers.ts'
 import { defaultScopes } from './core/scopes.ts'
-import { findExposed, lockData, openBlobs, openCatalog, watchHold } from './engines.ts'
+import {
+  findExposed,
+  lockData,
+  openBlobs,
+  openCatalog,
+  openIdentity,
+  readSpaces,
+  setSpaceAside,
+  watchHold,
+} from './engines.ts'
 import { createApp, pageFormOf } from './http/app.ts'
 import { bindPort } from './http/connections/bound-port.ts'
 import { limitConnections } from './http/connections/connection-limits.ts'
@@ -19,13 +28,16 @@ import { createMetrics } from './http/metrics.ts'
 import { createAppendUpload } from './media/append-upload.ts'
 import { createCreateUpload } from './media/create-upload.ts'
 import { createFindByName } from './media/find-media.ts'
+import { createFreeSpace } from './media/free-space.ts'
 import { createHeldRemovals } from './media/held-removals.ts'
 import { createLinkRibbon } from './media/link-ribbon.ts'
 import { createListMedia } from './media/list-media.ts'
+import { matchBlobs } from './media/match-blobs.ts'
 import { createMeasurePicture } from './media/measure-picture.ts'
 import { createOpenBytes } from './media/open-bytes.ts'
 import { createVariants } from './media/open-variant.ts'
 import { createPictureProcesses } from './media/picture-processes.ts'
+import { createReadiness } from './media/readiness.ts'
 import { recover } from './media/recover.ts'
 import { createRemoveMedia } from './media/remove-media.ts'
 import { createRemoveUpload } from './media/remove-upload.ts'
@@ -33,6 +45,8 @@ import { createStoreMedia } from './media/store-media.ts'
 import { sweep } from './media/sweep.ts'
 import { startSweeper } from './media/sweeper.ts'
 import { createUploadTurns } from './media/upload-turns.ts'
+import { createWatchSpace } from './media/watch-space.ts'
+import { appendWithinSpace, createWithinSpace, storeWithinSpace } from './media/within-space.ts'
 
 export interface Server {
   readonly baseUrl: string
@@ -68,6 +82,9 @@ const closeInterval = 50
 /** Milliseconds between two looks whether a backup that held removals has ended. */
 const holdInterval = 1_000
 
+/** Milliseconds between two looks at the free space; uploads look more often. */
+const spaceInterval = 1_000
+
 /** Milliseconds between two looks for what has expired, unless it expires faster. */
 const sweepInterval = 600_000
 
@@ -93,6 +110,7 @@ export async function startServer(
       onCommit: metrics.storage.observeCommit,
     })
     closers.add('the catalog', () => catalog.close())
+    await matchBlobs({ catalog, directory: openIdentity(config) })
     const blobs = await openBlobs(config, { onFailure, onSync: metrics.storage.observeSync })
     closers.add('the blob store', () => blobs.close())
     const hold = watchHold(config)
@@ -115,7 +133,7 @@ export async function startServer(
     const erasing = { ...removing, isHeld: held.isHeld }
     const { leftovers, ...cleared } = await recover(erasing)
     for (const { id, error } of leftovers) erasing.onLeftover(id, error)
-    if (cleared.temporary + cleared.tombstones + cleared.rewound > 0) {
+    if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0) {
       log.info(cleared, 'cleared what an interrupted run had left behind')
     }
     const { remove, settled } = createRemoveMedia(erasing)
@@ -130,6 +148,24 @@ export async function startServer(
     const measurers = createPictureProcesses(measuring)
     closers.add('the dimension workers', () => measurers.close())
     const measurePicture = createMeasurePicture({ blobs, processes: measurers })
+
+    const space = createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now() })
+    const watchSpace = createWatchSpace({
+      space,
+      setSpaceAside: () => setSpaceAside(config),
+      onFull: (full) =>
+        log.error(
+          { full },
+          `uploads are refused until there is more free space on the disk of ${config.data}`,
+        ),
+      onRoom: () => log.info('uploads are accepted again'),
+    })
+    const spaceWatcher = startSweeper({
+      work: watchSpace,
+      interval: spaceInterval,
+      onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),
+    })
+    closers.add('the watch of free space', () => spaceWatcher.stop())
 
     const turns = createUploadTurns()
     closers.add('resumable uploads', () => turns.settled())
@@ -183,6 +219,7 @@ export async function startServer(
       openBytes,
       processes: makers,
       maxPixels: config.variantMegapixels * 1e6,
+      hasRoom: space.hasRoom,
       onMade: ({ variant, seconds, outcome }) =>
         metrics.variantSeconds.observe({ variant, outcome }, seconds),
       onTooHard: (id, err) => log.warn({ id, err }, 'a picture was too hard; it has no variants for a while'),
@@ -212,15 +249,16 @@ export async function startServer(
           ribbon,
           cacheSize: config.pageCache,
         }),
-        storeMedia: createStoreMedia(uploading),
-        createUpload: createCreateUpload(uploading),
-        appendUpload: createAppendUpload(uploading),
+        storeMedia: storeWithinSpace(space, createStoreMedia(uploading)),
+        createUpload: createWithinSpace(space, createCreateUpload(uploading)),
+        appendUpload: appendWithinSpace(space, createAppendUpload(uploading)),
         removeUpload: createRemoveUpload(uploading),
         settleUpload: turns.settle,
         removeMedia: remove,
         findByName: createFindByName({ catalog }),
         openBytes,
         openVariant: variants.open,
+        readiness: createReadiness({ catalog, space, hasBytes: blobs.isReachable }),
       },
       { catalog, settings, log, writeLine, isStopping: () => stopping, gallery, metrics, limits },
     )

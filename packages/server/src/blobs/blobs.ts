@@ -107,8 +107,23 @@ export interface BlobStore {
   /** Received bytes for another program of this machine: where it can read them, or they themselves. */
   contentOf(blob: ReceivedBlob): string | Uint8Array
 
-  /** Puts received bytes in place under `id`, which was never used before. */
+  /**
+   * Puts received bytes in place under `id`, which was never used before. Until `settle` or `remove` is called, a start
+   * after a crash finds them by `leftBehind`.
+   */
   keep(blob: ReceivedBlob, id: MediaId): Promise<void>
+
+  /** False while the directory of the bytes is not the one that belongs to the catalog. */
+  isReachable(): boolean
+
+  /** The rows of these ids are committed. */
+  settle(ids: readonly MediaId[]): void
+
+  /** Ids of bytes for which an earlier process did not call `settle`, among others that were stored beside them. */
+  leftBehind(): Promise<MediaId[]>
+
+  /** Each of them has its row, or is removed. */
+  forgetLeftBehind(): void
 
   /** Drops received bytes that were not kept. */
   discard(blob: ReceivedBlob): Promise<void>

@@ -193,6 +193,9 @@ export interface Catalog {
   /** Removes the item and leaves a tombstone for its bytes; false when this bucket has no such item. */
   removeMedia(bucketId: BucketId, id: MediaId): Promise<boolean>
 
+  /** Those ids whose bytes nothing accounts for: no item, no removed one, no unfinished upload. */
+  unnamed(ids: readonly MediaId[]): Promise<MediaId[]>
+
   /** Ids removed whose bytes may still be there. */
   tombstones(): Promise<MediaId[]>
 
@@ -265,11 +268,22 @@ export interface Catalog {
   /** Records an upkeep command in place of the earlier one of its kind. */
   recordUpkeep(run: UpkeepRun): Promise<void>
 
+  /** The identity of the directory that holds the bytes; null until a start has matched the two. */
+  blobsIdentity(): Promise<string | null>
+
+  setBlobsIdentity(identity: string): Promise<void>
+
+  /** Ids of some items, the first and the last ones, that were stored with bytes. */
+  someWithBytes(): Promise<MediaId[]>
+
   /** True when the catalog holds no bucket yet. */
   isNew(): Promise<boolean>
 
-  /** Resolves when rows can be read and written now; throws otherwise. */
-  check(): Promise<void>
+  /** Resolves when rows can be read now; throws otherwise. */
+  checkReads(): Promise<void>
+
+  /** Resolves when rows can be written now; throws otherwise. */
+  checkWrites(): Promise<void>
 
   close(): Promise<void>
 }

@@ -1,9 +1,6 @@
-import { ConfigError, readConfig, settings } from '../config.ts'
-import { Fault } from '../core/fault.ts'
+import { readConfig, settings } from '../config.ts'
 import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
-import { DataDirectoryError, DataLockedError, RemovalHeldError } from '../engines.ts'
-import { BackupError } from '../upkeep/backup-directory.ts'
 import { backup } from './backup.ts'
 import { bucketCreate } from './bucket-create.ts'
 import { bucketDelete } from './bucket-delete.ts'
@@ -16,8 +13,9 @@ import { ls } from './client/ls.ts'
 import { rm } from './client/rm.ts'
 import { upload } from './client/upload.ts'
 import { whoami } from './client/whoami.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
+import { type Command, UsageError } from './command.ts'
 import { incompleteExit } from './copied.ts'
+import { exitCodeOf, explainFailure } from './explain-failure.ts'
 import { fsck } from './fsck.ts'
 import { restore } from './restore.ts'
 import { seed } from './seed.ts'
@@ -61,15 +59,10 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     await dispatch(args)
   } catch (error) {
-    const told = isTold(error)
-    console.error(told ? `mediabucket: ${told}` : error)
+    const told = explainFailure(error)
+    console.error(told === null ? error : `mediabucket: ${told}`)
     process.exitCode = exitCodeOf(error)
   }
-}
-
-function exitCodeOf(error: unknown): number {
-  if (error instanceof UsageError || error instanceof ConfigError) return 2
-  return error instanceof CommandError ? error.exitCode : 1
 }
 
 async function dispatch(args: readonly string[]): Promise<void> {
@@ -130,32 +123,6 @@ const isHelp = (word: string): boolean => word === '--help' || word === '-h'
 function split(args: readonly string[]): [string, readonly string[]] {
   const two = args.slice(0, 2).join(' ')
   return Object.hasOwn(commands, two) ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
-}
-
-/** The message of an error that was foreseen; whatever else is thrown is shown whole. */
-function isTold(error: unknown): string | null {
-  const told = [
-    UsageError,
-    CommandError,
-    ConfigError,
-    DataLockedError,
-    RemovalHeldError,
-    BackupError,
-    Fault,
-  ].some((kind) => error instanceof kind)
-  if (told && error instanceof Error) return error.message
-  if (error instanceof DataDirectoryError) return `${error.message}. ${remedies['mkdir']}`
-  const call = error instanceof Error && 'syscall' in error ? String(error.syscall) : ''
-  return error instanceof Error && Object.hasOwn(remedies, call)
-    ? `${error.message}. ${remedies[call]}`
-    : null
-}
-
-/** What to do when one of these calls of the system fails. */
-const remedies: Readonly<Record<string, string>> = {
-  listen: 'Set MEDIABUCKET_HOST and MEDIABUCKET_PORT to an address that is free, or stop what listens there.',
-  getaddrinfo: 'Set MEDIABUCKET_HOST to an address of this machine.',
-  mkdir: 'Set MEDIABUCKET_DATA to a directory that this user may write to.',
 }
 
 const rows = (pairs: readonly (readonly [string, string])[]) => {

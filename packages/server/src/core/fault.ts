@@ -46,6 +46,8 @@ export type FaultCode =
   | 'checksum-malformed'
   | 'checksum-mismatch'
   | 'catalog-busy'
+  | 'overloaded'
+  | 'storage-unavailable'
   | 'shutting-down'
   | 'internal'
 

@@ -15,6 +15,7 @@ import type { AppendUpload } from '../media/append-upload.ts'
 import type { CreateUpload } from '../media/create-upload.ts'
 import type { ListMedia } from '../media/list-media.ts'
 import type { Variants } from '../media/open-variant.ts'
+import type { Readiness } from '../media/readiness.ts'
 import type { RemoveUpload } from '../media/remove-upload.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import { watchMethods } from './allowed-methods.ts'
@@ -65,6 +66,7 @@ export interface Operations {
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenBlob>
   readonly openVariant: Variants['open']
+  readonly readiness: () => Promise<Readiness>
 }
 
 /** The settings of the wire; durations are milliseconds, sizes bytes. */
@@ -230,7 +232,7 @@ export async function createApp(
   describeBucketRoute(app, { authorise, catalog })
   describeTokenRoute(app, { authorise, catalog })
   explainProblemRoute(app, varyOn(settings.corsOrigins, 'Accept'))
-  operationsRoutes(app, { check: () => catalog.check(), isStopping, metrics })
+  operationsRoutes(app, { readiness: operations.readiness, isStopping, metrics })
   describeInterfaceRoutes(app, { descriptions, settings })
   descriptions.close()
   // For people, and no operation of the interface: nothing of it is described.

@@ -32,14 +32,23 @@ const foreignCodes: Readonly<Record<string, Words>> = {
   ECONNRESET: incomplete,
 }
 
+/** The system has no descriptor, memory, thread or process left. */
+const shortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
+
 /** Turns anything thrown into a Fault; what nobody expected becomes a bare `internal`. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   const known = typeof code === 'string' ? foreignCodes[code] : undefined
   if (known) return new Fault(known[0], known[1], { cause: error })
+  if (typeof code === 'string' && shortages.has(code))
+    return new Fault('overloaded', 'The service has no resources left for this request.', { cause: error })
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
 }
+
+/** A full bucket, or a reserve of free space that is reached, is no failure of the service, though its status is of that kind. */
+const isRefusal = ({ code, cause }: Fault): boolean =>
+  code === 'quota-exceeded' || (code === 'storage-full' && cause === undefined)
 
 export function createErrorHandler(
   baseUrl: string,
@@ -48,8 +57,7 @@ export function createErrorHandler(
 ) {
   return (error: FastifyError | Error, request: FastifyRequest, reply: FastifyReply) => {
     const fault = countFailure(faultOf(error), request.raw)
-    // A bucket that is full is no failure of the service, though its status is of that kind.
-    if (problemKinds[fault.code].status >= 500 && fault.code !== 'quota-exceeded') {
+    if (problemKinds[fault.code].status >= 500 && !isRefusal(fault)) {
       countError(fault)
       request.log.error({ err: fault.cause ?? fault }, fault.message)
     }

@@ -294,6 +294,18 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
     cause: 'Another process held the catalog for longer than the service waits.',
     cure: 'Try again after the seconds in `Retry-After`.',
   },
+  overloaded: {
+    status: 503,
+    title: 'The service is out of resources',
+    cause: 'The machine has no file descriptor, memory, thread or process left for the request.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator may raise the limits, such as that of open files.',
+  },
+  'storage-unavailable': {
+    status: 503,
+    title: 'The stored bytes cannot be reached',
+    cause: 'The directory in which the service stores bytes is not there: its disk may not be mounted.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk again.',
+  },
   'shutting-down': {
     status: 503,
     title: 'The service is not ready',

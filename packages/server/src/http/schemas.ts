@@ -123,7 +123,27 @@ export const Problem = closed('Problem', 'An error as RFC 9457 has it.', {
 })
 
 export const Health = closed('Health', 'How the service is.', {
-  status: Type.String({ description: '`ok` or `ready`.' }),
+  status: Type.String({ description: '`ok`.' }),
+})
+
+export const ReadinessObject = closed('Readiness', 'What the service can serve now.', {
+  status: Type.Literal('ready'),
+  reads: Type.Boolean({ description: 'Listings and bytes can be served.' }),
+  writes: Type.Boolean({ description: 'Uploads can be stored.' }),
+  reasons: Type.Array(
+    Type.Union(
+      (['catalog-unreadable', 'catalog-unwritable', 'bytes-unavailable', 'disk-full'] as const).map(
+        (reason) => Type.Literal(reason),
+      ),
+    ),
+    { description: 'Why something cannot be served; empty where all is well.' },
+  ),
+})
+
+export const ReadinessQuery = Type.Object({
+  writes: Type.Optional(
+    Type.String({ description: 'With any value, a 503 where uploads cannot be stored.' }),
+  ),
 })
 
 export const ListingQuery = Type.Object({

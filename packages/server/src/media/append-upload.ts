@@ -15,6 +15,8 @@ interface Piece {
   readonly whole: boolean
   /** The length of the whole file, where this request declares it. */
   readonly length?: number | null
+  /** Bytes that the source will have, where that is known. */
+  readonly declaredBytes?: number
 }
 
 interface AppendedUpload {
@@ -80,6 +82,7 @@ export function createAppendUpload(parts: {
       await blobs.remove(mediaId)
       throw uploadUnknown()
     }
+    blobs.settle([mediaId])
     return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
   }
 

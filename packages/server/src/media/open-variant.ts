@@ -41,6 +41,8 @@ export function createVariants(parts: {
   readonly openBytes: (media: Media) => Promise<OpenBlob>
   readonly processes: Pick<PictureProcesses, 'run'>
   readonly maxPixels: number
+  /** False where the disk is too full to store variants; they are made and served all the same. */
+  readonly hasRoom: () => boolean
   readonly onMade: (made: VariantMade) => void
   /** The process that was at this item's picture ended, or had to be ended. */
   readonly onTooHard: (id: MediaId, error: PictureTooHard) => void
@@ -109,6 +111,7 @@ export function createVariants(parts: {
 
   /** A delete removes variants once its row is gone: one that is put in place later is removed here. */
   async function keep(media: Media, variant: Variant, bytes: Uint8Array): Promise<void> {
+    if (!parts.hasRoom()) return
     try {
       await blobs.variants.keep(media.id, variant, bytes)
       if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)

@@ -10,21 +10,50 @@ interface Leftover {
 
 /**
  * Finishes what an earlier process left undone, at start and before anything is served: drops temporary bytes, removes
- * the bytes of removed items, and lets uploads in pieces and their files agree. Says how many of each, and which bytes
- * wait for the next start, and why.
+ * the bytes of removed items, lets resumable uploads and their files agree, and removes bytes that never got a row.
+ * Returns how many of each, and which bytes wait for the next start, and why.
  */
 export async function recover(parts: {
-  readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'unfinishedUploads' | 'moveUpload'>
-  readonly blobs: Pick<BlobStore, 'parts' | 'recover' | 'remove'>
+  readonly catalog: Pick<
+    Catalog,
+    'tombstones' | 'clearTombstones' | 'unfinishedUploads' | 'moveUpload' | 'unnamed'
+  >
+  readonly blobs: Pick<BlobStore, 'parts' | 'recover' | 'remove' | 'leftBehind' | 'forgetLeftBehind'>
   readonly isHeld: () => boolean
-}): Promise<{ temporary: number; tombstones: number; rewound: number; leftovers: Leftover[] }> {
+}): Promise<{
+  temporary: number
+  tombstones: number
+  rewound: number
+  orphans: number
+  leftovers: Leftover[]
+}> {
   const leftovers: Leftover[] = []
   const onLeftover = (id: MediaId, error: unknown): void => {
     leftovers.push({ id, error })
   }
   const temporary = await parts.blobs.recover()
   const tombstones = await eraseBytes({ ...parts, onLeftover }, await parts.catalog.tombstones())
-  return { temporary, tombstones, rewound: await rewindUploads(parts), leftovers }
+  const rewound = await rewindUploads(parts)
+  return { temporary, tombstones, rewound, orphans: await removeOrphans(parts, onLeftover), leftovers }
+}
+
+/** Bytes that were put in place and whose row was never committed; after the uploads, which take theirs back. */
+async function removeOrphans(
+  { catalog, blobs }: Parameters<typeof recover>[0],
+  onLeftover: (id: MediaId, error: unknown) => void,
+): Promise<number> {
+  const orphans = await catalog.unnamed(await blobs.leftBehind())
+  let removed = 0
+  for (const id of orphans) {
+    try {
+      await blobs.remove(id)
+      removed += 1
+    } catch (error) {
+      onLeftover(id, error)
+    }
+  }
+  if (removed === orphans.length) blobs.forgetLeftBehind()
+  return removed
 }
 
 /** An offset never tells of more than its file has. */

@@ -133,6 +133,7 @@ export function createStoreMedia(parts: {
       const standing = await commit(bucketId, items, request)
       const repeated = standing[0]?.id !== items[0]?.id
       if (repeated) await removeAll(items)
+      else blobs.settle(items.map(({ id }) => id))
       return { items: standing, repeated }
     } catch (error) {
       // Any other error may have come after the commit; bytes that a row may name are never destroyed.

@@ -23,7 +23,7 @@ const harmless: ReadonlySet<string> = new Set([
   'hold.db-journal',
   'lost+found',
 ])
-const harmlessWhenEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads', 'variants'])
+const harmlessWhenEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads', 'variants', 'pending'])
 
 const Result = Type.Object({
   items: Type.Integer(),

@@ -2,6 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { mkdtempDisposable, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openBlobIdentity } from '../../src/blobs/disk/blob-identity.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
@@ -23,6 +24,8 @@ export async function temporaryStore(
 ): Promise<TemporaryStore> {
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
   const path = directory.path
+  // As the start of a server does.
+  if (options.thread) await openBlobIdentity(path).write('test')
   const store = await openDiskBlobs({ directory: path, ...options }).catch(async (error: unknown) => {
     await directory.remove()
     throw error
@@ -35,7 +38,7 @@ export async function temporaryStore(
     async kept() {
       const entries = await readdir(join(path, 'blobs'), { recursive: true, withFileTypes: true })
       return entries
-        .filter((entry) => !entry.isDirectory())
+        .filter((entry) => !entry.isDirectory() && entry.name !== '.identity')
         .map((entry) => join(entry.parentPath, entry.name))
     },
     openFiles: () =>

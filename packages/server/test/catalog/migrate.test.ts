@@ -88,7 +88,7 @@ describe('migrations', () => {
           startProcess(
             'catalog.ts',
             `const catalog = await module.openSqliteCatalog(${options(writer)})
-            await catalog.check()
+            await catalog.checkWrites()
             console.log(catalog.epoch)
             await catalog.close()`,
           ),

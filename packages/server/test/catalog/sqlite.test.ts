@@ -154,7 +154,7 @@ describe('SQLite: the writer thread', () => {
     await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toThrow(
       'the thread that writes the catalog',
     )
-    await expect(catalog.check()).rejects.toThrow()
+    await expect(catalog.checkWrites()).rejects.toThrow()
     expect(heard).toHaveLength(1)
     expect(await allPages(catalog, bucketId)).toEqual([])
     await catalog.close()

@@ -26,6 +26,7 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
       run: () => new Promise((resolve, reject) => makings.push({ resolve, reject })),
     },
     maxPixels: 1,
+    hasRoom: () => true,
     onMade: ({ outcome }) => outcomes.push(outcome),
     onTooHard: (id) => outcomes.push(id),
     onUnkept: (_id, error) => unkept.push(error),

@@ -157,7 +157,13 @@ describe('what cannot be removed', () => {
     expect(await media.catalog.tombstones()).toEqual([stuck.id])
 
     await clearWay(media, stuck)
-    expect(await recover(media)).toEqual({ temporary: 0, tombstones: 1, rewound: 0, leftovers: [] })
+    expect(await recover(media)).toEqual({
+      temporary: 0,
+      tombstones: 1,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
     expect(await media.catalog.tombstones()).toEqual([])
     expect((await media.disk.kept()).some((path) => path.endsWith(stuck.id))).toBe(false)
   })
@@ -172,7 +178,13 @@ describe('what cannot be removed', () => {
     await removal.settled()
     expect(removal.leftovers).toEqual([[item.id, expect.any(Error)]])
     expect(await media.catalog.tombstones()).toEqual([item.id])
-    expect(await recover(media)).toEqual({ temporary: 0, tombstones: 1, rewound: 0, leftovers: [] })
+    expect(await recover(media)).toEqual({
+      temporary: 0,
+      tombstones: 1,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
   })
 })
 
@@ -187,11 +199,23 @@ describe('recovery', () => {
     for (const item of [gone, left]) await media.catalog.removeMedia(item.bucketId, item.id)
     await media.blobs.remove(gone.id)
 
-    expect(await recover(media)).toEqual({ temporary: 1, tombstones: 2, rewound: 0, leftovers: [] })
+    expect(await recover(media)).toEqual({
+      temporary: 1,
+      tombstones: 2,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
     expect(await media.catalog.tombstones()).toEqual([])
     expect(await media.disk.temporary()).toEqual([])
     expect(await media.disk.kept()).toEqual([expect.stringContaining(kept.id)])
     expect(await media.listed(kept.bucketId)).toEqual([kept.id])
-    expect(await recover(media)).toEqual({ temporary: 0, tombstones: 0, rewound: 0, leftovers: [] })
+    expect(await recover(media)).toEqual({
+      temporary: 0,
+      tombstones: 0,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
   })
 })

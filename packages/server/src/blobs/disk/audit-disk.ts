@@ -7,6 +7,7 @@ import { isMediaId } from '../../core/media-id.ts'
 import { isUploadId } from '../../core/upload-id.ts'
 import { variantKey, variants } from '../../core/variant.ts'
 import type { BlobAudit, Found } from '../audit.ts'
+import { identityName } from './blob-identity.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { type Files, nodeFiles, systemCode } from './files.ts'
 import { standing } from './shards.ts'
@@ -46,6 +47,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     if (stands === 'nothing') return
     if (stands !== 'directory') return yield { kind: 'foreign', path: root }
     for (const shard of await entries(root)) {
+      if (shard.name === identityName && shard.isFile()) continue
       if (!shard.isDirectory() || !shardName.test(shard.name)) {
         yield { kind: 'foreign', path: join(root, shard.name) }
         continue

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { openAsBlob } from 'node:fs'
+import { openAsBlob, statSync } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
@@ -10,6 +10,7 @@ import { createDiskVariants } from './disk-variants.ts'
 import { asStorageFault, type Files, nodeFiles, systemCode, unlinkIfThere } from './files.ts'
 import { createKeepFile } from './keep-file.ts'
 import { openKept } from './open-file.ts'
+import { openPendingShards } from './pending-shards.ts'
 import { startPlacingThread } from './place-by-thread.ts'
 import { receiveFile } from './receive-file.ts'
 import { ForeignEntry, openShards, standing } from './shards.ts'
@@ -35,16 +36,39 @@ export async function openDiskBlobs(options: {
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
   const pieces = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
+  requireOneDisk(root, temporary, pieces)
   await sync(directory)
-  const shards = await openShards(root, files, sync)
+  const shards = await openShards(root, files, sync, options.thread !== undefined)
 
   const variants = createDiskVariants({ root: join(directory, 'variants'), temporary, files })
   const received = ({ handle }: { handle: string }) => join(directory, handle)
+  // A server alone recovers from crashes.
+  const pending = options.thread
+    ? await openPendingShards({
+        directory: await ensureOwnDirectory(directory, 'pending', files),
+        root,
+        sync,
+      })
+    : null
   const thread = options.thread
     ? await startPlacingThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
     : null
   const small = thread && createSmallBlobs(thread)
   const keepFile = createKeepFile({ shards, files, sync })
+
+  const entering = new Set<Promise<void>>()
+  async function enter(id: MediaId): Promise<void> {
+    if (!pending) return
+    const recorded = pending.enter(id)
+    entering.add(recorded)
+    try {
+      await recorded
+    } catch (error) {
+      throw asStorageFault(error)
+    } finally {
+      entering.delete(recorded)
+    }
+  }
 
   /** By the thread, where there is one: of two that make the same shard, one could believe in the other's failed sync. */
   async function placeFile(from: string, id: MediaId): Promise<void> {
@@ -78,6 +102,7 @@ export async function openDiskBlobs(options: {
     contentOf: (blob) => small?.bytes(blob.handle) ?? received(blob),
 
     async keep(blob, id) {
+      await enter(id)
       if (small?.bytes(blob.handle)) await small.keep(blob.handle, id)
       else await placeFile(received(blob), id)
     },
@@ -90,7 +115,9 @@ export async function openDiskBlobs(options: {
 
     async open(id: MediaId) {
       const shard = shards.directory(id)
-      return openKept(join(shard, id), () => shards.exists(shard))
+      const opened = await openKept(join(shard, id), () => shards.exists(shard))
+      if (opened === null) shards.requireIdentity()
+      return opened
     },
 
     async remove(id) {
@@ -100,8 +127,24 @@ export async function openDiskBlobs(options: {
         // Also when it was gone: the process that unlinked it may have ended before its sync.
         await sync(shard)
       }
+      pending?.leave(id)
       await variants.remove(id)
     },
+
+    isReachable() {
+      try {
+        shards.requireIdentity()
+        return true
+      } catch {
+        return false
+      }
+    },
+
+    settle(ids) {
+      for (const id of ids) pending?.leave(id)
+    },
+    leftBehind: async () => (await pending?.leftBehind()) ?? [],
+    forgetLeftBehind: () => pending?.forgetLeftBehind(),
 
     async recover() {
       const names = await readdir(temporary)
@@ -110,7 +153,11 @@ export async function openDiskBlobs(options: {
     },
 
     async close() {
+      await Promise.allSettled(entering)
+      // What was waiting for it asks the thread now.
+      await new Promise(setImmediate)
       await thread?.close()
+      pending?.close()
     },
   }
 }
@@ -124,6 +171,16 @@ async function ensureDirectory(path: string, sync: DirectorySync): Promise<strin
   for (let above = dirname(directory); above !== stop; above = dirname(above)) await sync(above)
   await sync(stop)
   return directory
+}
+
+/** Files are renamed from one of them to the other. */
+function requireOneDisk(root: string, ...others: readonly string[]): void {
+  const { dev } = statSync(root)
+  for (const other of others)
+    if (statSync(other).dev !== dev)
+      throw new ForeignEntry(
+        `${root} and ${other} are on two file systems, between which files cannot be renamed. Mount the disk of the bytes at ${dirname(root)}; catalog.db there may be a link to another disk.`,
+      )
 }
 
 async function ensureOwnDirectory(directory: string, name: string, files: Files): Promise<string> {

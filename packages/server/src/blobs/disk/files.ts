@@ -117,9 +117,11 @@ export async function writeWhole(file: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
-/** Turns a disk or quota that is full into Fault `storage-full`; any other error stays as it is. */
+/** Turns a disk or quota that is full into Fault `storage-full`, and a lack of descriptors or memory into `overloaded`; any other error stays as it is. */
 export function asStorageFault(error: unknown): unknown {
   const code = systemCode(error)
+  if (code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM')
+    return new Fault('overloaded', 'The service has no resources left for these bytes.', { cause: error })
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
   return new Fault('storage-full', 'The service has no room left for these bytes.', { cause: error })
 }

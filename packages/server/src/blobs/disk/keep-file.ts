@@ -22,6 +22,8 @@ export function createKeepFile(parts: {
     await files.rename(from, path)
     try {
       await sync(shard)
+      // The disk may have been unmounted meanwhile: then this is another one.
+      shards.requireIdentity()
     } catch (error) {
       await files.unlink(path).catch(() => undefined)
       throw error

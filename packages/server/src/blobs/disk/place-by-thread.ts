@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { asStorageFault } from './files.ts'
 import type { FromPlacingThread, PlacedFile, PlacingError, ToPlacingThread } from './placing-thread.ts'
@@ -98,6 +99,7 @@ export async function startPlacingThread(
 }
 
 function errorFrom({ message, stack, code }: PlacingError): Error {
+  if (code === 'storage-unavailable') return new Fault(code, message)
   const error = new Error(message)
   if (stack !== undefined) error.stack = stack
   return code === undefined ? error : Object.assign(error, { code })

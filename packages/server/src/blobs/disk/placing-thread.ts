@@ -49,7 +49,7 @@ const { directory }: { directory: string } = workerData
 let syncs: number[] = []
 const files = timedPlacing(threadFiles, (seconds) => void syncs.push(seconds))
 const sync = createDirectorySync(files)
-const shards = await openShards(join(directory, 'blobs'), files, sync)
+const shards = await openShards(join(directory, 'blobs'), files, sync, true)
 const keepFile = createKeepFile({ shards, files, sync })
 let underWay = 0
 let isClosing = false

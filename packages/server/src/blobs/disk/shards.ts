@@ -1,6 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Fault } from '../../core/fault.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
+import { identityName } from './blob-identity.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { type Files, type PlacingFiles, systemCode } from './files.ts'
 
@@ -19,6 +21,8 @@ export interface Shards {
   directory(id: MediaId): string
   /** False when there is none; throws ForeignEntry when it, or the root, is no real directory (B8). Throws without root. */
   exists(directory: string): Promise<boolean>
+  /** Throws Fault `storage-unavailable` where the root is not the directory that belongs to the catalog (S9). */
+  requireIdentity(): void
   /** Resolves once the directory exists and its entry in the root would survive a power cut. */
   ensure(directory: string): Promise<void>
 }
@@ -29,7 +33,18 @@ export class ForeignEntry extends Error {
 }
 
 /** Throws when `root` cannot be synced: what an earlier process left in it is believed from here on. */
-export async function openShards(root: string, files: PlacingFiles, sync: DirectorySync): Promise<Shards> {
+export async function openShards(
+  root: string,
+  files: PlacingFiles,
+  sync: DirectorySync,
+  /** For a server, whose start has made sure that the root has an identity. */
+  hasIdentity = false,
+): Promise<Shards> {
+  function requireIdentity(): void {
+    if (hasIdentity && standing(files, join(root, identityName)) === 'nothing')
+      throw new Fault('storage-unavailable', 'The directory of the bytes cannot be reached.')
+  }
+
   await sync(root)
   const durable = new Map<string, Promise<void>>()
   for (const entry of await readdir(root, { withFileTypes: true }))
@@ -38,6 +53,7 @@ export async function openShards(root: string, files: PlacingFiles, sync: Direct
   async function exists(directory: string): Promise<boolean> {
     const [above, here] = [standing(files, root), standing(files, directory)]
     // No foreign entry: with its disk not mounted, no item must look as if it had never been (B9).
+    if (above !== 'directory' || here === 'nothing') requireIdentity()
     if (above === 'nothing') throw new Error('the root of the blobs is gone')
     if (above !== 'directory') throw new ForeignEntry('the root of the blobs is not a directory any more')
     if (here === 'nothing') return false
@@ -63,7 +79,9 @@ export async function openShards(root: string, files: PlacingFiles, sync: Direct
   return {
     directory: (id) => join(root, shardOf(id)),
     exists,
+    requireIdentity,
     async ensure(directory) {
+      requireIdentity()
       if (!(await exists(directory))) durable.delete(directory)
       let made = durable.get(directory)
       if (made === undefined) {

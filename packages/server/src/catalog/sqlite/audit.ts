@@ -8,6 +8,7 @@ import { prepareRecount } from './recount.ts'
 import { all, bytesOrNull, integer, one, type Row, text } from './rows.ts'
 import { asFault, isCorrupt } from './sqlite-errors.ts'
 import { immediate } from './transaction.ts'
+import { prepareUnnamed } from './unnamed.ts'
 
 /** Ids in one transaction: some milliseconds, for which a running server's writes have to wait. */
 const chunk = 500
@@ -21,17 +22,13 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
   const itemRows = db.prepare(`SELECT bucket_id, seq, media.id, size, sha256, damaged.id IS NOT NULL
     FROM media LEFT JOIN damaged ON damaged.id = media.id
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
-  const isNamed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE id = ?1)
-    OR EXISTS (SELECT 1 FROM tombstones WHERE id = ?1)
-    OR EXISTS (SELECT 1 FROM uploads WHERE media_id = ?1 AND finished = 0)`)
+  const unnamed = prepareUnnamed(db)
   const retire = db.prepare('INSERT INTO retired (id) VALUES (?) ON CONFLICT DO NOTHING')
   const mark = db.prepare('INSERT INTO damaged (id) SELECT id FROM media WHERE id = ? ON CONFLICT DO NOTHING')
   const unmark = db.prepare('DELETE FROM damaged WHERE id = ?')
   const recount = prepareRecount(db)
 
   const faultsOf = (id: BucketId) => inSnapshot(db, () => recount.faults(id))
-  const named = (id: MediaId) => integer(one(isNamed, id) ?? [], 0) === 1
-
   async function inChunks<T>(ids: readonly MediaId[], work: (ids: readonly MediaId[]) => T): Promise<T[]> {
     const results: T[] = []
     for (let done = 0; done < ids.length; done += chunk)
@@ -58,13 +55,13 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
     items: async (after, limit) =>
       all(itemRows, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(auditedItem),
 
-    unnamed: async (ids) => ids.filter((id) => !named(id)),
+    unnamed: async (ids) => unnamed(ids),
 
     async retire(ids) {
       const found = await inChunks(ids, (some) => {
-        const unnamed = some.filter((id) => !named(id))
-        for (const id of unnamed) retire.run(id)
-        return unnamed
+        const retired = unnamed(some)
+        for (const id of retired) retire.run(id)
+        return retired
       })
       return found.flat()
     },
@@ -109,6 +106,7 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
 
 const renewal = `
   UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'epoch';
+  DELETE FROM meta WHERE key = 'blobs';
   DELETE FROM uploads WHERE finished = 0;
   UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
   DELETE FROM tombstones;`

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { applyChange, type Change, type ChangeFunctions, type Output } from './changes.ts'
 import { type ErrorRecord, toRecord } from './error-record.ts'
-import { endsTransaction } from './sqlite-errors.ts'
+import { makeRoom } from './log-space.ts'
+import { endsTransaction, isFull } from './sqlite-errors.ts'
 import { begin, commit, rollback } from './transaction.ts'
 
 export interface NumberedChange {
@@ -15,18 +16,27 @@ export type Answer =
 
 /**
  * Applies the changes in one transaction and commits once. A change that fails is undone alone; when the
- * transaction itself fails, so do all of them. Never throws.
+ * transaction itself fails, so do all of them. On a full disk it makes room and tries once more. Never throws.
  */
 export function commitBatch(
   db: DatabaseSync,
   functions: ChangeFunctions,
   batch: readonly NumberedChange[],
 ): Answer[] {
-  try {
+  const apply = () => {
     begin(db)
     const answers = batch.map(({ number, change }) => applyAlone(db, functions, number, change))
     commit(db)
     return answers
+  }
+  try {
+    try {
+      return apply()
+    } catch (error) {
+      rollback(db)
+      if (!isFull(error) || !makeRoom(db)) throw error
+      return apply()
+    }
   } catch (error) {
     rollback(db)
     const record = toRecord(error)

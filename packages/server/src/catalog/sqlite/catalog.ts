@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId, Catalog } from '../catalog.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { openDirectWriter } from './direct-writer.ts'
@@ -7,6 +9,7 @@ import { prepareRanks } from './ranks.ts'
 import { prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
 import { startThreadWriter } from './thread-writer.ts'
+import { explainOpening } from './usable-data.ts'
 import type { Writer } from './writer.ts'
 
 /** Milliseconds for which a read waits; WAL makes it wait only while a log is recovered after a crash. */
@@ -36,8 +39,11 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     db.close()
     throw error
   }
-  db.exec('PRAGMA query_only = ON')
-  const reads = prepareReads(db, prepareRanks(db))
+  const { reads, epoch } = await openReads(db, directory).catch(async (error: unknown) => {
+    db.close()
+    await writer.close()
+    throw error
+  })
 
   const figures = prepareFigures(db)
 
@@ -45,7 +51,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   const buckets = gatheredReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
 
   return {
-    epoch: reads.epoch(),
+    epoch,
     authorise: checks.read,
     page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
     media: async (id) => reading(() => reads.media(id)),
@@ -56,6 +62,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     repeated: async (request) => reading(() => reads.repeated(request)),
     forgetRequests: (now) => writer.apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, id) => writer.apply({ kind: 'remove-media', input: { bucketId, id } }),
+    unnamed: async (ids) => reading(() => reads.unnamed(ids)),
     tombstones: async () => reading(() => reads.tombstones()),
     clearTombstones: (ids) => writer.apply({ kind: 'clear-tombstones', input: { ids } }),
     createUpload: (upload) => writer.apply({ kind: 'create-upload', input: upload }),
@@ -85,12 +92,15 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     figures: async () =>
       reading(() => ({ ...figures(), waitingChanges: writer.waiting(), logBytes: logBytes(directory) })),
     recordUpkeep: (run) => writer.apply({ kind: 'record-upkeep', input: run }),
+    blobsIdentity: async () => reading(() => reads.blobsIdentity()),
+    setBlobsIdentity: (identity) => writer.apply({ kind: 'set-blobs-identity', input: { identity } }),
+    someWithBytes: async () => reading(() => reads.someWithBytes()),
     isNew: async () => reading(() => reads.isNew()),
 
-    async check() {
+    async checkReads() {
       reading(() => reads.isNew())
-      await writer.apply({ kind: 'check', input: null })
     },
+    checkWrites: () => writer.apply({ kind: 'check', input: null }),
 
     async close() {
       checks.readAll()
@@ -99,6 +109,18 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       if (db.isOpen) db.close()
       await writer.close()
     },
+  }
+}
+
+/** Damaged tables fail here, or at the first row that is read. Throws DataDirectoryError. */
+async function openReads(db: DatabaseSync, directory: string) {
+  try {
+    db.exec('PRAGMA query_only = ON')
+    const reads = prepareReads(db, prepareRanks(db))
+    reads.isNew()
+    return { reads, epoch: reads.epoch() }
+  } catch (error) {
+    throw explainOpening(join(directory, 'catalog.db'), error)
   }
 }
 

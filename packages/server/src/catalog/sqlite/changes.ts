@@ -43,6 +43,7 @@ interface Changes {
   'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: UpkeepRun; output: undefined }
+  'set-blobs-identity': { input: { identity: string }; output: undefined }
   /** Changes nothing, and so shows that changes get through. */
   check: { input: null; output: undefined }
 }
@@ -81,6 +82,9 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = ? WHERE id = ?')
 
   const recordUpkeep = prepareRecordUpkeep(db)
+  const setMeta = db.prepare(
+    'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
 
   const addMedia = (bucketId: BucketId, items: readonly NewMedia[]): void => {
     quotas.require(bucketId, {
@@ -156,6 +160,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'record-upkeep'(run) {
       recordUpkeep(run)
+    },
+
+    'set-blobs-identity'({ identity }) {
+      setMeta.run('blobs', identity)
     },
 
     check() {},

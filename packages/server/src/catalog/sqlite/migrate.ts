@@ -35,12 +35,12 @@ function version(db: DatabaseSync): number {
   const tables = number('SELECT count(*) FROM sqlite_schema')
   if (owner !== applicationId && (owner !== 0 || present !== 0 || tables !== 0)) {
     throw new CatalogVersionError(
-      'catalog.db is a database of another program; choose another data directory.',
+      `${db.location()} is a database of another program. Set MEDIABUCKET_DATA to another directory.`,
     )
   }
   if (present > migrations.length) {
     throw new CatalogVersionError(
-      `The catalog has version ${present}, and this mediabucket knows versions up to ${migrations.length}. ` +
+      `${db.location()} has version ${present}, and this mediabucket knows versions up to ${migrations.length}. ` +
         'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
     )
   }

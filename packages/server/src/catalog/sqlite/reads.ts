@@ -21,6 +21,7 @@ import { bucketColumns, bucketOf } from './buckets.ts'
 import { prepareKeyedRequests } from './keyed-requests.ts'
 import type { Ranks } from './ranks.ts'
 import { all, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
+import { prepareUnnamed } from './unnamed.ts'
 import { uploadColumns, uploadOf } from './upload-rows.ts'
 
 /** The reads of one connection. Each is done when it returns: none leaves a snapshot open behind it. */
@@ -31,6 +32,7 @@ export interface Reads {
   media(id: MediaId): Media | null
   isDamaged(id: MediaId): boolean
   repeated(request: KeyedRequest): readonly NewMedia[] | null
+  unnamed(ids: readonly MediaId[]): MediaId[]
   tombstones(): MediaId[]
   upload(id: UploadId): Upload | null
   unfinishedUploads(): Upload[]
@@ -42,6 +44,8 @@ export interface Reads {
   token(id: TokenId): TokenRecord | null
   tokens(bucket: string | null): TokenRecord[]
   isNew(): boolean
+  blobsIdentity(): string | null
+  someWithBytes(): MediaId[]
 }
 
 export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
@@ -54,6 +58,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
     created_at, bucket_id FROM media WHERE id = ?`)
   const isDamaged = db.prepare('SELECT EXISTS (SELECT 1 FROM damaged WHERE id = ?)')
+  const unnamed = prepareUnnamed(db)
   const tombstones = db.prepare('SELECT id FROM tombstones')
   const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
     last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
@@ -173,6 +178,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
     buckets: () => all(buckets).map(bucketOf),
 
+    unnamed,
     tombstones: () => all(tombstones).map((row) => mediaId(row, 0)),
 
     token(id) {
@@ -182,6 +188,17 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
     tokens: (bucket) => all(tokens, bucket).map(tokenRecord),
 
+    blobsIdentity() {
+      const row = one(db.prepare("SELECT value FROM meta WHERE key = 'blobs'"))
+      return row ? text(row, 0) : null
+    },
+    someWithBytes: () =>
+      ['ASC', 'DESC'].flatMap((order) =>
+        all(
+          db.prepare(`SELECT id FROM media WHERE sha256 IS NOT NULL
+            ORDER BY bucket_id ${order}, seq ${order} LIMIT 20`),
+        ).map((row) => mediaId(row, 0)),
+      ),
     isNew: () => integer(one(isNew) ?? [], 0) === 1,
   }
 }

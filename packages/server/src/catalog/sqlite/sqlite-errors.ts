@@ -6,6 +6,7 @@ const outOfMemory = 7
 const ioError = 10
 const corrupt = 11
 const full = 13
+const cannotOpen = 14
 const notADatabase = 26
 const ioErrorShmSize = 4874
 
@@ -22,6 +23,10 @@ function primaryCode(error: unknown): number | null {
 
 export const isBusy = (error: unknown): boolean => primaryCode(error) === busy
 
+/** The disk has no room. */
+export const isFull = (error: unknown): boolean =>
+  resultCode(error) === ioErrorShmSize || primaryCode(error) === full
+
 export const isIoError = (error: unknown): boolean => primaryCode(error) === ioError
 
 export const isCorrupt = (error: unknown): boolean =>
@@ -35,9 +40,11 @@ export function endsTransaction(error: unknown): boolean {
 
 /** The domain's word for an error of SQLite where there is one; otherwise the error itself. */
 export function asFault(error: unknown): unknown {
-  if (resultCode(error) === ioErrorShmSize || primaryCode(error) === full) {
+  if (isFull(error)) {
     return new Fault('storage-full', 'The catalog has no space left on its disk.', { cause: error })
   }
+  if ([outOfMemory, cannotOpen].includes(primaryCode(error) ?? 0))
+    return new Fault('overloaded', 'The catalog has no memory or file descriptor left.', { cause: error })
   if (isBusy(error)) {
     return new Fault('catalog-busy', 'The catalog is busy with other work; try again.', { cause: error })
   }

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { extname } from 'node:path'
+import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { NumberedChange } from './batch.ts'
 import type { Change, ChangeKind, Output } from './changes.ts'
 import { fromRecord } from './error-record.ts'
+import { explainOpening } from './usable-data.ts'
 import type { Writer } from './writer.ts'
 import type { FromWriter, ToWriter } from './writer-thread.ts'
 
@@ -26,7 +27,9 @@ export async function startThreadWriter(
   const file = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
   // Flags of the main program, such as --input-type, would keep the thread from starting.
   const worker = new Worker(file, { workerData: { directory }, name: 'catalog-writer', execArgv: [] })
-  await once(worker, 'message')
+  await once(worker, 'message').catch((error: unknown) => {
+    throw explainOpening(join(directory, 'catalog.db'), error)
+  })
 
   const waiting = new Map<number, Waiting>()
   let outbox: NumberedChange[] = []

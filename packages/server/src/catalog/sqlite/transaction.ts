@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { isBusy, isIoError } from './sqlite-errors.ts'
+import { makeRoom } from './log-space.ts'
+import { isBusy, isFull, isIoError } from './sqlite-errors.ts'
 
 /** Milliseconds for which a write waits for other processes' writes. */
 const patience = 10_000
@@ -57,8 +58,17 @@ function bury(db: DatabaseSync): void {
   }
 }
 
-/** Runs the action in one durable transaction of its own. */
+/** Runs the action in one durable transaction of its own, once more where the disk was full and room could be made. */
 export function immediate<T>(db: DatabaseSync, action: () => T): T {
+  try {
+    return once(db, action)
+  } catch (error) {
+    if (!isFull(error) || !makeRoom(db)) throw error
+    return once(db, action)
+  }
+}
+
+function once<T>(db: DatabaseSync, action: () => T): T {
   begin(db)
   let result: T
   try {

@@ -2,6 +2,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { type Answer, commitBatch, type NumberedChange } from './batch.ts'
 import { prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
+import { keepLogShort } from './log-space.ts'
 
 /**
  * The thread that owns the server's writes, so that no sync to disk stalls the requests. Takes lists of changes,
@@ -35,6 +36,7 @@ port.on('message', (first: ToWriter) => {
     const begun = performance.now()
     const answers = commitBatch(db, functions, batch)
     port.postMessage({ answers, seconds: (performance.now() - begun) / 1000 } satisfies FromWriter)
+    keepLogShort(db)
   }
   if (message === null) {
     db.close()

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type Description, exampleBase } from '../openapi/description.ts'
-import { Health } from '../schemas.ts'
+import { Health, ReadinessObject, ReadinessQuery } from '../schemas.ts'
 
 export const live: Description = {
   operationId: 'live',
@@ -25,15 +25,25 @@ export const ready: Description = {
   operationId: 'ready',
   tag: 'Operations',
   summary: 'Whether it can serve',
-  description: 'Reads and writes the catalog; a 503 where that fails or the service is stopping.',
+  description: `Whether listings and bytes can be served (\`reads\`), and uploads too (\`writes\`). A 503 where reads cannot be
+served or the service is stopping; with the query parameter \`writes\` also where uploads cannot. Deletes are served on a full disk.`,
   rules: 'O1',
   needs: 'nothing',
   unlimited: true,
+  query: ReadinessQuery,
   answers: {
     200: {
       description: 'It can serve.',
       headers: ['Cache-Control'],
-      content: { 'application/json': { schema: Health, examples: { ready: { status: 'ready' } } } },
+      content: {
+        'application/json': {
+          schema: ReadinessObject,
+          examples: {
+            ready: { status: 'ready', reads: true, writes: true, reasons: [] },
+            'full disk': { status: 'ready', reads: true, writes: false, reasons: ['disk-full'] },
+          },
+        },
+      },
     },
   },
   problems: ['shutting-down'],

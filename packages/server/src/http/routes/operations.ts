@@ -1,18 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '../../core/fault.ts'
+import type { Readiness } from '../../media/readiness.ts'
 import { live, metrics as metricsDescription, ready } from '../descriptions/operations.ts'
 import type { Metrics } from '../metrics.ts'
 import { described } from '../openapi/description.ts'
 
 interface Parts {
-  /** Throws when the service cannot serve. */
-  readonly check: () => Promise<void>
+  readonly readiness: () => Promise<Readiness>
   readonly isStopping: () => boolean
   readonly metrics: Metrics
 }
 
 /** `/healthz`, `/readyz`, `/metrics` (docs/interface.md O1, O2). */
-export function operationsRoutes(app: FastifyInstance, { check, isStopping, metrics }: Parts): void {
+export function operationsRoutes(app: FastifyInstance, { readiness, isStopping, metrics }: Parts): void {
   const noStore = { 'cache-control': 'no-store' }
   const scrape = createScrape(metrics.registry)
 
@@ -20,14 +20,15 @@ export function operationsRoutes(app: FastifyInstance, { check, isStopping, metr
     reply.headers(noStore).send({ status: 'ok' }),
   )
 
-  app.get('/readyz', described(ready), async (_request, reply) => {
+  app.get<{ Querystring: { writes?: unknown } }>('/readyz', described(ready), async (request, reply) => {
     if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
-    try {
-      await check()
-    } catch (cause) {
-      throw new Fault('shutting-down', 'The service cannot reach its data.', { cause })
-    }
-    return reply.headers(noStore).send({ status: 'ready' })
+    const { reads, writes, reasons } = await readiness()
+    if (!reads || (!writes && request.query.writes !== undefined))
+      throw new Fault(
+        'shutting-down',
+        `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
+      )
+    return reply.headers(noStore).send({ status: 'ready', reads, writes, reasons: [...reasons] })
   })
 
   app.get('/metrics', described(metricsDescription), async (_request, reply) =>

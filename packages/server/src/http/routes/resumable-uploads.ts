@@ -92,6 +92,7 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
         metadata: request.headers['upload-metadata']?.toString() ?? null,
         checksum: checksum === undefined ? null : parseChecksum(checksum.toString()),
         body: bytesOf(request.raw),
+        declaredBytes: Number(request.headers['content-length'] ?? 0),
         now,
       },
     )

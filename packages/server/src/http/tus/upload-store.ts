@@ -23,6 +23,8 @@ interface StoreRequest {
   readonly metadata: string | null
   readonly checksum: Checksum | null
   readonly body: AsyncIterable<Uint8Array>
+  /** The length of the body; 0 where it is not declared. */
+  readonly declaredBytes: number
   readonly now: number
 }
 
@@ -64,13 +66,14 @@ export class UploadStore extends DataStore {
   }
 
   override async write(handedOn: Readable, _id: string, offset: number): Promise<number> {
-    const { body, checksum } = this.#request
+    const { body, checksum, declaredBytes } = this.#request
     const source = checksum === null ? body : checked(body, checksum)
     const written = await this.#append({
       offset,
       source,
       whole: checksum !== null,
       length: this.#declaredLength,
+      declaredBytes,
     })
     // The library waits for the end of what it handed on.
     handedOn.resume()

@@ -1,0 +1,116 @@
+import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isMediaId, type MediaId, shardOf } from '../../core/media-id.ts'
+import type { DirectorySync } from './directory-sync.ts'
+import { systemCode } from './files.ts'
+
+/**
+ * The shards in which bytes may be in place whose rows are not committed: an empty file for each, `pending/<shard>`. After a
+ * crash a start compares these shards alone with the rows.
+ */
+export interface PendingShards {
+  /** Resolves once the shard of this id is recorded durably: before bytes are renamed into it. */
+  enter(id: MediaId): Promise<void>
+  /** The row of this id is committed, or its bytes are removed. */
+  leave(id: MediaId): void
+  /** Ids of the bytes in the shards that an earlier process left recorded. */
+  leftBehind(): Promise<MediaId[]>
+  /** Removes the records of an earlier process. */
+  forgetLeftBehind(): void
+  close(): void
+}
+
+interface Entry {
+  readonly ids: Set<MediaId>
+  readonly recorded: Promise<void>
+  removal: NodeJS.Timeout | null
+}
+
+/** Milliseconds for which an unused record stays: ids of one second share a shard. */
+const lifetime = 2_000
+
+const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants
+
+export async function openPendingShards(parts: {
+  /** The directory `pending/`. */
+  readonly directory: string
+  /** The directory of the shards. */
+  readonly root: string
+  readonly sync: DirectorySync
+}): Promise<PendingShards> {
+  const { directory, root, sync } = parts
+  const entries = new Map<string, Entry>()
+  const leftovers = await readdir(directory)
+
+  const record = async (shard: string): Promise<void> => {
+    closeSync(openSync(join(directory, shard), O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600))
+    await sync(directory)
+  }
+
+  function remove(shard: string): void {
+    try {
+      unlinkSync(join(directory, shard))
+    } catch (error) {
+      // A record that stays makes the next start look at one shard more.
+      if (systemCode(error) === null) throw error
+    }
+  }
+
+  function removeUnused(shard: string): void {
+    const entry = entries.get(shard)
+    if (!entry || entry.ids.size > 0) return
+    entries.delete(shard)
+    remove(shard)
+  }
+
+  return {
+    async enter(id) {
+      const shard = shardOf(id)
+      let entry = entries.get(shard)
+      if (!entry) {
+        entry = { ids: new Set(), recorded: record(shard), removal: null }
+        entries.set(shard, entry)
+      }
+      entry.ids.add(id)
+      if (entry.removal) clearTimeout(entry.removal)
+      entry.removal = null
+      try {
+        await entry.recorded
+      } catch (error) {
+        if (entries.get(shard) === entry) entries.delete(shard)
+        throw error
+      }
+    },
+
+    leave(id) {
+      const shard = shardOf(id)
+      const entry = entries.get(shard)
+      if (!entry?.ids.delete(id) || entry.ids.size > 0) return
+      entry.removal = setTimeout(() => removeUnused(shard), lifetime).unref()
+    },
+
+    async leftBehind() {
+      const ids: MediaId[] = []
+      for (const shard of leftovers) {
+        const names = await readdir(join(root, shard)).catch((error: unknown) => {
+          if (systemCode(error) === 'ENOENT') return []
+          throw error
+        })
+        for (const name of names) if (isMediaId(name)) ids.push(name)
+      }
+      return ids
+    },
+
+    forgetLeftBehind() {
+      for (const shard of leftovers.splice(0)) if (!entries.has(shard)) remove(shard)
+    },
+
+    close() {
+      for (const [shard, { removal }] of entries) {
+        if (removal) clearTimeout(removal)
+        removeUnused(shard)
+      }
+    },
+  }
+}

@@ -1,0 +1,14 @@
+/** A file system on which data are stored. Bytes. */
+export interface FileSystemSpace {
+  readonly stores: 'blobs' | 'catalog' | 'blobs and catalog'
+  readonly free: number
+  readonly total: number
+  /** Uploads leave at least so much free. */
+  readonly reserve: number
+}
+
+const largest = 64e6
+const share = 10
+
+/** What uploads leave free unless a setting says otherwise: 64 MB, or a tenth of a smaller file system. Bytes. */
+export const usualReserve = (total: number): number => Math.min(largest, Math.floor(total / share))

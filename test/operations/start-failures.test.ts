@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process'
+import { chown, copyFile, readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { basics, bin, startServer } from '../harness/server.ts'
+import { canMount, smallDisk } from '../harness/small-disk.ts'
+import { upload } from '../harness/upload.ts'
+
+const run = promisify(execFile)
+
+/** Starts a service that must fail, by way of other programs, and returns what it printed and its exit code. */
+async function failedStart(
+  data: string,
+  prefix: readonly string[] = [],
+  settings: Record<string, string> = {},
+) {
+  const [program = '', ...args] = [...prefix, process.execPath, bin, 'serve']
+  const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: data }
+  return run(program, args, { env, timeout: 60_000 }).then(
+    () => {
+      throw new Error('the service started')
+    },
+    ({ code, stderr, stdout }: { code: number; stderr: string; stdout: string }) => ({
+      code,
+      stderr,
+      stdout,
+    }),
+  )
+}
+
+const oneLine = (...words: readonly (string | RegExp)[]) => ({
+  code: 1,
+  stdout: '',
+  stderr: expect.toSatisfy(
+    (printed: string) => {
+      // Warnings go to the log before it.
+      const text = printed.replace(/^\{.*\}\n/gm, '')
+      return (
+        /^mediabucket: [^\n]+\n$/.test(text) &&
+        words.every((word) => (typeof word === 'string' ? text.includes(word) : word.test(text)))
+      )
+    },
+    `one line with ${words.join(', ')}`,
+  ),
+})
+
+/** Data of a service that stored something; each test takes a copy. */
+let original: string
+beforeAll(async () => {
+  const server = await startServer()
+  for (const text of ['one', 'two']) await upload(server, text)
+  await server.stop()
+  original = server.data
+  return () => server[Symbol.asyncDispose]()
+})
+
+async function copyOfData() {
+  const directory = await temporaryDirectory()
+  await run('cp', ['-a', `${original}/.`, directory.path])
+  return directory
+}
+
+/** Makes one of the files of the catalog what a broken disk might make of it. */
+const damages: Readonly<Record<string, (catalog: string) => Promise<unknown>>> = {
+  'a catalog that is text': (path) => writeFile(path, 'not a database, but text '.repeat(1000)),
+  'a catalog with another first page': async (path) =>
+    writeFile(path, (await readFile(path)).fill(0x55, 100, 4096)),
+  'a catalog that was cut off': (path) => truncate(path, 3 * 4096),
+  'a write-ahead log that was overwritten': (path) => writeFile(`${path}-wal`, Buffer.alloc(10_000, 0x55)),
+  'a catalog without its tables': async (path) => {
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA foreign_keys = OFF; DROP TABLE media')
+    db.close()
+  },
+}
+
+test.each(Object.entries(damages))('S6 %s is one line with its path and the cure', async (_title, damage) => {
+  await using data = await copyOfData()
+  await damage(join(data.path, 'catalog.db'))
+  expect(await failedStart(data.path)).toEqual(
+    oneLine(join(data.path, 'catalog.db'), 'damaged', 'Restore a backup'),
+  )
+})
+
+test('S6 a catalog of a newer version, and one of another program, are one line', async () => {
+  await using data = await copyOfData()
+  const path = join(data.path, 'catalog.db')
+  const change = (sql: string) => {
+    const db = new DatabaseSync(path)
+    db.exec(sql)
+    db.close()
+  }
+  change('PRAGMA user_version = 1000')
+  expect(await failedStart(data.path)).toEqual(oneLine(path, 'newer mediabucket', 'restore a backup'))
+  change('PRAGMA application_id = 42')
+  expect(await failedStart(data.path)).toEqual(oneLine(path, 'another program', 'MEDIABUCKET_DATA'))
+})
+
+test('S6 a lock.db that is no database is one line', async () => {
+  await using data = await copyOfData()
+  await writeFile(join(data.path, 'lock.db'), 'not a database '.repeat(100))
+  expect(await failedStart(data.path)).toEqual(oneLine(join(data.path, 'lock.db'), 'Remove it'))
+})
+
+test('S6 a wrong setting is one line, and exit code 2', async () => {
+  await using data = await temporaryDirectory()
+  const failure = await failedStart(data.path, [], { MEDIABUCKET_BASE_URL: 'media.example.org' })
+  expect(failure).toEqual({ ...oneLine('MEDIABUCKET_BASE_URL', 'https://media.example.org'), code: 2 })
+})
+
+test('S6 an address that is not of this machine is one line', async () => {
+  await using data = await temporaryDirectory()
+  expect(await failedStart(data.path, [], { MEDIABUCKET_HOST: '192.0.2.1' })).toEqual(
+    oneLine('MEDIABUCKET_HOST'),
+  )
+})
+
+test('S6 too few file descriptors are one line', async () => {
+  await using data = await copyOfData()
+  expect(await failedStart(data.path, ['prlimit', '--nofile=26'])).toEqual(oneLine('ulimit -n'))
+})
+
+describe.skipIf(process.env['CI'] === undefined && !(await canMount()))('as root', () => {
+  /** Root without the right to pass over permissions is a user like any other. */
+  const unprivileged = [
+    'setpriv',
+    '--bounding-set=-dac_override,-dac_read_search',
+    '--inh-caps=-dac_override,-dac_read_search',
+  ]
+
+  test.each(['.', 'catalog.db', 'lock.db', 'blobs'])('S6 %s of another user is one line', async (name) => {
+    await using data = await copyOfData()
+    await chown(join(data.path, name), 12345, 12345)
+    const words = [data.path, 'uid 12345', 'chown']
+    expect(await failedStart(data.path, unprivileged)).toEqual(oneLine(...words))
+  })
+
+  test('S6 a data directory that cannot be made is one line', async () => {
+    await using other = await temporaryDirectory()
+    await chown(other.path, 12345, 12345)
+    const data = join(other.path, 'data')
+    expect(await failedStart(data, unprivileged)).toEqual(oneLine(other.path, 'MEDIABUCKET_DATA'))
+  })
+
+  test('S6 data on a read-only disk, and on a full one that has never been served, are one line', async () => {
+    await using disk = await smallDisk(10)
+    await run('cp', ['-a', `${original}/.`, disk.path])
+    await run('mount', ['-o', 'remount,ro', disk.path])
+    expect(await failedStart(disk.path)).toEqual(oneLine(disk.path, 'read-only'))
+    await using full = await smallDisk(1)
+    await copyFile(join(original, 'catalog.db'), join(full.path, 'catalog.db'))
+    await full.fill()
+    expect(await failedStart(full.path)).toEqual(oneLine(/disk is full/, /[Ff]ree some space/))
+  })
+})

@@ -1,0 +1,121 @@
+import { existsSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { expectProblem } from '../harness/problem.ts'
+import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+
+const failedStart = async (data: string): Promise<string> => {
+  const failure = await runCommand(['serve'], { MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0' }).catch(
+    (e) => e,
+  )
+  expect(failure).toMatchObject({ code: 1, stdout: '' })
+  // Warnings go to the log before it.
+  const told = failure.stderr.replace(/^\{.*\}\n/gm, '')
+  expect(told).toMatch(/^mediabucket: [^\n]+\n$/)
+  return told
+}
+
+/** Larger than what is held in memory. */
+const large = 'x'.repeat(100_000)
+
+async function stoppedServer(): Promise<TestServer> {
+  const server = await startServer()
+  await upload(server, 'small')
+  await upload(server, large)
+  await server.stop()
+  return server
+}
+
+test('S9 with the directory of the bytes missing, empty or another one a start refuses, and changes nothing', async () => {
+  await using server = await stoppedServer()
+  await using other = await stoppedServer()
+  const blobs = join(server.data, 'blobs')
+  const aside = join(server.data, 'aside')
+  await rename(blobs, aside)
+  expect(await failedStart(server.data)).toMatch(/blobs is not the directory.*mounted.*Mount/)
+  expect(existsSync(blobs)).toBe(false)
+  await mkdir(blobs)
+  expect(await failedStart(server.data)).toMatch(/blobs is not the directory.*mounted.*Mount/)
+  expect(await readdir(blobs)).toEqual([])
+  await cp(join(other.data, 'blobs'), blobs, { recursive: true })
+  expect(await failedStart(server.data)).toMatch(
+    /blobs holds the bytes of another catalog.*Mount the right disk/,
+  )
+  await rm(blobs, { recursive: true })
+  await rename(aside, blobs)
+  await using again = await startServer({}, server.data)
+  expect((await upload(again, large, { authorization: `Bearer ${server.token}` })).size).toBe(100_000)
+})
+
+test('S9 the cure that the message names works', async () => {
+  await using server = await stoppedServer()
+  const identity = join(server.data, 'blobs', '.identity')
+  await rm(identity)
+  const [, words] = /write (\w+) into \S+\/\.identity/.exec(await failedStart(server.data)) ?? []
+  await writeFile(identity, `${words}\n`)
+  await using again = await startServer({}, server.data)
+  expect((await fetch(`${again.url}/readyz`)).status).toBe(200)
+})
+
+test('S9 a catalog that is new beside the bytes of another one is refused', async () => {
+  await using server = await stoppedServer()
+  for (const name of ['catalog.db', 'catalog.db-ballast']) await rm(join(server.data, name), { force: true })
+  expect(await failedStart(server.data)).toMatch(/catalog\.db, which is new.*restore/)
+})
+
+test('S9 data of earlier versions, and restored ones, get an identity if their bytes are there', async () => {
+  const fixture = join(import.meta.dirname, '../fixtures/data-version-1')
+  await using server = await stoppedServer()
+  const data = join(server.data, 'earlier')
+  await cp(fixture, data, { recursive: true })
+  await rename(join(data, 'blobs'), join(data, 'aside'))
+  expect(await failedStart(data)).toMatch(/blobs has the bytes of none of the items/)
+  await rm(join(data, 'blobs'), { recursive: true, force: true })
+  await rename(join(data, 'aside'), join(data, 'blobs'))
+  await using earlier = await startServer({}, data)
+  expect(await readFile(join(earlier.data, 'blobs', '.identity'), 'utf8')).toMatch(/^[0-9a-f]{32}\n$/)
+
+  const settings = { MEDIABUCKET_DATA: server.data }
+  const backup = `${server.data}-backup`
+  try {
+    await runCommand(['backup', backup], settings)
+    const restored = join(server.data, 'restored')
+    await runCommand(['restore', backup], { MEDIABUCKET_DATA: restored })
+    await using again = await startServer({}, restored)
+    expect((await fetch(`${again.url}/readyz`)).status).toBe(200)
+    expect((await runCommand(['fsck'], { MEDIABUCKET_DATA: restored })).stdout).toContain('All is well.')
+  } finally {
+    await rm(backup, { recursive: true, force: true })
+  }
+})
+
+test('S9, O1 while the directory is gone from a running service, bytes and uploads are 503, and it heals', async () => {
+  await using server = await startServer()
+  const { url } = await upload(server, large)
+  const blobs = join(server.data, 'blobs')
+  const aside = join(server.data, 'aside')
+  await rename(blobs, aside)
+  for (const replace of [async () => undefined, () => mkdir(blobs)]) {
+    await replace()
+    const answers = [
+      await fetch(url),
+      await server.request('/api/media', { method: 'POST', body: 'small' }),
+      await server.request('/api/media', { method: 'POST', body: large }),
+    ]
+    for (const answer of answers) {
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+      await expectProblem(answer, 503, 'storage-unavailable')
+    }
+    await expectProblem(await fetch(`${server.url}/readyz`), 503, 'shutting-down')
+    expect((await server.request('/api/media')).status).toBe(200)
+  }
+  expect(await readdir(blobs)).toEqual([])
+  await rm(blobs, { recursive: true })
+  await rename(aside, blobs)
+  expect(await (await fetch(url)).text()).toBe(large)
+  expect((await upload(server, 'small')).size).toBe(5)
+  await until('it is ready', async () => (await fetch(`${server.url}/readyz?writes`)).ok)
+})
