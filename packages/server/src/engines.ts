@@ -62,15 +62,18 @@ type Space = Pick<Config, 'data' | 'minFree'>
 
 /** The file systems of bytes and rows, which may be one. The ballast counts as free. */
 export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
-  const blobs = diskSpace(join(data, 'blobs'))
+  const bytes = join(data, 'blobs')
+  // Without its disk the store refuses uploads itself (S9).
+  const blobs = existsSync(bytes) ? diskSpace(bytes) : null
   const catalog = diskSpace(catalogDirectory(data))
   const ballast = heldByBallast(data)
-  const space = (stores: FileSystemSpace['stores'], { free, total }: typeof blobs, held: number) => ({
+  const space = (stores: FileSystemSpace['stores'], { free, total }: typeof catalog, held: number) => ({
     stores,
     free: free + held,
     total,
     reserve: minFree ?? usualReserve(total),
   })
+  if (blobs === null) return [space('catalog', catalog, ballast)]
   if (blobs.device === catalog.device) return [space('blobs and catalog', blobs, ballast)]
   return [space('blobs', blobs, 0), space('catalog', catalog, ballast)]
 }

@@ -71,14 +71,21 @@ export function createFreeSpace(parts: {
     hold(declared) {
       let arrived = 0
       let mine = 0
+      const release = () => {
+        outstanding -= mine
+        mine = 0
+      }
       const take = () => {
         const rest = Math.max(declared, arrived) - Math.max(0, arrived - unwritten)
         outstanding += rest - mine
         mine = rest
-        if (fits()) return
-        outstanding -= mine
-        mine = 0
-        throw storageFull()
+        let accepted = false
+        try {
+          accepted = fits()
+        } finally {
+          if (!accepted) release()
+        }
+        if (!accepted) throw storageFull()
       }
       take()
       return {
@@ -87,10 +94,7 @@ export function createFreeSpace(parts: {
           arrivedSince += bytes
           take()
         },
-        release() {
-          outstanding -= mine
-          mine = 0
-        },
+        release,
       }
     },
   }
