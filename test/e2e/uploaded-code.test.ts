@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
@@ -8,6 +9,7 @@ import { launchBrowser } from '../harness/chromium.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
+import { picture } from './files.ts'
 import { visit } from './visit.ts'
 
 const stolen = 'globalThis.ran = (globalThis.ran ?? []).concat(1)'
@@ -202,7 +204,7 @@ describe('G16 with a host for bytes', () => {
     }
   }
 
-  browserTest('the gallery shows pictures and texts from there', async () => {
+  browserTest('B6 the gallery shows texts from there, and saves pictures from there', async () => {
     let target = ''
     await using media = await startMediaHost(() => target)
     await using split = await startServer({ MEDIABUCKET_MEDIA_BASE_URL: media.url })
@@ -216,5 +218,17 @@ describe('G16 with a host for bytes', () => {
       .filter({ visible: true })
       .waitFor()
     expect(guest.requests.filter((url) => url.startsWith(`${media.url}/media/`))).not.toEqual([])
+
+    const bytes = await picture(1).png().toBuffer()
+    await upload(split, new Uint8Array(bytes), { name: 'b.png', type: 'image/png' })
+    await guest.page.keyboard.press('Escape')
+    await guest.files.getByRole('link', { name: 'b.png' }).click()
+    const [saved] = await Promise.all([
+      guest.page.waitForEvent('download'),
+      guest.page.getByRole('link', { name: strings.viewer.download }).filter({ visible: true }).click(),
+    ])
+    expect(saved.suggestedFilename()).toBe('b.png')
+    expect(await readFile(await saved.path())).toEqual(bytes)
+    expect(guest.page.url()).toMatch(new RegExp(`^${split.url}/`))
   })
 })

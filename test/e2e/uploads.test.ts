@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { chromium } from 'playwright-core'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
@@ -174,6 +177,32 @@ describe('interruptions', () => {
     expect(way.passed()).toBeLessThan(buffer.length + half)
   })
 
+  browserTest(
+    'G10 a file that changes during its upload is reported, and frees what it reserved',
+    async () => {
+      await using server = await startServer()
+      await using way = await startGateway(server.url)
+      await using guest = await visit(browser, server, { url: way.url })
+      await guest.signIn(server.token)
+      await using files = await writeFiles(new Map([['film.bin', large()]]))
+      way.holdAfter(half)
+      await guest.choose(strings.header.upload, files.paths)
+      await until('half of the file', () => way.passed() >= half)
+      const reserved = async () => {
+        const answer = await server.request('/api/bucket')
+        return Value.Parse(Type.Object({ reserved_bytes: Type.Integer() }), await answer.json())
+          .reserved_bytes
+      }
+      expect(await reserved()).toBe(6_000_000)
+      await writeFile(files.paths[0] ?? '', 'other content')
+      way.open()
+      await told(guest, strings.uploads.failed(1))
+      await tray(guest).getByText(strings.uploads.changed).waitFor()
+      await until('the end of the upload', async () => (await reserved()) === 0)
+      expect(await stored(server)).toEqual(new Map())
+    },
+  )
+
   browserTest('R6 an upload outlives a lost connection and a server that starts anew', async () => {
     await using first = await startServer()
     await using way = await startGateway(first.url)
@@ -218,7 +247,7 @@ describe('interruptions', () => {
     const after = await open()
     try {
       await using guest = await visit(null, server, { url: way.url, context: after })
-      await guest.signIn(server.token)
+      // The profile is still signed in (G6).
       await told(guest, strings.uploads.finished(1))
       expect(await stored(server)).toEqual(new Map([['film.bin', sha256(buffer)]]))
       expect(way.passed()).toBeLessThan(buffer.length + half)

@@ -102,6 +102,10 @@ test.each(kinds)('B5, B6 %s is served safely', async (_, content, name, type, ke
     expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin')
     expect(policyOf(headers)).toEqual(sandboxed)
   }
+  const saved = await fetch(`${url}?download`)
+  expect(saved.headers.get('content-disposition')).toBe(`attachment; filename=${name}`)
+  expect(saved.headers.get('vary')).toContain('Sec-Fetch-Dest')
+  expect(await saved.bytes()).toEqual(new Uint8Array(content))
 })
 
 /** The directives, so that nothing can be added to them unseen: no source is allowed, nor any right in the sandbox. */

@@ -29,7 +29,7 @@ export const strings = {
     where: 'The first start of the service prints a token. “mediabucket token create” makes another.',
     missing: 'Enter a token first.',
     malformed: 'This is not a token. A token begins with “mbkt_” and has no spaces.',
-    refused: 'The service does not take this token: it is mistyped, has expired, or was revoked.',
+    refused: 'This token is not valid: it is mistyped, has expired, or was revoked.',
     mayNotRead: (scopes: string) =>
       `This token may not look at files: it has ${scopes}. Use one with the scope media:read.`,
     noScopes: 'no scope at all',
@@ -53,7 +53,7 @@ export const strings = {
   signOut: {
     title: 'Sign out now?',
     about: (left: number) =>
-      `${left === 1 ? '1 file is' : `${formatCount(left)} files are`} still being uploaded. Signing out cancels that.`,
+      `${left === 1 ? '1 file is' : `${formatCount(left)} files are`} still being uploaded. Signing out cancels ${left === 1 ? 'this upload' : 'these uploads'}.`,
     stay: 'Stay',
     leave: 'Sign out',
   },
@@ -116,7 +116,7 @@ export const strings = {
 
   link: {
     copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),
-    failed: 'The browser did not let the link be copied. Select it in the details and copy it by hand.',
+    failed: 'The browser did not allow copying. Select the link in the details and copy it by hand.',
   },
 
   viewer: {
@@ -134,13 +134,13 @@ export const strings = {
     noPicture: 'This picture cannot be shown here. Download it to see it.',
     noPlayback: 'The browser cannot play this file. Download it to play it.',
     loading: 'Loading…',
-    notLoaded: 'The viewer could not be loaded. Load the page anew and try again.',
+    notLoaded: 'The viewer could not be loaded. Reload the page and try again.',
     noText: 'This text could not be loaded.',
     emptyText: 'This file is empty.',
     textStart: (shown: string, size: string) =>
-      `This is the beginning, ${shown} of ${size}. Download it to see all.`,
+      `The first ${shown} of ${size} are shown. Download the file to see all of it.`,
     gone: 'This file was deleted.',
-    unknown: 'The server could not tell of this file. Try again later.',
+    unknown: 'The server returned no information about this file. Try again later.',
     back: 'Back to the page',
   },
 
@@ -169,6 +169,7 @@ export const strings = {
     paused: (left: number) => `${files(left)} paused`,
     finished: (count: number) => `${files(count)} uploaded`,
     failed: (count: number) => `${files(count)} not uploaded`,
+    partly: (done: number, all: number) => `${formatCount(done)} of ${files(all)} uploaded`,
     needed: (count: number) => `${files(count)} to choose again`,
     nothing: 'Nothing to upload',
     reading: (count: number) =>
@@ -196,7 +197,7 @@ export const strings = {
         : `${files(count)} are in the list already, with the same name, size and date. They were not added again.`,
     addAgain: 'Add again',
     copy: 'Copy links',
-    retryFailed: 'Try again what failed',
+    retryFailed: 'Retry failed files',
     showMore: (count: number) => `Show ${formatCount(count)} more`,
     overall: 'All uploads',
     one: (name: string) => `Upload of ${name}`,
@@ -206,7 +207,7 @@ export const strings = {
     pausedAll: 'Paused',
     pausedAt: (sent: string, size: string) => `Paused at ${sent} of ${size}`,
     done: 'Uploaded',
-    again: 'Choose this file again to go on',
+    again: 'Choose this file again to continue',
     pause: (name: string) => `Pause ${name}`,
     resume: (name: string) => `Resume ${name}`,
     retry: (name: string) => `Try ${name} again`,
@@ -219,28 +220,28 @@ export const strings = {
     cancelAll: 'Cancel all',
     more: (count: number) => `and ${files(count)} more`,
     show: 'Show them',
-    continued: (count: number) => `Going on with ${files(count)} from before.`,
+    continued: (count: number) => `Continuing ${files(count)} from your last visit.`,
     mayNot: 'This token may not add files. Sign in with one that has the scope media:write.',
-    unknown: 'The server did not take this file.',
-    unreadable: 'This file could not be read. It was moved, deleted, or is not yours to read.',
+    unknown: 'The server refused this file.',
+    unreadable: 'This file could not be read. It was moved or deleted, or you have no permission to read it.',
     changed: 'This file changed after you chose it, or is gone. Choose it again.',
     tooLarge: 'This file is too large for the server.',
+    noRoom: (limit: string) => `There is no room for this file: the bucket may hold ${limit}.`,
     tooLargeFor: (limit: string) => `This file is too large: the server takes files of up to ${limit}.`,
-    held: 'Uploads begin when the server is back.',
-    notLoaded: 'The uploader could not be loaded. Load the page anew and try again.',
+    held: 'Uploads start when the server responds again.',
+    notLoaded: 'The uploader could not be loaded. Reload the page and try again.',
   },
 
   connection: {
     lost: 'The server cannot be reached.',
     offline: 'You are offline.',
-    retrying: 'Trying again by itself.',
+    retrying: 'Reconnecting automatically.',
     now: 'Try now',
     back: 'The server is back.',
   },
 
   faults: {
     connection: 'The server cannot be reached. Check that it runs and that you are online.',
-    unexpected:
-      'Something went wrong that should not have. Try again; if it stays, look into the server’s log.',
+    unexpected: 'An unexpected error occurred. Try again; if it happens again, see the server’s log.',
   },
 } as const

@@ -159,3 +159,13 @@ test('R12 a file that is too large is told with the limit, where the server name
   expect(refusal(507, problem('The bucket holds 3 of 3 files.'))).toBe('The bucket holds 3 of 3 files.')
   expect(refusal(400, '')).toBe(strings.uploads.unknown)
 })
+
+test('Q1 a full bucket is reported with its limit in the units of the page', () => {
+  const problem = (parameter: string, limit: string) =>
+    JSON.stringify({
+      detail: `The bucket may hold ${limit}, and this upload would exceed that.`,
+      parameters: [{ parameter }],
+    })
+  expect(refusal(507, problem('max_bytes', '20000000 bytes'))).toBe(strings.uploads.noRoom('20 MB'))
+  expect(refusal(507, problem('max_items', '2000 items'))).toBe(strings.uploads.noRoom('2,000 files'))
+})

@@ -68,15 +68,15 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
             }}
           />
         </div>
+        <p id="sign-in-message" class={state.failed ? 'message bad' : 'message'} role="status">
+          {state.message}
+        </p>
         <label class="keep-signed-in">
           <input ref={everyTab} type="checkbox" defaultChecked aria-describedby="keep-about" />
           {strings.signIn.keep}
         </label>
         <p id="keep-about" class="muted small">
           {strings.signIn.keepAbout}
-        </p>
-        <p id="sign-in-message" class={state.failed ? 'message bad' : 'message'} role="status">
-          {state.message}
         </p>
         <button type="submit" class="button primary wide" aria-disabled={state.busy}>
           {state.busy ? strings.signIn.busy : strings.signIn.submit}

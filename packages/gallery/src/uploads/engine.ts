@@ -1,6 +1,7 @@
 import type { Client } from '@mediabucket/client'
 import { createBoard } from './board.ts'
 import type { ChosenFile } from './chosen-files.ts'
+import { createEndResumable } from './end-resumable.ts'
 import { createKeeper } from './keeper.ts'
 import { createLane } from './lane.ts'
 import { sampleOf } from './sample.ts'
@@ -51,6 +52,7 @@ const pace = 100
 
 export function createEngine(options: EngineOptions): Engine {
   const { bucket, client, token, endpoint } = options
+  const endResumable = createEndResumable(options)
   const board = createBoard()
   const speed = createSpeed()
   const page = `${Date.now()}-${Math.random().toString(36).slice(2)}`
@@ -124,13 +126,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   function drop(entry: UploadEntry): void {
-    if (entry.uploadUrl !== null && entry.state !== 'done') {
-      const url = entry.uploadUrl
-      void options.loadResumable().then(
-        ({ terminate }) => terminate(url, { endpoint, token }),
-        () => undefined,
-      )
-    }
+    if (entry.uploadUrl !== null && entry.state !== 'done') endResumable(entry.uploadUrl)
     board.remove(entry)
     lane.stop(entry)
     keeper.forget([entry])

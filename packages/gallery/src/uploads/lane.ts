@@ -1,4 +1,5 @@
 import type { Board } from './board.ts'
+import { createEndResumable } from './end-resumable.ts'
 import { mostForForm, nextForm } from './form.ts'
 import type { LaneContext, LaneRequest } from './lane-context.ts'
 import type { LaneOptions } from './lane-options.ts'
@@ -36,7 +37,8 @@ const stale = 2000
 
 export function createLane(board: Board, options: LaneOptions): Lane {
   const server = createServerWait()
-  const reader = createFileReader(board)
+  const endResumable = createEndResumable(options)
+  const reader = createFileReader(board, dropResumable)
   const outcomes = createOutcomes(board, server, options)
   let [running, held, closed] = [false, false, false]
   let current: LaneRequest | null = null
@@ -58,6 +60,14 @@ export function createLane(board: Board, options: LaneOptions): Lane {
     begin(request) {
       current = request
     },
+  }
+
+  /** The service has a part of the former content, which no request continues. */
+  function dropResumable(entry: UploadEntry): void {
+    if (entry.uploadUrl === null) return
+    endResumable(entry.uploadUrl)
+    entry.uploadUrl = null
+    options.onSending([entry])
   }
 
   async function send(): Promise<void> {

@@ -13,7 +13,8 @@ export interface FileReader {
   usable(entry: UploadEntry): Promise<File | null>
 }
 
-export function createFileReader(board: Board): FileReader {
+/** `onChanged` is called with an entry whose file is no longer the one that was chosen. */
+export function createFileReader(board: Board, onChanged: (entry: UploadEntry) => void): FileReader {
   let ahead = new Map<UploadEntry, Promise<Uint8Array | null>>()
 
   async function bytesOf(entry: UploadEntry): Promise<Uint8Array | null> {
@@ -68,8 +69,7 @@ export function createFileReader(board: Board): FileReader {
         .catch(() => null)
       if (file && readable) return file
       const again = await refreshed(entry)
-      // What the service has is of the former content.
-      entry.uploadUrl = null
+      onChanged(entry)
       return again ?? fail(entry)
     },
   }

@@ -31,12 +31,15 @@ export class Refusal extends Error {
   }
 }
 
-/** Why the server did not take a file, in its own words; of a file that is too large, with the limit where it says one. */
+/** Why the server refused a file: a limit in the units of the page, everything else in the server's own words. */
 export function refusal(status: number, body: string): string {
   const detail = problemDetail(body)
-  if (status !== 413) return detail ?? strings.uploads.unknown
-  const limit = /(\d+) bytes/.exec(detail ?? '')?.[1]
-  return limit === undefined
-    ? strings.uploads.tooLarge
-    : strings.uploads.tooLargeFor(formatSize(Number(limit)))
+  const { uploads, files } = strings
+  const bytes = /(\d+) bytes/.exec(detail ?? '')?.[1]
+  const size = bytes === undefined ? null : formatSize(Number(bytes))
+  if (status === 413) return size === null ? uploads.tooLarge : uploads.tooLargeFor(size)
+  if (status === 507 && body.includes('"max_bytes"') && size !== null) return uploads.noRoom(size)
+  const items = status === 507 ? /(\d+) items/.exec(detail ?? '')?.[1] : undefined
+  if (items !== undefined) return uploads.noRoom(files(Number(items)))
+  return detail ?? uploads.unknown
 }

@@ -74,9 +74,12 @@ export function sendResumable(request: ResumableRequest): ResumableUpload {
   }
 }
 
-/** Ends an upload that nobody will continue, so that what it reserved is free. */
+/** Ends an upload that will not continue, so that the service frees what it reserved. */
 export const terminate = (url: string, to: { readonly endpoint: string; readonly token: string }): void =>
-  void Upload.terminate(url, optionsOf(to)).catch(() => undefined)
+  void Upload.terminate(url, { ...optionsOf(to), retryDelays: [...endDelays] }).catch(() => undefined)
+
+/** A request that was cut off a moment ago locks the upload until the service notices (423). Milliseconds. */
+const endDelays = [250, 1000, 3000]
 
 const optionsOf = ({ endpoint, token }: { readonly endpoint: string; readonly token: string }) => ({
   endpoint,

@@ -1,3 +1,4 @@
+import { formatCount } from '../format/count.ts'
 import { formatDuration } from '../format/duration.ts'
 import { formatSize } from '../format/size.ts'
 import { strings } from '../strings.ts'
@@ -15,14 +16,14 @@ export function headlineOf({ totals, waitingForServer }: UploadsView, reading: n
   return done > 0 ? uploads.finished(done) : uploads.nothing
 }
 
-/** Bytes, speed and time left, as far as they are known; empty when nothing is under way. */
+/** Bytes, speed and time left, as far as they are known; once all have ended, how many are stored where some are not. */
 export function progressLineOf({ totals, bytesPerSecond, secondsLeft, ...view }: UploadsView): string {
   const { uploads } = strings
   const { left, done, all, failed, paused, sentBytes, allBytes } = totals
-  if (left === 0) return ''
+  if (left === 0) return done > 0 && done < all ? uploads.partly(done, all) : ''
   const moving = left > paused && !view.waitingForServer
   return [
-    ...(moving ? [] : [uploads.bytes(String(done), strings.files(all))]),
+    ...(moving ? [] : [uploads.bytes(formatCount(done), strings.files(all))]),
     uploads.bytes(formatSize(sentBytes), formatSize(allBytes)),
     ...(moving && bytesPerSecond !== null ? [uploads.speed(formatSize(Math.round(bytesPerSecond)))] : []),
     ...(moving && secondsLeft !== null ? [uploads.timeLeft(formatDuration(secondsLeft))] : []),

@@ -62,7 +62,7 @@ export function UploadTray() {
         )}
         {settled && <IconButton icon="close" label={strings.uploads.clear} onClick={uploads.cancelAll} />}
       </header>
-      {all > 0 && (
+      {(left > 0 || finished) && all > 0 && (
         <progress
           class={finished ? 'progress done' : 'progress'}
           aria-label={strings.uploads.overall}

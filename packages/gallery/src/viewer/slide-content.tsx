@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { type Kind, kindOf } from '../format/kind.ts'
 import { formatSize } from '../format/size.ts'
 import { Icon } from '../parts/icon.tsx'
-import { bytesUrl } from '../service/address.ts'
+import { bytesUrl, downloadUrl } from '../service/address.ts'
 import { strings } from '../strings.ts'
 import { SlideText } from './slide-text.tsx'
 import { isShownAsText } from './text-start.ts'
@@ -69,7 +69,11 @@ export function FileCard({ media, kind, about }: { media: Media; kind: Kind; abo
             {kind === 'pdf' ? strings.viewer.openPdf : strings.viewer.open}
           </a>
         )}
-        <a class={opens ? 'button' : 'button primary'} href={src} download={media.filename ?? media.id}>
+        <a
+          class={opens ? 'button' : 'button primary'}
+          href={downloadUrl(media.id)}
+          download={media.filename ?? media.id}
+        >
           <Icon name="download" />
           {strings.viewer.download}
         </a>

@@ -2,7 +2,7 @@ import type { Media } from '@mediabucket/client'
 import { useGallery } from '../gallery.ts'
 import { Icon } from '../parts/icon.tsx'
 import { IconButton } from '../parts/icon-button.tsx'
-import { bytesUrl } from '../service/address.ts'
+import { downloadUrl } from '../service/address.ts'
 import { strings } from '../strings.ts'
 
 interface ViewerActionsProps {
@@ -19,7 +19,7 @@ export function ViewerActions({ media, details, onDetails }: ViewerActionsProps)
       <IconButton icon="link" label={strings.viewer.copy} onClick={() => void copyLinks([media.id])} />
       <a
         class="icon-button"
-        href={bytesUrl(media.id)}
+        href={downloadUrl(media.id)}
         download={media.filename ?? media.id}
         aria-label={strings.viewer.download}
         title={strings.viewer.download}

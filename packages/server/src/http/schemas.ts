@@ -188,6 +188,9 @@ export const BytesQuery = Type.Object({
         .join(', ')}.`,
     }),
   ),
+  download: Type.Optional(
+    Type.String({ description: 'Present, with any value: sends the file as an `attachment`, to be saved.' }),
+  ),
 })
 
 export const ProblemParams = Type.Object({

@@ -28,7 +28,9 @@ Pictures, audio, video, PDF and plain text are served \`inline\`; every other ty
 item's own extension and the one without are the same; any other extension is a 404.
 
 With \`variant\` the answer is a smaller picture of the file, as WebP without metadata, made when it is first asked for. Items
-that cannot be pictured answer 404.`,
+that cannot be pictured answer 404.
+
+With \`download\`, whatever its value, every type is served as an \`attachment\`, so that browsers save the file.`,
   rules: 'B1 to B11, V1 to V7',
   needs: 'nothing',
   path: BytesParams,

@@ -40,7 +40,8 @@ const headers = {
 /** The route of every item's bytes. */
 export const bytesPath = '/media/:name'
 
-type BytesRequest = FastifyRequest<{ Params: BytesParams; Querystring: { variant?: unknown } }>
+type Querystring = { variant?: unknown; download?: unknown }
+type BytesRequest = FastifyRequest<{ Params: BytesParams; Querystring: Querystring }>
 
 /** What is sent of an item: its bytes as they are, or a variant of them. */
 interface Form {
@@ -75,7 +76,8 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
     const variant = parseVariant(request.query.variant)
     const media = await findByName(request.params.name)
     const form = formOf(media, variant)
-    const { contentType, disposition, sandboxed } = deliveryOf(form.contentType)
+    const { contentType, sandboxed, ...delivery } = deliveryOf(form.contentType)
+    const disposition = request.query.download === undefined ? delivery.disposition : 'attachment'
     // PDF alone goes without the policy.
     if (!sandboxed) reply.removeHeader('content-security-policy')
     // A cache must not give a download to a page that loads it as code (B10). Browsers run no picture, audio or video.
@@ -124,7 +126,7 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   }
 
   const { schema, config } = described(description)
-  app.route<{ Params: BytesParams; Querystring: { variant?: unknown } }>({
+  app.route<{ Params: BytesParams; Querystring: Querystring }>({
     method: ['GET', 'HEAD'],
     url: bytesPath,
     schema,
