@@ -53,3 +53,21 @@ test('A8 a token made before the first start is good, and no other is made', asy
   const headers = { authorization: `Bearer ${stdout.trim()}` }
   expect((await server.request('/api/media', { headers })).status).toBe(200)
 })
+
+test('O6 a Node.js whose HTTP parser cannot be paused is refused at the start, in one line', async () => {
+  await using directory = await temporaryDirectory()
+  const script =
+    "import stream from 'node:stream'; Object.defineProperty(stream.Duplex.prototype, 'parser', { get: () => null, set: () => undefined })"
+  const started = runCommand(['serve'], {
+    MEDIABUCKET_DATA: directory.path,
+    MEDIABUCKET_PORT: '0',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}`,
+  })
+  await expect(started).rejects.toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^mediabucket: Node\.js \S+ has an HTTP parser that cannot be paused\. [^\n]*\n$/,
+    ),
+  })
+})

@@ -1,6 +1,7 @@
 import { ConfigError } from '../config.ts'
 import { BlobsMismatchError } from '../core/blobs-mismatch-error.ts'
 import { Fault } from '../core/fault.ts'
+import { UnsupportedNodeError } from '../core/unsupported-node.ts'
 import {
   CatalogVersionError,
   DataDirectoryError,
@@ -24,6 +25,7 @@ const foreseen = [
   ForeignEntry,
   BackupError,
   Fault,
+  UnsupportedNodeError,
 ]
 
 /** The message of a foreseen error, with what to do; null for any other, which is printed whole. */

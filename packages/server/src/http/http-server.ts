@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { requirePausableParser } from './connections/parser-check.ts'
 import { boundPipelining } from './connections/pipelining.ts'
 import { maxHeaders } from './connections/require-http1.ts'
 
@@ -10,6 +11,7 @@ export function createHttpServer(
   deadlines: { readonly headerTimeout: number; readonly idleTimeout: number },
   listener: RequestListener,
 ): Server {
+  requirePausableParser()
   const server = createServer(
     {
       maxHeaderSize,

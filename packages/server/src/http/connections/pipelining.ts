@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { UnsupportedNodeError } from '../../core/unsupported-node.ts'
 import { presentAnswer } from './present-answer.ts'
 
 // Node parses all requests of a read at once and starts every one: 64 kB of pipelined requests are 3,000 of them.
@@ -82,14 +83,15 @@ export function boundPipelining(server: Server): void {
     const { request, keepAlive } = connection.next
     connection.next = null
     start(request, keepAlive)
-    parser.resume()
-    while (connection.next === null && !socket.destroyed) {
+    while (connection.next === null && socket.writable) {
       const bytes = connection.unparsed.shift()
       if (bytes === undefined) {
         socket.resume()
         return
       }
       unparsedBytes -= bytes.length
+      // Node pauses the parser too, where a client does not read.
+      parser.resume()
       // Node's own way to take a read: parses it and deals with whatever comes of that.
       for (const parse of socket.listeners('data')) parse.call(socket, bytes)
     }
@@ -119,16 +121,24 @@ export function boundPipelining(server: Server): void {
   server.on('clientError', (error: PauseError, socket: Socket) => {
     if (!isPause(error) || !error.rawPacket) return
     const connection = waitingOf(socket)
+    if (connection.next === null) {
+      // Nothing behind an answer that closes the connection is parsed. Anything else would be lost.
+      if (socket.writable) socket.destroy()
+      return
+    }
     stopReading(socket)
     if (connection.isPausing) {
       connection.isPausing = false
       const rest = error.rawPacket.subarray(error.bytesParsed)
-      // A copy, so that the whole read is not kept for the sake of its last bytes.
-      add(connection, socket, rest.length > 0 ? Buffer.from(rest) : noBytes, 'unshift')
+      add(connection, socket, rest.length > 0 ? compact(rest) : noBytes, 'unshift')
       // Read while the parser was paused, so none of it is parsed.
     } else add(connection, socket, error.rawPacket, 'push')
   })
 }
+
+/** The bytes, copied where they hold on to more than twice their memory. Copied every time, a read would be copied for each of its requests. */
+const compact = (bytes: Buffer): Buffer =>
+  bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 
 function closeAfterAnswer(connection: Waiting, socket: Socket): void {
   connection.isOver = true
@@ -170,8 +180,10 @@ function stopReading(socket: Socket): void {
 
 function parserOf(socket: Socket): Parser {
   if ('parser' in socket && isParser(socket.parser)) return socket.parser
-  throw new Error('the HTTP parser of this version of Node.js cannot be paused')
+  throw unsupported()
 }
+
+export const unsupported = () => new UnsupportedNodeError('has an HTTP parser that cannot be paused')
 
 const isParser = (value: unknown): value is Parser =>
   typeof value === 'object' &&
