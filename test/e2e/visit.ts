@@ -48,7 +48,8 @@ export async function visit(browser: Browser | null, server: TestServer, where: 
   const context = where.context ?? (await browser?.newContext({ reducedMotion: 'reduce', ...where.options }))
   if (!context) throw new Error('a visit needs a browser or a window of one')
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  // Long enough for a busy machine, on which ten megabytes take seconds to reach the browser.
+  page.setDefaultTimeout(30_000)
   const faults: string[] = []
   const requests: string[] = []
   const answers: (readonly [url: string, status: number])[] = []
