@@ -195,8 +195,8 @@ describe('Q4 limits are set beside the running server', () => {
     [['set'], 2, /takes one NAME/],
     [['set', 'default'], 2, /needs --max-items/],
     [['set', 'default', '--max-items', '-1'], 2, /max-items/],
-    [['set', 'default', '--max-items=1e3'], 2, /nothing that --max-items takes/],
-    [['set', 'default', '--max-bytes=lots'], 2, /nothing that --max-bytes takes/],
+    [['set', 'default', '--max-items=1e3'], 2, /--max-items does not take "1e3"/],
+    [['set', 'default', '--max-bytes=lots'], 2, /--max-bytes does not take "lots"/],
     [['set', 'nowhere', '--max-items=1'], 1, /no bucket "nowhere"/],
   ])('bucket %j is told apart', async (args, code, message) => {
     await expect(server.command('bucket', ...args)).rejects.toMatchObject({
