@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
+import { fsck, outcome } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 
 const failedStart = async (data: string): Promise<string> => {
@@ -48,6 +49,26 @@ test('S9 with the directory of the bytes missing, empty or another one a start r
   await rename(aside, blobs)
   await using again = await startServer({}, server.data)
   expect((await upload(again, large, { authorization: `Bearer ${server.token}` })).size).toBe(100_000)
+})
+
+test('S9 commands that read or remove bytes refuse another directory, and change nothing', async () => {
+  await using server = await stoppedServer()
+  const blobs = join(server.data, 'blobs')
+  const aside = join(server.data, 'aside')
+  await rename(blobs, aside)
+  const backup = join(server.data, '..', `${basename(server.data)}-backup`)
+  for (const args of [
+    ['fsck', '--repair'],
+    ['backup', backup],
+    ['bucket', 'delete', 'default', '--yes'],
+  ]) {
+    const { code, stdout, stderr } = await outcome(args, server.data)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^mediabucket: \S+blobs is not the directory.*mounted.*Mount/)
+  }
+  expect([existsSync(blobs), existsSync(backup)]).toEqual([false, false])
+  await rename(aside, blobs)
+  expect(await fsck(server.data)).toMatchObject({ code: 0, found: {}, report: { items: 2 } })
 })
 
 test('S9 the cure that the message names works', async () => {

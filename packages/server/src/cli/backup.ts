@@ -1,4 +1,5 @@
-import { hasData, holdRemovals, openAudit, openBlobs } from '../engines.ts'
+import { hasData, holdRemovals, openAudit, openBlobs, openIdentity } from '../engines.ts'
+import { requireMatch } from '../media/match-blobs.ts'
 import { backUp } from '../upkeep/back-up.ts'
 import { openBackupDirectory } from '../upkeep/backup-directory.ts'
 import { parse } from './arguments.ts'
@@ -26,6 +27,7 @@ The bytes of items that were deleted since stay in DIR. To be rid of them, begin
     if (!path || more.length > 0) throw new UsageError('backup takes one DIR to copy to')
     if (!hasData(config))
       throw new CommandError(`there are no data in ${config.data}; set MEDIABUCKET_DATA to where they are`)
+    await withCatalog(config, (catalog) => requireMatch({ catalog, directory: openIdentity(config) }))
     const directory = await openBackupDirectory(path, config.data)
     const hold = holdRemovals(config)
     const progress = showProgress('Copied')

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import type { NamedBucket } from '../catalog/catalog.ts'
-import { openBlobs, watchHold } from '../engines.ts'
+import { openBlobs, openIdentity, watchHold } from '../engines.ts'
+import { requireMatch } from '../media/match-blobs.ts'
 import { deleteBucket } from '../upkeep/delete-bucket.ts'
 import { parse } from './arguments.ts'
 import { shownSize } from './client/shown.ts'
@@ -33,6 +34,7 @@ Options:
       const bucket = await catalog.bucketNamed(name)
       if (bucket === null)
         throw new CommandError(`there is no bucket "${name}"; see: mediabucket bucket list`)
+      await requireMatch({ catalog, directory: openIdentity(config) })
       if (!values.yes) await requireConfirmation(bucket)
 
       const hold = watchHold(config)

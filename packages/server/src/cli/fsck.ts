@@ -7,8 +7,10 @@ import {
   openAudit,
   openBlobAudit,
   openBlobs,
+  openIdentity,
   watchHold,
 } from '../engines.ts'
+import { requireMatch } from '../media/match-blobs.ts'
 import { checkData, type DataReport } from '../upkeep/check-data.ts'
 import { type Finding, findingKinds } from '../upkeep/findings.ts'
 import { parse } from './arguments.ts'
@@ -55,6 +57,7 @@ Options:
     const progress = showProgress('Checked')
     try {
       const report = await withCatalog(config, async (catalog) => {
+        await requireMatch({ catalog, directory: openIdentity(config) })
         const checked = await checkData({
           catalog,
           audit,
