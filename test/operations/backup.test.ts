@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
@@ -186,6 +186,12 @@ test('F8 restore refuses data, a server, what is no backup and a damaged one, an
   await refused(to, server.data, 'already served by another mediabucket process')
   await server.stop()
   await refused(to, server.data, 'holds data already')
+  // What a restore of another backup leaves that was killed after its last step.
+  const record = join(server.data, 'restoring.json')
+  const result = { items: 9, copied: 9, bytes: 9, present: 0, faulty: [] }
+  await writeFile(record, JSON.stringify({ backup: 'another', result }))
+  await refused(to, server.data, 'holds data already')
+  await rm(record)
   await refused(server.data, data, 'holds no backup')
   await writeFile(join(to, 'backup.json'), '{"format":1,"finished":null}')
   await refused(to, data, 'interrupted and never finished')

@@ -44,7 +44,7 @@ const RestoreRecord = Type.Object({ backup: Type.String(), result: Type.Union([R
 export async function beginRestore(data: string, backup: string): Promise<Copied | null> {
   const stage = stageOf(data)
   const record = await readRecord(data)
-  if (record?.result && existsSync(join(data, 'catalog.db'))) {
+  if (record?.result && record.backup === backup && existsSync(join(data, 'catalog.db'))) {
     await clearStage(data)
     return record.result
   }
