@@ -33,7 +33,10 @@ const noWrite = [
 /** A network of its own without any device. */
 const noNetwork = ['/usr/bin/unshare', '--user', '--net', '--']
 
-/** The strictest sandbox that this system allows; tried once with a program that does nothing. */
+/**
+ * The strictest sandbox that this system allows, tried with a program that does nothing. Throws where no process can be
+ * started at the moment: a weaker sandbox would stay in use after that.
+ */
 export function findPictureSandbox(): PictureSandbox {
   const tried = process.platform === 'linux' ? [[...noNetwork, ...noWrite], noWrite, noNetwork] : []
   const prefix = tried.find(works) ?? []
@@ -46,8 +49,13 @@ export function findPictureSandbox(): PictureSandbox {
   }
 }
 
+/** Errors that say nothing about the sandbox. */
+const passing: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ETIMEDOUT'])
+
 function works(prefix: readonly string[]): boolean {
   const [program = '', ...args] = [...prefix, '/bin/true']
   if (!prefix.filter((word) => word.startsWith('/')).every((path) => existsSync(path))) return false
-  return spawnSync(program, args, { env: {}, stdio: 'ignore', timeout: 5_000 }).status === 0
+  const { status, error } = spawnSync(program, args, { env: {}, stdio: 'ignore', timeout: 5_000 })
+  if (error && 'code' in error && passing.has(String(error.code))) throw error
+  return status === 0
 }
