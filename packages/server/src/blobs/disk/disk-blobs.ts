@@ -36,20 +36,15 @@ export async function openDiskBlobs(options: {
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
   const pieces = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
+  // A server alone recovers from crashes.
+  const records = options.thread ? await ensureOwnDirectory(directory, 'pending', files) : null
   requireOneDisk(root, temporary, pieces)
   await sync(directory)
   const shards = await openShards(root, files, sync, options.thread !== undefined)
 
   const variants = createDiskVariants({ root: join(directory, 'variants'), temporary, files })
   const received = ({ handle }: { handle: string }) => join(directory, handle)
-  // A server alone recovers from crashes.
-  const pending = options.thread
-    ? await openPendingShards({
-        directory: await ensureOwnDirectory(directory, 'pending', files),
-        root,
-        sync,
-      })
-    : null
+  const pending = records === null ? null : await openPendingShards({ directory: records, root, sync })
   const thread = options.thread
     ? await startPlacingThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
     : null

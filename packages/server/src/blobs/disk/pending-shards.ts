@@ -45,7 +45,13 @@ export async function openPendingShards(parts: {
 
   const record = async (shard: string): Promise<void> => {
     closeSync(openSync(join(directory, shard), O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600))
-    await sync(directory)
+    try {
+      await sync(directory)
+    } catch (error) {
+      // A later sync could succeed without having written this entry; made anew, the entry is written anew.
+      remove(shard)
+      throw error
+    }
   }
 
   function remove(shard: string): void {

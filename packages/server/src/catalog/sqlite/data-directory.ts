@@ -38,7 +38,9 @@ function requireWhole(db: DatabaseSync, path: string): void {
   const number = (sql: string) => integer(one(db.prepare(sql)) ?? [], 0)
   const expected = number('PRAGMA page_count') * number('PRAGMA page_size')
   const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0
-  const found = sizeOf(path) + sizeOf(`${db.location()}-wal`)
+  // The log first: a running server may write it back and cut it off between the two.
+  const inLog = sizeOf(`${db.location()}-wal`)
+  const found = inLog + sizeOf(path)
   if (found < expected)
     throw new DataDirectoryError(
       `${path} is damaged: it has ${found} bytes of ${expected}. Restore a backup with mediabucket restore.`,

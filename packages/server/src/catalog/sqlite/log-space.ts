@@ -25,8 +25,12 @@ export function makeRoom(db: DatabaseSync): boolean {
 /** Cuts the log off after a commit where the disk has little room: by itself it never gets shorter. */
 export function keepLogShort(db: DatabaseSync): void {
   const path = db.location()
-  if (path === null || freeForCatalog(dirname(path)) >= low) return
-  if (logSize(path) > short) truncateLog(db)
+  if (path === null) return
+  try {
+    if (freeForCatalog(dirname(path)) < low && logSize(path) > short) truncateLog(db)
+  } catch {
+    // A disk whose free space cannot be read must not end the writer.
+  }
 }
 
 function truncateLog(db: DatabaseSync): void {
