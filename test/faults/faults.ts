@@ -3,7 +3,7 @@ import { flippedByte, plantedBlobs } from './changed-blobs.ts'
 import { failingCalls, failingSyncs } from './failing-disk.ts'
 import type { Fault } from './fault.ts'
 import { fullBlobDisk, fullCatalogDisk } from './full-disks.ts'
-import { killDuringDeletes, killDuringUploads } from './kill-at-random.ts'
+import { killDuringDeletes, killDuringUploads, killInARow } from './kill-at-random.ts'
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
 import { killUpkeep } from './kill-upkeep.ts'
@@ -39,6 +39,7 @@ export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUpl
 export const kills: readonly FaultRow[] = [
   row('U2, R6, M2', killAtSteps, 1, 2),
   row('M2, R6', killAtStart, 2, 5),
+  row('S8', killInARow, 3, 100),
   row('M2', killDuringDeletes, 4, 25),
   row('F7, F8', killUpkeep, 6, 100),
 ]

@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { checkLeftovers } from './check-leftovers.ts'
 import { type Clients, createClients } from './clients.ts'
@@ -36,6 +38,7 @@ async function onOneDirectory(
     await life.server.kill()
     await working
     life = await lives.start()
+    await checkCleared(lives.directory, ledger)
     await ledger.check(life)
     ledger.tally.rounds += 1
     onRound()
@@ -47,18 +50,30 @@ async function onOneDirectory(
   return ledger
 }
 
+/** A start removes what the crash before it left. */
+async function checkCleared(directory: string, ledger: Ledger): Promise<void> {
+  for (const place of ['tmp', 'pending'])
+    for (const name of await readdir(join(directory, place)))
+      ledger.fault('halfVisible', `${place}/${name} is left after a start`)
+}
+
 const killing =
-  (killed: Killed): Fault['run'] =>
+  (killed: Killed, each = roundsEach): Fault['run'] =>
   async (rounds, onRound) => {
     const ledgers: Ledger[] = []
-    for (let done = 0; done < rounds; done += roundsEach)
-      ledgers.push(await onOneDirectory(Math.min(roundsEach, rounds - done), onRound, killed))
+    for (let done = 0; done < rounds; done += each)
+      ledgers.push(await onOneDirectory(Math.min(each, rounds - done), onRound, killed))
     return verdictOf(...ledgers)
   }
 
 export const killDuringUploads: Fault = {
   title: 'kill -9 at random during uploads, resumptions and deletes',
   run: killing({ work: (clients, life) => clients.workUntilGone(life, atOnce) }),
+}
+
+export const killInARow: Fault = {
+  title: 'crashes in a row on one data directory, under load',
+  run: killing({ work: (clients, life) => clients.workUntilGone(life, atOnce) }, Number.POSITIVE_INFINITY),
 }
 
 export const killDuringDeletes: Fault = {
