@@ -28,6 +28,10 @@ const inTurn: readonly StepName[] = stepsOf('removal')
   .flatMap((step, index) => [step, ...stepsOf('upload').slice(index, index + 1)])
   .concat(stepsOf('upload').slice(stepsOf('removal').length), stepsOf('pieces'))
 
+/** A start that clears up after an upload removes bytes and syncs their directories, and must not die of it. */
+const isReachedByStart = (step: StepName): boolean =>
+  steps[step].by === 'removal' || step === 'before the directory is synced' || step === 'directory synced'
+
 /** Every named step in turn; each round goes through all of them, at their first, second or third time. */
 export const killAtSteps: Fault = {
   title: `kill -9 at each of ${inTurn.length} steps of commits and deletes`,
@@ -40,8 +44,7 @@ export const killAtSteps: Fault = {
     for (let round = 0; round < rounds; round += 1) {
       for (const [index, step] of inTurn.entries()) {
         const nth = 1 + ((index + round) % 3)
-        // A start that clears up after an upload removes bytes, too, and must not die of it.
-        if (steps[step].by === 'removal') await (await lives.start()).server.kill()
+        if (isReachedByStart(step)) await (await lives.start()).server.kill()
         const life = await lives.start(withFailpoints({ step, nth, action: 'kill' }))
         await ledger.check(life)
         await workInto(step, clients, life)
