@@ -1,7 +1,7 @@
 import { hasData, holdRemovals, openAudit, openBlobs, openIdentity } from '../engines.ts'
-import { requireMatch } from '../media/match-blobs.ts'
 import { backUp } from '../upkeep/back-up.ts'
 import { openBackupDirectory } from '../upkeep/backup-directory.ts'
+import { requireMatch } from '../upkeep/require-match.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { explainCopyError, incompleteExit, reportCopied } from './copied.ts'

@@ -10,9 +10,9 @@ import {
   openIdentity,
   watchHold,
 } from '../engines.ts'
-import { requireMatch } from '../media/match-blobs.ts'
 import { checkData, type DataReport } from '../upkeep/check-data.ts'
 import { type Finding, findingKinds } from '../upkeep/findings.ts'
+import { requireMatch } from '../upkeep/require-match.ts'
 import { parse } from './arguments.ts'
 import { shownSize } from './client/shown.ts'
 import { type Command, CommandError, UsageError } from './command.ts'

@@ -39,19 +39,8 @@ export async function matchBlobs(parts: {
   await catalog.setBlobsIdentity(identity)
 }
 
-/**
- * Throws BlobsMismatchError where the catalog has an identity and the directory of the bytes has not the same: for
- * commands, which would take the bytes of a disk that is not mounted for missing or removed ones.
- */
-export async function requireMatch(parts: {
-  readonly catalog: Pick<Catalog, 'blobsIdentity'>
-  readonly directory: Pick<Directory, 'path' | 'read'>
-}): Promise<void> {
-  const expected = await parts.catalog.blobsIdentity()
-  if (expected !== null) requireEqual(parts.directory.path, expected, parts.directory.read())
-}
-
-function requireEqual(path: string, expected: string, found: string | null): void {
+/** Throws BlobsMismatchError. */
+export function requireEqual(path: string, expected: string, found: string | null): void {
   if (found === expected) return
   throw new BlobsMismatchError(
     `${path} ${found === null ? 'is not the directory in which the bytes were stored: perhaps its disk is not mounted' : 'holds the bytes of another catalog'}. Mount the right disk there, then try again; if this is the right directory, write ${expected} into ${path}/.identity.`,
