@@ -103,7 +103,12 @@ describe('a client that goes on sending whatever it is told still reads why', ()
     ],
     ['P1 JSON to a DELETE', 413, 'body-too-large', () => head(`${length}\r\n${json}`, one)],
     ['P1 JSON to a DELETE, chunked', 413, 'body-too-large', () => head(`${chunked}\r\n${json}`, one)],
-    ['M3 JSON to a GET', 404, 'media-unknown', () => head(`${length}\r\n${json}`, { ...one, method: 'GET' })],
+    [
+      'N5 JSON to a GET',
+      413,
+      'body-too-large',
+      () => head(`${length}\r\n${json}`, { ...one, method: 'GET' }),
+    ],
     ['P4 JSON to nowhere', 404, 'route-unknown', () => head(`${length}\r\n${json}`, { path: '/nowhere' })],
     [
       'P4 JSON by another method',
