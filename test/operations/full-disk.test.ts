@@ -104,7 +104,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
       const errors = () => server.log().filter(({ level, full }) => Number(level) >= 50 && full !== undefined)
       await until('it is logged', () => errors().length > 0)
       expect(errors()).toMatchObject([{ msg: expect.stringContaining('uploads are refused') }])
-      await expectProblem(await fetch(`${server.url}/readyz?writes`), 503, 'shutting-down')
+      await expectProblem(await fetch(`${server.url}/readyz?writes`), 503, 'not-ready')
       await server.kill()
 
       await using later = await startServer({}, data)

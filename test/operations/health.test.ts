@@ -28,7 +28,7 @@ test('O1 while its catalog is held it lives and lists, and is not ready for uplo
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
     expect((await server.request('/api/media')).status).toBe(200)
     expect(Number((await ready).headers.get('retry-after'))).toBeGreaterThan(0)
-    await expectProblem(await ready, 503, 'shutting-down')
+    await expectProblem(await ready, 503, 'not-ready')
     const reads = await fetch(`${server.url}/readyz`)
     expect([reads.status, await reads.json()]).toEqual([
       200,

@@ -130,7 +130,7 @@ test('S9, O1 while the directory is gone from a running service, bytes and uploa
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
       await expectProblem(answer, 503, 'storage-unavailable')
     }
-    await expectProblem(await fetch(`${server.url}/readyz`), 503, 'shutting-down')
+    await expectProblem(await fetch(`${server.url}/readyz`), 503, 'not-ready')
     expect((await server.request('/api/media')).status).toBe(200)
   }
   expect(await readdir(blobs)).toEqual([])

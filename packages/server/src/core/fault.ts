@@ -49,6 +49,7 @@ export type FaultCode =
   | 'overloaded'
   | 'storage-unavailable'
   | 'shutting-down'
+  | 'not-ready'
   | 'internal'
 
 /** One faulty parameter: where it stands and what it accepts. */

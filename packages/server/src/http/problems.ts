@@ -308,9 +308,15 @@ export const problemKinds: Readonly<Record<FaultCode, ProblemKind>> = {
   },
   'shutting-down': {
     status: 503,
-    title: 'The service is not ready',
-    cause: 'The service is stopping, or cannot reach its data.',
+    title: 'The service is stopping',
+    cause: 'The service was told to stop and finishes the requests under way.',
     cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  'not-ready': {
+    status: 503,
+    title: 'The service is not ready',
+    cause: '`/readyz` found that the service cannot read or store data; `detail` names the reasons.',
+    cure: 'Operators look up the reasons in docs/operations.md and in the log.',
   },
   internal: {
     status: 500,

@@ -75,7 +75,7 @@ function explainAnswer({ status, problem, message }: Answer, url: string): Comma
   const detail = problem?.detail ?? problem?.title ?? message
   if (status === 401)
     return new CommandError(
-      `${url} does not take the token: ${detail} Set MEDIABUCKET_TOKEN to one that is good; mediabucket token create makes one.`,
+      `${url} does not take the token: ${detail} Set MEDIABUCKET_TOKEN to a valid token; mediabucket token create --bucket NAME creates one.`,
       exitCodes.refused,
     )
   if (status === 403)

@@ -46,7 +46,7 @@ served or the service is stopping; with the query parameter \`writes\` also wher
       },
     },
   },
-  problems: ['shutting-down'],
+  problems: ['shutting-down', 'not-ready'],
   curl: `curl ${exampleBase}/readyz`,
 }
 

@@ -25,7 +25,7 @@ export function operationsRoutes(app: FastifyInstance, { readiness, isStopping, 
     const { reads, writes, reasons } = await readiness()
     if (!reads || (!writes && request.query.writes !== undefined))
       throw new Fault(
-        'shutting-down',
+        'not-ready',
         `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
       )
     return reply.headers(noStore).send({ status: 'ready', reads, writes, reasons: [...reasons] })
