@@ -26,7 +26,8 @@ export const strings = {
     keepAbout: 'On a shared computer, untick this: the session then ends when you close this tab.',
     submit: 'Sign in',
     busy: 'Signing in…',
-    where: 'The first start of the service prints a token. “npx mediabucket token create --bucket default” creates another.',
+    where:
+      'The first start of the service prints a token. “npx mediabucket token create --bucket default” creates another.',
     missing: 'Enter a token first.',
     malformed: 'This is not a token. A token begins with “mbkt_” and has no spaces.',
     refused: 'This token is not valid: it is mistyped, has expired, or was revoked.',
