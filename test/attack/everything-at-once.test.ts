@@ -82,7 +82,7 @@ test.skipIf(isSkipped)(
       await answer.arrayBuffer()
       return answer.status === 201
     })
-    expect(server.process.exitCode).toBeNull()
+    expect(await server.stop()).toBe(0)
     expect(server.log().filter(({ level }) => Number(level) >= 50)).toEqual([])
     expect(server.stderr()).not.toContain(targets.token.slice(5))
     for (const entry of await readdir(disk.path, { recursive: true, withFileTypes: true })) {

@@ -21,7 +21,7 @@ const hasTerminal = hasTool('script')
 if (!hasTerminal) console.warn('Bars are not tried on a terminal: there is no script')
 
 test.skipIf(!hasTerminal && !process.env['CI'])(
-  'on a terminal, bars show each file and all of them, and are gone at the end',
+  'on a terminal, bars show each request and all files, and are gone at the end',
   async () => {
     await using server = await startServer()
     await using directory = await temporaryDirectory()
@@ -29,7 +29,8 @@ test.skipIf(!hasTerminal && !process.env['CI'])(
       await writeFile(join(directory.path, name), Buffer.alloc(3_000_000))
     const shown = await onTerminal(commandLine(server, 'upload', directory.path))
     const plain = stripVTControlCharacters(shown.replaceAll('␛', '\x1b'))
-    expect(plain).toMatch(/one\.bin +█*░* +\d+% +3\.0 MB/)
+    expect(plain).toMatch(/2 files +█*░* +\d+% +6\.0 MB/)
+    expect(plain).toMatch(/two\.bin +█*░* +\d+% +3\.0 MB/)
     expect(plain).toMatch(/\d of 3 files +█*░* +\d+% +9\.0 MB/)
     for (const line of plain.split('\n').filter((text) => /[█░]/.test(text)))
       expect(line.trimEnd().length).toBeLessThan(80)

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -18,12 +19,14 @@ export interface Proxy extends AsyncDisposable {
   buffered(): Promise<string[]>
 }
 
+/** Below the ports that the system gives to those who ask for any, so that no other test gets it before the proxy does. */
 function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().listen(randomInt(20_000, 30_000), '127.0.0.1', () => {
       const address = probe.address()
       probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
     })
+    probe.once('error', reject)
   })
 }
 

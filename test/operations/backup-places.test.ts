@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
 import { outcome } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 
@@ -12,7 +13,11 @@ test('F7 backup refuses the data directory, what is inside it and what holds it,
   await upload(server, 'kept')
   const link = join(directory.path, 'link')
   await symlink(server.data, link)
-  const names = await readdir(server.data)
+  // The last entry that a start makes.
+  const names = await until('the ballast', async () => {
+    const present = await readdir(server.data)
+    return present.includes('catalog.db-ballast') && present
+  })
   const refused = async (to: string, why: RegExp, data = server.data) =>
     expect(await outcome(['backup', to], data)).toMatchObject({
       code: 1,

@@ -25,9 +25,9 @@ onLinux('the thread that answers goes before those that write and sync', async (
 onLinux('a service bounds its young generation, unless the operator has', async () => {
   const flagsOf = (pid = 0) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1)
   await using server = await startServer()
-  expect(flagsOf(server.process.pid)[0]).toBe('--max-semi-space-size=16')
+  expect(flagsOf(server.process.pid)).toContain('--max-semi-space-size=16')
   await using told = await startServer({ NODE_OPTIONS: '--max-semi-space-size=64' })
-  expect(flagsOf(told.process.pid)).toEqual([expect.stringMatching(/mediabucket\.js$/), 'serve'])
+  expect(flagsOf(told.process.pid).filter((flag) => flag.includes('semi-space'))).toEqual([])
 })
 
 /** Loaded before the service: one of its threads ends by itself when it is given an upload. */
