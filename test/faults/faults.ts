@@ -33,7 +33,7 @@ const row = (
 ): FaultRow => ({ ...fault, rules, short, perHundred, isPossible })
 
 /** Processes that are killed at any moment. */
-export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUploads, 20, 100)]
+export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUploads, 10, 100)]
 
 /** Processes that are killed where it hurts. */
 export const kills: readonly FaultRow[] = [
