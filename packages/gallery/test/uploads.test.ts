@@ -145,7 +145,7 @@ test.each([
   [31, '35 s'],
   [119, '2 min'],
   [3600 * 3 + 100, '3 h 2 min'],
-])('%s seconds are told as %s', (seconds, told) => {
+])('%s seconds are shown as %s', (seconds, told) => {
   expect(formatDuration(seconds)).toBe(told)
 })
 

@@ -3,7 +3,7 @@ import type { Board } from './board.ts'
 import { mostForForm, type ReadFile } from './form.ts'
 import type { UploadEntry } from './upload-entry.ts'
 
-/** Reads files from the disk. One that changed or is gone is read anew where the browser can, and fails otherwise. */
+/** Reads files from the disk. A file that changed or is gone is read again where the browser can do that, and fails otherwise. */
 export interface FileReader {
   /** The bytes of those that can be read; the others have failed. */
   read(entries: readonly UploadEntry[]): Promise<readonly ReadFile[]>

@@ -1,7 +1,7 @@
 import type { FileSystemSpace } from '../core/file-system-space.ts'
 import type { FreeSpace } from './free-space.ts'
 
-/** Reports once each time that uploads begin to be refused, or are accepted again; makes the ballast anew after that. */
+/** Reports each change between refused and accepted uploads once. Creates the ballast again when uploads are accepted. */
 export function createWatchSpace(parts: {
   readonly space: FreeSpace
   readonly setSpaceAside: () => Promise<void>

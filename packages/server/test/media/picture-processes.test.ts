@@ -102,10 +102,10 @@ describe('V11 the sandbox of a process that decodes pictures', () => {
 })
 
 describe('V12 buckets share the processes', () => {
-  test('a bucket whose tasks take for ever does not hold up another one', async () => {
+  test('a bucket whose tasks never end does not delay another bucket', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
     const endless = join(directory.path, 'endless')
-    // Whoever reads it waits for a writer.
+    // A reader of the FIFO waits for a writer.
     execFileSync('/usr/bin/mkfifo', [endless])
     const processes = start({ processes: 2, queue: 8 })
     let ended = 0

@@ -22,7 +22,7 @@ export function createKeepFile(parts: {
     await files.rename(from, path)
     try {
       await sync(shard)
-      // The disk may have been unmounted meanwhile: then this is another one.
+      // The disk may have been unmounted during the rename; the directory is then on another disk.
       shards.requireIdentity()
     } catch (error) {
       await files.unlink(path).catch(() => undefined)

@@ -48,7 +48,7 @@ export async function openPendingShards(parts: {
     try {
       await sync(directory)
     } catch (error) {
-      // A later sync could succeed without having written this entry; made anew, the entry is written anew.
+      // A later sync could succeed without writing this entry. An entry that is created again is written again.
       remove(shard)
       throw error
     }

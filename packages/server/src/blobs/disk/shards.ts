@@ -70,7 +70,7 @@ export async function openShards(
     try {
       await sync(root)
     } catch (error) {
-      // A later sync could succeed without having written this entry; made anew, the entry is written anew.
+      // A later sync could succeed without writing this entry. An entry that is created again is written again.
       await files.rmdir(directory).catch(() => undefined)
       throw error
     }

@@ -94,7 +94,7 @@ export function prepareRecount(db: DatabaseSync): Recount {
   return {
     buckets: () => all(buckets).map((row) => integer(row, 0) as BucketId),
 
-    // A bucket that was deleted meanwhile has none.
+    // A bucket that was deleted during the recount has no row.
     faults: (bucketId) => count(bucketId)?.faults ?? [],
 
     correct(bucketId) {

@@ -80,7 +80,7 @@ const partHeader = 'content-disposition'
 
 /**
  * Skips what stands before the first delimiter or after the last one (RFC 2046: to be ignored). Returns whether a delimiter
- * follows. Throws Fault `form-malformed` where a part seems to stand there.
+ * follows. Throws Fault `form-malformed` where that looks like a part.
  */
 async function skipOutside(input: FormInput): Promise<boolean> {
   const source = input.upToDelimiter()

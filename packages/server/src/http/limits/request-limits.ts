@@ -48,7 +48,7 @@ export function createRequestLimits(
   const failures = limitOf(authFailureRate)
 
   let warned = false
-  /** Behind a proxy that is not trusted, all clients have one address; whoever runs the service should know. */
+  /** Behind a proxy that is not trusted, all clients have one address. The operator should know. */
   function warnOfProxy({ headers, socket }: IncomingMessage) {
     if (warned || headers['x-forwarded-for'] === undefined || addresses.ofConnection(socket) === null) return
     warned = true

@@ -14,7 +14,7 @@ const figures: CatalogFigures = {
   upkeep: [],
 }
 
-test('O2 the catalog is read once for all gauges of a scrape, and anew for the next scrape', async () => {
+test('O2 the catalog is read once for all gauges of a scrape, and again for the next scrape', async () => {
   const registry = new Registry()
   let reads = 0
   createStorageMetrics(registry).watch({
