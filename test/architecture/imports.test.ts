@@ -18,6 +18,30 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   cli: ['server.ts', 'engines.ts', 'config.ts', 'upkeep', 'access', 'catalog', 'core'],
 }
 
+/** Which siblings each folder inside `http/` and `media/` may import from. Files beside the folders may import from all of them. */
+const innerArrows: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  http: {
+    headers: [],
+    metrics: [],
+    bodies: [],
+    limits: ['metrics'],
+    problems: ['limits'],
+    connections: ['bodies', 'limits', 'metrics', 'problems'],
+    openapi: ['headers', 'problems'],
+    tokens: ['headers', 'limits', 'openapi'],
+    listing: ['headers', 'limits', 'metrics', 'openapi', 'problems', 'tokens'],
+    forms: ['bodies', 'headers'],
+    uploads: ['bodies', 'headers', 'metrics', 'openapi', 'tokens'],
+    media: ['bodies', 'forms', 'headers', 'listing', 'metrics', 'openapi', 'tokens'],
+    gallery: ['headers', 'media'],
+  },
+  media: {
+    listing: [],
+    pictures: ['find-media.ts'],
+    uploads: ['new-item.ts', 'pictures'],
+  },
+}
+
 const files = filesBelow(src)
 const roomOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
 
@@ -35,6 +59,26 @@ test('imports point one way, from the command line down to the core', () => {
       .map((target) => `${path} → ${target}`),
   )
   expect(uphill).toEqual([])
+})
+
+test('imports between the folders of a room point one way', () => {
+  const partsOf = (path: string) => path.slice(src.length).split('/')
+  const uphill = files.flatMap((path) => {
+    const [room = '', folder = '', ...rest] = partsOf(path)
+    const order = innerArrows[room]
+    if (order === undefined || rest.length === 0) return []
+    return importsOf(path)
+      .own.filter((target) => {
+        const [targetRoom, sibling = ''] = partsOf(target)
+        return targetRoom === room && sibling !== folder && !order[folder]?.includes(sibling)
+      })
+      .map((target) => `${path} → ${target}`)
+  })
+  expect(uphill).toEqual([])
+  const folders = files
+    .map(partsOf)
+    .filter(([room = '', , file]) => room in innerArrows && file !== undefined)
+  expect(folders.filter(([room = '', folder = '']) => !innerArrows[room]?.[folder])).toEqual([])
 })
 
 test('engines are named by engines.ts alone', () => {

@@ -1,7 +1,7 @@
 import { supportedExtensions, supportedMimeTypes } from 'file-type'
 import mime from 'mime'
-import { deliveryOf, essenceOf } from './delivery.ts'
 import { extensionOf } from './filename.ts'
+import { essenceOf, isInlineType } from './media-type.ts'
 
 /** The type of an item; `extension` is without its dot and safe in a URL, null where none is known. */
 export interface StoredType {
@@ -41,7 +41,7 @@ export function storedType(evidence: {
     return claimed !== null && !hasSignature(claimed) ? claimed : unknown
   }
   // A type that is served inline must show in the bytes: a claim never makes a container such a type.
-  if (containers.has(sniffed.mime) && claimed !== null && !isInline(claimed.contentType)) return claimed
+  if (containers.has(sniffed.mime) && claimed !== null && !isInlineType(claimed.contentType)) return claimed
   return { contentType: sniffed.mime, extension: urlExtension(sniffed.ext) }
 }
 
@@ -64,8 +64,6 @@ function hasSignature({ contentType, extension }: StoredType): boolean {
   if (oftenUnsigned.has(contentType)) return false
   return supportedMimeTypes.has(contentType) || supportedExtensions.has(extension ?? '')
 }
-
-const isInline = (contentType: string): boolean => deliveryOf(contentType).disposition === 'inline'
 
 /** Of a double extension (`tar.gz`) the last; null when it is not fit for a URL. */
 function urlExtension(extension: string): string | null {

@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { settleAll } from '../core/in-parallel.ts'
 import type { MediaId } from '../core/media-id.ts'
-import { settleAll } from './in-parallel.ts'
 
 export interface EraseParts {
   readonly catalog: Pick<Catalog, 'clearTombstones'>

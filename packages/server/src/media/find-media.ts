@@ -1,6 +1,6 @@
 import type { BucketId, Catalog, Media } from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
 import { isMediaId } from '../core/media-id.ts'
-import { mediaUnknown } from './media-unknown.ts'
 
 /** The bucket's item with this id, which may be any text. Throws Fault `media-unknown` (docs/interface.md A6, M3). */
 export async function findMedia(
@@ -29,3 +29,6 @@ export function createFindByName(parts: {
     return media
   }
 }
+
+/** One and the same answer for every reason why an item cannot be had (docs/interface.md M3). */
+export const mediaUnknown = (): Fault => new Fault('media-unknown', 'There is no such item.')

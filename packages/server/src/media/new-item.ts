@@ -3,7 +3,7 @@ import type { NewMedia } from '../catalog/catalog.ts'
 import { cleanFilename } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
-import type { MeasurePicture } from './measure-picture.ts'
+import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { sniffType } from './sniff.ts'
 
 /** The item that received bytes become: the one place that decides on its name, type and size (docs/interface.md U7, U8). */

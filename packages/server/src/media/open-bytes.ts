@@ -1,7 +1,7 @@
 import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
 import type { Catalog, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
-import { mediaUnknown } from './media-unknown.ts'
+import { mediaUnknown } from './find-media.ts'
 
 /**
  * Opens an item's bytes. Throws Fault `bytes-missing` when they are not what the row says (docs/interface.md B9), as far

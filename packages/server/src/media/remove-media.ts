@@ -1,7 +1,7 @@
 import type { BucketId, Catalog } from '../catalog/catalog.ts'
 import { isMediaId, type MediaId } from '../core/media-id.ts'
 import { type EraseParts, eraseBytes } from './erase-bytes.ts'
-import { mediaUnknown } from './media-unknown.ts'
+import { mediaUnknown } from './find-media.ts'
 
 export interface RemoveMedia {
   /** Resolves when the item is gone for good (docs/interface.md M2). Throws Fault `media-unknown`; `id` is any text. */

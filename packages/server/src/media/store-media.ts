@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
 import type { BucketId, Catalog, KeyedRequest, Media, NewMedia, TokenId } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
+import { settleAll } from '../core/in-parallel.ts'
 import { createMediaIds } from '../core/media-id.ts'
-import { settleAll } from './in-parallel.ts'
-import type { MeasurePicture } from './measure-picture.ts'
 import { newItem } from './new-item.ts'
+import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { createReservations, type Reservation, unreserved } from './reservations.ts'
 
 /** A file on its way in; `filename` and `declaredType` are as the client sent them. */

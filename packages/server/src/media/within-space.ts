@@ -1,7 +1,7 @@
-import type { AppendUpload } from './append-upload.ts'
-import type { CreateUpload } from './create-upload.ts'
 import type { FreeSpace, Room } from './free-space.ts'
 import type { IncomingFile, StoreMedia } from './store-media.ts'
+import type { AppendUpload } from './uploads/append-upload.ts'
+import type { CreateUpload } from './uploads/create-upload.ts'
 
 // Uploads that are refused with Fault `storage-full` where they would use up the reserve (docs/interface.md S4).
 

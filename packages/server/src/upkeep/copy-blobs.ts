@@ -1,8 +1,8 @@
 import type { BlobStore, OpenBlob, ReceivedBlob } from '../blobs/blobs.ts'
 import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
 import { Fault } from '../core/fault.ts'
+import { settleAll } from '../core/in-parallel.ts'
 import type { MediaId } from '../core/media-id.ts'
-import { settleAll } from '../media/in-parallel.ts'
 import { eachItem } from './each-item.ts'
 import type { CopyFault, FaultyItem } from './faulty-items.ts'
 

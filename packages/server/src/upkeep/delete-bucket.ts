@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { BucketId, Catalog } from '../catalog/catalog.ts'
 import { type EraseParts, eraseBytes } from '../media/erase-bytes.ts'
-import { dropUpload } from '../media/remove-upload.ts'
+import { dropUpload } from '../media/uploads/remove-upload.ts'
 
 /** Items of one transaction: some milliseconds, for which a running server's writes have to wait. */
 const chunk = 100

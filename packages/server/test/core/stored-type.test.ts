@@ -6,7 +6,7 @@ import mime from 'mime'
 import otherTypes from 'mime/types/other.js'
 import standardTypes from 'mime/types/standard.js'
 import { expect, test } from 'vitest'
-import { deliveryOf } from '../../src/core/delivery.ts'
+import { isInlineType } from '../../src/core/media-type.ts'
 import { storedType } from '../../src/core/stored-type.ts'
 
 /** A ZIP archive of stored files, as an office program would begin its document. */
@@ -165,7 +165,7 @@ test('U7 B6 but for plain text, nothing is served inline on the word of the clie
         for (const said of [type, null]) {
           const { contentType } = storedType({ sniffed: shown, declared: said, filename: `a.${extension}` })
           if (contentType === 'text/plain') expect(mime.getType(extension)).toBe('text/plain')
-          else expect(deliveryOf(contentType).disposition, `${type} ${extension}`).toBe('attachment')
+          else expect(isInlineType(contentType), `${type} ${extension}`).toBe(false)
         }
       }
     }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 import type { ClientAddresses } from '../limits/client-address.ts'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import { createEndWith } from './end-with.ts'
 import { rawProblem } from './raw-problem.ts'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { UnsupportedNodeError } from '../../core/unsupported-node.ts'
-import { presentAnswer } from './present-answer.ts'
+import { presentAnswer } from './silent-connections.ts'
 
 // Node parses all requests of a read at once and starts every one: 64 kB of pipelined requests are 3,000 of them.
 // So the parser is paused at each request that arrives behind an unfinished one (docs/interface.md N1). Node has no

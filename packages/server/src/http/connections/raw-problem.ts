@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../../core/fault.ts'
-import { problemAnswer } from '../problem-answer.ts'
+import { problemAnswer } from '../problems/problem-answer.ts'
 
 /** A problem as the bytes of a whole answer, for connections without a request that could be answered. It ends the connection. */
 export function rawProblem(

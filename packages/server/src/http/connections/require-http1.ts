@@ -3,9 +3,9 @@ import { type IncomingMessage, METHODS, type RequestListener, type Server } from
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
-import { problemAnswer } from '../problem-answer.ts'
-import type { RecordRequest } from '../request-log.ts'
-import { boundUnreadBody } from '../unread-bodies.ts'
+import { boundUnreadBody } from '../bodies/unread-bodies.ts'
+import type { RecordRequest } from '../metrics/request-log.ts'
+import { problemAnswer } from '../problems/problem-answer.ts'
 import { createEndWith } from './end-with.ts'
 import { rawProblem } from './raw-problem.ts'
 

@@ -1,5 +1,5 @@
+import { parseParameters } from '../headers/parameters.ts'
 import { malformed } from './form-errors.ts'
-import { parseParameters } from './parameters.ts'
 
 /** Whether a Content-Type names multipart/form-data, however its parameters are written. */
 export const isFormType = (contentType: string): boolean =>

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import { essenceOf } from '../../core/delivery.ts'
 import { Fault } from '../../core/fault.ts'
+import { essenceOf } from '../../core/media-type.ts'
 import type { IncomingFile } from '../../media/store-media.ts'
-import type { BytesOf } from '../bodies.ts'
+import type { BytesOf } from '../bodies/body-bytes.ts'
+import { filenameOf } from '../headers/disposition-name.ts'
+import { parseParameters } from '../headers/parameters.ts'
 import { boundaryOf } from './boundary.ts'
-import { filenameOf } from './disposition-name.ts'
 import { malformed } from './form-errors.ts'
-import { parseParameters } from './parameters.ts'
 import { type Part, readParts } from './read-parts.ts'
 
 /**

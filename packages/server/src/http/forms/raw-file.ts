@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
 import type { IncomingFile } from '../../media/store-media.ts'
-import type { BytesOf } from '../bodies.ts'
-import { filenameOf } from './disposition-name.ts'
-import { parseParameters } from './parameters.ts'
+import type { BytesOf } from '../bodies/body-bytes.ts'
+import { filenameOf } from '../headers/disposition-name.ts'
+import { parseParameters } from '../headers/parameters.ts'
 
 /** A raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
 export function fileOfBody(request: IncomingMessage, bytesOf: BytesOf): AsyncIterable<IncomingFile> {

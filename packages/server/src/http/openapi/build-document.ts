@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TObject } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
 import { version } from '../../core/version.ts'
-import { Problem, WrappedPage } from '../schemas.ts'
 import type { Described, Descriptions } from './collect.ts'
 import { type Answer, type Description, exampleBase, tags } from './description.ts'
 import { type AnswerHeader, answerHeaders, requestHeaders } from './headers.ts'
@@ -13,6 +12,7 @@ import {
   problemHeadersOf,
   problemsOf,
 } from './problem-answers.ts'
+import { Problem, WrappedPage } from './schemas.ts'
 
 type Node = Readonly<Record<string, unknown>>
 type Envelope = 'bare' | 'wrapped'

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
-import { type Problem, problemOf } from '../problem-answer.ts'
-import { problemKinds } from '../problems.ts'
+import { type Problem, problemOf } from '../problems/problem-answer.ts'
+import { problemKinds } from '../problems/problems.ts'
 import { type Description, exampleBase } from './description.ts'
 import type { AnswerHeader } from './headers.ts'
 

@@ -1,0 +1,80 @@
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { PageBody } from '../../media/listing/page-body.ts'
+import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { emptyPage, samplePage } from '../openapi/samples.ts'
+import { ListingQuery, Page } from '../openapi/schemas.ts'
+import type { Authorise } from '../tokens/authorise.ts'
+import type { AnswerListing } from './answer-listing.ts'
+
+/** The four paths of the one operation (docs/interface.md L1). */
+export const listingPaths = ['/api/media', '/api/media/', '/v1/media', '/v1/media/']
+
+/** `GET` and `HEAD` of the listing; most requests take the straight way of listing-lane.ts instead. */
+export function listMediaRoute(
+  app: FastifyInstance,
+  parts: { readonly authorise: Authorise; readonly answerListing: AnswerListing },
+): void {
+  const { authorise, answerListing } = parts
+  for (const url of listingPaths) {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url,
+      ...described(description),
+      handler: async (request, reply) => {
+        const grant = await authorise(request, 'media:read')
+        const { status, head, body } = await answerListing(grant, {
+          url: request.raw.url ?? '',
+          acceptEncoding: request.headers['accept-encoding'],
+          ifNoneMatch: request.headers['if-none-match'],
+        })
+        for (let i = 1; i < head.length; i += 2) reply.header(head[i - 1] ?? '', head[i])
+        return sendPage(reply.code(status), body)
+      },
+    })
+  }
+}
+
+/** Sends a body chunk by chunk as the client takes it, so that a slow reader holds no copy of it. */
+function sendPage(reply: FastifyReply, body: PageBody | null): FastifyReply {
+  if (body === null || reply.request.method === 'HEAD') return reply.send()
+  const { whole } = body
+  return reply.send(
+    whole === null ? Readable.from(body.chunks(), { objectMode: false }) : Buffer.from(whole, 'latin1'),
+  )
+}
+
+const description: Description = {
+  operationId: 'listMedia',
+  tag: 'Listing',
+  summary: 'List the bucket',
+  description: `One page of at most ten URLs, in the order of their upload, oldest first. \`total\` is exact and belongs to the same
+snapshot as \`data\`. \`links\` holds one entry for every page, or a window around the current one where the deployment says so.
+
+To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, send the \`ETag\` of the last answer in
+\`If-None-Match\`: an unchanged bucket is a 304. A page past the end is a 200 with empty \`data\`.`,
+  rules: 'L1 to L18',
+  needs: 'media:read',
+  query: ListingQuery,
+  headers: ['If-None-Match', 'Accept-Encoding'],
+  answers: {
+    200: {
+      description: 'The page.',
+      headers: ['ETag', 'Cache-Control', 'Vary', 'Content-Encoding'],
+      content: {
+        'application/json': {
+          schema: Page,
+          examples: { 'last page of two': samplePage, 'empty bucket': emptyPage },
+          enveloped: true,
+        },
+      },
+    },
+    304: {
+      description: 'Nothing has changed since the answer with this tag.',
+      headers: ['ETag', 'Cache-Control', 'Vary'],
+    },
+  },
+  problems: ['page-malformed'],
+  head: true,
+  curl: `curl -H "Authorization: Bearer $TOKEN" '${exampleBase}/api/media?page=2'`,
+}

@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../../core/fault.ts'
+
+/** Fetch destinations with which a browser runs a response, styles a page with it, or installs it. */
+const codeDestinations: ReadonlySet<string> = new Set([
+  'audioworklet',
+  'json',
+  'manifest',
+  'paintworklet',
+  'script',
+  'serviceworker',
+  'sharedstorageworklet',
+  'sharedworker',
+  'speculationrules',
+  'style',
+  'webbundle',
+  'worker',
+  'xslt',
+])
+
+/**
+ * Throws Fault `destination-refused` where a browser requests bytes to run them, from whatever site (docs/interface.md B10).
+ * Browsers send Sec-Fetch-Dest with every request, and pages cannot set it.
+ */
+export function refuseCodeDestination(headers: IncomingHttpHeaders): void {
+  const destination = headers['sec-fetch-dest']
+  if (typeof destination === 'string' && codeDestinations.has(destination.trim().toLowerCase()))
+    throw new Fault('destination-refused', `Bytes of items are not served as ${destination.trim()}.`)
+}
+
+/** Throws Fault `destination-refused` where a browser fetches the script of a service worker, which is none of ours. */
+export function refuseServiceWorker(headers: IncomingHttpHeaders): void {
+  if (headers['service-worker'] !== undefined)
+    throw new Fault('destination-refused', 'This service has no service worker.')
+}

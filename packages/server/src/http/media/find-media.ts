@@ -1,0 +1,42 @@
+import type { FastifyInstance } from 'fastify'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { UrlForm } from '../../core/media-url.ts'
+import { describeMedia } from '../../media/describe-media.ts'
+import { findMedia } from '../../media/find-media.ts'
+import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { sampleMedia } from '../openapi/samples.ts'
+import { MediaObject, MediaParams } from '../openapi/schemas.ts'
+import type { Authorise } from '../tokens/authorise.ts'
+
+/** `GET /api/media/{id}`: one item's media object (docs/interface.md M1, M3). */
+export function findMediaRoute(
+  app: FastifyInstance,
+  parts: { authorise: Authorise; catalog: Catalog; form: UrlForm },
+): void {
+  const { authorise, catalog, form } = parts
+  app.get<{ Params: MediaParams }>('/api/media/:id', described(description), async (request, reply) => {
+    const grant = await authorise(request, 'media:read')
+    const media = await findMedia(catalog, grant.bucketId, request.params.id)
+    return reply.headers({ 'cache-control': 'private, no-cache' }).send(describeMedia(form, media))
+  })
+}
+
+const description: Description = {
+  operationId: 'findMedia',
+  tag: 'Items',
+  summary: 'Look at one item',
+  description:
+    'What is known of an item. An id that is unknown, deleted or in another bucket is one and the same 404.',
+  rules: 'M1 and M3',
+  needs: 'media:read',
+  path: MediaParams,
+  answers: {
+    200: {
+      description: 'The item.',
+      headers: ['Cache-Control'],
+      content: { 'application/json': { schema: MediaObject, examples: { picture: sampleMedia } } },
+    },
+  },
+  problems: ['media-unknown'],
+  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleMedia.id}`,
+}

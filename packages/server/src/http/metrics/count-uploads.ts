@@ -1,0 +1,14 @@
+import type { FastifyInstance } from 'fastify'
+import type { Metrics } from './metrics.ts'
+
+/** Counts the requests of a scope that upload, from their headers to the end of their answers. */
+export function countUploads(
+  scope: FastifyInstance,
+  { activeUploads }: Pick<Metrics, 'activeUploads'>,
+): void {
+  scope.addHook('onRequest', async ({ method }, { raw }) => {
+    if (method !== 'POST' && method !== 'PATCH') return
+    activeUploads.inc()
+    raw.once('close', () => activeUploads.dec())
+  })
+}

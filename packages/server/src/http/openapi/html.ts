@@ -1,0 +1,38 @@
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
+
+/** Paragraphs and code, which is all of CommonMark that our texts use, as HTML. */
+export const proseToHtml = (text: string): string =>
+  text
+    .split(/\n{2,}/)
+    .map((paragraph) => `<p>${escapeHtml(paragraph).replaceAll(/`([^`]+)`/g, '<code>$1</code>')}</p>`)
+    .join('\n')
+
+/** A page that needs no script and nothing from elsewhere; `style` is CSS of our own. */
+export const htmlPage = (parts: { title: string; body: string; style?: string }): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escapeHtml(parts.title)}</title>
+<link rel="icon" href="data:,">
+${parts.style === undefined ? '' : `<style>${parts.style}</style>\n`}</head>
+<body>
+${parts.body}
+</body>
+</html>
+`
+
+/** Whether whoever asks takes HTML by name, as browsers do (RFC 9110, section 12.5.1). */
+export const prefersHtml = (accept: string | undefined): boolean =>
+  (accept ?? '')
+    .split(',')
+    .some((range) => /^\s*text\/html\s*(;|$)/i.test(range) && !/;\s*q\s*=\s*0(\.0*)?\s*(;|$)/i.test(range))

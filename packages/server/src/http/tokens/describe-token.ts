@@ -1,0 +1,50 @@
+import type { FastifyInstance } from 'fastify'
+import { describeToken } from '../../access/describe-token.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { TokenObject } from '../openapi/schemas.ts'
+import type { Authorise } from './authorise.ts'
+
+/** `GET /api/token`: what the caller's token is (docs/interface.md T1 to T3). */
+export function describeTokenRoute(
+  app: FastifyInstance,
+  { authorise, catalog }: { authorise: Authorise; catalog: Pick<Catalog, 'token'> },
+): void {
+  app.get('/api/token', described(description), async (request, reply) => {
+    const grant = await authorise(request, null)
+    return reply.header('cache-control', 'no-store').send(await describeToken(catalog, grant))
+  })
+}
+
+const description: Description = {
+  operationId: 'describeToken',
+  tag: 'Tokens',
+  summary: 'Look at the token itself',
+  description:
+    'What the token of this request is, as of now: its bucket, its scopes, its end. Never the token or its hash.',
+  rules: 'T1 to T3',
+  needs: 'any token',
+  answers: {
+    200: {
+      description: 'The token.',
+      headers: ['Cache-Control'],
+      content: {
+        'application/json': {
+          schema: TokenObject,
+          examples: {
+            'read-only': {
+              id: 'tok_4k9m2x7c1v8q',
+              name: 'backup',
+              bucket: 'default',
+              scopes: ['media:read'],
+              created_at: '2026-11-01T09:30:00.000Z',
+              expires_at: '2026-12-01T09:30:00.000Z',
+            },
+          },
+        },
+      },
+    },
+  },
+  problems: [],
+  curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/token`,
+}

@@ -1,0 +1,260 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createBackpressure } from '../../../src/http/bodies/backpressure.ts'
+import { createBytesOf } from '../../../src/http/bodies/body-bytes.ts'
+import { closeSilentConnections } from '../../../src/http/connections/silent-connections.ts'
+
+const room = 50_000
+/** What a connection gives in one go, and so the least that any body can bring in before it is stopped. */
+const oneRead = 65_536
+const size = 4_000_000
+
+interface Reading {
+  readonly request: IncomingMessage
+  /** Bytes that its reader was given so far. */
+  taken: number
+  /** Its reader takes no more until then. */
+  readonly holds: Promise<void>
+  readonly began: PromiseWithResolvers<void>
+  readonly done: Promise<void>
+}
+
+/** A server whose readers hold the first chunk of their body until they are told to go on. */
+async function readingServer() {
+  const bytesOf = createBytesOf(createBackpressure(room))
+  const readings = new Map<string, Reading>()
+  const holds = new Map<string, PromiseWithResolvers<void>>()
+  const began = new Map<string, PromiseWithResolvers<void>>()
+  const of = (all: Map<string, PromiseWithResolvers<void>>, name: string) => {
+    const known = all.get(name) ?? Promise.withResolvers<void>()
+    all.set(name, known)
+    return known
+  }
+  const { server, port } = await listening(async (request, response) => {
+    const name = request.url?.slice(1) ?? ''
+    if (request.method === 'GET') return void response.end('here')
+    const done = Promise.withResolvers<void>()
+    const reading: Reading = {
+      request,
+      taken: 0,
+      holds: of(holds, name).promise,
+      began: of(began, name),
+      done: done.promise,
+    }
+    readings.set(name, reading)
+    try {
+      for await (const chunk of bytesOf(request)) {
+        reading.taken += chunk.byteLength
+        reading.began.resolve()
+        await reading.holds
+      }
+      response.end('taken')
+    } catch {
+      // The client went away.
+    }
+    done.resolve()
+  })
+  const sockets: Socket[] = []
+  return {
+    http: server,
+    reading: (name: string) => readings.get(name) ?? expect.unreachable(`nobody reads ${name}`),
+    began: (name: string) => of(began, name).promise,
+    goOn: (name: string) => of(holds, name).resolve(),
+    /** Sends a body whole, as fast as it is taken. */
+    async send(name: string, first = size): Promise<Socket> {
+      const socket = connect(port, '127.0.0.1')
+      sockets.push(socket)
+      await once(socket, 'connect')
+      socket.write(`POST /${name} HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`)
+      socket.write(Buffer.alloc(first, 'x'))
+      socket.on('error', () => undefined)
+      return socket
+    },
+    /** The server has been through its event loop so many times. */
+    async rounds(count: number) {
+      for (let round = 0; round < count; round += 1) await (await fetch(`http://127.0.0.1:${port}/`)).text()
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function listening(answer: RequestListener) {
+  const server = createServer(answer)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  return {
+    server,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+test('while more has been read than there is room for, nothing more is read of any body; then all of them', async () => {
+  await using server = await readingServer()
+  await server.send('first')
+  await server.began('first')
+  const others = ['second', 'third', 'fourth']
+  for (const name of others) {
+    server.goOn(name)
+    await server.send(name)
+  }
+  await server.rounds(30)
+  for (const name of others) {
+    const { request, taken } = server.reading(name)
+    expect(taken).toBe(0)
+    // One read that comes with the head, and one before the turn is over.
+    expect(request.socket.bytesRead).toBeLessThanOrEqual(2 * oneRead)
+  }
+  expect(server.reading('first').request.socket.bytesRead).toBeLessThanOrEqual(3 * oneRead)
+  server.goOn('first')
+  for (const name of ['first', ...others]) {
+    const reading = server.reading(name)
+    await reading.done
+    expect(reading.taken).toBe(size)
+  }
+})
+
+test('bytes that a reader holds for ever count no more once its connection is closed', async () => {
+  await using server = await readingServer()
+  await server.send('stuck')
+  await server.began('stuck')
+  server.goOn('other')
+  await server.send('other')
+  await server.rounds(10)
+  expect(server.reading('other').taken).toBe(0)
+  server.reading('stuck').request.socket.destroy()
+  await server.reading('other').done
+  expect(server.reading('other').taken).toBe(size)
+})
+
+test('a connection whose body has passed is read on, whatever has come between', async () => {
+  await using server = await readingServer()
+  const client = await server.send('first')
+  await server.began('first')
+  server.goOn('first')
+  const [answer] = await once(client, 'data')
+  expect(String(answer)).toContain('taken')
+  await server.send('second')
+  await server.began('second')
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const [next] = await once(client, 'data')
+  expect(String(next)).toContain('here')
+  server.goOn('second')
+  await server.reading('second').done
+})
+
+test('bytes of readers that fail count no more, however small their bodies', async () => {
+  const bytesOf = createBytesOf(createBackpressure(room))
+  await using server = await listening(async (request, response) => {
+    try {
+      for await (const _ of bytesOf(request, true)) if (request.url === '/refused') throw new Error('refused')
+    } catch {
+      response.statusCode = 400
+    }
+    response.end()
+  })
+  const post = (path: string) => fetch(`${server.url}/${path}`, { method: 'POST', body: 'x'.repeat(20_000) })
+  for (let round = 0; round < 10; round += 1) expect((await post('refused')).status).toBe(400)
+  expect((await post('taken')).status).toBe(200)
+})
+
+test('of requests that come on one connection before the answers, each is read', async () => {
+  const bytesOf = createBytesOf(createBackpressure(room))
+  await using server = await listening(async (request, response) => {
+    let taken = 0
+    for await (const { byteLength } of bytesOf(request, true)) {
+      taken += byteLength
+      await setImmediate()
+    }
+    response.end(`took ${taken}.`)
+  })
+  const socket = connect(server.port, '127.0.0.1')
+  const body = 'x'.repeat(60_000)
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(5))
+  let answers = ''
+  for await (const chunk of socket) {
+    answers += chunk
+    if (answers.split('took 60000.').length === 6) break
+  }
+  expect(answers.match(/took \d+\./g)).toEqual(Array(5).fill('took 60000.'))
+})
+
+test('however many readers there are, none of their requests takes in more than a stream holds by itself', async () => {
+  const bytesOf = createBytesOf(createBackpressure(8 * oneRead))
+  let mostBuffered = 0
+  await using server = await listening(async (request, response) => {
+    for await (const _ of bytesOf(request)) {
+      mostBuffered = Math.max(mostBuffered, request.readableLength)
+      for (let turn = 0; turn < 20; turn += 1) await setImmediate()
+    }
+    response.end()
+  })
+  const body = 'x'.repeat(size)
+  const posts = Array.from({ length: 24 }, () => fetch(server.url, { method: 'POST', body }))
+  for (const { status } of await Promise.all(posts)) expect(status).toBe(200)
+  // One read more than its mark, by which the stream learns that it is full.
+  expect(mostBuffered).toBeLessThanOrEqual(3 * oneRead)
+})
+
+test('U12 a client whose bytes nobody takes is not silent', async () => {
+  await using server = await readingServer()
+  const idle = 300
+  let timeouts = 0
+  const enough = Promise.withResolvers<void>()
+  server.http.setTimeout(idle).on('timeout', () => {
+    timeouts += 1
+    if (timeouts === 6) enough.resolve()
+  })
+  closeSilentConnections(server.http, idle)
+  // Of one nothing waits here while reading is paused; the other begins after it.
+  const begun = 1_000
+  server.goOn('second')
+  const second = await server.send('second', begun)
+  await server.began('second')
+  await server.send('first')
+  await server.began('first')
+  second.write(Buffer.alloc(size - begun))
+  server.goOn('third')
+  await server.send('third')
+  await enough.promise
+  await setImmediate()
+  server.goOn('first')
+  for (const name of ['first', 'second', 'third']) {
+    await server.reading(name).done
+    expect(server.reading(name).taken).toBe(size)
+  }
+})
+
+test('of small bodies that are never whole, only so many are collected; the others are read as they arrive', async () => {
+  const size = 60_000
+  const bytesOf = createBytesOf(createBackpressure(8 * oneRead), 10 * size)
+  let begun = 0
+  await using server = await listening(async (request) => {
+    try {
+      for await (const _ of bytesOf(request, true)) begun += 1
+    } catch {
+      // The client goes away in the end.
+    }
+  })
+  const sockets = Array.from({ length: 25 }, () => {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size - 1)}`)
+    return socket
+  })
+  await expect.poll(() => begun, { timeout: 10_000 }).toBeGreaterThanOrEqual(15)
+  for (const socket of sockets) socket.destroy()
+})

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { prefersHtml } from '../../../src/http/openapi/html.ts'
+
+test.each([
+  'text/html',
+  'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'application/xml, TEXT/HTML;q=0.5',
+  'text/html;charset=utf-8',
+  'text/html;q=0.05',
+])('whoever accepts %s takes HTML', (accept) => {
+  expect(prefersHtml(accept)).toBe(true)
+})
+
+test.each([
+  undefined,
+  '',
+  '*/*',
+  'text/*',
+  'text/plain',
+  'text/html;q=0',
+  'text/html; q=0.000',
+  'text/htmlx',
+])('whoever accepts %s is not asked to take HTML', (accept) => {
+  expect(prefersHtml(accept)).toBe(false)
+})

@@ -1,0 +1,44 @@
+import fc from 'fast-check'
+import type { Static } from 'typebox'
+import { Value } from 'typebox/value'
+import { expect, expectTypeOf, test } from 'vitest'
+import type { TokenObject } from '../../../src/access/describe-token.ts'
+import * as core from '../../../src/core/page.ts'
+import { parsePageNumber } from '../../../src/core/page-number.ts'
+import * as schemas from '../../../src/http/openapi/schemas.ts'
+import type { Problem } from '../../../src/http/problems/problem-answer.ts'
+import type * as media from '../../../src/media/describe-media.ts'
+
+/** Schemas know no readonly. */
+type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T
+
+// Checked when the project is compiled: what an operation answers is what its schema says.
+test('the schemas of the wire have the types of what is answered', () => {
+  expectTypeOf<Frozen<Static<typeof schemas.Page>>>().toEqualTypeOf<Frozen<core.Page>>()
+  expectTypeOf<Frozen<Static<typeof schemas.MediaObject>>>().toEqualTypeOf<Frozen<media.MediaObject>>()
+  expectTypeOf<Frozen<Static<typeof schemas.TokenObject>>>().toEqualTypeOf<Frozen<TokenObject>>()
+  expectTypeOf<Frozen<Static<typeof schemas.Problem>>>().toEqualTypeOf<Frozen<Problem>>()
+})
+
+test('L2 the schema of a page has its members in the order of the wire', () => {
+  const form = { baseUrl: 'http://x', extensions: true, links: 'all' } as const
+  expect(Object.keys(schemas.Page.properties)).toEqual(Object.keys(core.pageObject(form, 1, 0, [])))
+})
+
+const accepts = (text: string): boolean => {
+  try {
+    parsePageNumber(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('L11 the guard of page numbers takes exactly the integers that the schema describes', () => {
+  const { page } = schemas.ListingQuery.properties
+  fc.assert(
+    fc.property(fc.oneof(fc.maxSafeInteger(), fc.double(), fc.bigInt().map(Number)), (number) => {
+      expect([number, accepts(`${number}`)]).toEqual([number, Value.Check(page, number)])
+    }),
+  )
+})

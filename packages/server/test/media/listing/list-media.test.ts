@@ -1,0 +1,111 @@
+import { gunzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { BucketId, PageRows } from '../../../src/catalog/catalog.ts'
+import { newMediaId } from '../../../src/core/media-id.ts'
+import { pageObject } from '../../../src/core/page.ts'
+import type { PageForm } from '../../../src/core/page-links.ts'
+import { createListMedia } from '../../../src/media/listing/list-media.ts'
+import { blockPages, createLinkRibbon } from '../../../src/media/listing/page-link-cache.ts'
+
+const bucketId = 1 as BucketId
+const items = Array.from({ length: 10 }, (_, index) => ({
+  id: newMediaId(),
+  extension: index % 3 === 0 ? null : 'jpg',
+}))
+
+/** A catalog with one bucket of `total` items: what lies behind a page is of no interest here, how it is written is. */
+function bucketOf(total: number) {
+  const pages: number[] = []
+  const page = async (_bucket: BucketId, number: number): Promise<PageRows> => {
+    pages.push(number)
+    const rows = items.slice(0, Math.max(0, Math.min(10, total - (number - 1) * 10)))
+    return { revision: 7, total, rows }
+  }
+  return { page, pages }
+}
+
+const forms = fc.record({
+  baseUrl: fc.constantFrom('http://127.0.0.1:8080', 'https://media.example.org/a/b', 'http://[::1]:1'),
+  extensions: fc.boolean(),
+  links: fc.constantFrom('all', 'all', 'window'),
+})
+// Totals and pages near the edges of blocks of links, where a cut would be a page off.
+const edge = blockPages * 10
+const totals = fc.oneof(
+  fc.integer({ min: 0, max: 200 }),
+  fc
+    .tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: -15, max: 15 }))
+    .map(([n, off]) => n * edge + off),
+  fc.integer({ min: 0, max: 120_000 }),
+)
+const pages = fc.oneof(
+  fc
+    .tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: -2, max: 2 }))
+    .map(([n, off]) => Math.max(1, n * blockPages + off)),
+  fc.integer({ min: 1, max: 13_000 }),
+)
+
+const plainly = (form: PageForm, envelope: string, page: number, total: number, rows: PageRows['rows']) => {
+  const object = pageObject(form, page, total, rows)
+  return JSON.stringify(envelope === 'wrapped' ? { data: object } : object)
+}
+
+test('L2, L7, L9, L15 the fast answer is the plainly written one, byte for byte, in every setting and coding', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      forms,
+      fc.constantFrom('bare' as const, 'wrapped' as const),
+      totals,
+      pages,
+      fc.constantFrom(0, 100_000, 64_000_000),
+      async (form, envelope, total, page, memory) => {
+        const catalog = bucketOf(total)
+        const ribbon = createLinkRibbon(form.baseUrl, memory)
+        const list = createListMedia({ catalog, form, envelope, ribbon, cacheSize: memory })
+        const expected = plainly(form, envelope, page, total, (await catalog.page(bucketId, page)).rows)
+        // Twice, so that what was kept is compared too.
+        for (const gzip of [false, true, true, false]) {
+          const { body, coding } = await list({ bucketId, revision: 7 }, page, gzip)
+          const bytes = Buffer.concat([...body.chunks()])
+          expect(bytes.length).toBe(body.length)
+          expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString() === expected).toBe(true)
+        }
+        expect(ribbon.held()).toBeLessThanOrEqual(memory * 1.1)
+      },
+    ),
+    { numRuns: 150 },
+  )
+})
+
+test('L4 bytes made for one revision are never sent for another', async () => {
+  const catalog = bucketOf(30)
+  const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
+  const ribbon = createLinkRibbon(form.baseUrl, 1000)
+  const list = createListMedia({ catalog, form, envelope: 'bare', ribbon, cacheSize: 1_000_000 })
+  await list({ bucketId, revision: 7 }, 2, false)
+  await list({ bucketId, revision: 7 }, 2, false)
+  expect(catalog.pages).toEqual([2])
+  await list({ bucketId, revision: 8 }, 2, false)
+  expect(catalog.pages).toEqual([2, 2])
+})
+
+test('a compressed answer of a large bucket is a tenth of its size, and costs the ribbon nothing the second time', async () => {
+  const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
+  const ribbon = createLinkRibbon(form.baseUrl, 64_000_000)
+  const list = createListMedia({ catalog: bucketOf(1_000_000), form, envelope: 'bare', ribbon, cacheSize: 0 })
+  const plain = await list({ bucketId, revision: 7 }, 500, false)
+  const gzip = await list({ bucketId, revision: 7 }, 500, true)
+  expect(gzip.body.length).toBeLessThan(plain.body.length / 10)
+  const [held] = [ribbon.held(), [...plain.body.chunks()]]
+  await list({ bucketId, revision: 7 }, 70_000, true)
+  expect(ribbon.held() - held).toBeLessThan(100_000)
+})
+
+test('what a cached answer holds beyond the ribbon counts as its own', async () => {
+  const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
+  const ribbon = createLinkRibbon(form.baseUrl, 0)
+  const list = createListMedia({ catalog: bucketOf(100_000), form, envelope: 'bare', ribbon, cacheSize: 0 })
+  const { body } = await list({ bucketId, revision: 7 }, 5000, true)
+  expect(body.own).toBeGreaterThan(body.length * 0.95)
+})

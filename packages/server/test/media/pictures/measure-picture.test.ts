@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { createMeasurePicture } from '../../../src/media/pictures/measure-picture.ts'
+import { PicturesBusy, PictureTooHard } from '../../../src/media/pictures/picture-processes.ts'
+import type { PictureAnswer, PictureTask } from '../../../src/media/pictures/picture-task.ts'
+
+const blob = { handle: 'tmp/x', size: 1, sha256: new Uint8Array(32), head: new Uint8Array(1) }
+
+/** Measuring by a process that does this, with a record of what it was asked. */
+function measuring(run: () => Promise<PictureAnswer>) {
+  const asked: PictureTask[] = []
+  const measure = createMeasurePicture({
+    blobs: { contentOf: ({ handle }) => `/data/${handle}` },
+    processes: {
+      run(task) {
+        asked.push(task)
+        return run()
+      },
+    },
+  })
+  return { measure, asked }
+}
+
+const size = { width: 3, height: 2 }
+
+test('V8 a picture is measured where its bytes are, and nothing else costs anything', async () => {
+  const { measure, asked } = measuring(async () => ({ outcome: 'measured', size }))
+  expect(await measure(blob, 'image/jpeg')).toEqual(size)
+  for (const type of ['text/plain', 'image/svg+xml', 'image/heic', 'video/mp4'])
+    expect(await measure(blob, type)).toBeNull()
+  expect(asked).toEqual([{ what: 'measure', picture: '/data/tmp/x' }])
+})
+
+test.each([
+  ['cannot be read', async () => ({ outcome: 'unreadable' }) as const],
+  ['cannot be read on this machine', async () => ({ outcome: 'unsupported', reason: 'x' }) as const],
+  ['breaks its reader', () => Promise.reject(new PictureTooHard('x'))],
+  ['waits for too long', () => Promise.reject(new PicturesBusy('x'))],
+])('V8 a picture that %s has no size, and fails no upload', async (_what, run) => {
+  expect(await measuring(run).measure(blob, 'image/png')).toBeNull()
+})

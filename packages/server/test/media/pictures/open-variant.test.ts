@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import type { BlobStore } from '../../../src/blobs/blobs.ts'
+import type { Media } from '../../../src/catalog/catalog.ts'
+import { createOpenBytes } from '../../../src/media/open-bytes.ts'
+import { createVariants } from '../../../src/media/pictures/open-variant.ts'
+import { PictureTooHard } from '../../../src/media/pictures/picture-processes.ts'
+import type { PictureAnswer } from '../../../src/media/pictures/picture-task.ts'
+import { createRemoveMedia } from '../../../src/media/remove-media.ts'
+import { readVariant } from '../../blobs/variant-contract.ts'
+import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
+
+const made = Buffer.from('a picture')
+
+/** Variants whose making waits until the test ends it. */
+function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants']> = {}) {
+  const makings: { resolve: (answer: PictureAnswer) => void; reject: (error: Error) => void }[] = []
+  const outcomes: string[] = []
+  const unkept: unknown[] = []
+  const { catalog } = media
+  const blobs = { ...media.blobs, variants: { ...media.blobs.variants, ...change } }
+  const variants = createVariants({
+    catalog,
+    blobs,
+    openBytes: createOpenBytes({ catalog, blobs }),
+    processes: {
+      run: () => new Promise((resolve, reject) => makings.push({ resolve, reject })),
+    },
+    maxPixels: 1,
+    hasRoom: () => true,
+    onMade: ({ outcome }) => outcomes.push(outcome),
+    onTooHard: (id) => outcomes.push(id),
+    onUnkept: (_id, error) => unkept.push(error),
+    onUnsupported: (reason) => outcomes.push(reason),
+  })
+  const shrink = async () => {
+    await expect.poll(() => makings.length).toBeGreaterThan(0)
+    makings.shift()?.resolve({ outcome: 'shrunk', bytes: made })
+  }
+  const break_ = async () => {
+    await expect.poll(() => makings.length).toBeGreaterThan(0)
+    makings.shift()?.reject(new PictureTooHard('too hard'))
+  }
+  return { ...variants, makings, outcomes, unkept, shrink, fail: break_ }
+}
+
+/** An item that the catalog says is a picture. */
+const asPicture = async (media: TemporaryMedia): Promise<Media> => ({
+  ...(await media.store('bytes')),
+  contentType: 'image/png',
+})
+
+async function remove(media: TemporaryMedia, { bucketId, id }: Media): Promise<void> {
+  const removal = createRemoveMedia({ ...media, onLeftover: (_id, error) => expect(error).toBeNull() })
+  await removal.remove(bucketId, id)
+  await removal.settled()
+}
+
+const removed = { code: 'media-unknown', message: 'There is no such item.' }
+
+test('V7 what is deleted while it is being made is not answered, and nothing of it stays', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const opening = variants.open(item, 'thumb')
+  const refused = expect(opening).rejects.toMatchObject(removed)
+  await expect.poll(() => variants.makings.length).toBe(1)
+  await remove(media, item)
+  await variants.shrink()
+  await refused
+  await variants.settled()
+  expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
+})
+
+test('V7 what is deleted while it is put in place does not stay there', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media, {
+    async keep(...args) {
+      await remove(media, item)
+      await media.blobs.variants.keep(...args)
+    },
+  })
+  const opening = variants.open(item, 'thumb')
+  await variants.shrink()
+  await opening.catch((error) => expect(error).toMatchObject(removed))
+  await variants.settled()
+  expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
+})
+
+test('V5 all who ask share one making, and are answered even where it cannot be kept', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const failure = new Error('no room')
+  const variants = slowVariants(media, { keep: () => Promise.reject(failure) })
+  const opening = Array.from({ length: 5 }, () => variants.open(item, 'thumb'))
+  await variants.shrink()
+  for (const opened of await Promise.all(opening)) {
+    const bytes = Buffer.alloc(opened.size - 2)
+    await opened.read(bytes, 2)
+    expect(bytes).toEqual(made.subarray(2))
+  }
+  await variants.settled()
+  expect([variants.makings, variants.outcomes, variants.unkept]).toEqual([[], ['made'], [failure]])
+})
+
+test('V6 a variant that exceeded the limits once is not made again for a while; the other variant is', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const opening = expect(variants.open(item, 'thumb')).rejects.toMatchObject({ code: 'variant-unavailable' })
+  await variants.fail()
+  await opening
+  await expect(variants.open(item, 'thumb')).rejects.toMatchObject({ code: 'variant-unavailable' })
+  expect([variants.makings, variants.outcomes]).toEqual([[], ['too-hard', item.id]])
+  const opened = variants.open(item, 'medium')
+  await variants.shrink()
+  expect((await opened).size).toBe(made.length)
+  await variants.settled()
+})

@@ -1,0 +1,216 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { Catalog } from '../../../src/catalog/catalog.ts'
+import { Fault } from '../../../src/core/fault.ts'
+import { recover } from '../../../src/media/recover.ts'
+import { chunksOf, readBytes } from '../../blobs/blob-contract.ts'
+import { systemError, watchedFiles } from '../../blobs/watched-files.ts'
+import { temporaryMedia } from '../temporary-media.ts'
+import { nothing, openUpload, uploadsOf } from './temporary-uploads.ts'
+
+describe('R5 the end of an upload', () => {
+  test('the last byte makes the item, and asking again tells the same one', async () => {
+    await using media = await temporaryMedia()
+    const { append, id, bucketId } = await openUpload(media, 2_500)
+    const bytes = randomBytes(2_500)
+    expect((await append(id, 0, chunksOf(bytes.subarray(0, 999)))).item).toBeNull()
+    const { upload, item } = await append(id, 999, chunksOf(bytes.subarray(999)))
+    expect(upload).toMatchObject({ offset: 2_500, finished: true, mediaId: item?.id })
+    expect(item).toMatchObject({
+      filename: 'a.txt',
+      contentType: 'text/plain',
+      size: 2_500,
+      createdAt: 5_000,
+    })
+    expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
+    expect(await media.listed(bucketId)).toEqual([item?.id])
+    expect(await readBytes(media.blobs, upload.mediaId)).toEqual(bytes)
+    const again = await append(id, 2_500, nothing())
+    expect(again).toMatchObject({ item: null, upload: { mediaId: item?.id, finished: true } })
+    expect(await media.listed(bucketId)).toEqual([item?.id])
+  })
+
+  test('never is an upload seen complete without its item', async () => {
+    await using media = await temporaryMedia()
+    const order: string[] = []
+    const watch = {
+      moveUpload: async (...move: Parameters<Catalog['moveUpload']>) => {
+        order.push(`offset ${move[2]}`)
+        return media.catalog.moveUpload(...move)
+      },
+      finishUpload: async (...end: Parameters<Catalog['finishUpload']>) => {
+        const before = await media.catalog.upload(end[0])
+        order.push(`item at offset ${before?.offset}, ${(await media.disk.kept()).length} in place`)
+        return media.catalog.finishUpload(...end)
+      },
+    }
+    const { append, id } = await openUpload(media, 20, { catalog: watch })
+    await append(id, 0, chunksOf(randomBytes(15)))
+    await append(id, 15, chunksOf(randomBytes(5)))
+    expect(order).toEqual(['offset 15', 'item at offset 15, 1 in place'])
+  })
+
+  test('a client that goes away behind its last byte has uploaded', async () => {
+    await using media = await temporaryMedia()
+    const { append, id, bucketId } = await openUpload(media, 10)
+    expect((await append(id, 0, chunksOf(randomBytes(10), 3, new Error('gone')))).upload.finished).toBe(true)
+    expect(await media.listed(bucketId)).toHaveLength(1)
+  })
+
+  test('a commit that fails is tried again with the last piece', async () => {
+    await using media = await temporaryMedia()
+    let refuse = true
+    const finishUpload: Catalog['finishUpload'] = async (...end) => {
+      if (refuse) throw new Fault('quota-exceeded', 'No.')
+      return media.catalog.finishUpload(...end)
+    }
+    const { append, id, bucketId } = await openUpload(media, 20, { catalog: { finishUpload } })
+    const bytes = randomBytes(20)
+    await append(id, 0, chunksOf(bytes.subarray(0, 15)))
+    const end = () => append(id, 15, chunksOf(bytes.subarray(15)))
+    await expect(end()).rejects.toMatchObject({ code: 'quota-exceeded' })
+    expect(await media.catalog.upload(id)).toMatchObject({ offset: 15, finished: false })
+    refuse = false
+    const { item } = await end()
+    expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
+    expect(await media.listed(bucketId)).toEqual([item?.id])
+    expect(await media.disk.kept()).toHaveLength(1)
+  })
+
+  test.each([false, true])(
+    'after a crash between rename and commit (committed: %s) all is well',
+    async (committed) => {
+      await using media = await temporaryMedia()
+      const finishUpload: Catalog['finishUpload'] = async (...end) => {
+        if (committed) await media.catalog.finishUpload(...end)
+        throw new Error('the process was killed')
+      }
+      const { append, id, bucketId } = await openUpload(media, 20, { catalog: { finishUpload } })
+      const bytes = randomBytes(20)
+      await append(id, 0, chunksOf(bytes.subarray(0, 15)))
+      await expect(append(id, 15, chunksOf(bytes.subarray(15)))).rejects.toThrow('killed')
+
+      await recover(media)
+      const after = uploadsOf(media)
+      const upload = await media.catalog.upload(id)
+      expect(upload).toMatchObject({ offset: committed ? 20 : 15, finished: committed })
+      if (!committed) await after.append(id, 15, chunksOf(bytes.subarray(15)))
+      const [listed, ...more] = await media.listed(bucketId)
+      expect([listed, more]).toEqual([upload?.mediaId, []])
+      if (upload) expect(await readBytes(media.blobs, upload.mediaId)).toEqual(bytes)
+    },
+  )
+})
+
+describe('R6 what an offset stands for', () => {
+  test('a sync comes before every offset', async () => {
+    const order: string[] = []
+    const { files } = watchedFiles((call) => {
+      if (/^(write|sync) [^ub]/.test(call)) order.push(call.split(' ')[0] ?? '')
+    })
+    await using media = await temporaryMedia(files)
+    const moveUpload: Catalog['moveUpload'] = (...move) => {
+      order.push(`offset ${move[2]}`)
+      return media.catalog.moveUpload(...move)
+    }
+    const { append, id } = await openUpload(media, 100, { catalog: { moveUpload } })
+    order.length = 0
+    await append(id, 0, chunksOf(randomBytes(10)))
+    await append(id, 10, chunksOf(randomBytes(10)))
+    expect(order).toEqual(['write', 'sync', 'offset 10', 'write', 'sync', 'offset 20'])
+  })
+
+  test('a long piece counts bit by bit, by bytes and by time', async () => {
+    await using media = await temporaryMedia()
+    const offsets: number[] = []
+    const moveUpload: Catalog['moveUpload'] = async (...move) => {
+      offsets.push(move[2])
+      return media.catalog.moveUpload(...move)
+    }
+    const megabyte = 1024 * 1024
+    const { append, id, time } = await openUpload(media, 40 * megabyte, { catalog: { moveUpload } })
+    async function* slow() {
+      for (let at = 0; at < 3; at++) {
+        time.now += 1_000
+        yield new Uint8Array(100)
+      }
+      yield new Uint8Array(17 * megabyte)
+      yield* chunksOf(new Uint8Array(16 * megabyte), megabyte)
+      yield new Uint8Array(50)
+    }
+    await append(id, 0, slow())
+    expect(offsets).toEqual([200, 300 + 17 * megabyte, 300 + 33 * megabyte, 350 + 33 * megabyte])
+  })
+
+  test('a disk that will not promise to keep the bytes ends the upload', async () => {
+    let armed = false
+    const { files } = watchedFiles((call) => {
+      if (armed && call.startsWith('sync')) throw systemError('EIO')
+    })
+    await using media = await temporaryMedia(files)
+    const { append, id, bucketId } = await openUpload(media, 100)
+    armed = true
+    await expect(append(id, 0, chunksOf(randomBytes(10)))).rejects.toThrow('synced')
+    armed = false
+    await expect(append(id, 0, chunksOf(randomBytes(100)))).rejects.toMatchObject({ code: 'upload-unknown' })
+    expect(await media.catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
+  })
+
+  test('recovery lowers an offset to what the file has', async () => {
+    await using media = await temporaryMedia()
+    const { append, id } = await openUpload(media, 100)
+    await append(id, 0, chunksOf(randomBytes(10)))
+    await media.blobs.parts.remove(id)
+    expect(await recover(media)).toMatchObject({ rewound: 1 })
+    expect(await media.catalog.upload(id)).toMatchObject({ offset: 0 })
+    expect((await append(id, 0, chunksOf(randomBytes(100)))).upload.finished).toBe(true)
+  })
+})
+
+describe('R7 a piece that counts whole or not at all', () => {
+  test('a source that fails leaves the offset, and the next piece replaces it', async () => {
+    await using media = await temporaryMedia()
+    const { append, id } = await openUpload(media, 20)
+    const bytes = randomBytes(20)
+    await append(id, 0, chunksOf(bytes.subarray(0, 5)))
+    for (const length of [3, 15])
+      await expect(append(id, 5, chunksOf(randomBytes(length), 1, new Error('gone')), true)).rejects.toThrow(
+        'gone',
+      )
+    expect(await media.catalog.upload(id)).toMatchObject({ offset: 5, finished: false })
+    const { item } = await append(id, 5, chunksOf(bytes.subarray(5)), true)
+    expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
+  })
+})
+
+describe('R4 two at once', () => {
+  test('one is taken, the other is told where the upload stands', async () => {
+    await using media = await temporaryMedia()
+    const { append, id, bucketId } = await openUpload(media, 50_000)
+    const bodies = [randomBytes(50_000), randomBytes(50_000)]
+    const results = await Promise.allSettled(bodies.map((body) => append(id, 0, chunksOf(body, 100))))
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'upload-offset-conflict' },
+    })
+    const [kept] = await media.listed(bucketId)
+    const bytes = await readBytes(media.blobs, kept as never)
+    expect(bodies.some((body) => bytes?.equals(body))).toBe(true)
+  })
+
+  test('one that is stuck hands over what it has to the one who comes', async () => {
+    await using media = await temporaryMedia()
+    const { append, id } = await openUpload(media, 20)
+    const bytes = randomBytes(20)
+    async function* stuck() {
+      yield bytes.subarray(0, 8)
+      await new Promise(() => undefined)
+    }
+    const first = append(id, 0, stuck())
+    const refused = expect(first).rejects.toMatchObject({ code: 'upload-offset-conflict' })
+    await expect(append(id, 0, chunksOf(bytes))).rejects.toThrow('offset 8')
+    await refused
+    const { item } = await append(id, 8, chunksOf(bytes.subarray(8)))
+    expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
+  })
+})

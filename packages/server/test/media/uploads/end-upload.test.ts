@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { Fault } from '../../../src/core/fault.ts'
+import { chunksOf } from '../../blobs/blob-contract.ts'
+import { temporaryMedia } from '../temporary-media.ts'
+import { expiry, openUpload } from './temporary-uploads.ts'
+
+describe('R8 uploads expire', () => {
+  test('what nobody goes on with is swept with its bytes and its reservation; bytes renew it', async () => {
+    await using media = await temporaryMedia()
+    const { append, id, bucketId, time, sweep } = await openUpload(media, 20)
+    await append(id, 0, chunksOf(randomBytes(5)))
+    time.now += expiry - 1
+    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
+    await append(id, 5, chunksOf(randomBytes(5)))
+    time.now += expiry - 1
+    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
+    time.now += 1
+    expect(await sweep()).toEqual({ uploads: 1, requests: 0 })
+    expect(await media.catalog.upload(id)).toBeNull()
+    expect(await media.catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
+    expect(await media.disk.parts()).toEqual([])
+  })
+
+  test('what somebody is at is not swept', async () => {
+    await using media = await temporaryMedia()
+    const { append, id, time, sweep } = await openUpload(media, 20)
+    const go = Promise.withResolvers<void>()
+    async function* slow() {
+      yield randomBytes(10)
+      await go.promise
+      yield randomBytes(10)
+    }
+    const appended = append(id, 0, slow())
+    time.now += expiry * 2
+    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
+    go.resolve()
+    expect((await appended).upload.finished).toBe(true)
+  })
+
+  test('a finished upload is forgotten alike, and its item stays', async () => {
+    await using media = await temporaryMedia()
+    const { append, id, bucketId, time, sweep } = await openUpload(media, 5)
+    const { item } = await append(id, 0, chunksOf(randomBytes(5)))
+    time.now += expiry
+    expect(await sweep()).toEqual({ uploads: 1, requests: 0 })
+    expect(await media.listed(bucketId)).toEqual([item?.id])
+    expect(await media.disk.kept()).toHaveLength(1)
+  })
+})
+
+describe('R9 ending an upload', () => {
+  test('its bytes go, also those of an attempt to finish', async () => {
+    await using media = await temporaryMedia()
+    const finishUpload = () => Promise.reject(new Fault('quota-exceeded', 'No.'))
+    const { append, remove, id } = await openUpload(media, 5, { catalog: { finishUpload } })
+    await expect(append(id, 0, chunksOf(randomBytes(5)))).rejects.toThrow(Fault)
+    await remove(id, () => undefined)
+    expect([await media.disk.parts(), await media.disk.kept()]).toEqual([[], []])
+    await expect(remove(id, () => undefined)).rejects.toMatchObject({ code: 'upload-unknown' })
+  })
+
+  test('one that has become an item asks for leave first', async () => {
+    await using media = await temporaryMedia()
+    const { append, remove, id, bucketId } = await openUpload(media, 5)
+    await append(id, 0, chunksOf(randomBytes(5)))
+    const refuse = () => {
+      throw new Fault('scope-missing', 'No.')
+    }
+    await expect(remove(id, refuse)).rejects.toMatchObject({ code: 'scope-missing' })
+    expect(await media.listed(bucketId)).toHaveLength(1)
+    expect(await media.catalog.upload(id)).not.toBeNull()
+  })
+})
