@@ -7,9 +7,9 @@ const files = filesBelow(src)
 
 /** Files that a page loads when they are first needed, and what they alone may know. */
 const onDemand: Readonly<Record<string, RegExp>> = {
-  'packages/gallery/src/uploads/engine.ts': /^$/,
-  'packages/gallery/src/uploads/resumable.ts': /^tus-js-client$/,
-  'packages/gallery/src/viewer/swipe.tsx': /^photoswipe/,
+  'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
+  'packages/gallery/src/uploads/uploader/resumable.ts': /^tus-js-client$/,
+  'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,
 }
 const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals)$/
 

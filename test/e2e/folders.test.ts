@@ -127,7 +127,7 @@ browserTest(
       open = resolve
     })
     // The code that reads the files comes after they have changed.
-    await guest.page.route('**/assets/engine-*', async (route) => {
+    await guest.page.route('**/assets/uploader-*', async (route) => {
       await held
       await route.continue()
     })

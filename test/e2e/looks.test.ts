@@ -215,7 +215,7 @@ browserTest('with the keyboard alone everything is reached, in order, and seen w
   await page.keyboard.press('Space')
   await page.getByText(strings.selection.count(1)).first().waitFor()
   await page.keyboard.press('Delete')
-  await page.getByRole('dialog', { name: strings.removal.title(1) }).waitFor()
+  await page.getByRole('dialog', { name: strings.deletion.title(1) }).waitFor()
   await page.keyboard.press('Escape')
   await page.keyboard.press('Escape')
   await page.getByText(strings.selection.count(1)).first().waitFor({ state: 'detached' })

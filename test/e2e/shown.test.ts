@@ -139,7 +139,7 @@ describe('texts', () => {
     const shown = dialog.getByRole('region', { name: 'long.txt', exact: true })
     await shown.waitFor()
     const size = Buffer.byteLength(lines(20_000))
-    await dialog.getByText(strings.viewer.textStart(formatSize(mostShown), formatSize(size))).waitFor()
+    await dialog.getByText(strings.viewer.textPreview(formatSize(mostShown), formatSize(size))).waitFor()
     const text = (await shown.textContent()) ?? ''
     expect(lines(20_000).startsWith(text)).toBe(true)
     expect(Buffer.byteLength(text)).toBeGreaterThan(mostShown - 4)

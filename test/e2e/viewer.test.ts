@@ -219,13 +219,13 @@ describe('deleting', () => {
     await guest.signIn(own.token)
     await guest.files.getByRole('link', { name: 'file-2.txt' }).click()
     await dialogOf(guest, 'file-2.txt').waitFor()
-    const question = guest.page.getByRole('dialog', { name: strings.removal.title(1) })
+    const question = guest.page.getByRole('dialog', { name: strings.deletion.title(1) })
     await guest.button(strings.viewer.delete).click()
     await question.getByText('file-2.txt').waitFor()
     await question.getByRole('button', { name: strings.cancel }).click()
     await question.waitFor({ state: 'detached' })
     await dialogOf(guest, 'file-2.txt').getByRole('button', { name: strings.viewer.delete }).click()
-    await question.getByRole('button', { name: strings.removal.confirm(1) }).click()
+    await question.getByRole('button', { name: strings.deletion.confirm(1) }).click()
     // The next file takes its place.
     await dialogOf(guest, 'file-3.txt').waitFor()
     await guest.page.keyboard.press('Escape')
@@ -242,14 +242,14 @@ describe('deleting', () => {
     await box(2).click()
     await box(4).click()
     await guest.button(strings.selection.delete).click()
-    const question = page.getByRole('dialog', { name: strings.removal.title(2) })
-    await question.getByText(strings.removal.many).waitFor()
+    const question = page.getByRole('dialog', { name: strings.deletion.title(2) })
+    await question.getByText(strings.deletion.many).waitFor()
     expect(await question.getByText('on other pages').count()).toBe(0)
     await question.getByRole('button', { name: strings.cancel }).click()
     await page.keyboard.press('ArrowRight')
     await box(11).click()
     await guest.button(strings.selection.delete).click()
-    await page.getByRole('dialog').getByText(strings.removal.elsewhere(2)).waitFor()
+    await page.getByRole('dialog').getByText(strings.deletion.elsewhere(2)).waitFor()
   })
 
   browserTest('M2 many at once: a range, a whole page, and what is left of the last page', async () => {
@@ -266,7 +266,7 @@ describe('deleting', () => {
         .click()
       await page
         .getByRole('dialog')
-        .getByRole('button', { name: strings.removal.confirm(count), exact: true })
+        .getByRole('button', { name: strings.deletion.confirm(count), exact: true })
         .click()
     }
     await box(2).click()

@@ -1,17 +1,17 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import { GalleryContext, openGallery } from './gallery.ts'
+import { KeyboardShortcuts } from './listing/keyboard-shortcuts.tsx'
 import { ListingView } from './listing/listing-view.tsx'
-import { PageKeys } from './listing/page-keys.tsx'
 import { Pager } from './listing/pager.tsx'
-import { RemovalDialog } from './selection/removal-dialog.tsx'
+import { DeletionDialog } from './selection/deletion-dialog.tsx'
 import { SelectionBar } from './selection/selection-bar.tsx'
 import type { Session, SignedIn } from './session/session.ts'
 import { ConnectionBanner } from './shell/connection-banner.tsx'
 import { Header } from './shell/header.tsx'
-import { NoticeList, SpokenNotices } from './shell/notice-list.tsx'
+import { NoticeAnnouncer, NoticeList } from './shell/notice-list.tsx'
 import { strings } from './strings.ts'
 import { DropZone } from './uploads/drop-zone.tsx'
-import { UploadTray } from './uploads/upload-tray.tsx'
+import { UploadTray } from './uploads/tray/upload-tray.tsx'
 import { Viewer } from './viewer/viewer.tsx'
 
 /** What a signed-in person sees. */
@@ -42,11 +42,11 @@ export function BucketPage({ signedIn, session }: { signedIn: SignedIn; session:
         <SelectionBar />
         <Pager />
       </footer>
-      <SpokenNotices />
+      <NoticeAnnouncer />
       <Viewer />
-      <RemovalDialog />
+      <DeletionDialog />
       <DropZone />
-      <PageKeys />
+      <KeyboardShortcuts />
     </GalleryContext.Provider>
   )
 }

@@ -1,13 +1,13 @@
 import type { Token } from '@mediabucket/client'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { createItems, type Items } from './listing/items.ts'
-import { keepFresh } from './listing/keep-fresh.ts'
+import { copyText } from './copy-text.ts'
+import { createUsage, type Usage } from './listing/bucket-usage.ts'
 import { createListing, type Listing } from './listing/listing.ts'
-import { createUsage, type Usage } from './listing/usage.ts'
-import { copyText } from './parts/copy-text.ts'
+import { createMediaCache, type MediaCache } from './listing/media-cache.ts'
+import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
 import { createRouter, type Router } from './routing/router.ts'
-import { createRemoval, type Removal } from './selection/removal.ts'
+import { createDeletion, type Deletion } from './selection/deletion.ts'
 import { createSelection, type Selection } from './selection/selection.ts'
 import { type Connection, createConnection } from './service/connection.ts'
 import type { Session, SignedIn } from './session/session.ts'
@@ -18,18 +18,18 @@ import { createUploads, type Uploads } from './uploads/uploads.ts'
 /** Everything that one signed-in person works with. */
 export interface Gallery {
   readonly about: Token
-  readonly mayDelete: boolean
+  readonly canDelete: boolean
   readonly router: Router
   readonly connection: Connection
   readonly notices: Notices
   readonly listing: Listing
-  readonly items: Items
+  readonly items: MediaCache
   readonly usage: Usage
   readonly selection: Selection
-  readonly removal: Removal
+  readonly deletion: Deletion
   readonly uploads: Uploads
   /** The part of the viewer that is loaded with the first item that is opened. */
-  loadSwipe(): Promise<typeof import('./viewer/swipe.tsx')>
+  loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
   copyLinks(ids: readonly string[]): Promise<void>
   /** The links of all files of the list of uploads that are done. */
   copyUploaded(): Promise<void>
@@ -43,7 +43,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
   const router = createRouter()
   const connection = createConnection(() => client.whoami(), session.end)
   const listing = createListing(client, router, connection)
-  const items = createItems(client, connection, () => void listing.reload())
+  const items = createMediaCache(client, connection, () => void listing.reload())
   const usage = createUsage(client, connection)
   const selection = createSelection()
 
@@ -51,7 +51,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     await Promise.all([listing.reload(), usage.refresh()])
   }
 
-  const removal = createRemoval(client, connection, async ({ removed, failed, reason }) => {
+  const deletion = createDeletion(client, connection, async ({ removed, failed, reason }) => {
     selection.remove(removed)
     for (const id of removed) items.forget(id)
     const open = router.item.value
@@ -64,11 +64,11 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
       const ids = place < 0 ? [] : listing.ids.value
       router.replace({ page: router.page.value, item: ids[Math.min(place, ids.length - 1)] ?? null })
     }
-    if (removed.length > 0) notices.tell(strings.removal.done(removed.length))
-    if (failed > 0) notices.tell(strings.removal.failed(failed, reason), { tone: 'bad' })
+    if (removed.length > 0) notices.tell(strings.deletion.done(removed.length))
+    if (failed > 0) notices.tell(strings.deletion.failed(failed, reason), { tone: 'bad' })
   })
 
-  let swipe: ReturnType<Gallery['loadSwipe']> | null = null
+  let swipe: ReturnType<Gallery['loadPhotoSwipe']> | null = null
   let shownAt = 0
   const uploads = createUploads({
     bucket: about.bucket,
@@ -93,10 +93,10 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     uploads.serverBack()
   })
   void usage.refresh()
-  void uploads.resumeLeftover()
+  void uploads.resumeUnfinished()
   // Under an open viewer or a question nothing changes; the look after it is closed shows what did.
-  const isCalm = () => router.item.value === null && removal.asked.value === null
-  const stopRefreshing = keepFresh(async () => {
+  const isCalm = () => router.item.value === null && deletion.asked.value === null
+  const stopRefreshing = refreshWhileVisible(async () => {
     if (connection.lost.value || !isCalm()) return
     if (await listing.refresh(isCalm)) await usage.refresh()
   })
@@ -110,7 +110,7 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
 
   return {
     about,
-    mayDelete: about.scopes.includes('media:delete'),
+    canDelete: about.scopes.includes('media:delete'),
     router,
     connection,
     notices,
@@ -118,16 +118,16 @@ export function openGallery({ client, token, about }: SignedIn, session: Session
     items,
     usage,
     selection,
-    removal,
+    deletion,
     uploads,
-    loadSwipe() {
-      swipe ??= connection.reached().then(() => import('./viewer/swipe.tsx'))
+    loadPhotoSwipe() {
+      swipe ??= connection.reached().then(() => import('./viewer/photo-swipe.tsx'))
       return swipe
     },
     copyLinks: (ids) => copyUrls(ids.map(async (id) => (await items.load(id))?.url ?? null)),
     copyUploaded: () =>
       copyUrls(
-        (uploads.engine.value?.items() ?? []).map(
+        (uploads.uploader.value?.items() ?? []).map(
           async ({ id, url }) => url ?? (await items.load(id))?.url ?? null,
         ),
       ),

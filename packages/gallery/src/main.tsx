@@ -1,4 +1,4 @@
-import './own-assets.ts'
+import './restrict-scripts.ts'
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { createSession } from './session/session.ts'

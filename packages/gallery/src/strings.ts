@@ -102,7 +102,7 @@ export const strings = {
     clear: 'Clear the selection',
   },
 
-  removal: {
+  deletion: {
     title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
     one: (name: string) => `“${name}” will be gone for everyone who has its link. This cannot be undone.`,
     many: 'They will be gone for everyone who has their links. This cannot be undone.',
@@ -138,7 +138,7 @@ export const strings = {
     notLoaded: 'The viewer could not be loaded. Reload the page and try again.',
     noText: 'This text could not be loaded.',
     emptyText: 'This file is empty.',
-    textStart: (shown: string, size: string) =>
+    textPreview: (shown: string, size: string) =>
       `The first ${shown} of ${size} are shown. Download the file to see all of it.`,
     gone: 'This file was deleted.',
     unknown: 'The server returned no information about this file. Try again later.',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { droppedFiles } from '../src/uploads/dropped-files.ts'
+import { droppedFiles } from '../src/uploads/files/dropped-files.ts'
 
 /** What a drop holds: text is a file, null a file or a folder that cannot be read. */
 interface Tree {
@@ -44,7 +44,7 @@ function transferOf(tree: Tree): DataTransfer {
 test('G9 every entry of a drop is a file, a file that could not be read, or left out with the reason', async () => {
   const many = Object.fromEntries(Array.from({ length: 250 }, (_, number) => [`${number}.txt`, 'x']))
   const counts: number[] = []
-  const { files, leftOut } = await droppedFiles(
+  const { files, skipped } = await droppedFiles(
     transferOf({
       'z.txt': 'alone',
       album: {
@@ -71,7 +71,7 @@ test('G9 every entry of a drop is a file, a file that could not be read, or left
     'a.txt',
   ])
   expect(files.filter(({ file }) => file === null).map(({ path }) => path)).toEqual(['album/gone.txt'])
-  expect(leftOut).toMatchObject({
+  expect(skipped).toMatchObject({
     system: ['album/__MACOSX', 'album/.DS_Store'],
     emptyFolders: ['album/none'],
     unreadableFolders: ['album/locked'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decode, isShownAsText } from '../src/viewer/text-start.ts'
+import { decode, isShownAsText } from '../src/viewer/text-preview.ts'
 
 const bytes = (...all: number[]) => new Uint8Array(all).buffer
 

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { formatDuration } from '../src/format/duration.ts'
 import { strings } from '../src/strings.ts'
-import { type Board, createBoard } from '../src/uploads/board.ts'
-import { byPath } from '../src/uploads/chosen-files.ts'
-import { nextForm } from '../src/uploads/form.ts'
+import { byPath } from '../src/uploads/files/chosen-files.ts'
+import { isSystemFile } from '../src/uploads/files/system-files.ts'
 import { ownUploadUrl } from '../src/uploads/own-origin.ts'
 import { problemDetail } from '../src/uploads/problem-detail.ts'
-import { refusal } from '../src/uploads/refusal.ts'
-import { createSpeed } from '../src/uploads/speed.ts'
-import { isSystemFile } from '../src/uploads/system-files.ts'
 import { newEntry, type UploadEntry } from '../src/uploads/upload-entry.ts'
-import { mayFit } from '../src/uploads/upload-row.ts'
+import { nextForm } from '../src/uploads/uploader/form.ts'
+import { refusal } from '../src/uploads/uploader/refusal.ts'
+import { createSpeed } from '../src/uploads/uploader/speed.ts'
+import { createUploadList, type UploadList } from '../src/uploads/uploader/upload-list.ts'
+import { canFit } from '../src/uploads/uploads-view.ts'
 
 test.each([
   ['https://media.example.org/api/uploads/2azf7zjf', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
@@ -30,66 +30,66 @@ test('a problem is told in its own words, and what is none is not', () => {
 })
 
 let made = 0
-/** An entry on the board. */
-function entry(board: Board, path: string, size: number, modified = 1): UploadEntry {
+/** An entry on the list. */
+function entry(list: UploadList, path: string, size: number, modified = 1): UploadEntry {
   const file = new File([new Uint8Array(size)], path, { lastModified: modified })
   const one = newEntry({ file, path, reread: null }, `${++made}`)
-  board.add(one)
+  list.add(one)
   return one
 }
 
 test('what moves comes first, then what needs somebody, what is done at the end, each in its order', () => {
-  const board = createBoard()
+  const list = createUploadList()
   const states = ['done', 'waiting', 'sending', 'failed', 'waiting', 'paused'] as const
-  for (const [index, state] of states.entries()) board.move(entry(board, `${index}`, 1), state)
-  const paths = (most: number) => board.rows(most, () => true).map(({ path }) => path)
+  for (const [index, state] of states.entries()) list.move(entry(list, `${index}`, 1), state)
+  const paths = (most: number) => list.rows(most, () => true).map(({ path }) => path)
   expect(paths(6)).toEqual(['2', '3', '5', '1', '4', '0'])
   expect(paths(4)).toEqual(['2', '3', '5', '1'])
 })
 
 test('Q1 a file may fit unless it is larger than its bucket may ever be', () => {
-  expect([null, 10, 9].map((limit) => mayFit(10, limit))).toEqual([true, true, false])
+  expect([null, 10, 9].map((limit) => canFit(10, limit))).toEqual([true, true, false])
 })
 
 test('totals count files by their state, and bytes; an empty file counts when it is done', () => {
-  const board = createBoard()
-  const [empty, large, half] = [entry(board, 'a', 0), entry(board, 'b', 60), entry(board, 'c', 40)]
-  expect(board.totals()).toMatchObject({ all: 3, left: 3, done: 0, sentBytes: 0, allBytes: 100, share: 0 })
-  board.move(empty, 'done')
-  board.move(large, 'done')
-  board.update(half, { sent: 20 })
-  expect(board.totals()).toMatchObject({ left: 1, done: 2, sentBytes: 80, share: 81 / 101 })
-  board.update(half, { size: 20 })
-  board.move(half, 'failed')
-  expect(board.totals()).toMatchObject({ left: 0, failed: 1, allBytes: 80, share: 1 })
-  board.remove(half)
-  expect(board.totals()).toMatchObject({ all: 2, allBytes: 60, share: 1 })
-  board.clear()
-  expect(board.totals()).toMatchObject({ all: 0, share: 0 })
+  const list = createUploadList()
+  const [empty, large, half] = [entry(list, 'a', 0), entry(list, 'b', 60), entry(list, 'c', 40)]
+  expect(list.totals()).toMatchObject({ all: 3, left: 3, done: 0, sentBytes: 0, allBytes: 100, share: 0 })
+  list.move(empty, 'done')
+  list.move(large, 'done')
+  list.update(half, { sent: 20 })
+  expect(list.totals()).toMatchObject({ left: 1, done: 2, sentBytes: 80, share: 81 / 101 })
+  list.update(half, { size: 20 })
+  list.move(half, 'failed')
+  expect(list.totals()).toMatchObject({ left: 0, failed: 1, allBytes: 80, share: 1 })
+  list.remove(half)
+  expect(list.totals()).toMatchObject({ all: 2, allBytes: 60, share: 1 })
+  list.clear()
+  expect(list.totals()).toMatchObject({ all: 0, share: 0 })
 })
 
 test('G9 files of one name, size and time in different folders are different files', () => {
-  const board = createBoard()
-  const first = entry(board, 'one/same.txt', 5)
-  expect(board.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBe(first)
+  const list = createUploadList()
+  const first = entry(list, 'one/same.txt', 5)
+  expect(list.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBe(first)
   for (const other of [
     { path: 'two/same.txt', size: 5, modified: 1 },
     { path: 'one/same.txt', size: 6, modified: 1 },
     { path: 'one/same.txt', size: 5, modified: 2 },
   ])
-    expect(board.unfinished(other)).toBeUndefined()
-  board.move(first, 'done')
-  expect(board.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBeUndefined()
+    expect(list.unfinished(other)).toBeUndefined()
+  list.move(first, 'done')
+  expect(list.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBeUndefined()
 })
 
 test('G11 one form takes consecutive small files, up to 100 of them and 4 MiB', () => {
-  const board = createBoard()
-  for (let index = 0; index < 130; index++) entry(board, `${index}`, 10)
-  expect(nextForm(board.in('waiting'))).toHaveLength(100)
-  const mixed = createBoard()
+  const list = createUploadList()
+  for (let index = 0; index < 130; index++) entry(list, `${index}`, 10)
+  expect(nextForm(list.in('waiting'))).toHaveLength(100)
+  const mixed = createUploadList()
   for (const size of [10, 1_048_576, 1_048_577, 10]) entry(mixed, `${size}`, size)
   expect(nextForm(mixed.in('waiting')).map(({ size }) => size)).toEqual([10, 1_048_576])
-  const heavy = createBoard()
+  const heavy = createUploadList()
   for (let index = 0; index < 9; index++) entry(heavy, `${index}`, 1_000_000)
   expect(nextForm(heavy.in('waiting'))).toHaveLength(4)
 })

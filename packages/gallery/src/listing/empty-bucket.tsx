@@ -1,6 +1,6 @@
+import { FileButton } from '../components/file-button.tsx'
+import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
-import { FileChoice } from '../parts/file-choice.tsx'
-import { Icon } from '../parts/icon.tsx'
 import { strings } from '../strings.ts'
 
 export function EmptyBucket() {
@@ -15,14 +15,14 @@ export function EmptyBucket() {
       <p>{uploads.allowed ? strings.listing.emptyAbout : strings.listing.emptyReadOnly}</p>
       {uploads.allowed && (
         <div class="state-actions">
-          <FileChoice class="button primary" onChoose={add}>
+          <FileButton class="button primary" onChoose={add}>
             <Icon name="upload" />
             {strings.listing.chooseFiles}
-          </FileChoice>
-          <FileChoice class="button" folder onChoose={add}>
+          </FileButton>
+          <FileButton class="button" folder onChoose={add}>
             <Icon name="folder" />
             {strings.listing.chooseFolder}
-          </FileChoice>
+          </FileButton>
         </div>
       )}
     </div>

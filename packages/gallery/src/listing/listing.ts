@@ -2,7 +2,7 @@ import type { Client, Page } from '@mediabucket/client'
 import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals'
 import type { Router } from '../routing/router.ts'
 import type { Connection } from '../service/connection.ts'
-import { explain, isRefused, isUnreachable } from '../service/explain.ts'
+import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
 import { mediaIdOf } from './media-id.ts'
 
 /** The page that the address names. */
@@ -45,11 +45,11 @@ export function createListing(client: Client, router: Router, connection: Connec
         loading.value = false
       })
     } catch (error) {
-      if (abort.aborted || isRefused(error)) return
+      if (abort.aborted || isUnauthorized(error)) return
       // A page that was shown stays; the banner tells that it may be old.
       const stays = isUnreachable(error) && page.value?.current_page === number
       batch(() => {
-        fault.value = stays ? null : explain(error)
+        fault.value = stays ? null : errorMessage(error)
         loading.value = false
       })
     }

@@ -1,5 +1,5 @@
+import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
 import { strings } from '../strings.ts'
 
 export function PageSkeleton() {

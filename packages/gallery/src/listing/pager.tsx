@@ -1,6 +1,6 @@
+import { Icon } from '../components/icon.tsx'
 import { formatCount } from '../format/count.ts'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
 import { formatHash } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
 import { PageJump } from './page-jump.tsx'

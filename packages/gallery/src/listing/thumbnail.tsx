@@ -1,10 +1,10 @@
 import type { Media } from '@mediabucket/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
 import { kindOf, shortType } from '../format/kind.ts'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
-import { bytesUrl } from '../service/address.ts'
-import { thumbnailDelay } from '../service/thumbnail-delay.ts'
+import { thumbnailDelay } from '../service/thumbnail-retry.ts'
+import { bytesUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 
 /** Of these the service makes smaller pictures (docs/interface.md V3). */

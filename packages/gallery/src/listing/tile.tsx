@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
 import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
 import { formatHash } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
 import { Thumbnail } from './thumbnail.tsx'

@@ -1,11 +1,11 @@
+import { Icon } from '../components/icon.tsx'
+import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
-import { IconButton } from '../parts/icon-button.tsx'
 import { strings } from '../strings.ts'
 
 /** What can be done with the items that are selected. */
 export function SelectionBar() {
-  const { selection, listing, removal, copyLinks, mayDelete } = useGallery()
+  const { selection, listing, deletion, copyLinks, canDelete } = useGallery()
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
   return (
@@ -25,8 +25,8 @@ export function SelectionBar() {
             <Icon name="link" />
             <span>{strings.selection.copy}</span>
           </button>
-          {mayDelete && (
-            <button type="button" class="button quiet bad" onClick={() => removal.ask(ids())}>
+          {canDelete && (
+            <button type="button" class="button quiet bad" onClick={() => deletion.ask(ids())}>
               <Icon name="trash" />
               <span>{strings.selection.delete}</span>
             </button>

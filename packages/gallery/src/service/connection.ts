@@ -1,5 +1,5 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
-import { isRefused, isUnreachable } from './explain.ts'
+import { isUnauthorized, isUnreachable } from './errors.ts'
 
 /** Whether the service answers, and the patience to wait until it does again. */
 export interface Connection {
@@ -8,7 +8,7 @@ export interface Connection {
   watch<T>(call: () => Promise<T>): Promise<T>
   /** Tells of a loss that something else met. */
   report(): void
-  tryNow(): void
+  retryNow(): void
   /**
    * Resolves when the service has answered, however long that takes; `onWait` hears when it takes long. Code is loaded
    * after this: a browser that could not fetch a module once never tries it again.
@@ -50,7 +50,7 @@ export function createConnection(probe: () => Promise<unknown>, onRefused: () =>
       await probe()
       found()
     } catch (error) {
-      if (isRefused(error)) return onRefused()
+      if (isUnauthorized(error)) return onRefused()
       if (!isUnreachable(error)) return found()
       if (closed || !lost.value) return
       delay = Math.min(delay * 2, longestDelay)
@@ -58,12 +58,12 @@ export function createConnection(probe: () => Promise<unknown>, onRefused: () =>
     }
   }
 
-  const tryNow = () => {
+  const retryNow = () => {
     if (!lost.value) return
     delay = firstDelay
     void attempt()
   }
-  addEventListener('online', tryNow)
+  addEventListener('online', retryNow)
   addEventListener('offline', report)
 
   async function watch<T>(call: () => Promise<T>): Promise<T> {
@@ -73,7 +73,7 @@ export function createConnection(probe: () => Promise<unknown>, onRefused: () =>
       return result
     } catch (error) {
       if (isUnreachable(error)) report()
-      if (isRefused(error)) onRefused()
+      if (isUnauthorized(error)) onRefused()
       throw error
     }
   }
@@ -94,12 +94,12 @@ export function createConnection(probe: () => Promise<unknown>, onRefused: () =>
         listeners.add(once)
       })
     },
-    tryNow,
+    retryNow,
     onBack: (listener) => void listeners.add(listener),
     close() {
       closed = true
       clearTimeout(timer)
-      removeEventListener('online', tryNow)
+      removeEventListener('online', retryNow)
       removeEventListener('offline', report)
     },
   }

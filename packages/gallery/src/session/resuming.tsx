@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { Mark } from '../parts/wordmark.tsx'
+import { Logo } from '../components/logo.tsx'
 import { strings } from '../strings.ts'
 import type { Session } from './session.ts'
 
@@ -15,7 +15,7 @@ export function Resuming({ session, unreachable }: { session: Session; unreachab
   }, [unreachable, session])
   return (
     <main class="splash">
-      <Mark size={48} />
+      <Logo size={48} />
       <h1 class="off-screen">{strings.product}</h1>
       <p role="status">
         {unreachable ? `${strings.connection.lost} ${strings.connection.retrying}` : strings.signIn.resuming}

@@ -1,4 +1,4 @@
-import { serviceUrl } from '../service/address.ts'
+import { serviceUrl } from '../service/urls.ts'
 
 /** Reaches the other tabs of this gallery in this browser. No token travels on it. */
 export interface SessionChannel {

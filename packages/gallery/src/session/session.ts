@@ -1,7 +1,7 @@
 import { type Client, createClient, type Token } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
-import { serviceUrl } from '../service/address.ts'
-import { explain, isRefused, isUnreachable } from '../service/explain.ts'
+import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
+import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { openSessionChannel } from './session-channel.ts'
 import {
@@ -95,7 +95,7 @@ export function createSession(): Session {
         const session = { token, until: Date.now() + sessionLength }
         await open(session, () => storeSession(session, everyTab))
       } catch (error) {
-        state.value = out(isRefused(error) ? strings.signIn.refused : explain(error), true)
+        state.value = out(isUnauthorized(error) ? strings.signIn.refused : errorMessage(error), true)
       }
     },
     async resume() {
@@ -105,8 +105,8 @@ export function createSession(): Session {
         await open(session, () => undefined)
       } catch (error) {
         if (isUnreachable(error)) state.value = { at: 'resuming', unreachable: true }
-        else if (isRefused(error)) close(strings.signIn.ended, true, session.token)
-        else state.value = out(explain(error), true)
+        else if (isUnauthorized(error)) close(strings.signIn.ended, true, session.token)
+        else state.value = out(errorMessage(error), true)
       }
     },
     signOut() {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { IconButton } from '../parts/icon-button.tsx'
-import { Mark } from '../parts/wordmark.tsx'
+import { IconButton } from '../components/icon-button.tsx'
+import { Logo } from '../components/logo.tsx'
 import { strings } from '../strings.ts'
 import type { Session, SessionState } from './session.ts'
 
@@ -28,7 +28,7 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
         }}
       >
         <p class="wordmark">
-          <Mark size={36} />
+          <Logo size={36} />
           {strings.product}
         </p>
         <h1>{strings.signIn.title}</h1>

@@ -1,4 +1,4 @@
-import { serviceUrl } from '../service/address.ts'
+import { serviceUrl } from '../service/urls.ts'
 
 /** A sign-in that the browser stores. */
 export interface StoredSession {

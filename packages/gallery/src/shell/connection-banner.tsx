@@ -1,5 +1,5 @@
+import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
 import { strings } from '../strings.ts'
 
 /** Stands as long as the service does not answer. */
@@ -14,7 +14,7 @@ export function ConnectionBanner() {
             <strong>{navigator.onLine ? strings.connection.lost : strings.connection.offline}</strong>{' '}
             {strings.connection.retrying}
           </span>
-          <button type="button" class="button small" onClick={connection.tryNow}>
+          <button type="button" class="button small" onClick={connection.retryNow}>
             {strings.connection.now}
           </button>
         </div>

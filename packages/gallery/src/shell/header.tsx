@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
+import { FileButton } from '../components/file-button.tsx'
+import { Icon } from '../components/icon.tsx'
+import { Logo } from '../components/logo.tsx'
 import { useGallery } from '../gallery.ts'
-import { FileChoice } from '../parts/file-choice.tsx'
-import { Icon } from '../parts/icon.tsx'
-import { Mark } from '../parts/wordmark.tsx'
 import { strings } from '../strings.ts'
 import { SignOutDialog } from './sign-out-dialog.tsx'
 import { UsageMeter } from './usage-meter.tsx'
@@ -13,25 +13,25 @@ export function Header() {
   return (
     <header class="header">
       <p class="wordmark">
-        <Mark />
+        <Logo />
         <span>{strings.product}</span>
       </p>
       <UsageMeter />
       <div class="header-actions">
         {uploads.allowed && (
           <>
-            <FileChoice
+            <FileButton
               class="button folder-button"
               folder
               label={strings.header.uploadFolder}
               onChoose={(files) => void uploads.add(files)}
             >
               <Icon name="folder" />
-            </FileChoice>
-            <FileChoice class="button primary" onChoose={(files) => void uploads.add(files)}>
+            </FileButton>
+            <FileButton class="button primary" onChoose={(files) => void uploads.add(files)}>
               <Icon name="upload" />
               {strings.header.upload}
-            </FileChoice>
+            </FileButton>
           </>
         )}
         <button

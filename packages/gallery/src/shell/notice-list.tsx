@@ -1,8 +1,8 @@
+import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
-import { IconButton } from '../parts/icon-button.tsx'
 import { strings } from '../strings.ts'
 
-/** The notices that are up; they are spoken by `SpokenNotices`, which is always there to be heard. */
+/** The notices that are up; they are spoken by `NoticeAnnouncer`, which is always there to be heard. */
 export function NoticeList() {
   const { notices } = useGallery()
   return (
@@ -29,7 +29,7 @@ export function NoticeList() {
   )
 }
 
-export function SpokenNotices() {
+export function NoticeAnnouncer() {
   const { notices } = useGallery()
   return (
     <p class="off-screen" role="status">

@@ -1,5 +1,5 @@
+import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery.ts'
-import { Modal } from '../parts/modal.tsx'
 import { strings } from '../strings.ts'
 
 /** Asked when uploads are under way: they need the token. */

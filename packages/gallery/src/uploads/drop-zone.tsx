@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
 import { strings } from '../strings.ts'
 
 /** Takes files that are dropped or pasted anywhere on the page, and shows that it will. */

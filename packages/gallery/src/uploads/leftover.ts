@@ -4,7 +4,7 @@ import { databaseName, openUnfinishedStore } from './unfinished-store.ts'
  * Whether a bucket has unfinished uploads from before the browser was closed. Looked up here, so that the uploader is
  * loaded for them and not otherwise; false where it cannot be told.
  */
-export async function hasLeftover(bucket: string): Promise<boolean> {
+export async function hasUnfinishedUploads(bucket: string): Promise<boolean> {
   try {
     const all = await indexedDB.databases()
     if (!all.some(({ name }) => name === databaseName)) return false

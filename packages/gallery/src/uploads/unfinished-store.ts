@@ -13,7 +13,7 @@ export interface Unfinished {
   readonly modified: number
   readonly uploadUrl: string | null
   readonly form: FormKey | null
-  /** Of the content (`sampleOf`); null where that was not read. */
+  /** Of the content (`sampleHash`); null where that was not read. */
   readonly sample: number | null
   /** Null for a file above the limits. */
   readonly file: File | null

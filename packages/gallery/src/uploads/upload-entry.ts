@@ -1,12 +1,12 @@
-import type { ChosenFile } from './chosen-files.ts'
-import type { UploadState } from './upload-row.ts'
+import type { ChosenFile } from './files/chosen-files.ts'
+import type { UploadState } from './uploads-view.ts'
 
 export interface FormKey {
   readonly key: string
   readonly count: number
 }
 
-/** One file that is being uploaded. Its state is changed by the board alone. */
+/** One file that is being uploaded. Its state is changed by the list alone. */
 export interface UploadEntry {
   readonly id: string
   readonly path: string

@@ -1,13 +1,13 @@
 import type { Client } from '@mediabucket/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
-import { serviceUrl } from '../service/address.ts'
+import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
-import { type Chosen, chosenByInput } from './chosen-files.ts'
-import { droppedFiles } from './dropped-files.ts'
-import type { Engine } from './engine.ts'
-import { duplicatesNote, leftOutNotes, type NewNote, type Note } from './left-out-notes.ts'
-import { hasLeftover } from './leftover.ts'
-import { emptyView, type UploadsView } from './upload-row.ts'
+import { type Chosen, chosenByInput } from './files/chosen-files.ts'
+import { droppedFiles } from './files/dropped-files.ts'
+import { hasUnfinishedUploads } from './leftover.ts'
+import { duplicatesNote, type NewNote, type Note, skippedNotes } from './notes.ts'
+import type { Uploader } from './uploader/uploader.ts'
+import { emptyView, type UploadsView } from './uploads-view.ts'
 
 /** The files on their way. */
 export interface Uploads {
@@ -23,9 +23,9 @@ export interface Uploads {
   addDropped(transfer: DataTransfer): Promise<void>
   dismiss(note: number): void
   /** Continues what an earlier visit left, if there is any. */
-  resumeLeftover(): Promise<void>
+  resumeUnfinished(): Promise<void>
   /** The loaded uploader; null before the first upload. */
-  readonly engine: ReadonlySignal<Engine | null>
+  readonly uploader: ReadonlySignal<Uploader | null>
   serverBack(): void
   cancelAll(): void
   close(): void
@@ -37,7 +37,7 @@ export interface UploadsOptions {
   readonly client: Client
   readonly allowed: boolean
   readonly tell: (text: string, tone?: 'bad') => void
-  /** Items were added: all that were under way are done, or some of many are. */
+  /** MediaCache were added: all that were under way are done, or some of many are. */
   readonly onAdded: (allDone: boolean) => void
   readonly onUnreachable: () => void
   readonly reached: (onWait?: () => void) => Promise<void>
@@ -51,22 +51,22 @@ export function createUploads(options: UploadsOptions): Uploads {
   const view = signal<UploadsView>(emptyView)
   const notes = signal<readonly Note[]>([])
   const reading = signal<number | null>(null)
-  const engine = signal<Engine | null>(null)
-  let loading: Promise<Engine> | null = null
+  const uploader = signal<Uploader | null>(null)
+  let loading: Promise<Uploader> | null = null
   let closed = false
   let lastNote = 0
 
-  async function load(): Promise<Engine> {
+  async function load(): Promise<Uploader> {
     await options.reached(() => tell(strings.uploads.held))
-    const { createEngine } = await import('./engine.ts')
-    const made = createEngine({
+    const { createUploader } = await import('./uploader/uploader.ts')
+    const made = createUploader({
       bucket,
       client,
       token,
       endpoint: new URL('api/uploads', serviceUrl()).href,
       async loadResumable() {
         await options.reached()
-        return await import('./resumable.ts')
+        return await import('./uploader/resumable.ts')
       },
       onChange(next) {
         if (closed) return
@@ -82,11 +82,11 @@ export function createUploads(options: UploadsOptions): Uploads {
       },
       onUnreachable: () => !closed && options.onUnreachable(),
     })
-    engine.value = made
+    uploader.value = made
     return made
   }
 
-  function loaded(): Promise<Engine> {
+  function loaded(): Promise<Uploader> {
     loading ??= load().catch((error: unknown) => {
       loading = null
       throw error
@@ -98,8 +98,8 @@ export function createUploads(options: UploadsOptions): Uploads {
     notes.value = [...notes.value, ...added.map((one) => ({ ...one, id: ++lastNote }))]
   }
 
-  async function take({ files, leftOut }: Chosen): Promise<void> {
-    note(...leftOutNotes(leftOut))
+  async function take({ files, skipped }: Chosen): Promise<void> {
+    note(...skippedNotes(skipped))
     if (files.length === 0) return
     try {
       const made = await loaded()
@@ -114,7 +114,7 @@ export function createUploads(options: UploadsOptions): Uploads {
 
   // Only while something would be cut short: a page that always asks is closed without reading.
   const askBeforeLeaving = (event: BeforeUnloadEvent) => {
-    engine.value?.keepNow()
+    uploader.value?.saveNow()
     event.preventDefault()
   }
   const stopAsking = effect(() => {
@@ -128,7 +128,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     notes,
     reading,
     allowed,
-    engine,
+    uploader,
     async add(files) {
       if (files.length === 0) return
       if (!allowed) return refuse()
@@ -148,24 +148,24 @@ export function createUploads(options: UploadsOptions): Uploads {
     dismiss(id) {
       notes.value = notes.value.filter((one) => one.id !== id)
     },
-    async resumeLeftover() {
-      if (!allowed || !(await hasLeftover(bucket)) || closed) return
+    async resumeUnfinished() {
+      if (!allowed || !(await hasUnfinishedUploads(bucket)) || closed) return
       const count = await loaded().then(
         (made) => made.restore(),
         () => 0,
       )
       if (count > 0) tell(strings.uploads.continued(count))
     },
-    serverBack: () => engine.value?.serverBack(),
+    serverBack: () => uploader.value?.serverBack(),
     cancelAll() {
       notes.value = []
-      engine.value?.cancelAll()
+      uploader.value?.cancelAll()
     },
     close() {
       closed = true
       stopAsking()
       removeEventListener('beforeunload', askBeforeLeaving)
-      engine.value?.close()
+      uploader.value?.close()
     },
   }
 }

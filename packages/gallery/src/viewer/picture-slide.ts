@@ -1,5 +1,5 @@
 import type { Media } from '@mediabucket/client'
-import { bytesUrl } from '../service/address.ts'
+import { bytesUrl } from '../service/urls.ts'
 
 /** How a picture is fetched and how large it is, in the terms of PhotoSwipe. */
 export interface PictureSlide {

@@ -1,8 +1,8 @@
 import type { Media } from '@mediabucket/client'
+import { Icon } from '../components/icon.tsx'
+import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
-import { IconButton } from '../parts/icon-button.tsx'
-import { downloadUrl } from '../service/address.ts'
+import { downloadUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 
 interface ViewerActionsProps {
@@ -12,7 +12,7 @@ interface ViewerActionsProps {
 }
 
 export function ViewerActions({ media, details, onDetails }: ViewerActionsProps) {
-  const { copyLinks, removal, mayDelete } = useGallery()
+  const { copyLinks, deletion, canDelete } = useGallery()
   return (
     <div class="viewer-actions">
       <IconButton icon="info" label={strings.viewer.details} pressed={details} onClick={onDetails} />
@@ -26,8 +26,8 @@ export function ViewerActions({ media, details, onDetails }: ViewerActionsProps)
       >
         <Icon name="download" />
       </a>
-      {mayDelete && (
-        <IconButton icon="trash" label={strings.viewer.delete} onClick={() => removal.ask([media.id])} />
+      {canDelete && (
+        <IconButton icon="trash" label={strings.viewer.delete} onClick={() => deletion.ask([media.id])} />
       )}
     </div>
   )

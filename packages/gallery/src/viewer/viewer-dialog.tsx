@@ -1,24 +1,24 @@
 import { useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
+import { IconButton } from '../components/icon-button.tsx'
+import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery.ts'
-import { Icon } from '../parts/icon.tsx'
-import { IconButton } from '../parts/icon-button.tsx'
-import { Modal } from '../parts/modal.tsx'
-import { NoticeList, SpokenNotices } from '../shell/notice-list.tsx'
+import { NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
 import { strings } from '../strings.ts'
+import { Carousel } from './carousel.tsx'
 import { Details } from './details.tsx'
-import { Stage } from './stage.tsx'
-import { usePresence } from './use-presence.ts'
-import { useWalk } from './use-walk.ts'
+import { useItemStatus } from './use-item-status.ts'
+import { useNavigation } from './use-navigation.ts'
 import { ViewerActions } from './viewer-actions.tsx'
 
 /** One item, large; the others of its page are a key or a swipe away. */
 export function ViewerDialog({ id }: { id: string }) {
-  const { items, listing, router, removal, connection } = useGallery()
+  const { items, listing, router, deletion, connection } = useGallery()
   const [details, showDetails] = useState(false)
-  const { shown, row, index, previous, next } = useWalk(id)
-  const presence = usePresence(shown, index >= 0)
+  const { shown, row, index, previous, next } = useNavigation(id)
+  const presence = useItemStatus(shown, index >= 0)
   // Its neighbour takes its place in a moment.
-  const leaving = removal.done.value !== null && removal.asked.value?.includes(shown) === true
+  const leaving = deletion.done.value !== null && deletion.asked.value?.includes(shown) === true
   const gone = presence === 'gone' && !leaving
   const media = gone ? null : items.of(shown).value
   const lost = media === null && presence === 'unknown' && !connection.lost.value
@@ -55,7 +55,12 @@ export function ViewerDialog({ id }: { id: string }) {
             {strings.viewer.loading}
           </p>
         ) : (
-          <Stage id={shown} row={row} onClose={close} onPast={(forward) => (forward ? next : previous)?.()} />
+          <Carousel
+            id={shown}
+            row={row}
+            onClose={close}
+            onPast={(forward) => (forward ? next : previous)?.()}
+          />
         )}
         {previous && (
           <IconButton
@@ -71,7 +76,7 @@ export function ViewerDialog({ id }: { id: string }) {
       </div>
       {details && media && <Details media={media} />}
       <NoticeList />
-      <SpokenNotices />
+      <NoticeAnnouncer />
     </Modal>
   )
 }

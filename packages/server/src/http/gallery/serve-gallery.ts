@@ -7,7 +7,7 @@ import type { Gallery, GalleryFile } from './gallery-files.ts'
 
 /**
  * Nothing from within the page itself, code from `assets` alone, data from this origin and that of the bytes. The page
- * narrows `'self'` to its assets once it runs (packages/gallery/src/own-assets.ts), since only it knows where it is.
+ * narrows `'self'` to its assets once it runs (packages/gallery/src/restrict-scripts.ts), since only it knows where it is.
  */
 const policyOf = (assets: string, media: string): string =>
   [

@@ -1,0 +1,31 @@
+import type { Media } from '@mediabucket/client'
+import { useEffect, useState } from 'preact/hooks'
+import { formatSize } from '../format/size.ts'
+import { strings } from '../strings.ts'
+import { maxPreviewBytes, textPreview } from './text-preview.ts'
+
+/** A text as it is, whatever it holds: nothing of it becomes an element of the page. */
+export function TextSlide({ media, onError }: { media: Media; onError: () => void }) {
+  const { id, size, filename } = media
+  const [text, setText] = useState<string | null>(null)
+  useEffect(() => {
+    const under = new AbortController()
+    textPreview(id, size, under.signal).then(setText, () => {
+      if (!under.signal.aborted) onError()
+    })
+    return () => under.abort()
+  }, [id, size])
+  if (text === null) return <p role="status">{strings.viewer.loading}</p>
+  return (
+    <div class="slide-text">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys (WCAG 2.1.1) */}
+      <section class="text-scroll" aria-label={filename ?? strings.unnamed} tabIndex={0}>
+        <pre>{text}</pre>
+      </section>
+      {size === 0 && <p>{strings.viewer.emptyText}</p>}
+      {size > maxPreviewBytes && (
+        <p>{strings.viewer.textPreview(formatSize(maxPreviewBytes), formatSize(size))}</p>
+      )}
+    </div>
+  )
+}
