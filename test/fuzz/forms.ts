@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import { Fault } from '../../packages/server/src/core/fault.ts'
-import { filesBetween } from '../../packages/server/src/http/forms/form-files.ts'
+import { readFilesBetween } from '../../packages/server/src/http/forms/form-files.ts'
 import { type ReferenceFile, referenceFiles } from './reference-form.ts'
 
 /** Figures of a run. */
@@ -168,7 +168,7 @@ async function* arriving(body: string, lengths: readonly number[]) {
 async function readFiles(body: string, boundary: string, lengths: readonly number[]) {
   const files: ReferenceFile[] = []
   try {
-    for await (const { filename, source } of filesBetween(boundary, arriving(body, lengths), 100)) {
+    for await (const { filename, source } of readFilesBetween(boundary, arriving(body, lengths), 100)) {
       const chunks: Buffer[] = []
       for await (const chunk of source) chunks.push(Buffer.from(chunk))
       files.push({ filename, bytes: Buffer.concat(chunks).toString('latin1') })
@@ -181,7 +181,7 @@ async function readFiles(body: string, boundary: string, lengths: readonly numbe
 }
 
 const shown = (files: readonly ReferenceFile[] | null) => JSON.stringify(files)
-const bytesOf = (files: readonly ReferenceFile[]) => files.map(({ bytes }) => bytes)
+const readBody = (files: readonly ReferenceFile[]) => files.map(({ bytes }) => bytes)
 
 /**
  * Written forms are read exactly, however they are cut into chunks. Mutated forms are refused, or read exactly as by the
@@ -209,7 +209,7 @@ export async function fuzzForms(rounds: number, seed = Date.now() % 2 ** 31): Pr
       read += 1
       const reference = referenceFiles(body, boundary)
       if (reference === null) throw new Error(`read ${shown(found)} of a form that the reference refuses`)
-      if (JSON.stringify(bytesOf(found)) !== JSON.stringify(bytesOf(reference)))
+      if (JSON.stringify(readBody(found)) !== JSON.stringify(readBody(reference)))
         throw new Error(`read ${shown(found)} of ${shown(reference)}`)
     }),
     { numRuns: rounds, seed },

@@ -21,7 +21,7 @@ import {
 import { createApp, pageFormOf } from './http/app.ts'
 import { bindPort } from './http/connections/bound-port.ts'
 import { limitConnections } from './http/connections/connection-limits.ts'
-import { watchConnections } from './http/connections/unused-connections.ts'
+import { trackUnusedConnections } from './http/connections/unused-connections.ts'
 import { readGallery } from './http/gallery/gallery-files.ts'
 import { createClientAddresses } from './http/limits/client-address.ts'
 import { createRequestLimits } from './http/limits/request-limits.ts'
@@ -200,7 +200,7 @@ export async function startServer(
       mediaBaseUrl === null ? config.corsOrigins : [...config.corsOrigins, new URL(baseUrl).origin]
     const settings = { ...config, baseUrl, hasOwnAddress: config.baseUrl !== null, corsOrigins }
     const ribbon = createLinkRibbon(baseUrl, config.linkRibbon)
-    metrics.watchRibbon(() => ribbon.held())
+    metrics.watchPageLinkCache(() => ribbon.held())
     metrics.storage.watch({ figures: () => catalog.figures(), space: () => spaceOf(config.data) })
     const addresses = createClientAddresses(config.trustedProxies)
     const limits = createRequestLimits(config, { addresses, metrics, log })
@@ -262,7 +262,7 @@ export async function startServer(
       },
       { catalog, settings, log, writeLine, isStopping: () => stopping, gallery, metrics, limits },
     )
-    const connections = watchConnections(app.server)
+    const connections = trackUnusedConnections(app.server)
     limitConnections(app.server, config, { addresses, metrics, log, baseUrl })
     closers.add('the HTTP server', () => Promise.all([bound.close(), app.close()]))
     await app.ready()

@@ -5,7 +5,7 @@ import { Fault } from '../core/fault.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the path's answers to OPTIONS, and to methods it lacks, carry besides `Allow`. */
-    answersOptions?: Readonly<Record<string, string>>
+    optionsHeaders?: Readonly<Record<string, string>>
   }
 }
 
@@ -13,7 +13,7 @@ declare module 'fastify' {
  * Makes every known path answer the methods it lacks with 405 and `Allow` (docs/interface.md P4), and OPTIONS with
  * 204 and `Allow`. Call it before the routes are added, and `close` after the last of them.
  */
-export function watchMethods(app: FastifyInstance): { close(): void } {
+export function trackRouteMethods(app: FastifyInstance): { close(): void } {
   // The router answers 404 to methods it does not know, so it learns all that Node's parser takes.
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   const methodsOf = new Map<string, Set<string>>()
@@ -24,7 +24,7 @@ export function watchMethods(app: FastifyInstance): { close(): void } {
     const methods = methodsOf.get(url) ?? new Set()
     for (const name of [method].flat()) methods.add(name)
     methodsOf.set(url, methods)
-    if (config?.answersOptions) headersOf.set(url, config.answersOptions)
+    if (config?.optionsHeaders) headersOf.set(url, config.optionsHeaders)
   })
 
   return {

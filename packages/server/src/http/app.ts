@@ -18,39 +18,39 @@ import type { StoreMedia } from '../media/store-media.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
 import type { RemoveUpload } from '../media/uploads/remove-upload.ts'
-import { watchMethods } from './allowed-methods.ts'
+import { trackRouteMethods } from './allowed-methods.ts'
 import { createBackpressure } from './bodies/backpressure.ts'
-import { createBytesOf } from './bodies/body-bytes.ts'
-import { answerExpectations, boundUnreadBody, hasBody, ignoreBody } from './bodies/unread-bodies.ts'
+import { createBodyReader } from './bodies/body-reader.ts'
+import { discardBody, discardUnreadBody, handleExpectations, hasBody } from './bodies/unread-bodies.ts'
 import { createClientErrorHandler } from './connections/client-errors.ts'
 import { createHttpServer, maxHeaderSize } from './connections/http-server.ts'
+import { closeOnIdleTimeout } from './connections/idle-timeout.ts'
 import { refuseTunnels, requireHttp1 } from './connections/require-http1.ts'
-import { closeSilentConnections } from './connections/silent-connections.ts'
 import { closeSlowReaders } from './connections/slow-readers.ts'
 import type { Gallery } from './gallery/gallery-files.ts'
 import { galleryRoutes } from './gallery/serve-gallery.ts'
-import { createCorsHeaders, varyOn } from './headers/cors.ts'
-import { requireHost } from './headers/sent-headers.ts'
+import { createCorsPolicy, varyHeader } from './headers/cors.ts'
+import { requireHostHeader } from './headers/raw-headers.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
-import { createAnswerListing } from './listing/answer-listing.ts'
-import { shareAnswers } from './listing/coalesce-requests.ts'
-import { listingLane } from './listing/fast-path.ts'
+import { coalesceRequests } from './listing/coalesce-requests.ts'
+import { createListingFastPath } from './listing/fast-path.ts'
 import { listMediaRoute } from './listing/list-media.ts'
-import { refuseCodeDestination, refuseServiceWorker } from './media/code-destinations.ts'
+import { createListingResponder } from './listing/listing-response.ts'
 import { describeBucketRoute } from './media/describe-bucket.ts'
+import { refuseCodeDestination, refuseServiceWorker } from './media/fetch-metadata.ts'
 import { findMediaRoute } from './media/find-media.ts'
 import { createMediaHost } from './media/media-host.ts'
 import { removeMediaRoute } from './media/remove-media.ts'
 import { bytesPath, serveBytesRoute } from './media/serve-bytes.ts'
 import { storeMediaRoute } from './media/store-media.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import { createRecordRequest, type Recorded, type WriteLine } from './metrics/request-log.ts'
-import { collectDescriptions } from './openapi/collect.ts'
-import { describeInterfaceRoutes } from './openapi/describe-interface.ts'
+import { createRequestLogger, type LoggedRequest, type WriteLine } from './metrics/request-log.ts'
+import { monitoringRoutes } from './monitoring-routes.ts'
+import { collectOperations } from './openapi/collect-operations.ts'
+import { documentationRoutes } from './openapi/documentation-routes.ts'
 import { explainProblemRoute } from './openapi/explain-problem.ts'
-import { operationsRoutes } from './operations.ts'
 import { createErrorHandler } from './problems/error-handler.ts'
-import { createAuthorise, createVerifyHeader } from './tokens/authorise.ts'
+import { createAuthorizationVerifier, createAuthorizer } from './tokens/authorizer.ts'
 import { describeTokenRoute } from './tokens/describe-token.ts'
 import { resumableUploadsRoute } from './uploads/resumable-uploads.ts'
 
@@ -71,7 +71,7 @@ export interface Operations {
 }
 
 /** The settings of the wire; durations are milliseconds, sizes bytes. */
-export interface WireSettings extends Omit<PageForm, 'mediaBaseUrl'> {
+export interface HttpSettings extends Omit<PageForm, 'mediaBaseUrl'> {
   readonly mediaBaseUrl: string | null
   /** The base URL is configured, and does not follow host and port. */
   readonly hasOwnAddress: boolean
@@ -97,7 +97,7 @@ export async function createApp(
   operations: Operations,
   parts: {
     catalog: Catalog
-    settings: WireSettings
+    settings: HttpSettings
     log: FastifyBaseLogger
     writeLine: WriteLine
     isStopping: () => boolean
@@ -111,34 +111,34 @@ export async function createApp(
   const { baseUrl } = settings
   const form = pageFormOf(settings)
   const mediaHost = createMediaHost(baseUrl, settings.mediaBaseUrl)
-  const verifyHeader = createVerifyHeader(operations.verifyToken)
-  const authorise = createAuthorise(verifyHeader, limits)
-  const recordRequest = createRecordRequest(metrics, writeLine)
-  const corsHeaders = createCorsHeaders(settings.corsOrigins)
+  const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
+  const authorize = createAuthorizer(verifyAuthorization, limits)
+  const logRequest = createRequestLogger(metrics, writeLine)
+  const corsHeaders = createCorsPolicy(settings.corsOrigins)
   const answerError = createErrorHandler(baseUrl, limits, metrics.storage.countError)
-  const bytesOf = createBytesOf(createBackpressure(bodiesHeld))
-  const answerListing = createAnswerListing({
+  const readBody = createBodyReader(createBackpressure(bodiesHeld))
+  const respondToListing = createListingResponder({
     listMedia: operations.listMedia,
     form,
     envelope: settings.envelope,
     epoch: catalog.epoch,
-    vary: varyOn(settings.corsOrigins, 'Authorization', 'Accept-Encoding'),
+    vary: varyHeader(settings.corsOrigins, 'Authorization', 'Accept-Encoding'),
   })
   const app: FastifyInstance = fastify({
     serverFactory: (framework) => {
       const others: RequestListener = (request, response) => {
-        boundUnreadBody(request, response)
+        discardUnreadBody(request, response)
         framework(request, response)
       }
-      const listings = listingLane(
+      const listings = createListingFastPath(
         {
-          answerListing: shareAnswers({
-            verifyHeader,
+          respondToListing: coalesceRequests({
+            verifyAuthorization,
             countToken: limits.countToken,
-            answer: answerListing,
+            answer: respondToListing,
             corsHeaders,
           }),
-          recordRequest,
+          logRequest,
           corsHeaders,
           limits,
           countError: metrics.storage.countError,
@@ -149,7 +149,7 @@ export async function createApp(
         others,
       )
       const hosts = mediaHost?.split(listings, others) ?? listings
-      return createHttpServer(settings, requireHttp1({ recordRequest, baseUrl }, hosts))
+      return createHttpServer(settings, requireHttp1({ logRequest, baseUrl }, hosts))
     },
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -162,24 +162,24 @@ export async function createApp(
     clientErrorHandler: createClientErrorHandler({ baseUrl, log, newRequestId: randomUUID }),
     // A path that cannot be decoded meets no hooks.
     frameworkErrors: (error, request, reply) => {
-      recordRequest(recorded(request), reply.raw)
+      logRequest(loggedRequest(request), reply.raw)
       reply.headers(corsHeaders(request.headers))
       answerError(limits.countAddress(request.raw) ?? error, request, reply)
     },
   })
 
   app.addHook('onRequest', async (request, reply) => {
-    recordRequest(recorded(request), reply.raw)
+    logRequest(loggedRequest(request), reply.raw)
     const { config } = request.routeOptions
     reply.headers({ ...corsHeaders(request.headers), ...config.headers })
     const limited = config.description?.unlimited ? null : limits.countAddress(request.raw)
     if (limited) throw limited
-    requireHost(request)
+    requireHostHeader(request)
     // Before the body is looked at, as with methods that are not allowed.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
     // Of these methods the framework leaves bodies unread.
     if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request.raw))
-      await ignoreBody(request.raw, smallBody)
+      await discardBody(request.raw, smallBody)
     refuseServiceWorker(request.headers)
     const isBytes = request.routeOptions.url === bytesPath
     if (isBytes) refuseCodeDestination(request.headers)
@@ -187,22 +187,22 @@ export async function createApp(
     if (elsewhere !== null) return reply.header('cache-control', redirectCaching).redirect(elsewhere, 308)
     return undefined
   })
-  answerExpectations(app.server)
+  handleExpectations(app.server)
   refuseTunnels(app.server, { baseUrl, log })
-  closeSilentConnections(app.server, settings.idleTimeout)
+  closeOnIdleTimeout(app.server, settings.idleTimeout)
   closeSlowReaders(app.server, settings, () => metrics.slowReaders.inc())
   app.setErrorHandler(answerError)
   // No operation but the upload takes a body; what comes is read up to a small limit and ignored.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => ignoreBody(raw, smallBody))
+  app.addContentTypeParser('*', async ({ raw }: FastifyRequest) => discardBody(raw, smallBody))
 
-  const methods = watchMethods(app)
-  const descriptions = collectDescriptions(app)
-  listMediaRoute(app, { authorise, answerListing })
+  const methods = trackRouteMethods(app)
+  const descriptions = collectOperations(app)
+  listMediaRoute(app, { authorize, respondToListing })
   await app.register((scope) =>
     storeMediaRoute(scope, {
-      authorise,
-      bytesOf,
+      authorize,
+      readBody,
       storeMedia: operations.storeMedia,
       form,
       maxFileSize: settings.maxFileSize,
@@ -213,16 +213,16 @@ export async function createApp(
   await app.register((scope) =>
     resumableUploadsRoute(scope, {
       ...operations,
-      authorise,
-      bytesOf,
+      authorize,
+      readBody,
       catalog,
       baseUrl,
       maxFileSize: settings.maxFileSize,
       metrics,
     }),
   )
-  findMediaRoute(app, { authorise, catalog, form })
-  removeMediaRoute(app, { authorise, removeMedia: operations.removeMedia, metrics })
+  findMediaRoute(app, { authorize, catalog, form })
+  removeMediaRoute(app, { authorize, removeMedia: operations.removeMedia, metrics })
   serveBytesRoute(app, {
     findByName: operations.findByName,
     openBytes: operations.openBytes,
@@ -230,15 +230,15 @@ export async function createApp(
     maxAge: settings.mediaMaxAge,
     countError: metrics.storage.countError,
   })
-  describeBucketRoute(app, { authorise, catalog })
-  describeTokenRoute(app, { authorise, catalog })
-  explainProblemRoute(app, varyOn(settings.corsOrigins, 'Accept'))
-  operationsRoutes(app, { readiness: operations.readiness, isStopping, metrics })
-  describeInterfaceRoutes(app, { descriptions, settings })
+  describeBucketRoute(app, { authorize, catalog })
+  describeTokenRoute(app, { authorize, catalog })
+  explainProblemRoute(app, varyHeader(settings.corsOrigins, 'Accept'))
+  monitoringRoutes(app, { readiness: operations.readiness, isStopping, metrics })
+  documentationRoutes(app, { descriptions, settings })
   descriptions.close()
   // For people, and no operation of the interface: nothing of it is described.
   if (gallery)
-    galleryRoutes(app, { gallery, settings, vary: varyOn(settings.corsOrigins, 'Accept-Encoding') })
+    galleryRoutes(app, { gallery, settings, vary: varyHeader(settings.corsOrigins, 'Accept-Encoding') })
   methods.close()
   return app
 }
@@ -259,7 +259,7 @@ export const pageFormOf = ({
   ...(mediaBaseUrl === null ? {} : { mediaBaseUrl }),
 })
 
-const recorded = ({ id, method, originalUrl, routeOptions }: FastifyRequest): Recorded => ({
+const loggedRequest = ({ id, method, originalUrl, routeOptions }: FastifyRequest): LoggedRequest => ({
   id,
   method,
   url: originalUrl,

@@ -9,7 +9,7 @@ const patience = 5_000
 const waiting = new WeakMap<IncomingMessage, ServerResponse>()
 
 /** Hands on, without an answer of Node's own, requests that expect one before they send their body (docs/interface.md U11). */
-export function answerExpectations(server: Server): void {
+export function handleExpectations(server: Server): void {
   // Node answers `100 Continue` by itself unless somebody listens here. Without it, Node closes after the answer.
   server.on('checkContinue', (request, response) => {
     waiting.set(request, response)
@@ -20,7 +20,7 @@ export function answerExpectations(server: Server): void {
 }
 
 /** A body that is refused before it is read is read and discarded for a few seconds, then cut off. */
-export function boundUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+export function discardUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   if (!hasBody(request)) return
   lingerOnClose(request)
   response.once('finish', () => discardRest(request))
@@ -52,17 +52,17 @@ function discardRest(request: IncomingMessage): void {
 }
 
 /** Tells a client that waits for it to send its body. */
-export function askForBody(request: IncomingMessage): void {
+export function sendContinue(request: IncomingMessage): void {
   waiting.get(request)?.writeContinue()
   waiting.delete(request)
 }
 
 /** Reads a body that no operation needs, for the sake of the next request. Throws Fault above `limit` bytes. */
-export async function ignoreBody(request: IncomingMessage, limit: number): Promise<void> {
+export async function discardBody(request: IncomingMessage, limit: number): Promise<void> {
   const tooLarge = new Fault('body-too-large', 'This operation takes no body of this size.')
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge
   let size = 0
-  askForBody(request)
+  sendContinue(request)
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     size += chunk.byteLength
     if (size > limit) throw tooLarge

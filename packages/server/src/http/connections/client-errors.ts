@@ -2,15 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
-import { type FaultWords, incompleteBody } from '../problems/error-handler.ts'
-import { isPause } from './pipelining.ts'
-import { rawProblem } from './raw-problem.ts'
+import { type CodeAndDetail, incompleteBody } from '../problems/error-handler.ts'
+import { currentResponse, isParserPause } from './pipelining.ts'
 import { versions } from './require-http1.ts'
-import { presentAnswer } from './silent-connections.ts'
+import { serializeProblem } from './serialize-problem.ts'
 
-const notHttp: FaultWords = ['request-malformed', 'The request is not valid HTTP.']
+const notHttp: CodeAndDetail = ['request-malformed', 'The request is not valid HTTP.']
 
-const parserFaults: Readonly<Record<string, FaultWords>> = {
+const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
   HPE_HEADER_OVERFLOW: ['headers-too-large', 'The headers of the request exceed 16 KiB.'],
   HPE_INVALID_VERSION: ['http-version-unsupported', versions],
   // The preface of HTTP/2.
@@ -37,8 +36,8 @@ export function createClientErrorHandler(parts: {
   }
 
   return (error: Error & { code?: string }, socket: Socket) => {
-    if (isPause(error)) return
-    const answer = presentAnswer(socket)
+    if (isParserPause(error)) return
+    const answer = currentResponse(socket)
     if (answer?.req.complete && error.code !== 'ECONNRESET' && socket.writable) {
       closeAfter(answer, socket)
       return
@@ -51,7 +50,7 @@ export function createClientErrorHandler(parts: {
     const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && answer !== null
     const [code, detail] = endedEarly ? incompleteBody : (parserFaults[error.code ?? ''] ?? notHttp)
     const requestId = newRequestId()
-    const { status, bytes } = rawProblem(new Fault(code, detail), baseUrl, requestId)
+    const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId)
     log.info({ requestId, status, reason: error.code }, 'refused what is no request')
     socket.end(bytes)
   }

@@ -5,8 +5,8 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 import type { ClientAddresses } from '../limits/client-address.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { createEndWith } from './end-with.ts'
-import { rawProblem } from './raw-problem.ts'
+import { createLingeringClose } from './lingering-close.ts'
+import { serializeProblem } from './serialize-problem.ts'
 
 export interface ConnectionSettings {
   /** 0 for no limit. */
@@ -96,7 +96,7 @@ interface Report {
 
 function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
   const reports = new Map<RefusalReason, Report>()
-  const endWith = createEndWith()
+  const sendAndClose = createLingeringClose()
 
   function reportOf(reason: RefusalReason, peer: string | undefined): Report {
     const known = reports.get(reason)
@@ -104,7 +104,7 @@ function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
     const requestId = randomUUID()
     const { detail, message } = words[reason]
     const report = {
-      answer: rawProblem(new Fault('connections-too-many', detail), baseUrl, requestId).bytes,
+      answer: serializeProblem(new Fault('connections-too-many', detail), baseUrl, requestId).bytes,
       refused: 0,
     }
     reports.set(reason, report)
@@ -119,6 +119,6 @@ function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
   return (socket: Socket, reason: RefusalReason): void => {
     const report = reportOf(reason, socket.remoteAddress)
     report.refused += 1
-    endWith(socket, report.answer)
+    sendAndClose(socket, report.answer)
   }
 }

@@ -1,7 +1,6 @@
-import type { IncomingMessage, Server } from 'node:http'
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { UnsupportedNodeError } from '../../core/unsupported-node.ts'
-import { presentAnswer } from './silent-connections.ts'
 
 // Node parses all requests of a read at once and starts every one: 64 kB of pipelined requests are 3,000 of them.
 // So the parser is paused at each request that arrives behind an unfinished one (docs/interface.md N1). Node has no
@@ -36,13 +35,13 @@ interface Waiting {
 }
 
 /** Whether the error only reports that the parser was paused. */
-export const isPause = (error: { readonly code?: string }): boolean => error.code === pausedCode
+export const isParserPause = (error: { readonly code?: string }): boolean => error.code === pausedCode
 
 /**
  * Starts one request of a connection at a time, in order, and few of all connections in each turn of the event loop. One more is
  * parsed; what follows stays unparsed, and nothing more is read from the connection.
  */
-export function boundPipelining(server: Server): void {
+export function limitPipelining(server: Server): void {
   const waiting = new WeakMap<Socket, Waiting>()
   let unparsedBytes = 0
   const schedule = createSchedule()
@@ -103,7 +102,7 @@ export function boundPipelining(server: Server): void {
     parser.onIncoming = (request, keepAlive) => {
       // RFC 9112, section 9.6: no request is processed after the answer that closes the connection.
       if (!socket.writable) return pauseParsing
-      const answer = presentAnswer(socket)
+      const answer = currentResponse(socket)
       if (answer === null) return start(request, keepAlive)
       const connection = waitingOf(socket)
       connection.next = { request, keepAlive }
@@ -119,7 +118,7 @@ export function boundPipelining(server: Server): void {
   })
 
   server.on('clientError', (error: PauseError, socket: Socket) => {
-    if (!isPause(error) || !error.rawPacket) return
+    if (!isParserPause(error) || !error.rawPacket) return
     const connection = waitingOf(socket)
     if (connection.next === null) {
       // Nothing behind an answer that closes the connection is parsed. Anything else would be lost.
@@ -142,7 +141,7 @@ const compact = (bytes: Buffer): Buffer =>
 
 function closeAfterAnswer(connection: Waiting, socket: Socket): void {
   connection.isOver = true
-  const answer = presentAnswer(socket)
+  const answer = currentResponse(socket)
   if (answer) answer.shouldKeepAlive = false
 }
 
@@ -180,10 +179,10 @@ function stopReading(socket: Socket): void {
 
 function parserOf(socket: Socket): Parser {
   if ('parser' in socket && isParser(socket.parser)) return socket.parser
-  throw unsupported()
+  throw parserUnsupported()
 }
 
-export const unsupported = () => new UnsupportedNodeError('has an HTTP parser that cannot be paused')
+export const parserUnsupported = () => new UnsupportedNodeError('has an HTTP parser that cannot be paused')
 
 const isParser = (value: unknown): value is Parser =>
   typeof value === 'object' &&
@@ -192,3 +191,7 @@ const isParser = (value: unknown): value is Parser =>
   typeof value.onIncoming === 'function' &&
   'resume' in value &&
   typeof value.resume === 'function'
+
+/** The answer that a connection waits for, null where no request was understood. Node itself looks in the same place. */
+export const currentResponse = (socket: Socket): ServerResponse | null =>
+  '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse ? socket._httpMessage : null

@@ -3,11 +3,11 @@ import { type IncomingMessage, METHODS, type RequestListener, type Server } from
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
-import { boundUnreadBody } from '../bodies/unread-bodies.ts'
-import type { RecordRequest } from '../metrics/request-log.ts'
-import { problemAnswer } from '../problems/problem-answer.ts'
-import { createEndWith } from './end-with.ts'
-import { rawProblem } from './raw-problem.ts'
+import { discardUnreadBody } from '../bodies/unread-bodies.ts'
+import type { RequestLogger } from '../metrics/request-log.ts'
+import { problemResponse } from '../problems/problem-response.ts'
+import { createLingeringClose } from './lingering-close.ts'
+import { serializeProblem } from './serialize-problem.ts'
 
 /** The most headers of a request. */
 export const maxHeaders = 100
@@ -20,10 +20,10 @@ export const versions = 'The service speaks HTTP/1.1 and HTTP/1.0 alone.'
 
 /** Answers requests that Node's parser accepts and that are not HTTP/1.1 or 1.0, and closes (docs/interface.md N4). */
 export function requireHttp1(
-  parts: { readonly recordRequest: RecordRequest; readonly baseUrl: string },
+  parts: { readonly logRequest: RequestLogger; readonly baseUrl: string },
   serve: RequestListener,
 ): RequestListener {
-  const { recordRequest, baseUrl } = parts
+  const { logRequest, baseUrl } = parts
   return (request, response) => {
     const fault = faultOf(request)
     if (fault === null) {
@@ -32,9 +32,9 @@ export function requireHttp1(
     }
     const id = randomUUID()
     const { method = '', url = '' } = request
-    recordRequest({ id, method, url, route: 'unknown' }, response)
-    boundUnreadBody(request, response)
-    const { status, headers, body } = problemAnswer(fault, baseUrl, id)
+    logRequest({ id, method, url, route: 'unknown' }, response)
+    discardUnreadBody(request, response)
+    const { status, headers, body } = problemResponse(fault, baseUrl, id)
     response.shouldKeepAlive = false
     response.writeHead(status, headers)
     response.end(body)
@@ -67,12 +67,12 @@ export function refuseTunnels(
   server: Server,
   { baseUrl, log }: { readonly baseUrl: string; readonly log: Pick<FastifyBaseLogger, 'info'> },
 ): void {
-  const endWith = createEndWith()
+  const sendAndClose = createLingeringClose()
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     const requestId = randomUUID()
     const fault = new Fault('method-unsupported', 'The service is no proxy; it has no CONNECT.')
-    const { status, bytes } = rawProblem(fault, baseUrl, requestId)
+    const { status, bytes } = serializeProblem(fault, baseUrl, requestId)
     log.info({ requestId, status, reason: 'CONNECT' }, 'refused a request')
-    endWith(socket, bytes)
+    sendAndClose(socket, bytes)
   })
 }

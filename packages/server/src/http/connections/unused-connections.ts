@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
  * Closes the connections that nobody uses at the moment, which would hold up a stop. It knows those that never sent a
  * request, such as browsers open in advance: Node's own `closeIdleConnections` passes over them.
  */
-export function watchConnections(server: Server): { closeUnused(): void } {
+export function trackUnusedConnections(server: Server): { closeUnused(): void } {
   const unused = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     unused.add(socket)

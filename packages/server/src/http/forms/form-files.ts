@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
 import { essenceOf } from '../../core/media-type.ts'
 import type { IncomingFile } from '../../media/store-media.ts'
-import type { BytesOf } from '../bodies/body-bytes.ts'
-import { filenameOf } from '../headers/disposition-name.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
+import { dispositionFilename } from '../headers/content-disposition.ts'
 import { parseParameters } from '../headers/parameters.ts'
-import { boundaryOf } from './boundary.ts'
+import { parseBoundary } from './boundary.ts'
 import { malformed } from './form-errors.ts'
 import { type Part, readParts } from './read-parts.ts'
 
@@ -13,17 +13,17 @@ import { type Part, readParts } from './read-parts.ts'
  * The file parts of a form, one after another as they arrive; fields are skipped (docs/interface.md U1).
  * Throws before the body is read where the headers of the request are malformed.
  */
-export function filesOfForm(
+export function readFormFiles(
   request: IncomingMessage,
-  bytesOf: BytesOf,
+  readBody: BodyReader,
   maxParts: number,
 ): AsyncIterable<IncomingFile> {
-  const boundary = boundaryOf(request.headers['content-type'] ?? '')
-  return filesBetween(boundary, bytesOf(request, true), maxParts)
+  const boundary = parseBoundary(request.headers['content-type'] ?? '')
+  return readFilesBetween(boundary, readBody(request, true), maxParts)
 }
 
 /** The files of a form whose boundary is known. */
-export async function* filesBetween(
+export async function* readFilesBetween(
   boundary: string,
   bytes: AsyncIterable<Uint8Array>,
   maxParts: number,
@@ -51,7 +51,7 @@ function fileOfPart({ headers, body }: Part): IncomingFile | null {
   const encoding = headers.get('content-transfer-encoding')
   if (encoding !== undefined && !/^(7bit|8bit|binary)$/i.test(encoding))
     throw malformed('a part has a Content-Transfer-Encoding other than 7bit, 8bit or binary')
-  const filename = filenameOf(disposition)
+  const filename = dispositionFilename(disposition)
   if (filename === undefined) throw malformed('the filename* of a part is malformed')
   const declaredType = headers.get('content-type') ?? null
   if (filename !== null) {

@@ -50,13 +50,13 @@ const preflightHeaders = {
   'access-control-max-age': '7200',
 }
 
-export type CorsHeaders = (asked: IncomingHttpHeaders) => Readonly<Record<string, string>>
+export type CorsPolicy = (asked: IncomingHttpHeaders) => Readonly<Record<string, string>>
 
 /**
  * What every answer, problems included, says to pages of the configured origins, and to no others (docs/interface.md
  * C1, C2). A preflight is an OPTIONS like any other, with more headers.
  */
-export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
+export function createCorsPolicy(origins: readonly string[]): CorsPolicy {
   const any = origins.includes('*')
   const none = {}
   const stranger = any || origins.length === 0 ? none : { vary: 'Origin' }
@@ -75,5 +75,5 @@ export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
 }
 
 /** A `Vary` that names what the answer depends on, the origin included where origins are told apart. */
-export const varyOn = (origins: readonly string[], ...names: string[]): string =>
+export const varyHeader = (origins: readonly string[], ...names: string[]): string =>
   [...(origins.length > 0 && !origins.includes('*') ? ['Origin'] : []), ...names].join(', ')

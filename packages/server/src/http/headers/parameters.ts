@@ -6,7 +6,7 @@ const next = new RegExp(
 )
 
 /** A header of the form `value; name=value; name="value"`, as Content-Type and Content-Disposition have it. */
-export interface Parameterised {
+export interface ParameterisedValue {
   /** In lower case. */
   readonly value: string
   /** By their names in lower case. */
@@ -14,7 +14,7 @@ export interface Parameterised {
 }
 
 /** Null when the header is malformed or repeats a parameter. */
-export function parseParameters(header: string): Parameterised | null {
+export function parseParameters(header: string): ParameterisedValue | null {
   start.lastIndex = 0
   const value = start.exec(header)?.[1]?.toLowerCase()
   if (value === undefined) return null

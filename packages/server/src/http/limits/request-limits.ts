@@ -6,16 +6,16 @@ import type { RequestRate } from '../../core/request-rate.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ClientAddresses } from './client-address.ts'
 import { createRateLimit, type RateLimit } from './rate-limit.ts'
-import { type LimitName, RateLimited } from './rate-limited.ts'
+import { type LimitName, RateLimitFault } from './rate-limit-fault.ts'
 
 /** The limits of all requests (docs/interface.md, Rate limits). */
 export interface RequestLimits {
   /** Counts a request of an address; returns why it is refused, null where it is accepted. */
-  readonly countAddress: (request: IncomingMessage) => RateLimited | null
+  readonly countAddress: (request: IncomingMessage) => RateLimitFault | null
   /** The same for a request of a valid token. */
-  readonly countToken: (id: TokenId) => RateLimited | null
+  readonly countToken: (id: TokenId) => RateLimitFault | null
   /** Counts the fault if it refuses a token, and returns the fault to answer. */
-  readonly countFailure: (fault: Fault, request: IncomingMessage) => Fault
+  readonly countAuthFailure: (fault: Fault, request: IncomingMessage) => Fault
 }
 
 export interface RateSettings {
@@ -63,7 +63,7 @@ export function createRequestLimits(
     if (wait === 0) return null
     metrics.limitedRequests.inc({ limit: name })
     if (request) warnOfProxy(request)
-    return new RateLimited(name, limit.rate, wait)
+    return new RateLimitFault(name, limit.rate, wait)
   }
 
   return {
@@ -75,7 +75,7 @@ export function createRequestLimits(
     },
     // The token is looked up before: valid ones pass, so a guesser behind a shared address locks nobody out. All
     // others get one and the same answer.
-    countFailure(fault, request) {
+    countAuthFailure(fault, request) {
       if (failures === null || !refusedTokens.has(fault.code)) return fault
       return take('authentication', failures, addresses.ofRequest(request), request) ?? fault
     },

@@ -4,25 +4,25 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { setImmediate } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import type { PageBody } from '../../media/listing/page-body.ts'
-import type { CorsHeaders } from '../headers/cors.ts'
+import type { CorsPolicy } from '../headers/cors.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
-import type { RecordRequest } from '../metrics/request-log.ts'
-import { faultOf } from '../problems/error-handler.ts'
-import { problemAnswer } from '../problems/problem-answer.ts'
+import type { RequestLogger } from '../metrics/request-log.ts'
+import { toFault } from '../problems/error-handler.ts'
+import { problemResponse } from '../problems/problem-response.ts'
 import { problemKinds } from '../problems/problems.ts'
-import type { ListingAnswer } from './answer-listing.ts'
+import { type FastPathRequest, parseFastPathRequest } from './fast-path-request.ts'
 import { listingPaths } from './list-media.ts'
-import { type PlainListing, plainListing } from './plain-request.ts'
+import type { ListingResponse } from './listing-response.ts'
 
 // Listing is what the service exists for, and polled more than anything else is asked. Hooks, routing and replies
 // of the framework cost as much again as the answer itself. So its plain form, a GET without a body, goes straight
 // from the socket to the operation; everything else takes the framework's way, and a test holds both to the same bytes.
 
 interface Parts {
-  readonly answerListing: (asked: PlainListing) => Promise<ListingAnswer>
-  readonly recordRequest: RecordRequest
-  readonly corsHeaders: CorsHeaders
-  readonly limits: Pick<RequestLimits, 'countAddress' | 'countFailure'>
+  readonly respondToListing: (asked: FastPathRequest) => Promise<ListingResponse>
+  readonly logRequest: RequestLogger
+  readonly corsHeaders: CorsPolicy
+  readonly limits: Pick<RequestLimits, 'countAddress' | 'countAuthFailure'>
   /** Counts errors of the storage. */
   readonly countError: (error: unknown) => void
   readonly baseUrl: string
@@ -32,39 +32,39 @@ interface Parts {
 }
 
 /** Puts the straight way before `others`. */
-export function listingLane(parts: Parts, others: RequestListener): RequestListener {
-  const { answerListing, recordRequest, corsHeaders, limits, countError, baseUrl, log, isStopping } = parts
+export function createListingFastPath(parts: Parts, others: RequestListener): RequestListener {
+  const { respondToListing, logRequest, corsHeaders, limits, countError, baseUrl, log, isStopping } = parts
 
   async function list(
     request: IncomingMessage,
     response: ServerResponse,
     route: string,
-    asked: PlainListing,
+    asked: FastPathRequest,
   ): Promise<void> {
     const id = randomUUID()
-    recordRequest({ id, method: 'GET', url: asked.url, route }, response)
+    logRequest({ id, method: 'GET', url: asked.url, route }, response)
     try {
       const limited = limits.countAddress(request)
       if (limited) throw limited
-      const { status, head, body } = await answerListing(asked)
+      const { status, head, body } = await respondToListing(asked)
       response.writeHead(status, head)
       if (body === null) response.end()
       else await write(response, body)
     } catch (error) {
-      const fault = limits.countFailure(faultOf(error), request)
+      const fault = limits.countAuthFailure(toFault(error), request)
       if (problemKinds[fault.code].status >= 500) {
         countError(fault)
         log.error({ requestId: id, err: fault.cause ?? fault }, fault.message)
       }
       if (response.headersSent) return void response.destroy()
-      const { status, headers, body } = problemAnswer(fault, baseUrl, id)
+      const { status, headers, body } = problemResponse(fault, baseUrl, id)
       response.writeHead(status, { ...corsHeaders(request.headers), ...headers })
       response.end(body)
     }
   }
 
   return (request, response) => {
-    const asked = isStopping() ? null : plainListing(request)
+    const asked = isStopping() ? null : parseFastPathRequest(request)
     const route = asked && routeOf(asked.url)
     if (asked && route) void list(request, response, route, asked)
     else others(request, response)

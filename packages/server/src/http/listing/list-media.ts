@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { PageBody } from '../../media/listing/page-body.ts'
-import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { emptyPage, samplePage } from '../openapi/samples.ts'
 import { ListingQuery, Page } from '../openapi/schemas.ts'
-import type { Authorise } from '../tokens/authorise.ts'
-import type { AnswerListing } from './answer-listing.ts'
+import type { Authorizer } from '../tokens/authorizer.ts'
+import type { ListingResponder } from './listing-response.ts'
 
 /** The four paths of the one operation (docs/interface.md L1). */
 export const listingPaths = ['/api/media', '/api/media/', '/v1/media', '/v1/media/']
@@ -13,17 +13,17 @@ export const listingPaths = ['/api/media', '/api/media/', '/v1/media', '/v1/medi
 /** `GET` and `HEAD` of the listing; most requests take the straight way of listing-lane.ts instead. */
 export function listMediaRoute(
   app: FastifyInstance,
-  parts: { readonly authorise: Authorise; readonly answerListing: AnswerListing },
+  parts: { readonly authorize: Authorizer; readonly respondToListing: ListingResponder },
 ): void {
-  const { authorise, answerListing } = parts
+  const { authorize, respondToListing } = parts
   for (const url of listingPaths) {
     app.route({
       method: ['GET', 'HEAD'],
       url,
-      ...described(description),
+      ...routeOptions(description),
       handler: async (request, reply) => {
-        const grant = await authorise(request, 'media:read')
-        const { status, head, body } = await answerListing(grant, {
+        const grant = await authorize(request, 'media:read')
+        const { status, head, body } = await respondToListing(grant, {
           url: request.raw.url ?? '',
           acceptEncoding: request.headers['accept-encoding'],
           ifNoneMatch: request.headers['if-none-match'],
@@ -44,7 +44,7 @@ function sendPage(reply: FastifyReply, body: PageBody | null): FastifyReply {
   )
 }
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'listMedia',
   tag: 'Listing',
   summary: 'List the bucket',
@@ -57,7 +57,7 @@ To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, s
   needs: 'media:read',
   query: ListingQuery,
   headers: ['If-None-Match', 'Accept-Encoding'],
-  answers: {
+  responses: {
     200: {
       description: 'The page.',
       headers: ['ETag', 'Cache-Control', 'Vary', 'Content-Encoding'],

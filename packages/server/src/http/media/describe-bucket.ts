@@ -1,22 +1,22 @@
 import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { describeBucket } from '../../media/describe-bucket.ts'
-import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { BucketObject } from '../openapi/schemas.ts'
-import type { Authorise } from '../tokens/authorise.ts'
+import type { Authorizer } from '../tokens/authorizer.ts'
 
 /** `GET /api/bucket`: what the caller's bucket holds and may hold (docs/interface.md Q3). */
 export function describeBucketRoute(
   app: FastifyInstance,
-  { authorise, catalog }: { authorise: Authorise; catalog: Pick<Catalog, 'bucket'> },
+  { authorize, catalog }: { authorize: Authorizer; catalog: Pick<Catalog, 'bucket'> },
 ): void {
-  app.get('/api/bucket', described(description), async (request, reply) => {
-    const grant = await authorise(request, 'media:read')
+  app.get('/api/bucket', routeOptions(description), async (request, reply) => {
+    const grant = await authorize(request, 'media:read')
     return reply.header('cache-control', 'no-store').send(await describeBucket(catalog, grant.bucketId))
   })
 }
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'describeBucket',
   tag: 'Items',
   summary: 'Look at the bucket',
@@ -24,7 +24,7 @@ const description: Description = {
     'What the bucket of the token holds, what unfinished uploads have reserved, and what it may hold at the most.',
   rules: 'Q1 to Q4',
   needs: 'media:read',
-  answers: {
+  responses: {
     200: {
       description: 'The bucket.',
       headers: ['Cache-Control'],

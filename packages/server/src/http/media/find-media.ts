@@ -3,25 +3,25 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { UrlForm } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import { findMedia } from '../../media/find-media.ts'
-import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { MediaObject, MediaParams } from '../openapi/schemas.ts'
-import type { Authorise } from '../tokens/authorise.ts'
+import type { Authorizer } from '../tokens/authorizer.ts'
 
 /** `GET /api/media/{id}`: one item's media object (docs/interface.md M1, M3). */
 export function findMediaRoute(
   app: FastifyInstance,
-  parts: { authorise: Authorise; catalog: Catalog; form: UrlForm },
+  parts: { authorize: Authorizer; catalog: Catalog; form: UrlForm },
 ): void {
-  const { authorise, catalog, form } = parts
-  app.get<{ Params: MediaParams }>('/api/media/:id', described(description), async (request, reply) => {
-    const grant = await authorise(request, 'media:read')
+  const { authorize, catalog, form } = parts
+  app.get<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {
+    const grant = await authorize(request, 'media:read')
     const media = await findMedia(catalog, grant.bucketId, request.params.id)
     return reply.headers({ 'cache-control': 'private, no-cache' }).send(describeMedia(form, media))
   })
 }
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'findMedia',
   tag: 'Items',
   summary: 'Look at one item',
@@ -30,7 +30,7 @@ const description: Description = {
   rules: 'M1 and M3',
   needs: 'media:read',
   path: MediaParams,
-  answers: {
+  responses: {
     200: {
       description: 'The item.',
       headers: ['Cache-Control'],

@@ -1,28 +1,28 @@
 import type { FastifyInstance } from 'fastify'
 import type { BucketId } from '../../catalog/catalog.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { MediaParams } from '../openapi/schemas.ts'
-import type { Authorise } from '../tokens/authorise.ts'
+import type { Authorizer } from '../tokens/authorizer.ts'
 
 interface Parts {
-  readonly authorise: Authorise
+  readonly authorize: Authorizer
   readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
   readonly metrics: Metrics
 }
 
 /** `DELETE /api/media/{id}` (docs/interface.md M2, M3). */
-export function removeMediaRoute(app: FastifyInstance, { authorise, removeMedia, metrics }: Parts): void {
-  app.delete<{ Params: MediaParams }>('/api/media/:id', described(description), async (request, reply) => {
-    const grant = await authorise(request, 'media:delete')
+export function removeMediaRoute(app: FastifyInstance, { authorize, removeMedia, metrics }: Parts): void {
+  app.delete<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {
+    const grant = await authorize(request, 'media:delete')
     await removeMedia(grant.bucketId, request.params.id)
     metrics.deletedItems.inc()
     return reply.code(204).send()
   })
 }
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'removeMedia',
   tag: 'Items',
   summary: 'Delete one item',
@@ -31,7 +31,7 @@ A second delete is a 404.`,
   rules: 'M2 and M3',
   needs: 'media:delete',
   path: MediaParams,
-  answers: { 204: { description: 'Deleted.' } },
+  responses: { 204: { description: 'Deleted.' } },
   problems: ['media-unknown', 'body-too-large', 'storage-full'],
   curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleMedia.id}`,
 }

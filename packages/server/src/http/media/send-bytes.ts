@@ -15,7 +15,7 @@ const blockRoom = 64 * 1024 * 1024
  * Answers bytes `start` to `end`, both inclusive, and closes the blob. A read that fails before the answer begins is
  * thrown; later it cuts the answer off.
  */
-export type SendBytes = (
+export type ByteSender = (
   reply: FastifyReply,
   blob: Pick<OpenBlob, 'read' | 'close'>,
   start: number,
@@ -25,7 +25,7 @@ export type SendBytes = (
 ) => Promise<FastifyReply>
 
 /** The blocks of all downloads together are bounded. */
-export function createSendBytes(): SendBytes {
+export function createByteSender(): ByteSender {
   let held = 0
   return async (reply, blob, start, end, onFailure) => {
     try {

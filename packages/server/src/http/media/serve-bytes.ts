@@ -8,12 +8,12 @@ import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts
 import { parseByteRange } from '../headers/byte-range.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
 import { checkPreconditions, rangeApplies } from '../headers/preconditions.ts'
-import { type Description, described, exampleBase } from '../openapi/description.ts'
-import type { AnswerHeader } from '../openapi/headers.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
+import type { ResponseHeader } from '../openapi/response-headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { BytesParams, BytesQuery } from '../openapi/schemas.ts'
 import { deliveryOf } from './delivery.ts'
-import { createSendBytes } from './send-bytes.ts'
+import { createByteSender } from './send-bytes.ts'
 
 interface Parts {
   /** The item that a name (`id` or `id.ext`) stands for. Throws Fault `media-unknown`. */
@@ -55,7 +55,7 @@ interface Form {
 /** `GET` and `HEAD /media/{id}[.ext]`: the bytes, or a variant of them (docs/interface.md, Bytes and Variants). */
 export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   const { findByName, openBytes, openVariant, maxAge, countError } = parts
-  const sendBytes = createSendBytes()
+  const sendBytes = createByteSender()
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
 
   const formOf = (media: Media, variant: Variant | null): Form =>
@@ -126,7 +126,7 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
     return sendBytes(reply, blob, start, end, countError)
   }
 
-  const { schema, config } = described(description)
+  const { schema, config } = routeOptions(description)
   app.route<{ Params: BytesParams; Querystring: Querystring }>({
     method: ['GET', 'HEAD'],
     url: bytesPath,
@@ -150,14 +150,14 @@ function namesTag({ headers }: BytesRequest, etag: string): boolean {
   return match !== undefined && match.trim() !== '*' && matchesWeakly(match, etag)
 }
 
-const embedding: readonly AnswerHeader[] = [
+const embedding: readonly ResponseHeader[] = [
   'Content-Security-Policy',
   'Cross-Origin-Resource-Policy',
   'Referrer-Policy',
 ]
-const safety: readonly AnswerHeader[] = [...embedding, 'X-Content-Type-Options']
-const validators: readonly AnswerHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
-const whole: readonly AnswerHeader[] = [
+const safety: readonly ResponseHeader[] = [...embedding, 'X-Content-Type-Options']
+const validators: readonly ResponseHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
+const whole: readonly ResponseHeader[] = [
   ...validators,
   'Vary',
   'Content-Disposition',
@@ -165,7 +165,7 @@ const whole: readonly AnswerHeader[] = [
   ...safety,
 ]
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'serveBytes',
   tag: 'Bytes',
   summary: 'Fetch the bytes',
@@ -183,7 +183,7 @@ With \`download\`, whatever its value, every type is served as an \`attachment\`
   path: BytesParams,
   query: BytesQuery,
   headers: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
-  answers: {
+  responses: {
     200: { description: 'The whole file.', headers: whole, content: { '*/*': {} } },
     206: {
       description: 'The range that was asked for.',

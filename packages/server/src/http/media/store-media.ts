@@ -4,23 +4,23 @@ import { Fault } from '../../core/fault.ts'
 import type { UrlForm } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { StoreMedia } from '../../media/store-media.ts'
-import type { BytesOf } from '../bodies/body-bytes.ts'
-import { isFormType } from '../forms/boundary.ts'
-import { filesOfForm } from '../forms/form-files.ts'
-import { fileOfBody } from '../forms/raw-file.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
+import { isMultipartForm } from '../forms/boundary.ts'
+import { readFormFiles } from '../forms/form-files.ts'
+import { readRawFile } from '../forms/raw-file.ts'
 import { parseIdempotencyKey } from '../headers/idempotency-key.ts'
-import { timesSent } from '../headers/sent-headers.ts'
+import { countHeader } from '../headers/raw-headers.ts'
 import { listingPaths } from '../listing/list-media.ts'
 import { countUploads } from '../metrics/count-uploads.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { otherMedia, sampleMedia } from '../openapi/samples.ts'
 import { MediaList, MediaObject } from '../openapi/schemas.ts'
-import type { Authorise } from '../tokens/authorise.ts'
+import type { Authorizer } from '../tokens/authorizer.ts'
 
 interface Parts {
-  readonly authorise: Authorise
-  readonly bytesOf: BytesOf
+  readonly authorize: Authorizer
+  readonly readBody: BodyReader
   readonly storeMedia: StoreMedia
   readonly form: UrlForm
   readonly maxFileSize: number
@@ -33,7 +33,7 @@ const partOverhead = 16_384
 
 /** `POST /api/media`: one or many files, all or none (docs/interface.md, Upload). */
 export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorise, bytesOf, storeMedia, form, maxFileSize, maxParts, metrics } = parts
+  const { authorize, readBody, storeMedia, form, maxFileSize, maxParts, metrics } = parts
 
   countUploads(app, metrics)
   // Bodies stay unread until the handler has seen the token; JSON and text are files like any others (U3).
@@ -41,17 +41,17 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
   for (const url of listingPaths) {
-    app.post(url, described(description), async (request, reply) => {
-      const grant = await authorise(request, 'media:write')
+    app.post(url, routeOptions(description), async (request, reply) => {
+      const grant = await authorize(request, 'media:write')
       if (request.headers['content-encoding'] !== undefined) {
         throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
       }
       // Node keeps the first one, which may name another form than the client means.
-      if (timesSent(request.raw, 'content-type') > 1)
+      if (countHeader(request.raw, 'content-type') > 1)
         throw new Fault('request-malformed', 'The request has more than one Content-Type header.')
       const length = request.headers['content-length']
       const declared = Number(length ?? 0)
-      const asForm = isFormType(request.headers['content-type'] ?? '')
+      const asForm = isMultipartForm(request.headers['content-type'] ?? '')
       if (declared > (asForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
         throw tooLarge(maxFileSize)
       const sentKey = request.headers['idempotency-key']
@@ -59,7 +59,9 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         sentKey === undefined
           ? null
           : { tokenId: grant.tokenId, key: parseIdempotencyKey(sentKey.toString()) }
-      const files = asForm ? filesOfForm(request.raw, bytesOf, maxParts) : fileOfBody(request.raw, bytesOf)
+      const files = asForm
+        ? readFormFiles(request.raw, readBody, maxParts)
+        : readRawFile(request.raw, readBody)
 
       const stored = await storeMedia(grant.bucketId, files, {
         key,
@@ -96,7 +98,7 @@ const Form = Type.Object(
   },
 )
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'storeMedia',
   tag: 'Upload',
   summary: 'Upload one file or many',
@@ -114,7 +116,7 @@ An \`Idempotency-Key\` makes it safe to send an upload again whose answer was lo
     description: 'The files. A `Content-Encoding` is refused: bytes are kept exactly as they are sent.',
     content: { 'multipart/form-data': { schema: Form }, '*/*': {} },
   },
-  answers: {
+  responses: {
     201: {
       description:
         'Stored. One file answers its media object and `Location`; several answer a list in the order sent.',

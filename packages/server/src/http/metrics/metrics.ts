@@ -1,16 +1,16 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { version } from '../../core/version.ts'
-import { CountedHistogram } from './counted-histogram.ts'
+import { PrelabelledHistogram } from './prelabelled-histogram.ts'
 import { createStorageMetrics } from './storage-metrics.ts'
 
 /** `status` is null where the connection ended before an answer began. */
-type ObserveAnswer = (status: number | null, seconds: number) => void
+type ResponseObserver = (status: number | null, seconds: number) => void
 
 /** What `/metrics` tells (docs/interface.md O2); one set per service, no global registry. */
 export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const duration = new CountedHistogram({
+  const duration = new PrelabelledHistogram({
     name: 'mediabucket_http_request_duration_seconds',
     help: 'Time from the end of a request’s headers to the end of its answer.',
     labelNames: ['method', 'route', 'status'],
@@ -83,7 +83,7 @@ export function createMetrics() {
   buildInfo.set({ version, node: process.versions.node }, 1)
   const storage = createStorageMetrics(registry)
 
-  function watchRibbon(bytesHeld: () => number): void {
+  function watchPageLinkCache(bytesHeld: () => number): void {
     new Gauge({
       name: 'mediabucket_link_ribbon_bytes',
       help: 'Bytes held of the links that all pages share.',
@@ -93,14 +93,14 @@ export function createMetrics() {
       },
     })
   }
-  const observers = new Map<string, ObserveAnswer>()
+  const observers = new Map<string, ResponseObserver>()
   /** One for each method and route. */
-  function observerOf(method: string, route: string): ObserveAnswer {
+  function responseObserver(method: string, route: string): ResponseObserver {
     const key = `${method} ${route}`
     const known = observers.get(key)
     if (known) return known
     const byStatus = new Map<number | null, (seconds: number) => void>()
-    const observe: ObserveAnswer = (status, seconds) => {
+    const observe: ResponseObserver = (status, seconds) => {
       let one = byStatus.get(status)
       if (!one) {
         one = duration.observer({ method, route, status: status ?? 'none' })
@@ -114,7 +114,7 @@ export function createMetrics() {
 
   return {
     registry,
-    observerOf,
+    responseObserver,
     uploadedBytes,
     uploadedItems,
     deletedItems,
@@ -125,7 +125,7 @@ export function createMetrics() {
     variantSeconds,
     activeUploads,
     storage,
-    watchRibbon,
+    watchPageLinkCache,
   }
 }
 

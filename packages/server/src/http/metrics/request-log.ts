@@ -3,23 +3,23 @@ import { redactTokens } from '../../core/redact-tokens.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What is recorded of a request. `route` is the pattern of its path, `url` the path with its query. */
-export interface Recorded {
+export interface LoggedRequest {
   readonly id: string
   readonly method: string
   readonly url: string
   readonly route: string
 }
 
-export type RecordRequest = (request: Recorded, response: ServerResponse) => void
+export type RequestLogger = (request: LoggedRequest, response: ServerResponse) => void
 
 /** Where the lines of requests go: the log's own destination, or nowhere where its level is above them. */
 export type WriteLine = (line: string) => void
 
 /** One line of log and one observation for each request, answered or cut short (docs/interface.md O3). */
-export function createRecordRequest(metrics: Metrics, writeLine: WriteLine): RecordRequest {
+export function createRequestLogger(metrics: Metrics, writeLine: WriteLine): RequestLogger {
   return ({ id, method, url, route }, response) => {
     const begun = performance.now()
-    const observe = metrics.observerOf(method, route)
+    const observe = metrics.responseObserver(method, route)
     // `close` comes once and always: after the last byte, or when the connection ends before it.
     response.on('close', () => {
       const ms = performance.now() - begun

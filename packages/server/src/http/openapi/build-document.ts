@@ -2,16 +2,22 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TObject } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
 import { version } from '../../core/version.ts'
-import type { Described, Descriptions } from './collect.ts'
-import { type Answer, type Description, exampleBase, tags } from './description.ts'
-import { type AnswerHeader, answerHeaders, requestHeaders } from './headers.ts'
+import type { DescribedOperation, OperationList } from './collect-operations.ts'
+import {
+  exampleBase,
+  type OperationDescription,
+  type ResponseDescription,
+  tags,
+} from './operation-description.ts'
 import {
   describeProblems,
   exampleProblem,
-  problemAnswerName,
-  problemHeadersOf,
-  problemsOf,
-} from './problem-answers.ts'
+  problemHeaderNames,
+  problemsByStatus,
+  responseComponentName,
+} from './problem-responses.ts'
+import { requestHeaders } from './request-headers.ts'
+import { type ResponseHeader, responseHeaders } from './response-headers.ts'
 import { Problem, WrappedPage } from './schemas.ts'
 
 type Node = Readonly<Record<string, unknown>>
@@ -33,7 +39,7 @@ Operations under \`/api\` and \`/v1\` need a bearer token in the \`Authorization
 
 /** The OpenAPI 3.1 document of these operations, as this deployment answers (docs/interface.md D1). */
 export function buildDocument(
-  descriptions: Descriptions,
+  descriptions: OperationList,
   settings: { readonly baseUrl: string; readonly envelope: Envelope },
 ): Node {
   const components: Components = { schemas: {}, headers: {}, responses: {}, examples: {} }
@@ -72,37 +78,40 @@ export function buildDocument(
 }
 
 function describeOperation(
-  { method, path, description, twin }: Described,
+  { method, path, description, isHeadOfGet }: DescribedOperation,
   envelope: Envelope,
   into: Components,
 ): Node {
   const { operationId, tag, summary, needs, body, curl } = description
-  const suffix = `${path.startsWith('/v1/') ? 'V1' : ''}${twin ? 'Head' : ''}`
+  const suffix = `${path.startsWith('/v1/') ? 'V1' : ''}${isHeadOfGet ? 'Head' : ''}`
   const parameters = parametersOf(method, description)
   const rule = `Rules: ${description.rules} of docs/interface.md.`
   return {
     operationId: `${operationId}${suffix}`,
     tags: [tag],
-    summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${twin ? ', the headers alone' : ''}`,
+    summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${isHeadOfGet ? ', the headers alone' : ''}`,
     description: `${description.description}\n\n${needed(needs)} ${rule}`,
     security: needs === 'nothing' ? [] : [{ bearer: needs === 'any token' ? [] : [needs] }],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body ? { requestBody: { ...body, content: contentOf(body, envelope, into), required: true } } : {}),
     responses: responsesOf(method, description, envelope, into),
     'x-codeSamples': [
-      { lang: 'Shell', label: 'curl', source: twin ? curl.replace('curl', 'curl -I') : curl },
+      { lang: 'Shell', label: 'curl', source: isHeadOfGet ? curl.replace('curl', 'curl -I') : curl },
     ],
   }
 }
 
-export const needed = (needs: Description['needs']): string =>
+export const needed = (needs: OperationDescription['needs']): string =>
   needs === 'nothing'
     ? 'Needs no token.'
     : needs === 'any token'
       ? 'Needs a token, whatever its scopes.'
       : `Needs a token with the scope \`${needs}\`.`
 
-function parametersOf(method: Described['method'], { path, query, headers = [] }: Description): Node[] {
+function parametersOf(
+  method: DescribedOperation['method'],
+  { path, query, headers = [] }: OperationDescription,
+): Node[] {
   return [
     ...membersOf('path', path),
     ...membersOf('query', query),
@@ -129,13 +138,13 @@ const membersOf = (place: 'path' | 'query', members: TObject | undefined): Node[
   })
 
 function responsesOf(
-  method: Described['method'],
-  description: Description,
+  method: DescribedOperation['method'],
+  description: OperationDescription,
   envelope: Envelope,
   into: Components,
 ): Node {
   const responses: Record<string, unknown> = {}
-  for (const [status, answer] of Object.entries(description.answers)) {
+  for (const [status, answer] of Object.entries(description.responses)) {
     if (method === 'HEAD' && aboutRanges.has(Number(status))) continue
     responses[status] = {
       description: answer.description,
@@ -143,14 +152,14 @@ function responsesOf(
       ...(method === 'HEAD' || !answer.content ? {} : { content: contentOf(answer, envelope, into) }),
     }
   }
-  for (const [status, codes] of problemsOf(description)) {
+  for (const [status, codes] of problemsByStatus(description)) {
     if (method === 'HEAD' && aboutRanges.has(status)) continue
     const answer = {
       description: describeProblems(codes),
-      ...headersOf([...problemHeadersOf(status), ...(description.problemHeaders ?? [])], into),
+      ...headersOf([...problemHeaderNames(status), ...(description.problemHeaders ?? [])], into),
       ...(method === 'HEAD' ? {} : { content: problemContent(status, codes, into) }),
     }
-    const name = problemAnswerName(status, codes) + (method === 'HEAD' ? 'Head' : '')
+    const name = responseComponentName(status, codes) + (method === 'HEAD' ? 'Head' : '')
     responses[status] = shared(name, answer, into)
   }
   return responses
@@ -165,18 +174,22 @@ function shared(name: string, answer: Node, into: Components): Node {
   return isDeepStrictEqual(into.responses[name], answer) ? { $ref: `#/components/responses/${name}` } : answer
 }
 
-function headersOf(names: readonly AnswerHeader[], into: Components): Node {
+function headersOf(names: readonly ResponseHeader[], into: Components): Node {
   if (names.length === 0) return {}
   const headers: Record<string, unknown> = {}
   for (const name of names) {
-    const { optional, ...header }: Node = answerHeaders[name]
+    const { optional, ...header }: Node = responseHeaders[name]
     into.headers[name] = { ...header, required: optional !== true }
     headers[name] = { $ref: `#/components/headers/${name}` }
   }
   return { headers }
 }
 
-function contentOf({ content = {} }: Pick<Answer, 'content'>, envelope: Envelope, into: Components): Node {
+function contentOf(
+  { content = {} }: Pick<ResponseDescription, 'content'>,
+  envelope: Envelope,
+  into: Components,
+): Node {
   const entries = Object.entries(content).map(([type, { schema, examples, enveloped }]) => {
     const wrap = enveloped && envelope === 'wrapped'
     return [

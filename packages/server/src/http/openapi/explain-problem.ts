@@ -2,15 +2,15 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Fault, type FaultCode } from '../../core/fault.ts'
 import { problemKinds } from '../problems/problems.ts'
-import { type Description, described, exampleBase } from './description.ts'
-import { htmlPage, prefersHtml, proseToHtml } from './html.ts'
+import { commonMarkToHtml, htmlPage, prefersHtml } from './html.ts'
+import { exampleBase, type OperationDescription, routeOptions } from './operation-description.ts'
 import { ProblemParams } from './schemas.ts'
 
 const isCode = (text: string): text is FaultCode => Object.hasOwn(problemKinds, text)
 
 /** `GET /problems/{code}`: where a problem's `type` leads: its cause and its cure (docs/interface.md P2). */
 export function explainProblemRoute(app: FastifyInstance, vary: string): void {
-  app.get<{ Params: ProblemParams }>('/problems/:code', described(description), async (request, reply) => {
+  app.get<{ Params: ProblemParams }>('/problems/:code', routeOptions(description), async (request, reply) => {
     const { code } = request.params
     if (!isCode(code)) throw new Fault('route-unknown', 'There is no problem with this code.')
     reply.headers({ 'cache-control': 'public, max-age=3600', vary, 'x-content-type-options': 'nosniff' })
@@ -20,7 +20,7 @@ export function explainProblemRoute(app: FastifyInstance, vary: string): void {
         .type('text/plain; charset=utf-8')
         .send(`${title} (${status}, ${code})\n\n${cause}\n\n${cure}\n`)
     }
-    const body = `<h1>${title}</h1>\n${proseToHtml(`\`${status}\` \`${code}\`\n\n${cause}\n\n${cure}`)}`
+    const body = `<h1>${title}</h1>\n${commonMarkToHtml(`\`${status}\` \`${code}\`\n\n${cause}\n\n${cure}`)}`
     return reply
       .type('text/html; charset=utf-8')
       .header(
@@ -31,7 +31,7 @@ export function explainProblemRoute(app: FastifyInstance, vary: string): void {
   })
 }
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'explainProblem',
   tag: 'Operations',
   summary: 'Explain a problem',
@@ -40,7 +40,7 @@ const description: Description = {
   rules: 'P2',
   needs: 'nothing',
   path: ProblemParams,
-  answers: {
+  responses: {
     200: {
       description: 'The cause and the cure.',
       headers: ['Cache-Control', 'Vary', 'Content-Security-Policy', 'X-Content-Type-Options'],

@@ -10,7 +10,7 @@ export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
 
 /** Paragraphs and code, which is all of CommonMark that our texts use, as HTML. */
-export const proseToHtml = (text: string): string =>
+export const commonMarkToHtml = (text: string): string =>
   text
     .split(/\n{2,}/)
     .map((paragraph) => `<p>${escapeHtml(paragraph).replaceAll(/`([^`]+)`/g, '<code>$1</code>')}</p>`)

@@ -5,22 +5,27 @@ import type { FaultCode } from '../../core/fault.ts'
 import { version } from '../../core/version.ts'
 import { problemKinds } from '../problems/problems.ts'
 import { about, needed } from './build-document.ts'
-import type { Described, Descriptions } from './collect.ts'
-import { type Answer, type Description, exampleBase, tags } from './description.ts'
-import { requestHeaders } from './headers.ts'
-import { escapeHtml, htmlPage, proseToHtml } from './html.ts'
+import type { DescribedOperation, OperationList } from './collect-operations.ts'
+import { commonMarkToHtml, escapeHtml, htmlPage } from './html.ts'
+import {
+  exampleBase,
+  type OperationDescription,
+  type ResponseDescription,
+  tags,
+} from './operation-description.ts'
 import { pageStyle } from './page-style.ts'
-import { problemsOf } from './problem-answers.ts'
+import { problemsByStatus } from './problem-responses.ts'
+import { requestHeaders } from './request-headers.ts'
 
 /** An operation with all its methods and paths. */
 interface Entry {
-  readonly description: Description
-  readonly addresses: readonly Described[]
+  readonly description: OperationDescription
+  readonly addresses: readonly DescribedOperation[]
 }
 
 /** The description as a page for people, and the policy under which it shows (docs/interface.md D2). */
 export function renderPage(
-  descriptions: Descriptions,
+  descriptions: OperationList,
   settings: { readonly baseUrl: string; readonly envelope: 'bare' | 'wrapped' },
 ): { html: string; policy: string } {
   const byDescription = Map.groupBy(descriptions.all(), ({ description }) => description)
@@ -36,10 +41,10 @@ ${groups.map(({ tag, entries: some }) => `<h2>${escapeHtml(tag)}</h2>\n<ul>\n${s
 </nav>
 <main id="top">
 <h1>The interface of this bucket</h1>
-${proseToHtml(about)}
+${commonMarkToHtml(about)}
 <p>Every address below begins with <code>${exampleBase}</code>. For programs, and for tools that send requests:
 <a href="openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
-${groups.map(({ tag, text, entries: some }) => `<h2>${escapeHtml(tag)}</h2>\n${proseToHtml(text)}\n${some.map((entry) => article(entry, settings.envelope)).join('\n')}`).join('\n')}
+${groups.map(({ tag, text, entries: some }) => `<h2>${escapeHtml(tag)}</h2>\n${commonMarkToHtml(text)}\n${some.map((entry) => article(entry, settings.envelope)).join('\n')}`).join('\n')}
 </main>`
   const hash = createHash('sha256').update(pageStyle).digest('base64')
   return {
@@ -55,31 +60,31 @@ const navItem = ({ description }: Entry) =>
   `<li><a href="#${description.operationId}">${escapeHtml(description.summary)}</a></li>`
 
 function article({ description, addresses }: Entry, envelope: 'bare' | 'wrapped'): string {
-  const { operationId, summary, needs, rules, body, answers, curl } = description
+  const { operationId, summary, needs, rules, body, responses, curl } = description
   const parts = [
     `<h3>${escapeHtml(summary)}</h3>`,
     ...[...Map.groupBy(addresses, ({ path }) => path)].map(([path, some]) => addressHtml(path, some)),
-    proseToHtml(description.description),
-    `<div class="needs">${proseToHtml(`${needed(needs)} Rules: ${rules}.`)}</div>`,
+    commonMarkToHtml(description.description),
+    `<div class="needs">${commonMarkToHtml(`${needed(needs)} Rules: ${rules}.`)}</div>`,
     `<pre>${escapeHtml(curl)}</pre>`,
     parameters(description),
-    ...(body ? [`<h4>Body</h4>`, proseToHtml(`${mediaTypes(body)}. ${body.description}`)] : []),
+    ...(body ? [`<h4>Body</h4>`, commonMarkToHtml(`${mediaTypes(body)}. ${body.description}`)] : []),
     '<h4>Answers</h4>',
-    ...Object.entries(answers).map(([status, answer]) => answerHtml(status, answer, envelope)),
-    problems(problemsOf(description)),
+    ...Object.entries(responses).map(([status, response]) => responseHtml(status, response, envelope)),
+    problems(problemsByStatus(description)),
   ]
   return `<article id="${operationId}">\n${parts.filter(Boolean).join('\n')}\n</article>`
 }
 
-const addressHtml = (path: string, methods: readonly Described[]): string =>
+const addressHtml = (path: string, methods: readonly DescribedOperation[]): string =>
   `<div class="address">${methods.map(({ method }) => `<span class="method ${method.toLowerCase()}">${method}</span>`).join('')}${escapeHtml(path)}</div>`
 
-const mediaTypes = ({ content = {} }: Pick<Answer, 'content'>): string =>
+const mediaTypes = ({ content = {} }: Pick<ResponseDescription, 'content'>): string =>
   Object.keys(content)
     .map((type) => `\`${type}\``)
     .join(' or ')
 
-function parameters({ path, query, headers = [] }: Description): string {
+function parameters({ path, query, headers = [] }: OperationDescription): string {
   const rows = [
     ...[path, query].flatMap((members) =>
       Object.entries(members?.properties ?? {}).map(([name, member]) =>
@@ -95,18 +100,22 @@ function parameters({ path, query, headers = [] }: Description): string {
   return rows.length === 0 ? '' : `<h4>Parameters</h4>\n${table(['Name', 'In', 'What it is'], rows)}`
 }
 
-function answerHtml(status: string, answer: Answer, envelope: 'bare' | 'wrapped'): string {
-  const types = mediaTypes(answer)
-  const headers = (answer.headers ?? []).map((name) => `\`${name}\``).join(', ')
-  const told = [`\`${status}\` ${answer.description}`, types && `As ${types}.`, headers && `With ${headers}.`]
-  const examples = Object.entries(answer.content ?? {}).flatMap(([, { examples: some = {}, enveloped }]) =>
+function responseHtml(status: string, response: ResponseDescription, envelope: 'bare' | 'wrapped'): string {
+  const types = mediaTypes(response)
+  const headers = (response.headers ?? []).map((name) => `\`${name}\``).join(', ')
+  const told = [
+    `\`${status}\` ${response.description}`,
+    types && `As ${types}.`,
+    headers && `With ${headers}.`,
+  ]
+  const examples = Object.entries(response.content ?? {}).flatMap(([, { examples: some = {}, enveloped }]) =>
     Object.entries(some).map(([name, value]) => {
       const shown = enveloped && envelope === 'wrapped' ? { data: value } : value
       return `<details><summary>Example: ${escapeHtml(name)}</summary><pre>${escapeHtml(JSON.stringify(shown, null, 2))}</pre></details>`
     }),
   )
-  const schemas = Object.values(answer.content ?? {}).map(({ schema }) => members(schema))
-  return [proseToHtml(told.filter(Boolean).join(' ')), ...schemas, ...examples].join('\n')
+  const schemas = Object.values(response.content ?? {}).map(({ schema }) => members(schema))
+  return [commonMarkToHtml(told.filter(Boolean).join(' ')), ...schemas, ...examples].join('\n')
 }
 
 /** The members of an object that JSON Schema describes; nothing for what is no object. */
@@ -124,14 +133,14 @@ function problems(byStatus: ReadonlyMap<number, readonly FaultCode[]>): string {
   const rows = [...byStatus].flatMap(([status, codes]) =>
     codes.map((code) => {
       const link = `<a href="problems/${code}"><code>${code}</code></a>`
-      return `<tr><td>${status} ${STATUS_CODES[status]}</td><td>${link}</td><td>${proseToHtml(problemKinds[code].cause)}</td></tr>`
+      return `<tr><td>${status} ${STATUS_CODES[status]}</td><td>${link}</td><td>${commonMarkToHtml(problemKinds[code].cause)}</td></tr>`
     }),
   )
   return `<details><summary>Problems</summary>${table(['Status', 'Code', 'Cause'], rows)}</details>`
 }
 
 const row = (...cells: readonly string[]): string =>
-  `<tr>${cells.map((cell) => `<td>${proseToHtml(cell)}</td>`).join('')}</tr>`
+  `<tr>${cells.map((cell) => `<td>${commonMarkToHtml(cell)}</td>`).join('')}</tr>`
 
 const table = (heads: readonly string[], rows: readonly string[]): string =>
   `<table><thead><tr>${heads.map((head) => `<th scope="col">${head}</th>`).join('')}</tr></thead><tbody>\n${rows.join('\n')}\n</tbody></table>`

@@ -1,6 +1,6 @@
 import { pageObject } from '../../core/page.ts'
 import type { MediaObject } from '../../media/describe-media.ts'
-import { exampleBase } from './description.ts'
+import { exampleBase } from './operation-description.ts'
 
 // What the examples of the descriptions are about.
 

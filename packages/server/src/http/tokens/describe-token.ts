@@ -1,22 +1,22 @@
 import type { FastifyInstance } from 'fastify'
 import { describeToken } from '../../access/describe-token.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import { type Description, described, exampleBase } from '../openapi/description.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { TokenObject } from '../openapi/schemas.ts'
-import type { Authorise } from './authorise.ts'
+import type { Authorizer } from './authorizer.ts'
 
 /** `GET /api/token`: what the caller's token is (docs/interface.md T1 to T3). */
 export function describeTokenRoute(
   app: FastifyInstance,
-  { authorise, catalog }: { authorise: Authorise; catalog: Pick<Catalog, 'token'> },
+  { authorize, catalog }: { authorize: Authorizer; catalog: Pick<Catalog, 'token'> },
 ): void {
-  app.get('/api/token', described(description), async (request, reply) => {
-    const grant = await authorise(request, null)
+  app.get('/api/token', routeOptions(description), async (request, reply) => {
+    const grant = await authorize(request, null)
     return reply.header('cache-control', 'no-store').send(await describeToken(catalog, grant))
   })
 }
 
-const description: Description = {
+const description: OperationDescription = {
   operationId: 'describeToken',
   tag: 'Tokens',
   summary: 'Look at the token itself',
@@ -24,7 +24,7 @@ const description: Description = {
     'What the token of this request is, as of now: its bucket, its scopes, its end. Never the token or its hash.',
   rules: 'T1 to T3',
   needs: 'any token',
-  answers: {
+  responses: {
     200: {
       description: 'The token.',
       headers: ['Cache-Control'],

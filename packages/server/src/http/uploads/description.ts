@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { type Description, exampleBase } from '../openapi/description.ts'
-import type { AnswerHeader } from '../openapi/headers.ts'
+import { exampleBase, type OperationDescription } from '../openapi/operation-description.ts'
+import type { ResponseHeader } from '../openapi/response-headers.ts'
 import { UploadParams } from '../openapi/schemas.ts'
 
-const progress: readonly AnswerHeader[] = [
+const progress: readonly ResponseHeader[] = [
   'Tus-Resumable',
   'Upload-Offset',
   'Upload-Expires',
@@ -29,10 +29,10 @@ const perPiece = [
 ] as const
 const curl = `curl -H "Authorization: Bearer $TOKEN" -H 'Tus-Resumable: 1.0.0'`
 const example = `${exampleBase}/api/uploads/7m2k9x4c1v8q0h3r5wnp6tzjya`
-const problemHeaders: readonly AnswerHeader[] = ['Tus-Resumable', 'Tus-Version', 'Allow']
+const problemHeaders: readonly ResponseHeader[] = ['Tus-Resumable', 'Tus-Version', 'Allow']
 const shared = { tag: 'Upload', needs: 'media:write', problemHeaders } as const
 
-export const createUpload: Description = {
+export const createUpload: OperationDescription = {
   ...shared,
   operationId: 'createUpload',
   summary: 'Begin an upload in pieces',
@@ -42,14 +42,14 @@ type \`application/offset+octet-stream\` is the first piece.`,
   rules: 'R1 to R13',
   headers: ['Tus-Resumable', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata', 'Upload-Checksum'],
   body: piece,
-  answers: {
+  responses: {
     201: { description: 'Begun; `Location` is where to go on.', headers: ['Location', ...progress] },
   },
   problems: perPiece,
   curl: `${curl} -H 'Upload-Length: 48213' -X POST ${exampleBase}/api/uploads`,
 }
 
-export const findUpload: Description = {
+export const findUpload: OperationDescription = {
   ...shared,
   operationId: 'findUpload',
   summary: 'Ask where an upload stands',
@@ -58,7 +58,7 @@ export const findUpload: Description = {
   rules: 'R3, R5 and R6',
   path: UploadParams,
   headers: ['Tus-Resumable'],
-  answers: {
+  responses: {
     200: {
       description: 'The upload.',
       headers: [...progress, 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata'],
@@ -69,7 +69,7 @@ export const findUpload: Description = {
   curl: `${curl} -I ${example}`,
 }
 
-export const appendUpload: Description = {
+export const appendUpload: OperationDescription = {
   ...shared,
   operationId: 'appendUpload',
   summary: 'Send a piece',
@@ -79,12 +79,12 @@ export const appendUpload: Description = {
   path: UploadParams,
   headers: ['Tus-Resumable', 'Upload-Offset', 'Upload-Checksum', 'Upload-Length'],
   body: piece,
-  answers: { 204: { description: 'Arrived and synced.', headers: progress } },
+  responses: { 204: { description: 'Arrived and synced.', headers: progress } },
   problems: [...perPiece, 'upload-unknown', 'upload-type-unsupported', 'upload-offset-conflict'],
   curl: `${curl} -H 'Upload-Offset: 0' -H 'Content-Type: application/offset+octet-stream' -X PATCH --data-binary @harbour.jpg ${example}`,
 }
 
-export const removeUpload: Description = {
+export const removeUpload: OperationDescription = {
   ...shared,
   operationId: 'removeUpload',
   summary: 'End an upload',
@@ -93,12 +93,12 @@ export const removeUpload: Description = {
   rules: 'R9',
   path: UploadParams,
   headers: ['Tus-Resumable'],
-  answers: { 204: { description: 'Gone.', headers: ['Tus-Resumable', 'Cache-Control'] } },
+  responses: { 204: { description: 'Gone.', headers: ['Tus-Resumable', 'Cache-Control'] } },
   problems: [...perRequest, 'upload-unknown'],
   curl: `${curl} -X DELETE ${example}`,
 }
 
-export const overrideUpload: Description = {
+export const overrideUpload: OperationDescription = {
   ...appendUpload,
   operationId: 'overrideUpload',
   summary: 'Send a piece where PATCH does not get through',

@@ -8,20 +8,20 @@ import type { AppendUpload } from '../../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../../media/uploads/create-upload.ts'
 import { findUpload } from '../../media/uploads/find-upload.ts'
 import type { RemoveUpload } from '../../media/uploads/remove-upload.ts'
-import type { BytesOf } from '../bodies/body-bytes.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
 import { countUploads } from '../metrics/count-uploads.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { type Description, described } from '../openapi/description.ts'
+import { type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import type { UploadParams } from '../openapi/schemas.ts'
-import type { Authorise } from '../tokens/authorise.ts'
+import type { Authorizer } from '../tokens/authorizer.ts'
 import { checksumAlgorithms, parseChecksum } from './checksum.ts'
 import * as descriptions from './description.ts'
 import { serveTus } from './serve-tus.ts'
 import { UploadStore } from './upload-store.ts'
 
 interface Parts {
-  readonly authorise: Authorise
-  readonly bytesOf: BytesOf
+  readonly authorize: Authorizer
+  readonly readBody: BodyReader
   readonly catalog: Pick<Catalog, 'upload'>
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
@@ -50,7 +50,7 @@ type UploadRequest = FastifyRequest<{ Params: Partial<UploadParams> }>
 
 /** `/api/uploads`: files in pieces, by the tus protocol (docs/interface.md, Uploads in pieces). */
 export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorise, bytesOf, catalog, baseUrl, maxFileSize, metrics } = parts
+  const { authorize, readBody, catalog, baseUrl, maxFileSize, metrics } = parts
   const { createUpload, appendUpload, removeUpload, settleUpload } = parts
 
   countUploads(app, metrics)
@@ -60,7 +60,7 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
 
   /** `given` is null where a header tells the method. */
   async function handle(given: UploadMethod | null, request: UploadRequest, reply: FastifyReply) {
-    const grant = await authorise(request, 'media:write')
+    const grant = await authorize(request, 'media:write')
     requireVersion(request, reply)
     const method = given ?? overriddenMethod(request, reply)
     const now = Date.now()
@@ -91,7 +91,7 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
         bucketId: grant.bucketId,
         metadata: request.headers['upload-metadata']?.toString() ?? null,
         checksum: checksum === undefined ? null : parseChecksum(checksum.toString()),
-        body: bytesOf(request.raw),
+        body: readBody(request.raw),
         declaredBytes: Number(request.headers['content-length'] ?? 0),
         now,
       },
@@ -107,16 +107,16 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
     return reply.send()
   }
 
-  const answersOptions = {
+  const optionsHeaders = {
     'tus-version': version,
     'tus-resumable': version,
     'tus-extension': extensions.join(','),
     'tus-max-size': String(maxFileSize),
     'tus-checksum-algorithm': checksumAlgorithms.join(','),
   }
-  const options = (description: Description) => {
-    const { config, schema } = described(description)
-    return { schema, config: { ...config, answersOptions, headers: { 'tus-resumable': version } } }
+  const options = (description: OperationDescription) => {
+    const { config, schema } = routeOptions(description)
+    return { schema, config: { ...config, optionsHeaders, headers: { 'tus-resumable': version } } }
   }
   for (const url of ['/api/uploads', '/api/uploads/'])
     app.post(url, options(descriptions.createUpload), (request: UploadRequest, reply) =>

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createBackpressure } from '../../../src/http/bodies/backpressure.ts'
-import { createBytesOf } from '../../../src/http/bodies/body-bytes.ts'
-import { closeSilentConnections } from '../../../src/http/connections/silent-connections.ts'
+import { createBodyReader } from '../../../src/http/bodies/body-reader.ts'
+import { closeOnIdleTimeout } from '../../../src/http/connections/idle-timeout.ts'
 
 const room = 50_000
 /** What a connection gives in one go, and so the least that any body can bring in before it is stopped. */
@@ -24,7 +24,7 @@ interface Reading {
 
 /** A server whose readers hold the first chunk of their body until they are told to go on. */
 async function readingServer() {
-  const bytesOf = createBytesOf(createBackpressure(room))
+  const readBody = createBodyReader(createBackpressure(room))
   const readings = new Map<string, Reading>()
   const holds = new Map<string, PromiseWithResolvers<void>>()
   const began = new Map<string, PromiseWithResolvers<void>>()
@@ -46,7 +46,7 @@ async function readingServer() {
     }
     readings.set(name, reading)
     try {
-      for await (const chunk of bytesOf(request)) {
+      for await (const chunk of readBody(request)) {
         reading.taken += chunk.byteLength
         reading.began.resolve()
         await reading.holds
@@ -158,10 +158,11 @@ test('a connection whose body has passed is read on, whatever has come between',
 })
 
 test('bytes of readers that fail count no more, however small their bodies', async () => {
-  const bytesOf = createBytesOf(createBackpressure(room))
+  const readBody = createBodyReader(createBackpressure(room))
   await using server = await listening(async (request, response) => {
     try {
-      for await (const _ of bytesOf(request, true)) if (request.url === '/refused') throw new Error('refused')
+      for await (const _ of readBody(request, true))
+        if (request.url === '/refused') throw new Error('refused')
     } catch {
       response.statusCode = 400
     }
@@ -173,10 +174,10 @@ test('bytes of readers that fail count no more, however small their bodies', asy
 })
 
 test('of requests that come on one connection before the answers, each is read', async () => {
-  const bytesOf = createBytesOf(createBackpressure(room))
+  const readBody = createBodyReader(createBackpressure(room))
   await using server = await listening(async (request, response) => {
     let taken = 0
-    for await (const { byteLength } of bytesOf(request, true)) {
+    for await (const { byteLength } of readBody(request, true)) {
       taken += byteLength
       await setImmediate()
     }
@@ -194,10 +195,10 @@ test('of requests that come on one connection before the answers, each is read',
 })
 
 test('however many readers there are, none of their requests takes in more than a stream holds by itself', async () => {
-  const bytesOf = createBytesOf(createBackpressure(8 * oneRead))
+  const readBody = createBodyReader(createBackpressure(8 * oneRead))
   let mostBuffered = 0
   await using server = await listening(async (request, response) => {
-    for await (const _ of bytesOf(request)) {
+    for await (const _ of readBody(request)) {
       mostBuffered = Math.max(mostBuffered, request.readableLength)
       for (let turn = 0; turn < 20; turn += 1) await setImmediate()
     }
@@ -219,7 +220,7 @@ test('U12 a client whose bytes nobody takes is not silent', async () => {
     timeouts += 1
     if (timeouts === 6) enough.resolve()
   })
-  closeSilentConnections(server.http, idle)
+  closeOnIdleTimeout(server.http, idle)
   // Of one nothing waits here while reading is paused; the other begins after it.
   const begun = 1_000
   server.goOn('second')
@@ -241,11 +242,11 @@ test('U12 a client whose bytes nobody takes is not silent', async () => {
 
 test('of small bodies that are never whole, only so many are collected; the others are read as they arrive', async () => {
   const size = 60_000
-  const bytesOf = createBytesOf(createBackpressure(8 * oneRead), 10 * size)
+  const readBody = createBodyReader(createBackpressure(8 * oneRead), 10 * size)
   let begun = 0
   await using server = await listening(async (request) => {
     try {
-      for await (const _ of bytesOf(request, true)) begun += 1
+      for await (const _ of readBody(request, true)) begun += 1
     } catch {
       // The client goes away in the end.
     }

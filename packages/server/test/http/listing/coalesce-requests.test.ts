@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { BucketId, Grant, TokenId } from '../../../src/catalog/catalog.ts'
 import { Fault } from '../../../src/core/fault.ts'
-import type { AnswerListing } from '../../../src/http/listing/answer-listing.ts'
-import { shareAnswers } from '../../../src/http/listing/coalesce-requests.ts'
-import type { PlainListing } from '../../../src/http/listing/plain-request.ts'
+import { coalesceRequests } from '../../../src/http/listing/coalesce-requests.ts'
+import type { FastPathRequest } from '../../../src/http/listing/fast-path-request.ts'
+import type { ListingResponder } from '../../../src/http/listing/listing-response.ts'
 
 const grant: Grant = {
   tokenId: 'tok' as TokenId,
@@ -16,7 +16,7 @@ const grant: Grant = {
   total: 0,
 }
 
-const plain: PlainListing = {
+const plain: FastPathRequest = {
   url: '/api/media',
   authorization: 'Bearer one',
   acceptEncoding: undefined,
@@ -28,11 +28,11 @@ const plain: PlainListing = {
 function counting(limit = Number.POSITIVE_INFINITY) {
   const asked: unknown[] = []
   const judged: string[] = []
-  const answer: AnswerListing = async (_grant, one) => {
+  const answer: ListingResponder = async (_grant, one) => {
     asked.push(one)
     return { status: 200, head: ['etag', `"${asked.length}"`], body: null }
   }
-  const verifyHeader = async (authorization: string) => {
+  const verifyAuthorization = async (authorization: string) => {
     judged.push(authorization)
     return grant
   }
@@ -41,7 +41,7 @@ function counting(limit = Number.POSITIVE_INFINITY) {
     left -= 1
     return left < 0 ? new Fault('rate-limited', 'Too many.') : null
   }
-  const share = shareAnswers({ verifyHeader, countToken, answer, corsHeaders: () => ({}) })
+  const share = coalesceRequests({ verifyAuthorization, countToken, answer, corsHeaders: () => ({}) })
   return { asked, judged, share }
 }
 
@@ -52,7 +52,7 @@ test('requests of one turn that are alike share one check and one answer', async
   expect(judged).toHaveLength(1)
 })
 
-test.each<[string, Partial<PlainListing>]>([
+test.each<[string, Partial<FastPathRequest>]>([
   ['A6 the token', { authorization: 'Bearer two' }],
   ['L11 the page', { url: '/api/media?page=2' }],
   ['L16 the coding', { acceptEncoding: 'gzip' }],

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { listingLane } from '../../../src/http/listing/fast-path.ts'
+import { createListingFastPath } from '../../../src/http/listing/fast-path.ts'
 
 /** 64 MB, far more than sockets hold. */
 const count = 256
@@ -16,16 +16,16 @@ test('L7 a large answer waits for its reader, and arrives whole and in order', a
     for (; taken < count; taken += 1) yield chunkAt(taken)
   }
   const length = count * chunkAt(0).length
-  const lane = listingLane(
+  const lane = createListingFastPath(
     {
-      answerListing: async () => ({
+      respondToListing: async () => ({
         status: 200,
         head: ['content-length', `${length}`],
         body: { length, own: 0, whole: null, chunks },
       }),
-      recordRequest: () => undefined,
+      logRequest: () => undefined,
       corsHeaders: () => ({}),
-      limits: { countAddress: () => null, countFailure: (fault) => fault },
+      limits: { countAddress: () => null, countAuthFailure: (fault) => fault },
       countError: () => undefined,
       baseUrl: 'http://x',
       log: pino({ level: 'silent' }),

@@ -3,12 +3,12 @@ import { Socket } from 'node:net'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../../src/http/metrics/metrics.ts'
-import { createRecordRequest } from '../../../src/http/metrics/request-log.ts'
+import { createRequestLogger } from '../../../src/http/metrics/request-log.ts'
 
 /** The line that is written for a request to `url`, answered with `status`; null where it was cut short before that. */
 function lineFor(method: string, url: string, status: number | null): string {
   const lines: string[] = []
-  const record = createRecordRequest(createMetrics(), (line) => lines.push(line))
+  const record = createRequestLogger(createMetrics(), (line) => lines.push(line))
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   record({ id: '0b7d2c9e-0000-4000-8000-000000000000', method, url, route: '/r' }, response)
   if (status !== null) response.writeHead(status).end()

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { escapeHtml, htmlPage, proseToHtml } from '../../../src/http/openapi/html.ts'
+import { commonMarkToHtml, escapeHtml, htmlPage } from '../../../src/http/openapi/html.ts'
 
 const hostile = `<script>alert("1")</script>'&`
 
 test('what is HTML in a text is shown, not obeyed', () => {
   const escaped = '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;'
   expect(escapeHtml(hostile)).toBe(escaped)
-  expect(proseToHtml(hostile)).toBe(`<p>${escaped}</p>`)
-  expect(proseToHtml(`\`${hostile}\``)).toBe(`<p><code>${escaped}</code></p>`)
+  expect(commonMarkToHtml(hostile)).toBe(`<p>${escaped}</p>`)
+  expect(commonMarkToHtml(`\`${hostile}\``)).toBe(`<p><code>${escaped}</code></p>`)
   expect(htmlPage({ title: hostile, body: '' })).toContain(`<title>${escaped}</title>`)
 })
 
 test('an empty line parts paragraphs, backticks make code', () => {
-  expect(proseToHtml('Send `a`\nor `b`.\n\nThen wait.')).toBe(
+  expect(commonMarkToHtml('Send `a`\nor `b`.\n\nThen wait.')).toBe(
     '<p>Send <code>a</code>\nor <code>b</code>.</p>\n<p>Then wait.</p>',
   )
 })

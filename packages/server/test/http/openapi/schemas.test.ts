@@ -6,7 +6,7 @@ import type { TokenObject } from '../../../src/access/describe-token.ts'
 import * as core from '../../../src/core/page.ts'
 import { parsePageNumber } from '../../../src/core/page-number.ts'
 import * as schemas from '../../../src/http/openapi/schemas.ts'
-import type { Problem } from '../../../src/http/problems/problem-answer.ts'
+import type { Problem } from '../../../src/http/problems/problem-response.ts'
 import type * as media from '../../../src/media/describe-media.ts'
 
 /** Schemas know no readonly. */

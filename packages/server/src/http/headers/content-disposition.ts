@@ -1,8 +1,8 @@
 import { decodeExtended } from 'content-disposition'
-import type { Parameterised } from './parameters.ts'
+import type { ParameterisedValue } from './parameters.ts'
 
 /** The name that a Content-Disposition gives, null where it gives none, undefined where `filename*` is malformed. */
-export function filenameOf({ parameters }: Parameterised): string | null | undefined {
+export function dispositionFilename({ parameters }: ParameterisedValue): string | null | undefined {
   const extended = parameters.get('filename*')
   if (extended !== undefined) return decodeExtended(extended)
   return fromUtf8(parameters.get('filename'))

@@ -1,14 +1,14 @@
 import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../../core/fault.ts'
-import { problemAnswer } from '../problems/problem-answer.ts'
+import { problemResponse } from '../problems/problem-response.ts'
 
 /** A problem as the bytes of a whole answer, for connections without a request that could be answered. It ends the connection. */
-export function rawProblem(
+export function serializeProblem(
   fault: Fault,
   baseUrl: string,
   requestId: string,
 ): { readonly status: number; readonly bytes: Buffer } {
-  const { status, headers, body } = problemAnswer(fault, baseUrl, requestId)
+  const { status, headers, body } = problemResponse(fault, baseUrl, requestId)
   const head = Object.entries({ connection: 'close', ...headers })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')

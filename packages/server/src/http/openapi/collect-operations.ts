@@ -1,28 +1,28 @@
 import type { FastifyInstance } from 'fastify'
-import type { Description } from './description.ts'
+import type { OperationDescription } from './operation-description.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** A described operation at one of its paths, which is written as OpenAPI has it: `/media/{name}`. */
-export interface Described {
+export interface DescribedOperation {
   readonly method: (typeof methods)[number]
   readonly path: string
-  readonly description: Description
+  readonly description: OperationDescription
   /** A HEAD that is the GET of the same description without its body. */
-  readonly twin: boolean
+  readonly isHeadOfGet: boolean
 }
 
-export interface Descriptions {
+export interface OperationList {
   /** Throws where a route was added without a description. */
-  all(): readonly Described[]
+  all(): readonly DescribedOperation[]
 }
 
 /**
  * Gathers the descriptions of the routes that are added from now on until `close`. A path with a slash behind it is
  * the same as without (docs/interface.md L1), and is left out; what OPTIONS answers is told once for all.
  */
-export function collectDescriptions(app: FastifyInstance): Descriptions & { close(): void } {
-  const described: Described[] = []
+export function collectOperations(app: FastifyInstance): OperationList & { close(): void } {
+  const described: DescribedOperation[] = []
   const missing: string[] = []
   let open = true
   app.addHook('onRoute', ({ url, method, config }) => {
@@ -36,10 +36,10 @@ export function collectDescriptions(app: FastifyInstance): Descriptions & { clos
         missing.push(`${name} ${url}`)
         continue
       }
-      const twin =
+      const isHeadOfGet =
         name === 'HEAD' && described.some((one) => one.path === path && one.description === description)
-      if (!url.endsWith('/') && (!twin || description.head)) {
-        described.push({ method: known, path, description, twin })
+      if (!url.endsWith('/') && (!isHeadOfGet || description.head)) {
+        described.push({ method: known, path, description, isHeadOfGet })
       }
     }
   })

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { Fault } from '../core/fault.ts'
 import type { Readiness } from '../media/readiness.ts'
 import type { Metrics } from './metrics/metrics.ts'
-import { type Description, described, exampleBase } from './openapi/description.ts'
+import { exampleBase, type OperationDescription, routeOptions } from './openapi/operation-description.ts'
 import { Health, ReadinessObject, ReadinessQuery } from './openapi/schemas.ts'
 
 interface Parts {
@@ -13,15 +13,15 @@ interface Parts {
 }
 
 /** `/healthz`, `/readyz`, `/metrics` (docs/interface.md O1, O2). */
-export function operationsRoutes(app: FastifyInstance, { readiness, isStopping, metrics }: Parts): void {
+export function monitoringRoutes(app: FastifyInstance, { readiness, isStopping, metrics }: Parts): void {
   const noStore = { 'cache-control': 'no-store' }
   const scrape = createScrape(metrics.registry)
 
-  app.get('/healthz', described(live), async (_request, reply) =>
+  app.get('/healthz', routeOptions(live), async (_request, reply) =>
     reply.headers(noStore).send({ status: 'ok' }),
   )
 
-  app.get<{ Querystring: { writes?: unknown } }>('/readyz', described(ready), async (request, reply) => {
+  app.get<{ Querystring: { writes?: unknown } }>('/readyz', routeOptions(ready), async (request, reply) => {
     if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
     const { reads, writes, reasons } = await readiness()
     if (!reads || (!writes && request.query.writes !== undefined))
@@ -32,7 +32,7 @@ export function operationsRoutes(app: FastifyInstance, { readiness, isStopping, 
     return reply.headers(noStore).send({ status: 'ready', reads, writes, reasons: [...reasons] })
   })
 
-  app.get('/metrics', described(metricsDescription), async (_request, reply) =>
+  app.get('/metrics', routeOptions(metricsDescription), async (_request, reply) =>
     reply
       .headers(noStore)
       .type(metrics.registry.contentType)
@@ -57,7 +57,7 @@ function createScrape(registry: Metrics['registry']): () => Promise<Buffer> {
   }
 }
 
-const live: Description = {
+const live: OperationDescription = {
   operationId: 'live',
   tag: 'Operations',
   summary: 'Whether the process lives',
@@ -65,7 +65,7 @@ const live: Description = {
   rules: 'O1',
   needs: 'nothing',
   unlimited: true,
-  answers: {
+  responses: {
     200: {
       description: 'It lives.',
       headers: ['Cache-Control'],
@@ -76,7 +76,7 @@ const live: Description = {
   curl: `curl ${exampleBase}/healthz`,
 }
 
-const ready: Description = {
+const ready: OperationDescription = {
   operationId: 'ready',
   tag: 'Operations',
   summary: 'Whether it can serve',
@@ -86,7 +86,7 @@ served or the service is stopping; with the query parameter \`writes\` also wher
   needs: 'nothing',
   unlimited: true,
   query: ReadinessQuery,
-  answers: {
+  responses: {
     200: {
       description: 'It can serve.',
       headers: ['Cache-Control'],
@@ -105,7 +105,7 @@ served or the service is stopping; with the query parameter \`writes\` also wher
   curl: `curl ${exampleBase}/readyz`,
 }
 
-const metricsDescription: Description = {
+const metricsDescription: OperationDescription = {
   operationId: 'metrics',
   tag: 'Operations',
   summary: 'Metrics',
@@ -113,7 +113,7 @@ const metricsDescription: Description = {
   rules: 'O2',
   needs: 'nothing',
   unlimited: true,
-  answers: {
+  responses: {
     200: {
       description: 'The metrics.',
       headers: ['Cache-Control'],

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import type { Backpressure } from './backpressure.ts'
-import { askForBody } from './unread-bodies.ts'
+import { sendContinue } from './unread-bodies.ts'
 
 /**
  * The body as it arrives; each chunk is empty once the next one is asked for. A client that waits to be told to send it
  * is told when the first byte is asked for. The request outlives a reader that gives up, so that it can be answered.
  */
-export type BytesOf = (
+export type BodyReader = (
   request: IncomingMessage,
   /** Part of a body is worth nothing. */
   wholeOnly?: boolean,
 ) => AsyncGenerator<Uint8Array, void, void>
 
 /** `collectRoom` bounds the bytes of all bodies that are collected before their readers get them. */
-export function createBytesOf(backpressure: Backpressure, collectRoom = 8 * 1024 * 1024): BytesOf {
+export function createBodyReader(backpressure: Backpressure, collectRoom = 8 * 1024 * 1024): BodyReader {
   let collected = 0
 
   /** Reserves room for a body that may be collected whole. Returns what gives it back, null where there is none. */
@@ -31,12 +31,12 @@ export function createBytesOf(backpressure: Backpressure, collectRoom = 8 * 1024
     return giveBackRoom
   }
 
-  return async function* bytesOf(request, wholeOnly = false) {
+  return async function* readBody(request, wholeOnly = false) {
     const ticket = backpressure.open(request)
     let giveBackRoom: (() => void) | null = null
     try {
       await ticket.waitUntilResumed()
-      askForBody(request)
+      sendContinue(request)
       giveBackRoom = wholeOnly ? reserve(request) : null
       const chunks = giveBackRoom ? allOf(request) : request.iterator({ destroyOnReturn: false })
       for await (const chunk of chunks) {

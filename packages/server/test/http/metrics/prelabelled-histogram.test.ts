@@ -1,6 +1,6 @@
 import { Histogram, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { CountedHistogram } from '../../../src/http/metrics/counted-histogram.ts'
+import { PrelabelledHistogram } from '../../../src/http/metrics/prelabelled-histogram.ts'
 
 const about = {
   name: 'taken_seconds',
@@ -16,7 +16,7 @@ const values = [0, 0.001, 0.0011, 0.5, 29.9, 30, 31, 1e6]
 
 test('O2 it tells what the library’s own histogram tells', async () => {
   const [ours, theirs] = [new Registry(), new Registry()]
-  const counted = new CountedHistogram({ ...about, registers: [ours] })
+  const counted = new PrelabelledHistogram({ ...about, registers: [ours] })
   const plain = new Histogram({ ...about, registers: [theirs] })
   expect(await ours.metrics()).toBe(await theirs.metrics())
   for (const each of labels) {

@@ -5,13 +5,13 @@ const lingerTime = 1_000
 const maxLingering = 100
 
 /** Sends the last bytes of a connection and closes it. */
-export type EndWith = (socket: Socket, bytes: Buffer) => void
+export type LingeringClose = (socket: Socket, bytes: Buffer) => void
 
 /**
  * What the client sends is read and discarded until the connection is closed: closing a socket with unread bytes resets
  * it, and the answer is lost.
  */
-export function createEndWith(): EndWith {
+export function createLingeringClose(): LingeringClose {
   let lingering = 0
   return (socket, bytes) => {
     socket.on('error', () => undefined)

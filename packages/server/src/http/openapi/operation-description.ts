@@ -1,7 +1,8 @@
 import type { TObject, TSchema } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
 import type { Scope } from '../../core/scopes.ts'
-import type { AnswerHeader, RequestHeader } from './headers.ts'
+import type { RequestHeader } from './request-headers.ts'
+import type { ResponseHeader } from './response-headers.ts'
 
 /** How examples begin; the configured base URL takes its place. */
 export const exampleBase = 'https://media.example.org'
@@ -23,15 +24,15 @@ interface Content {
   readonly enveloped?: true
 }
 
-export interface Answer {
+export interface ResponseDescription {
   readonly description: string
-  readonly headers?: readonly AnswerHeader[]
+  readonly headers?: readonly ResponseHeader[]
   /** By media type. */
   readonly content?: Readonly<Record<string, Content>>
 }
 
 /** What people and programs are told of one operation; descriptions are CommonMark. */
-export interface Description {
+export interface OperationDescription {
   readonly operationId: string
   readonly tag: keyof typeof tags
   readonly summary: string
@@ -43,11 +44,11 @@ export interface Description {
   readonly query?: TObject
   readonly headers?: readonly RequestHeader[]
   readonly body?: { readonly description: string; readonly content: Readonly<Record<string, Content>> }
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly responses: Readonly<Record<number, ResponseDescription>>
   /** Besides those that every operation, or every operation with a token, can meet. */
   readonly problems: readonly FaultCode[]
   /** What its problems carry besides what all problems do. */
-  readonly problemHeaders?: readonly AnswerHeader[]
+  readonly problemHeaders?: readonly ResponseHeader[]
   /** Monitoring works while the rate limits are met (docs/interface.md W3). */
   readonly unlimited?: true
   /** HEAD is told of where the contract names it. */
@@ -57,7 +58,7 @@ export interface Description {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    description?: Description
+    description?: OperationDescription
     /** What every answer of the route carries, problems included. */
     headers?: Readonly<Record<string, string>>
   }
@@ -67,9 +68,9 @@ declare module 'fastify' {
  * The options of a described route. Its JSON answers are serialised by their schemas, so that nothing else gets out;
  * what is sent is judged by the guards of the core, not here. Pages and unions are sent as they are.
  */
-export function described(description: Description) {
+export function routeOptions(description: OperationDescription) {
   const response: Record<number, TSchema> = {}
-  for (const [status, { content }] of Object.entries(description.answers)) {
+  for (const [status, { content }] of Object.entries(description.responses)) {
     const json = content?.['application/json']
     if (json?.schema && 'properties' in json.schema && !json.enveloped) response[Number(status)] = json.schema
   }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { timesSent } from '../headers/sent-headers.ts'
+import { countHeader } from '../headers/raw-headers.ts'
 
 /** All of a plain listing's request that its answer and its headers depend on. */
-export interface PlainListing {
+export interface FastPathRequest {
   readonly url: string
   readonly authorization: string
   readonly acceptEncoding: string | undefined
@@ -11,14 +11,14 @@ export interface PlainListing {
 }
 
 /** Null for a request that is not of the plain form: it has a body, expects something, or asks twice. */
-export function plainListing(request: IncomingMessage): PlainListing | null {
+export function parseFastPathRequest(request: IncomingMessage): FastPathRequest | null {
   const { method, url, headers } = request
   const { authorization, origin } = headers
   if (method !== 'GET' || url === undefined || authorization === undefined) return null
   if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) return null
   if (headers.expect !== undefined || headers['access-control-request-method'] !== undefined) return null
   // Of these, Node keeps one and drops others.
-  if (timesSent(request, 'host') !== 1 || timesSent(request, 'authorization') !== 1) return null
+  if (countHeader(request, 'host') !== 1 || countHeader(request, 'authorization') !== 1) return null
   return {
     url,
     authorization,
@@ -29,7 +29,7 @@ export function plainListing(request: IncomingMessage): PlainListing | null {
 }
 
 /** Whether one answer is right for both. */
-export const areAlike = (one: PlainListing, other: PlainListing): boolean =>
+export const areIdentical = (one: FastPathRequest, other: FastPathRequest): boolean =>
   one.url === other.url &&
   one.authorization === other.authorization &&
   one.acceptEncoding === other.acceptEncoding &&

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { matchesWeakly } from '../headers/entity-tag.ts'
-import type { Descriptions } from './collect.ts'
-import { type Description, described, exampleBase } from './description.ts'
-import type { AnswerHeader } from './headers.ts'
+import type { OperationList } from './collect-operations.ts'
+import { exampleBase, type OperationDescription, routeOptions } from './operation-description.ts'
+import type { ResponseHeader } from './response-headers.ts'
 
 interface Parts {
-  readonly descriptions: Descriptions
+  readonly descriptions: OperationList
   readonly settings: { readonly baseUrl: string; readonly envelope: 'bare' | 'wrapped' }
 }
 
@@ -17,7 +17,7 @@ interface Made {
 }
 
 /** `/openapi.json` and `/docs` (docs/interface.md D1, D2), made when they are first asked for. */
-export function describeInterfaceRoutes(app: FastifyInstance, { descriptions, settings }: Parts): void {
+export function documentationRoutes(app: FastifyInstance, { descriptions, settings }: Parts): void {
   async function makeDocument(): Promise<Made> {
     const { buildDocument } = await import('./build-document.ts')
     const document = buildDocument(descriptions, settings)
@@ -34,7 +34,7 @@ export function describeInterfaceRoutes(app: FastifyInstance, { descriptions, se
 
   const serve = (url: string, description: typeof interfacePage, make: () => Promise<Made>) => {
     let kept: Promise<Made> | null = null
-    app.get(url, described(description), async (request, reply) => {
+    app.get(url, routeOptions(description), async (request, reply) => {
       kept ??= make()
       const { bytes, headers } = await kept
       reply.headers(headers)
@@ -56,11 +56,11 @@ function made(text: string, headers: Readonly<Record<string, string>>): Made {
   }
 }
 
-const headers: readonly AnswerHeader[] = ['ETag', 'Cache-Control', 'X-Content-Type-Options']
-const pageHeaders: readonly AnswerHeader[] = [...headers, 'Content-Security-Policy']
+const headers: readonly ResponseHeader[] = ['ETag', 'Cache-Control', 'X-Content-Type-Options']
+const pageHeaders: readonly ResponseHeader[] = [...headers, 'Content-Security-Policy']
 const unchanged = 'The client has the present one.'
 
-const interfaceDocument: Description = {
+const interfaceDocument: OperationDescription = {
   operationId: 'interfaceDocument',
   tag: 'Operations',
   summary: 'This description, for programs',
@@ -68,7 +68,7 @@ const interfaceDocument: Description = {
   rules: 'D1',
   needs: 'nothing',
   headers: ['If-None-Match'],
-  answers: {
+  responses: {
     200: {
       description: 'The document.',
       headers,
@@ -80,7 +80,7 @@ const interfaceDocument: Description = {
   curl: `curl ${exampleBase}/openapi.json`,
 }
 
-const interfacePage: Description = {
+const interfacePage: OperationDescription = {
   operationId: 'interfacePage',
   tag: 'Operations',
   summary: 'This description, for people',
@@ -88,7 +88,7 @@ const interfacePage: Description = {
   rules: 'D2',
   needs: 'nothing',
   headers: ['If-None-Match'],
-  answers: {
+  responses: {
     200: {
       description: 'The page.',
       headers: pageHeaders,

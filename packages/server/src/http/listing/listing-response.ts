@@ -19,14 +19,14 @@ export interface ListingParts {
 }
 
 /** What of a request shapes a listing. */
-interface AskedListing {
+interface ListingRequest {
   readonly url: string
   readonly acceptEncoding: string | undefined
   readonly ifNoneMatch: string | undefined
 }
 
 /** A 200 with a page, or a 304 without. */
-export interface ListingAnswer {
+export interface ListingResponse {
   readonly status: 200 | 304
   /** The headers: names and values in turn, which Node writes fastest. */
   readonly head: string[]
@@ -34,13 +34,13 @@ export interface ListingAnswer {
 }
 
 /** To `grant`, which was judged for this very request. */
-export type AnswerListing = (
+export type ListingResponder = (
   grant: Pick<Grant, 'bucketId' | 'revision'>,
-  asked: AskedListing,
-) => Promise<ListingAnswer>
+  asked: ListingRequest,
+) => Promise<ListingResponse>
 
 /** What `GET /api/media` answers (docs/interface.md, Listing); throws the Fault that says why nothing is listed. */
-export function createAnswerListing(parts: ListingParts): AnswerListing {
+export function createListingResponder(parts: ListingParts): ListingResponder {
   const { listMedia, form, envelope, epoch, vary } = parts
   const always = ['cache-control', 'private, no-cache', 'vary', vary]
 
@@ -52,12 +52,12 @@ export function createAnswerListing(parts: ListingParts): AnswerListing {
   const tagOf = (bucketId: BucketId, revision: number, page: number, coding: Listing['coding']) =>
     `"${shape}.${bucketId}.${revision}.${page}${coding === 'gzip' ? '.gzip' : ''}"`
 
-  const unchanged = (etag: string): ListingAnswer => ({
+  const unchanged = (etag: string): ListingResponse => ({
     status: 304,
     head: [...always, 'etag', etag],
     body: null,
   })
-  const whole = (etag: string, { coding, body }: Listing): ListingAnswer => ({
+  const whole = (etag: string, { coding, body }: Listing): ListingResponse => ({
     status: 200,
     head: [
       ...always,
@@ -69,7 +69,7 @@ export function createAnswerListing(parts: ListingParts): AnswerListing {
     body,
   })
   /** The answers of listings that are kept, each as long as its listing: a head costs more to make than to find. */
-  const answers = new WeakMap<Listing, ListingAnswer>()
+  const answers = new WeakMap<Listing, ListingResponse>()
 
   return async ({ bucketId, revision: current }, { url, acceptEncoding, ifNoneMatch: match }) => {
     const page = parsePageNumber(pageOf(url))

@@ -1,13 +1,14 @@
-import { type Server, ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { currentResponse } from './pipelining.ts'
 
 /**
  * Closes connections whose clients are silent for the idle timeout (docs/interface.md O4, U12). Milliseconds. A client
  * that waits for us, for a slow disk first of all, is not silent.
  */
-export function closeSilentConnections(server: Server, idleTimeout: number): void {
+export function closeOnIdleTimeout(server: Server, idleTimeout: number): void {
   server.on('timeout', (socket: Socket) => {
-    const answer = presentAnswer(socket)
+    const answer = currentResponse(socket)
     if (answer !== null && isAwaited(answer)) socket.setTimeout(idleTimeout)
     else socket.destroy()
   })
@@ -16,7 +17,3 @@ export function closeSilentConnections(server: Server, idleTimeout: number): voi
 /** Whether the answer has not begun though its request is here, wholly or as much as we take at a time, which may be nothing. */
 const isAwaited = ({ headersSent, req }: ServerResponse): boolean =>
   !headersSent && (req.complete || req.readableLength > 0 || req.socket.isPaused())
-
-/** The answer that a connection waits for, null where no request was understood. Node itself looks in the same place. */
-export const presentAnswer = (socket: Socket): ServerResponse | null =>
-  '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse ? socket._httpMessage : null

@@ -11,7 +11,7 @@ const subjects: Readonly<Record<LimitName, string>> = {
 }
 
 /** Fault `rate-limited`, with the headers that say when to come back (docs/interface.md W5). */
-export class RateLimited extends Fault {
+export class RateLimitFault extends Fault {
   readonly headers: Readonly<Record<string, string>>
 
   /** `wait` are milliseconds until the next request is accepted. */

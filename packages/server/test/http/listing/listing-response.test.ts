@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BucketId, Grant, TokenId } from '../../../src/catalog/catalog.ts'
-import { createAnswerListing, type ListingParts } from '../../../src/http/listing/answer-listing.ts'
+import { createListingResponder, type ListingParts } from '../../../src/http/listing/listing-response.ts'
 
 const listed = { bucketId: 1 as BucketId, revision: 5 }
 const grant: Grant = {
@@ -30,7 +30,7 @@ const usual: ListingParts & { url: string; acceptEncoding: string; granted: Gran
 
 async function tagWith(change: Partial<typeof usual>): Promise<string | undefined> {
   const { url, acceptEncoding, granted, ...parts } = { ...usual, ...change }
-  const answer = createAnswerListing(parts)
+  const answer = createListingResponder(parts)
   const { head } = await answer(granted, { url, acceptEncoding, ifNoneMatch: undefined })
   return head[head.indexOf('etag') + 1]
 }
@@ -60,7 +60,7 @@ const kept = {
 } as const
 
 test('L16 the head of a listing that is kept is made once, and a tag that matches is still answered 304', async () => {
-  const answer = createAnswerListing({ ...usual, listMedia: async () => kept })
+  const answer = createListingResponder({ ...usual, listMedia: async () => kept })
   const ask = (ifNoneMatch?: string) =>
     answer(grant, { url: '/api/media?page=2', acceptEncoding: undefined, ifNoneMatch })
   const first = await ask()

@@ -1,5 +1,5 @@
 import type { Fault, FaultCode, ParameterFault } from '../../core/fault.ts'
-import { RateLimited } from '../limits/rate-limited.ts'
+import { RateLimitFault } from '../limits/rate-limit-fault.ts'
 import { problemKinds } from './problems.ts'
 
 /** RFC 9457, with `code` for programs and `errors` for faulty parameters (docs/interface.md P1). */
@@ -13,7 +13,7 @@ export interface Problem {
   readonly errors?: readonly ParameterFault[]
 }
 
-export function problemOf(fault: Fault, baseUrl: string, instance: string): Problem {
+export function problemDetails(fault: Fault, baseUrl: string, instance: string): Problem {
   const { status, title } = problemKinds[fault.code]
   return {
     type: `${baseUrl}/problems/${fault.code}`,
@@ -27,12 +27,12 @@ export function problemOf(fault: Fault, baseUrl: string, instance: string): Prob
 }
 
 /** A problem as it stands on the wire (docs/interface.md P1, P5), whoever writes it there. */
-export function problemAnswer(
+export function problemResponse(
   fault: Fault,
   baseUrl: string,
   instance: string,
 ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } {
-  const problem = problemOf(fault, baseUrl, instance)
+  const problem = problemDetails(fault, baseUrl, instance)
   const { status } = problem
   // As bytes: Fastify adds a charset to text, and RFC 9457 knows none.
   const body = Buffer.from(JSON.stringify(problem))
@@ -43,7 +43,7 @@ export function problemAnswer(
     'x-content-type-options': 'nosniff',
     ...(status === 401 || status === 403 ? { 'www-authenticate': challenge(fault) } : {}),
     ...(status === 503 ? { 'retry-after': '2' } : {}),
-    ...(fault instanceof RateLimited ? fault.headers : {}),
+    ...(fault instanceof RateLimitFault ? fault.headers : {}),
   }
   return { status, headers, body }
 }

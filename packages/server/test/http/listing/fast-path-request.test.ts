@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { plainListing } from '../../../src/http/listing/plain-request.ts'
+import { parseFastPathRequest } from '../../../src/http/listing/fast-path-request.ts'
 
 function request(method: string, ...lines: readonly (readonly [string, string])[]): IncomingMessage {
   const message = new IncomingMessage(new Socket())
@@ -20,13 +20,15 @@ const usual = [
 ] as const
 
 test('a plain listing is known by what shapes its answer', () => {
-  expect(plainListing(request('GET', ...usual, ['Accept', '*/*'], ['If-None-Match', '"x"']))).toEqual({
-    url: '/api/media',
-    authorization: 'Bearer x',
-    acceptEncoding: undefined,
-    ifNoneMatch: '"x"',
-    origin: undefined,
-  })
+  expect(parseFastPathRequest(request('GET', ...usual, ['Accept', '*/*'], ['If-None-Match', '"x"']))).toEqual(
+    {
+      url: '/api/media',
+      authorization: 'Bearer x',
+      acceptEncoding: undefined,
+      ifNoneMatch: '"x"',
+      origin: undefined,
+    },
+  )
 })
 
 test.each([
@@ -40,5 +42,5 @@ test.each([
   ['an expectation', request('GET', ...usual, ['Expect', '100-continue'])],
   ['C2 the method of a preflight', request('GET', ...usual, ['Access-Control-Request-Method', 'GET'])],
 ])('%s makes a listing other than plain', (_what, message) => {
-  expect(plainListing(message)).toBeNull()
+  expect(parseFastPathRequest(message)).toBeNull()
 })

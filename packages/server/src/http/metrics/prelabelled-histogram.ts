@@ -13,7 +13,7 @@ interface Series {
  * A histogram whose observers know their labels. The library's own looks them up and checks them at each observation,
  * which takes a listing as long as its SQL; here an observation is two additions.
  */
-export class CountedHistogram extends Histogram<string> {
+export class PrelabelledHistogram extends Histogram<string> {
   readonly #about: HistogramConfiguration<string>
   readonly #bounds: readonly number[]
   readonly #all: Series[] = []

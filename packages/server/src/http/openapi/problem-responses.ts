@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
-import { type Problem, problemOf } from '../problems/problem-answer.ts'
+import { type Problem, problemDetails } from '../problems/problem-response.ts'
 import { problemKinds } from '../problems/problems.ts'
-import { type Description, exampleBase } from './description.ts'
-import type { AnswerHeader } from './headers.ts'
+import { exampleBase, type OperationDescription } from './operation-description.ts'
+import type { ResponseHeader } from './response-headers.ts'
 
 /** What every request can meet. */
 const always: readonly FaultCode[] = ['request-malformed', 'request-timeout', 'headers-too-large', 'internal']
@@ -19,7 +19,9 @@ const withToken: readonly FaultCode[] = [
 ]
 
 /** The codes that an operation can answer, by status, ascending. */
-export function problemsOf(description: Description): ReadonlyMap<number, readonly FaultCode[]> {
+export function problemsByStatus(
+  description: OperationDescription,
+): ReadonlyMap<number, readonly FaultCode[]> {
   const { needs, problems, unlimited } = description
   const codes = new Set<FaultCode>([
     ...always,
@@ -33,7 +35,7 @@ export function problemsOf(description: Description): ReadonlyMap<number, readon
 }
 
 /** The headers that an answer with this status and a problem has. */
-export const problemHeadersOf = (status: number): readonly AnswerHeader[] => [
+export const problemHeaderNames = (status: number): readonly ResponseHeader[] => [
   'Cache-Control',
   ...(status === 401 || status === 403 ? (['WWW-Authenticate'] as const) : []),
   ...(status === 416 ? (['Content-Range'] as const) : []),
@@ -45,7 +47,7 @@ export const describeProblems = (codes: readonly FaultCode[]): string =>
   codes.map((code) => `\`${code}\`: ${problemKinds[code].title}.`).join('\n\n')
 
 /** What the answer is called among the components: by its one code, or by its status. */
-export const problemAnswerName = (status: number, codes: readonly FaultCode[]): string =>
+export const responseComponentName = (status: number, codes: readonly FaultCode[]): string =>
   (codes.length === 1 ? `${codes[0]}` : (STATUS_CODES[status] ?? `${status}`)).replaceAll(
     /(?:^|[-' ])(\w?)/g,
     (_, letter: string) => letter.toUpperCase(),
@@ -60,7 +62,7 @@ const parameters: Partial<Record<FaultCode, readonly ParameterFault[]>> = {
 
 /** A problem with this code, as it could be answered. */
 export const exampleProblem = (code: FaultCode): Problem =>
-  problemOf(
+  problemDetails(
     new Fault(code, problemKinds[code].cause, { parameters: parameters[code] ?? [] }),
     exampleBase,
     '0b3f8d52-6a41-4c7e-9d10-2f5e8a7c4b19',

@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import { requireScope } from '../../access/require-scope.ts'
+import type { Grant } from '../../catalog/catalog.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Scope } from '../../core/scopes.ts'
+import { countHeader } from '../headers/raw-headers.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
+
+/**
+ * Verifies the token of a request, counts the request and requires `scope`, unless that is null. Returns what the token
+ * grants; throws the Fault that names the reason for a refusal.
+ */
+export type Authorizer = (request: Pick<FastifyRequest, 'raw'>, scope: Scope | null) => Promise<Grant>
+
+/** Verifies the token of an Authorization header. Does not count the request and requires no scope. */
+export type AuthorizationVerifier = (authorization: string) => Promise<Grant>
+
+export const createAuthorizationVerifier =
+  (verifyToken: (token: string) => Promise<Grant>): AuthorizationVerifier =>
+  async (authorization) =>
+    verifyToken(parseBearerToken(authorization))
+
+export const createAuthorizer =
+  (
+    verifyAuthorization: AuthorizationVerifier,
+    { countToken }: Pick<RequestLimits, 'countToken'>,
+  ): Authorizer =>
+  async (request, scope) => {
+    const grant = await verifyAuthorization(requireAuthorization(request.raw))
+    const refusal = countToken(grant.tokenId)
+    if (refusal) throw refusal
+    if (scope !== null) requireScope(grant, scope)
+    return grant
+  }
+
+/** Returns the one Authorization header (docs/interface.md A4). Throws Fault where there is none or more than one. */
+function requireAuthorization(request: IncomingMessage): string {
+  const header = request.headers.authorization
+  if (header === undefined)
+    throw new Fault('token-missing', 'Send the header `Authorization: Bearer` with a token of this bucket.')
+  if (countHeader(request, 'authorization') > 1)
+    throw new Fault(
+      'authorization-repeated',
+      'The request has more than one Authorization header; send exactly one.',
+    )
+  return header
+}
+
+/** Everything after the scheme is the token, spaces included: a token with spaces is malformed, not missing. */
+const credentials = /^bearer +(\S.*)$/i
+
+/** Returns the token of an Authorization header (docs/interface.md A1, A2). Throws Fault where it has none. */
+function parseBearerToken(authorization: string): string {
+  const token = credentials.exec(authorization)?.[1]
+  if (token === undefined)
+    throw new Fault('token-missing', 'The Authorization header must have the form `Bearer` and a token.')
+  return token
+}
