@@ -14,8 +14,8 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['media', 'access', 'catalog', 'blobs', 'core'],
   'config.ts': ['core'],
   'engines.ts': ['catalog', 'blobs', 'config.ts', 'core'],
-  'server.ts': ['http', 'media', 'access', 'catalog', 'blobs', 'core', 'config.ts', 'engines.ts'],
-  cli: ['server.ts', 'engines.ts', 'config.ts', 'upkeep', 'access', 'catalog', 'core'],
+  server: ['http', 'media', 'access', 'catalog', 'blobs', 'core', 'config.ts', 'engines.ts'],
+  cli: ['server', 'engines.ts', 'config.ts', 'upkeep', 'access', 'catalog', 'core'],
 }
 
 /** Which siblings each folder inside `http/` and `media/` may import from. Files beside the folders may import from all of them. */

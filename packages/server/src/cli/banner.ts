@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { styleText } from 'node:util'
-import type { Server } from '../server.ts'
+import type { Server } from '../server/start-server.ts'
 
 /** What the start prints on standard output: where the service is, its first token once, and what to do next. */
 export function banner(server: Server, data: string): string {

@@ -56,7 +56,7 @@ The log goes to standard error: one line of JSON for each event, and lines for p
     requireNoRestore(config.data)
     // Loaded here, so that the other commands need not wait for it.
     const [{ startServer }, { pino }, { default: closeWithGrace }] = await Promise.all([
-      import('../server.ts'),
+      import('../server/start-server.ts'),
       import('pino'),
       import('close-with-grace'),
     ])

@@ -1,0 +1,74 @@
+import { statfs } from 'node:fs/promises'
+import type { BlobStore } from '../blobs/blobs.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { findExposed, lockData, openBlobs, openCatalog, openIdentity, watchHold } from '../engines.ts'
+import type { EraseParts } from '../media/erase-bytes.ts'
+import { createHeldRemovals } from '../media/held-removals.ts'
+import { matchBlobs } from '../media/match-blobs.ts'
+import { recover } from '../media/recover.ts'
+import type { StartContext } from './start-context.ts'
+
+export interface OpenData {
+  readonly catalog: Catalog
+  readonly blobs: BlobStore
+  /** What the removal of bytes needs. */
+  readonly erasing: EraseParts & { readonly catalog: Catalog; readonly blobs: BlobStore }
+  /** Removes the bytes whose removal a backup delayed, once the backup has ended. */
+  readonly retryHeldRemovals: () => Promise<void>
+}
+
+/**
+ * Locks the data directory, opens the catalog and the blob store, checks that they belong together, and finishes what
+ * an interrupted run left.
+ */
+export async function openData(
+  { config, log, metrics, closers }: StartContext,
+  onFailure: (error: Error) => void,
+): Promise<OpenData> {
+  const lock = lockData(config)
+  closers.add('the data lock', () => lock.release())
+  const exposed = findExposed(config)
+  if (exposed.length > 0)
+    log.warn({ exposed }, `other users may read these in ${config.data}; run: chmod -R go= on each`)
+
+  const catalog = await openCatalog(config, {
+    writer: 'thread',
+    onWriterFailure: onFailure,
+    onCommit: metrics.storage.observeCommit,
+  })
+  closers.add('the catalog', () => catalog.close())
+  await matchBlobs({ catalog, directory: openIdentity(config) })
+  const blobs = await openBlobs(config, { onFailure, onSync: metrics.storage.observeSync })
+  closers.add('the blob store', () => blobs.close())
+  metrics.storage.watch({ figures: () => catalog.figures(), space: () => spaceOf(config.data) })
+
+  const hold = watchHold(config)
+  closers.add('the removal hold', () => hold.close())
+  const removing = {
+    catalog,
+    blobs,
+    isHeld: hold.isHeld,
+    onLeftover: (id: string, err: unknown) =>
+      log.warn({ id, err }, 'the bytes of a deleted item stay until the next start'),
+  }
+  const held = createHeldRemovals({
+    ...removing,
+    onHoldFailure: (err) =>
+      log.error(
+        { err },
+        'hold.db cannot be read, so the bytes of deleted items stay; restart the service if this continues',
+      ),
+  })
+  const erasing = { ...removing, isHeld: held.isHeld }
+  const { leftovers, ...cleared } = await recover(erasing)
+  for (const { id, error } of leftovers) erasing.onLeftover(id, error)
+  if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
+    log.info(cleared, 'removed what an interrupted run left behind')
+  return { catalog, blobs, erasing, retryHeldRemovals: held.retry }
+}
+
+/** The size of a directory's file system. Bytes. */
+async function spaceOf(directory: string): Promise<{ free: number; total: number }> {
+  const { bsize, bavail, blocks } = await statfs(directory)
+  return { free: bavail * bsize, total: blocks * bsize }
+}

@@ -1,0 +1,29 @@
+import { startSweeper } from '../core/run-periodically.ts'
+import { readSpaces, setSpaceAside } from '../engines.ts'
+import { createFreeSpace, type FreeSpace } from '../media/free-space.ts'
+import { createWatchSpace } from '../media/watch-space.ts'
+import type { StartContext } from './start-context.ts'
+
+/** Milliseconds between checks of the free space. Uploads check it more often. */
+const spaceCheckInterval = 1_000
+
+/** Logs when the disk is too full for uploads and when it is not any more, and sets space aside for deletes. */
+export function startSpaceWatch({ config, log, closers }: StartContext): FreeSpace {
+  const space = createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now() })
+  const checks = startSweeper({
+    work: createWatchSpace({
+      space,
+      setSpaceAside: () => setSpaceAside(config),
+      onFull: (full) =>
+        log.error(
+          { full },
+          `uploads are refused until there is more free space on the disk of ${config.data}`,
+        ),
+      onRoom: () => log.info('uploads are accepted again'),
+    }),
+    interval: spaceCheckInterval,
+    onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),
+  })
+  closers.add('the watch of free space', () => checks.stop())
+  return space
+}

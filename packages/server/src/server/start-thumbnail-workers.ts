@@ -1,0 +1,52 @@
+import type { BlobStore } from '../blobs/blobs.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { FreeSpace } from '../media/free-space.ts'
+import { createOpenBytes } from '../media/open-bytes.ts'
+import { createVariants, type Variants } from '../media/pictures/open-variant.ts'
+import { createPictureProcesses } from '../media/pictures/picture-processes.ts'
+import type { StartContext } from './start-context.ts'
+
+/** Milliseconds that a request for a variant waits for a free worker; it is answered 503 then. */
+const variantQueueTimeout = 30_000
+
+/** Lower CPU priority for thumbnail workers, so that they do not slow down listings and uploads. 0 to 19. */
+const variantNiceness = 10
+
+/** Starts the processes that generate variants, and creates the operations that open bytes and variants. */
+export function startThumbnailWorkers(
+  { config, log, metrics, closers }: StartContext,
+  {
+    catalog,
+    blobs,
+    space,
+  }: { readonly catalog: Catalog; readonly blobs: BlobStore; readonly space: FreeSpace },
+): { openBytes: ReturnType<typeof createOpenBytes>; openVariant: Variants['open'] } {
+  const openBytes = createOpenBytes({ catalog, blobs })
+  const processes = createPictureProcesses({
+    processes: config.variantProcesses,
+    queue: config.variantQueue,
+    patience: variantQueueTimeout,
+    timeout: config.variantTimeout,
+    memory: config.variantMemory,
+    nice: variantNiceness,
+  })
+  const variants = createVariants({
+    catalog,
+    blobs,
+    openBytes,
+    processes,
+    maxPixels: config.variantMegapixels * 1e6,
+    hasRoom: space.hasRoom,
+    onMade: ({ variant, seconds, outcome }) => metrics.variantSeconds.observe({ variant, outcome }, seconds),
+    onTooHard: (id, err) =>
+      log.warn(
+        { id, err },
+        'a picture exceeded the limits of a thumbnail worker; it has no variants for a while',
+      ),
+    onUnkept: (id, err) => log.warn({ id, err }, 'a variant was generated but could not be stored'),
+    onUnsupported: (reason) => log.error({ reason }, 'variants cannot be generated on this machine'),
+  })
+  closers.add('variants', () => variants.settled())
+  closers.add('the thumbnail workers', () => processes.close())
+  return { openBytes, openVariant: variants.open }
+}

@@ -1,0 +1,54 @@
+import type { Config } from '../config.ts'
+import { startSweeper } from '../core/run-periodically.ts'
+import type { MeasurePicture } from '../media/pictures/measure-picture.ts'
+import type { RemoveMedia } from '../media/remove-media.ts'
+import { sweep } from '../media/uploads/sweep.ts'
+import { createUploadTurns, type UploadTurns } from '../media/uploads/upload-turns.ts'
+import type { OpenData } from './open-data.ts'
+import type { StartContext } from './start-context.ts'
+
+/** Milliseconds between sweeps; shorter where uploads expire sooner. */
+const longestSweepInterval = 600_000
+
+/** What all operations on uploads share. */
+export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
+  readonly measurePicture: MeasurePicture
+  readonly removeMedia: RemoveMedia['remove']
+  readonly turns: UploadTurns
+  readonly maxFileSize: Config['maxFileSize']
+  readonly expiry: Config['uploadExpiry']
+  readonly now: () => number
+}
+
+/** Removes expired uploads and idempotency keys, now and periodically. */
+export async function startUploads(
+  { config, log, closers }: StartContext,
+  {
+    catalog,
+    blobs,
+    measurePicture,
+    removeMedia,
+  }: Pick<UploadParts, 'catalog' | 'blobs' | 'measurePicture' | 'removeMedia'>,
+): Promise<{ uploading: UploadParts }> {
+  const turns = createUploadTurns()
+  closers.add('resumable uploads', () => turns.settled())
+  const { maxFileSize, uploadExpiry: expiry } = config
+  const uploading = {
+    catalog,
+    blobs,
+    measurePicture,
+    removeMedia,
+    turns,
+    maxFileSize,
+    expiry,
+    now: Date.now,
+  }
+  await sweep(uploading)
+  const sweeps = startSweeper({
+    work: () => sweep(uploading),
+    interval: Math.min(expiry, longestSweepInterval),
+    onFailure: (err) => log.warn({ err }, 'expired uploads stay until the next sweep'),
+  })
+  closers.add('the expiry sweep', () => sweeps.stop())
+  return { uploading }
+}
