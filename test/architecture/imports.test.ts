@@ -6,8 +6,9 @@ const src = 'packages/server/src/'
 /** Which rooms each room may import from; a room may always import from itself. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   core: [],
-  catalog: ['core'],
-  blobs: ['core'],
+  threads: ['core'],
+  catalog: ['threads', 'core'],
+  blobs: ['threads', 'core'],
   access: ['catalog', 'core'],
   media: ['catalog', 'blobs', 'core'],
   upkeep: ['media', 'catalog', 'blobs', 'core'],

@@ -35,7 +35,7 @@ const endThread = (name: string) =>
   `data:text/javascript,${encodeURIComponent(`
     import { isMainThread, parentPort, threadName } from 'node:worker_threads'
     if (!isMainThread && threadName === '${name}') parentPort.on('message', (list) => {
-      if (list?.some(({ content, change }) => content || change?.kind === 'add-media')) process.exit(3)
+      if (list?.some(({ request }) => request.content || request.kind === 'add-media')) process.exit(3)
     })
   `)}`
 

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Answer, commitBatch, type NumberedChange } from '../../src/catalog/sqlite/batch.ts'
-import { type Change, prepareChanges } from '../../src/catalog/sqlite/changes.ts'
+import { commitBatch } from '../../src/catalog/sqlite/batch.ts'
+import { type Change, type Output, prepareChanges } from '../../src/catalog/sqlite/changes.ts'
 import { openDataDirectory } from '../../src/catalog/sqlite/data-directory.ts'
-import { fromRecord } from '../../src/catalog/sqlite/error-record.ts'
 import { all, one } from '../../src/catalog/sqlite/rows.ts'
+import type { Outcome } from '../../src/threads/serve-batches.ts'
 import { newItem, newItems, newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
@@ -13,22 +13,19 @@ function openWithBucket() {
   const db = openDataDirectory(directory)
   onTestFinished(() => db.close())
   const functions = prepareChanges(db)
-  const run = (...changes: Change[]) => commitBatch(db, functions, numbered(changes))
-  expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ number: 0, output: undefined }])
+  const run = (...changes: Change[]) => commitBatch(db, functions, changes)
+  expect(run({ kind: 'add-token', input: newToken('a') })).toEqual([{ output: undefined }])
   const total = () => one(db.prepare('SELECT total, (SELECT count(*) FROM media) FROM buckets'))
   return { db, directory, run, total }
 }
-
-const numbered = (changes: readonly Change[]): NumberedChange[] =>
-  changes.map((change, number) => ({ number, change }))
 
 const adding = (items = newItems(1)): Change => ({
   kind: 'add-media',
   input: { bucketId: 1 as never, items },
 })
 
-const errorOf = (answer: Answer | undefined): Error | null =>
-  answer && 'error' in answer ? fromRecord(answer.error) : null
+const errorOf = (outcome: Outcome<Output> | undefined): unknown =>
+  outcome && 'error' in outcome ? outcome.error : null
 
 /** Makes one COMMIT fail as SQLite does when the sync of the log fails (SQLITE_IOERR_FSYNC). */
 function failNextCommit(db: DatabaseSync) {
@@ -62,10 +59,10 @@ describe('a batch', () => {
     const { db, run, total } = openWithBucket()
     failNextCommit(db)
     const answers = run(adding(), adding())
-    expect(answers.map((answer) => errorOf(answer)?.message)).toEqual(['disk I/O error', 'disk I/O error'])
+    expect(answers.map((answer) => String(errorOf(answer)))).toEqual(Array(2).fill('Error: disk I/O error'))
     expect(total()).toEqual([0, 0])
     expect(all(db.prepare("SELECT value FROM meta WHERE key = 'failed_commits'"))).toEqual([['1']])
-    expect(run(adding())).toEqual([{ number: 0, output: undefined }])
+    expect(run(adding())).toEqual([{ output: undefined }])
     expect(total()).toEqual([1, 1])
   })
 

@@ -152,7 +152,7 @@ describe('SQLite: the writer thread', () => {
     const outcomes = (await settled).map(({ status }) => status)
     expect(outcomes).toEqual(Array(5).fill('rejected'))
     await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toThrow(
-      'the thread that writes the catalog',
+      'the thread catalog-writer has ended',
     )
     await expect(catalog.checkWrites()).rejects.toThrow()
     expect(heard).toHaveLength(1)

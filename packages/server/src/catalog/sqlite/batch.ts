@@ -1,33 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { Outcome } from '../../threads/serve-batches.ts'
 import { applyChange, type Change, type ChangeFunctions, type Output } from './changes.ts'
-import { type ErrorRecord, toRecord } from './error-record.ts'
 import { makeRoom } from './log-space.ts'
-import { endsTransaction, isFull } from './sqlite-errors.ts'
+import { asFault, endsTransaction, isFull } from './sqlite-errors.ts'
 import { begin, commit, rollback } from './transaction.ts'
 
-export interface NumberedChange {
-  readonly number: number
-  readonly change: Change
-}
-
-export type Answer =
-  | { readonly number: number; readonly output: Output }
-  | { readonly number: number; readonly error: ErrorRecord }
-
 /**
- * Applies the changes in one transaction and commits once. A change that fails is undone alone; when the
- * transaction itself fails, so do all of them. On a full disk it makes room and tries once more. Never throws.
+ * Applies the changes in one transaction. A change that fails is rolled back alone; when the transaction fails, all its
+ * changes fail. On a full disk it frees space and retries once. Never throws.
  */
 export function commitBatch(
   db: DatabaseSync,
   functions: ChangeFunctions,
-  batch: readonly NumberedChange[],
-): Answer[] {
+  changes: readonly Change[],
+): Outcome<Output>[] {
   const apply = () => {
     begin(db)
-    const answers = batch.map(({ number, change }) => applyAlone(db, functions, number, change))
+    const outcomes = changes.map((change) => applyInSavepoint(db, functions, change))
     commit(db)
-    return answers
+    return outcomes
   }
   try {
     try {
@@ -39,20 +30,20 @@ export function commitBatch(
     }
   } catch (error) {
     rollback(db)
-    const record = toRecord(error)
-    return batch.map(({ number }) => ({ number, error: record }))
+    const failed = { error: asFault(error) }
+    return changes.map(() => failed)
   }
 }
 
-function applyAlone(db: DatabaseSync, functions: ChangeFunctions, number: number, change: Change): Answer {
+function applyInSavepoint(db: DatabaseSync, functions: ChangeFunctions, change: Change): Outcome<Output> {
   db.exec('SAVEPOINT change')
   try {
     const output = applyChange(functions, change)
     db.exec('RELEASE change')
-    return { number, output }
+    return { output }
   } catch (error) {
     if (endsTransaction(error) || !db.isTransaction) throw error
     db.exec('ROLLBACK TO change; RELEASE change')
-    return { number, error: toRecord(error) }
+    return { error: asFault(error) }
   }
 }

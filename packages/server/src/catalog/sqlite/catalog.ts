@@ -2,15 +2,13 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId, Catalog } from '../catalog.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { openDirectWriter } from './direct-writer.ts'
 import { logBytes, prepareFigures } from './figures.ts'
 import { gatheredReads } from './gathered-reads.ts'
 import { prepareRanks } from './ranks.ts'
 import { prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
-import { startThreadWriter } from './thread-writer.ts'
 import { explainOpening } from './usable-data.ts'
-import type { Writer } from './writer.ts'
+import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
 
 /** Milliseconds for which a read waits; WAL makes it wait only while a log is recovered after a crash. */
 const readTimeout = 5_000
@@ -18,7 +16,7 @@ const readTimeout = 5_000
 export interface SqliteCatalogOptions {
   /** The data directory; made if it does not exist. */
   readonly directory: string
-  /** `thread` for the server, `direct` for commands: see thread-writer.ts and direct-writer.ts. */
+  /** `thread` for the server, `direct` for commands: see writers.ts. */
   readonly writer: 'thread' | 'direct'
   /** Called when the writer thread has died: nothing can be written any more. */
   readonly onWriterFailure?: (error: Error) => void
@@ -33,7 +31,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   try {
     writer =
       options.writer === 'thread'
-        ? await startThreadWriter(directory, onWriterFailure, onCommit)
+        ? await startWriterThread(directory, onWriterFailure, onCommit)
         : openDirectWriter(directory)
   } catch (error) {
     db.close()
@@ -90,7 +88,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),
     figures: async () =>
-      reading(() => ({ ...figures(), waitingChanges: writer.waiting(), logBytes: logBytes(directory) })),
+      reading(() => ({ ...figures(), waitingChanges: writer.pendingCount(), logBytes: logBytes(directory) })),
     recordUpkeep: (run) => writer.apply({ kind: 'record-upkeep', input: run }),
     blobsIdentity: async () => reading(() => reads.blobsIdentity()),
     setBlobsIdentity: (identity) => writer.apply({ kind: 'set-blobs-identity', input: { identity } }),

@@ -1,0 +1,96 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Fault } from '../../src/core/fault.ts'
+import { startBatchThread } from '../../src/threads/start-batch-thread.ts'
+
+interface Report {
+  readonly batch: number
+  readonly size: number
+}
+
+async function start(workerData: unknown = null) {
+  const reports: Report[] = []
+  const failures: Error[] = []
+  const failed = Promise.withResolvers<Error>()
+  const thread = await startBatchThread<string, string, Report>({
+    file: new URL('./sample-thread.ts', import.meta.url),
+    name: 'sample',
+    workerData,
+    onReport: (report) => reports.push(report),
+    onFailure(error) {
+      failures.push(error)
+      failed.resolve(error)
+    },
+  })
+  onTestFinished(() => thread.close())
+  const send = (request: string) =>
+    new Promise<string>((resolve, reject) => thread.send(request, { resolve, reject }))
+  return { thread, send, reports, failures, failed: failed.promise }
+}
+
+test('requests of one tick are one batch, and each receives its own output', async () => {
+  const { thread, send, reports } = await start()
+  const sent = ['a', 'b', 'c'].map(send)
+  expect(thread.pendingCount()).toBe(3)
+  expect(await Promise.all(sent)).toEqual(['A', 'B', 'C'])
+  expect(thread.pendingCount()).toBe(0)
+  expect(reports).toEqual([{ batch: 1, size: 3 }])
+})
+
+test('batches may overlap: one that waits does not delay the next', async () => {
+  const { send } = await start()
+  const waiting = send('wait')
+  // Requests of the next tick travel in a message of their own.
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(await send('release')).toBe('RELEASE')
+  expect(await waiting).toBe('WAIT')
+})
+
+test('errors keep their codes, their parameters and their cause', async () => {
+  const { send } = await start()
+  const reasonOf = (request: string) => send(request).catch((error: unknown) => error)
+  expect(await reasonOf('system')).toMatchObject({ message: 'no space', code: 'ENOSPC' })
+  expect(await reasonOf('sqlite')).toMatchObject({ message: 'disk I/O error', errcode: 1034 })
+  expect(await reasonOf('text')).toMatchObject({ message: 'only a text' })
+  const fault = await reasonOf('fault')
+  expect(fault).toBeInstanceOf(Fault)
+  expect(fault).toMatchObject({
+    code: 'storage-full',
+    parameters: [{ parameter: 'scope', detail: 'x' }],
+    cause: { code: 'ENOSPC' },
+  })
+})
+
+test('a worker that throws before it is ready rejects the start with its error', async () => {
+  await expect(start('throw')).rejects.toMatchObject({ message: 'no such disk', code: 'ENODEV' })
+})
+
+test('a worker that exits before it is ready rejects the start', async () => {
+  await expect(start('exit')).rejects.toThrow('the thread sample exited with code 7 before it was ready')
+})
+
+test.each([
+  ['die', undefined],
+  ['throw', expect.objectContaining({ message: 'the handler failed' })],
+])(
+  'a worker that ends at "%s" rejects all pending requests and reports one failure',
+  async (request, cause) => {
+    const { thread, send, failures, failed } = await start()
+    const pending = Promise.allSettled([send('a'), send(request), send('b')])
+    const error = await failed
+    expect(error).toMatchObject({ message: expect.stringContaining('the thread sample has ended'), cause })
+    expect(await pending).toEqual(Array(3).fill({ status: 'rejected', reason: error }))
+    await expect(send('late')).rejects.toBe(error)
+    await thread.close()
+    expect(failures).toEqual([error])
+  },
+)
+
+test('close finishes the pending requests, rejects later ones, and is no failure', async () => {
+  const { thread, send, failures } = await start()
+  const pending = [send('a'), send('b')]
+  const closed = thread.close()
+  await expect(send('late')).rejects.toThrow('the thread sample is closing')
+  expect(await Promise.all(pending)).toEqual(['A', 'B'])
+  await Promise.all([closed, thread.close()])
+  expect(failures).toEqual([])
+})
