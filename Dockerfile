@@ -1,4 +1,4 @@
-# Builds the packages as npm publishes them and installs them without the tools that build them. docs/operations/container.md
+# Builds the packages as npm publishes them, and installs them without build tools. See docs/operations/container.md.
 FROM node:24-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json ./
