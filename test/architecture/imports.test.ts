@@ -37,8 +37,10 @@ const innerArrows: Readonly<Record<string, Readonly<Record<string, readonly stri
     gallery: ['headers', 'media'],
   },
   media: {
+    deletion: ['find-media.ts'],
     listing: [],
     pictures: ['find-media.ts'],
+    space: [],
     uploads: ['new-item.ts', 'pictures'],
   },
 }

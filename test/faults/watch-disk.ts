@@ -2,8 +2,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isMainThread, workerData } from 'node:worker_threads'
-import { type Files, nodeFiles, type PlacingFiles } from '../../packages/server/src/blobs/disk/files.ts'
-import { threadFiles } from '../../packages/server/src/blobs/disk/thread-files.ts'
+import { blockingFiles } from '../../packages/server/src/blobs/disk/blocking-files.ts'
+import { type Files, nodeFiles, type WriterFiles } from '../../packages/server/src/blobs/disk/files.ts'
 import type { CommitCall, Deed, FileCall } from './steps.ts'
 
 /** Stands around every call: does its work or leaves it, waits before or after it, or throws; then the call fails. */
@@ -24,7 +24,7 @@ const data = resolve(process.env['MEDIABUCKET_DATA'] ?? '')
  */
 export function watchDisk(watcher: Watcher): void {
   Object.assign(nodeFiles, watchedFiles({ ...nodeFiles }, watcher), watchedOpen({ ...nodeFiles }, watcher))
-  Object.assign(threadFiles, watchedFiles({ ...threadFiles }, watcher))
+  Object.assign(blockingFiles, watchedFiles({ ...blockingFiles }, watcher))
   watchCommits(watcher)
 }
 
@@ -71,7 +71,7 @@ function watchedOpen(files: Pick<Files, 'open'>, watcher: Watcher): Pick<Files, 
   }
 }
 
-function watchedFiles(files: PlacingFiles, watcher: Watcher): PlacingFiles {
+function watchedFiles(files: WriterFiles, watcher: Watcher): WriterFiles {
   return {
     ...files,
     create: (path) =>

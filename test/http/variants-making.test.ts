@@ -20,7 +20,7 @@ async function counted(server: TestServer, outcome = 'made'): Promise<number> {
 }
 
 /** The files of variants that stand. */
-async function standing(server: TestServer): Promise<string[]> {
+async function entryTypeAt(server: TestServer): Promise<string[]> {
   try {
     const names = await readdir(join(server.data, 'variants'), { recursive: true })
     return names.filter((name) => name.includes('/'))
@@ -42,7 +42,7 @@ test('V5 whoever asks for a variant at once shares one making, and it is kept fo
   )
   for (const bytes of others) expect(bytes).toEqual(first)
   expect(await counted(server)).toBe(1)
-  await until('it is kept', async () => (await standing(server)).length === 1)
+  await until('it is kept', async () => (await entryTypeAt(server)).length === 1)
   expect(await bytesOf(await fetch(variantUrl(server, id)))).toEqual(first)
   expect(await counted(server)).toBe(1)
   await server.stop()
@@ -73,11 +73,11 @@ test('V7 with its item a variant is gone at once, and from the disk', async () =
   await using server = await startServer()
   const { id } = await uploadPicture(server, png(), 'image/png')
   for (const variant of ['thumb', 'medium']) await bytesOf(await fetch(variantUrl(server, id, variant)))
-  await until('both are kept', async () => (await standing(server)).length === 2)
+  await until('both are kept', async () => (await entryTypeAt(server)).length === 2)
   await server.request(`/api/media/${id}`, { method: 'DELETE' })
   for (const variant of ['thumb', 'medium'])
     await expectProblem(await fetch(variantUrl(server, id, variant)), 404, 'media-unknown')
-  await until('the files are gone', async () => (await standing(server)).length === 0)
+  await until('the files are gone', async () => (await entryTypeAt(server)).length === 0)
 })
 
 test('V7 what is deleted while it is made is neither answered nor kept', async () => {
@@ -90,7 +90,7 @@ test('V7 what is deleted while it is made is neither answered nor kept', async (
     await expectProblem(await fetch(variantUrl(server, id)), 404, 'media-unknown')
   }
   await server.stop()
-  expect(await standing(server)).toEqual([])
+  expect(await entryTypeAt(server)).toEqual([])
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
 })
 

@@ -19,7 +19,7 @@ export interface Config {
   readonly gallery: boolean
   /** Bytes; 0 for no cache. */
   readonly pageCache: number
-  readonly linkRibbon: number
+  readonly pageLinkCache: number
   readonly maxFileSize: number
   readonly maxParts: number
   readonly uploadExpiry: number
@@ -363,7 +363,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     links: read('MEDIABUCKET_LINKS', settings.MEDIABUCKET_LINKS),
     gallery: read('MEDIABUCKET_GALLERY', settings.MEDIABUCKET_GALLERY),
     pageCache: read('MEDIABUCKET_PAGE_CACHE', settings.MEDIABUCKET_PAGE_CACHE),
-    linkRibbon: read('MEDIABUCKET_LINK_RIBBON', settings.MEDIABUCKET_LINK_RIBBON),
+    pageLinkCache: read('MEDIABUCKET_LINK_RIBBON', settings.MEDIABUCKET_LINK_RIBBON),
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE', settings.MEDIABUCKET_MAX_FILE_SIZE),
     maxParts: read('MEDIABUCKET_MAX_PARTS', settings.MEDIABUCKET_MAX_PARTS),
     uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY', settings.MEDIABUCKET_UPLOAD_EXPIRY),

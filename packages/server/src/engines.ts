@@ -2,29 +2,32 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BlobAudit } from './blobs/audit.ts'
 import type { BlobStore } from './blobs/blobs.ts'
-import { openDiskAudit } from './blobs/disk/audit-disk.ts'
-import { type BlobIdentity, openBlobIdentity } from './blobs/disk/blob-identity.ts'
+import { type BlobsDirectory, openDiskBlobsDirectory } from './blobs/disk/blobs-directory.ts'
+import { openDiskAudit } from './blobs/disk/disk-audit.ts'
 import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
 import { diskSpace } from './blobs/disk/disk-space.ts'
 import type { CatalogAudit } from './catalog/audit.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { openSqliteAudit } from './catalog/sqlite/audit.ts'
+import {
+  acquireBackupHold as acquireSqliteBackupHold,
+  watchBackupHold as watchSqliteBackupHold,
+} from './catalog/sqlite/backup-hold.ts'
 import { catalogDirectory, heldByBallast, makeBallast } from './catalog/sqlite/ballast.ts'
 import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
 import { exposedEntries } from './catalog/sqlite/exposed-entries.ts'
-import { holdRemovals as holdSqliteRemovals, watchRemovalHold } from './catalog/sqlite/removal-hold.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
 import type { Config } from './config.ts'
-import { type FileSystemSpace, usualReserve } from './core/file-system-space.ts'
+import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
 
 // The only file that names engines: what keeps the rows, and what keeps the bytes.
 
 export { ForeignEntry } from './blobs/disk/shards.ts'
+export { BackupHoldError } from './catalog/sqlite/backup-hold.ts'
 export { DataDirectoryError } from './catalog/sqlite/data-directory-error.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
 export { CatalogVersionError } from './catalog/sqlite/migrate.ts'
-export { RemovalHeldError } from './catalog/sqlite/removal-hold.ts'
 
 /** `thread` for the server, which writes all the time; `direct` for a command, which writes once. */
 type Writer =
@@ -49,14 +52,14 @@ export const hasData = (config: Data): boolean => existsSync(join(config.data, '
 export const openAudit = (config: Data): Promise<CatalogAudit> => openSqliteAudit(config.data)
 export const openBlobAudit = (config: Data): Promise<BlobAudit> => openDiskAudit({ directory: config.data })
 
-/** Keeps the bytes of items that are deleted from now on (docs/interface.md F6). Throws RemovalHeldError. */
-export const holdRemovals = (config: Config): { release(): void } => holdSqliteRemovals(config.data)
+/** Keeps the bytes of items that are deleted from now on (docs/interface.md F6). Throws BackupHoldError. */
+export const acquireBackupHold = (config: Config): { release(): void } => acquireSqliteBackupHold(config.data)
 
-export const watchHold = (config: Config): { isHeld(): boolean; close(): void } =>
-  watchRemovalHold(config.data)
+export const watchBackupHold = (config: Config): { isHeld(): boolean; close(): void } =>
+  watchSqliteBackupHold(config.data)
 
 /** The directory of the bytes, before anything in it is used. */
-export const openIdentity = ({ data }: Data): BlobIdentity => openBlobIdentity(data)
+export const openBlobsDirectory = ({ data }: Data): BlobsDirectory => openDiskBlobsDirectory(data)
 
 type Space = Pick<Config, 'data' | 'minFree'>
 
@@ -71,7 +74,7 @@ export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
     stores,
     free: free + held,
     total,
-    reserve: minFree ?? usualReserve(total),
+    reserve: minFree ?? defaultReserve(total),
   })
   if (blobs === null) return [space('catalog', catalog, ballast)]
   if (blobs.device === catalog.device) return [space('blobs and catalog', blobs, ballast)]
@@ -79,7 +82,7 @@ export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
 }
 
 /** Sets space aside that deletes can use on a full disk, where the reserve leaves it. */
-export async function setSpaceAside(config: Space): Promise<void> {
+export async function ensureBallast(config: Space): Promise<void> {
   const catalog = readSpaces(config).find(({ stores }) => stores !== 'blobs')
   if (catalog && catalog.free >= catalog.reserve) await makeBallast(config.data, catalog.reserve)
 }

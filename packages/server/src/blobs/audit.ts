@@ -2,7 +2,7 @@ import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 
 /** One thing that stands where the store keeps its bytes; `size` is in bytes, `path` says where it stands. */
-export type Found = { readonly path: string } & (
+export type BlobEntry = { readonly path: string } & (
   | { readonly kind: 'kept'; readonly id: MediaId; readonly size: number }
   /** What was made of the bytes that are kept under this id. */
   | { readonly kind: 'variant'; readonly id: MediaId; readonly size: number }
@@ -16,14 +16,14 @@ export type Found = { readonly path: string } & (
 
 /** What only a check asks of the bytes; all of it works beside a running server. */
 export interface BlobAudit {
-  found(): AsyncIterable<Found>
+  entries(): AsyncIterable<BlobEntry>
 
   /** False when it has gone meanwhile. */
-  stands(found: Found): Promise<boolean>
+  exists(entry: BlobEntry): Promise<boolean>
 
   /**
    * Moves what was found to where nothing looks, under a name that tells its kind and its id; answers the new path,
    * null when it has gone meanwhile. Never replaces anything.
    */
-  setAside(found: Found): Promise<string | null>
+  quarantine(found: BlobEntry): Promise<string | null>
 }

@@ -40,23 +40,23 @@ interface Appended {
 }
 
 /** Bytes of the part are missing, or the disk would not promise to keep them. The part is gone; it must be begun anew. */
-export class PartLost extends Error {
-  override readonly name = 'PartLost'
+export class PartialUploadLost extends Error {
+  override readonly name = 'PartialUploadLost'
 }
 
 /** Files that arrive in pieces, in any number of requests, each under the id of its upload. */
-export interface PartStore {
+export interface PartialUploadStore {
   /**
    * Streams `source` behind the first `offset` bytes, dropping whatever stood there, and syncs what has arrived even
    * where the source fails. One call at a time for each id. Throws Fault `file-too-large` above `limit` bytes, and then
-   * none of them count; throws PartLost.
+   * none of them count; throws PartialUploadLost.
    */
   append(
     id: UploadId,
     piece: { offset: number; source: AsyncIterable<Uint8Array>; limit: number },
   ): Promise<Appended>
 
-  /** All `size` bytes of a part, as bytes received and not kept yet. Throws PartLost. */
+  /** All `size` bytes of a part, as bytes received and not kept yet. Throws PartialUploadLost. */
   complete(id: UploadId, size: number): Promise<ReceivedBlob>
 
   /** Takes back a part that was kept under `mediaId`; none there is fine. */
@@ -77,7 +77,7 @@ export interface PartStore {
 /** What was made of the bytes and can be made anew, each under the id of its item. */
 export interface VariantStore {
   /** All of it or nothing, in the place of what stood there; it would survive a power cut, or be gone. */
-  keep(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
+  store(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
 
   /** As `BlobStore.open`. */
   open(id: MediaId, variant: Variant): Promise<OpenBlob | null>
@@ -88,7 +88,7 @@ export interface VariantStore {
 
 /** The bytes. Every promise of a change resolves only when the change would survive a power cut. */
 export interface BlobStore {
-  readonly parts: PartStore
+  readonly partialUploads: PartialUploadStore
   readonly variants: VariantStore
 
   /**
@@ -109,21 +109,21 @@ export interface BlobStore {
 
   /**
    * Puts received bytes in place under `id`, which was never used before. Until `settle` or `remove` is called, a start
-   * after a crash finds them by `leftBehind`.
+   * after a crash finds them by `orphanCandidates`.
    */
-  keep(blob: ReceivedBlob, id: MediaId): Promise<void>
+  commit(blob: ReceivedBlob, id: MediaId): Promise<void>
 
   /** False while the directory of the bytes is not the one that belongs to the catalog. */
   isReachable(): boolean
 
   /** The rows of these ids are committed. */
-  settle(ids: readonly MediaId[]): void
+  markCommitted(ids: readonly MediaId[]): void
 
   /** Ids of bytes for which an earlier process did not call `settle`, among others that were stored beside them. */
-  leftBehind(): Promise<MediaId[]>
+  orphanCandidates(): Promise<MediaId[]>
 
   /** Each of them has its row, or is removed. */
-  forgetLeftBehind(): void
+  clearOrphanCandidates(): void
 
   /** Drops received bytes that were not kept. */
   discard(blob: ReceivedBlob): Promise<void>

@@ -1,7 +1,7 @@
-import { hasData, holdRemovals, openAudit, openBlobs, openIdentity } from '../engines.ts'
+import { acquireBackupHold, hasData, openAudit, openBlobs, openBlobsDirectory } from '../engines.ts'
 import { backUp } from '../upkeep/back-up.ts'
 import { openBackupDirectory } from '../upkeep/backup-directory.ts'
-import { requireMatch } from '../upkeep/require-match.ts'
+import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { explainCopyError, incompleteExit, reportCopied } from './copied.ts'
@@ -27,9 +27,11 @@ The bytes of items that were deleted since stay in DIR. To be rid of them, begin
     if (!path || more.length > 0) throw new UsageError('backup takes one DIR to copy to')
     if (!hasData(config))
       throw new CommandError(`there are no data in ${config.data}; set MEDIABUCKET_DATA to where they are`)
-    await withCatalog(config, (catalog) => requireMatch({ catalog, directory: openIdentity(config) }))
+    await withCatalog(config, (catalog) =>
+      requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) }),
+    )
     const directory = await openBackupDirectory(path, config.data)
-    const hold = holdRemovals(config)
+    const hold = acquireBackupHold(config)
     const progress = showProgress('Copied')
     const audit = await openAudit(config)
     try {

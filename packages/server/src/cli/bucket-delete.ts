@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises'
 import type { NamedBucket } from '../catalog/catalog.ts'
-import { openBlobs, openIdentity, watchHold } from '../engines.ts'
+import { openBlobs, openBlobsDirectory, watchBackupHold } from '../engines.ts'
 import { deleteBucket } from '../upkeep/delete-bucket.ts'
-import { requireMatch } from '../upkeep/require-match.ts'
+import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { shownSize } from './client/shown.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
@@ -34,10 +34,10 @@ Options:
       const bucket = await catalog.bucketNamed(name)
       if (bucket === null)
         throw new CommandError(`there is no bucket "${name}"; see: mediabucket bucket list`)
-      await requireMatch({ catalog, directory: openIdentity(config) })
+      await requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
       if (!values.yes) await requireConfirmation(bucket)
 
-      const hold = watchHold(config)
+      const hold = watchBackupHold(config)
       const progress = showProgress('Deleted')
       const leftovers: unknown[] = []
       try {
@@ -45,8 +45,8 @@ Options:
           {
             catalog,
             blobs: await openBlobs(config),
-            isHeld: hold.isHeld,
-            onLeftover: (_, error) => leftovers.push(error),
+            isHeldByBackup: hold.isHeld,
+            onDeletionFailure: (_, error) => leftovers.push(error),
             now: Date.now,
             onItems: (removed) => progress.show(removed, Math.max(removed, bucket.items)),
           },

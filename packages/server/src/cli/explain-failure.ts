@@ -3,11 +3,11 @@ import { BlobsMismatchError } from '../core/blobs-mismatch-error.ts'
 import { Fault } from '../core/fault.ts'
 import { UnsupportedNodeError } from '../core/unsupported-node.ts'
 import {
+  BackupHoldError,
   CatalogVersionError,
   DataDirectoryError,
   DataLockedError,
   ForeignEntry,
-  RemovalHeldError,
 } from '../engines.ts'
 import { BackupError } from '../upkeep/backup-directory.ts'
 import { CommandError, UsageError } from './command.ts'
@@ -20,7 +20,7 @@ const foreseen = [
   DataDirectoryError,
   CatalogVersionError,
   DataLockedError,
-  RemovalHeldError,
+  BackupHoldError,
   BlobsMismatchError,
   ForeignEntry,
   BackupError,

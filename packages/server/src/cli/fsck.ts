@@ -7,12 +7,12 @@ import {
   openAudit,
   openBlobAudit,
   openBlobs,
-  openIdentity,
-  watchHold,
+  openBlobsDirectory,
+  watchBackupHold,
 } from '../engines.ts'
 import { checkData, type DataReport } from '../upkeep/check-data.ts'
 import { type Finding, findingKinds } from '../upkeep/findings.ts'
-import { requireMatch } from '../upkeep/require-match.ts'
+import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { shownSize } from './client/shown.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
@@ -52,18 +52,18 @@ Options:
     if (!hasData(config))
       throw new CommandError(`there are no data in ${config.data}; set MEDIABUCKET_DATA to where they are`)
 
-    const hold = watchHold(config)
+    const hold = watchBackupHold(config)
     const audit = await openAudit(config)
     const progress = showProgress('Checked')
     try {
       const report = await withCatalog(config, async (catalog) => {
-        await requireMatch({ catalog, directory: openIdentity(config) })
+        await requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
         const checked = await checkData({
           catalog,
           audit,
           blobs: await openBlobs(config),
           blobAudit: await openBlobAudit(config),
-          isHeld: hold.isHeld,
+          isHeldByBackup: hold.isHeld,
           quiet: { lock: () => lockUnlessServed(config), grace: () => pass(grace) },
           repair: values.repair,
           verifyBytes: values['verify-bytes'],

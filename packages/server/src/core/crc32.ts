@@ -14,7 +14,7 @@ function multiply(a: number, b: number): number {
 }
 
 /** What `length` bytes more do to a CRC-32: x to the power of their bits. Costs O(log length). */
-export function shiftOf(length: number): number {
+export function crc32Shift(length: number): number {
   let power = one >>> 8
   let shift = one
   for (let rest = length; rest > 0; rest = Math.floor(rest / 2)) {
@@ -24,6 +24,6 @@ export function shiftOf(length: number): number {
   return shift
 }
 
-/** The CRC-32 of two runs of bytes, from theirs and the `shiftOf` the second one's length. */
-export const joinCrc32 = (first: number, second: number, shiftOfSecond: number): number =>
+/** The CRC-32 of two runs of bytes, from theirs and the `crc32Shift` the second one's length. */
+export const combineCrc32 = (first: number, second: number, shiftOfSecond: number): number =>
   (multiply(shiftOfSecond, first) ^ second) >>> 0

@@ -11,4 +11,4 @@ const largest = 64e6
 const share = 10
 
 /** What uploads leave free unless a setting says otherwise: 64 MB, or a tenth of a smaller file system. Bytes. */
-export const usualReserve = (total: number): number => Math.min(largest, Math.floor(total / share))
+export const defaultReserve = (total: number): number => Math.min(largest, Math.floor(total / share))

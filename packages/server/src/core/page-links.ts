@@ -1,7 +1,7 @@
-import type { UrlForm } from './media-url.ts'
+import type { UrlSettings } from './media-url.ts'
 
 /** What of the settings shapes a page. */
-export interface PageForm extends UrlForm {
+export interface PageSettings extends UrlSettings {
   /** `none` leaves the numbers out, for whoever adds them as bytes. */
   readonly links: 'all' | 'window' | 'none'
 }
@@ -21,21 +21,21 @@ const shownAtEdge = edge + onEachSide
 const gap = null
 
 /** The listing's URL without a page (docs/interface.md L6). */
-export const listingUrl = (form: UrlForm): string => `${form.baseUrl}/api/media`
+export const listingUrl = (form: UrlSettings): string => `${form.baseUrl}/api/media`
 
 /** The same for whichever path was asked, unknown parameters dropped (docs/interface.md L1, L13). */
-export const pageUrl = (form: UrlForm, page: number): string => `${listingUrl(form)}?page=${page}`
+export const pageUrl = (form: UrlSettings, page: number): string => `${listingUrl(form)}?page=${page}`
 
 /** docs/interface.md L6, L12: also past the end, the page before the one asked for. */
-export const previousUrl = (form: UrlForm, page: number): string | null =>
+export const previousUrl = (form: UrlSettings, page: number): string | null =>
   page > 1 ? pageUrl(form, page - 1) : null
 
 /** docs/interface.md L6, L12. */
-export const nextUrl = (form: UrlForm, page: number, lastPage: number): string | null =>
+export const nextUrl = (form: UrlSettings, page: number, lastPage: number): string | null =>
   page < lastPage ? pageUrl(form, page + 1) : null
 
 /** Previous, the page numbers, next (docs/interface.md L7 to L9). O(lastPage) unless they are windowed. */
-export function pageLinks(form: PageForm, page: number, lastPage: number): readonly Link[] {
+export function pageLinks(form: PageSettings, page: number, lastPage: number): readonly Link[] {
   const numbers = numbersShown(form.links, page, lastPage)
   const links: Link[] = [{ url: previousUrl(form, page), label: '&laquo; Previous', active: false }]
   for (const number of numbers) {
@@ -49,7 +49,7 @@ export function pageLinks(form: PageForm, page: number, lastPage: number): reado
   return links
 }
 
-function numbersShown(links: PageForm['links'], page: number, lastPage: number) {
+function numbersShown(links: PageSettings['links'], page: number, lastPage: number) {
   if (links === 'none') return []
   return links === 'window' ? windowed(page, lastPage) : range(1, lastPage)
 }

@@ -3,13 +3,13 @@ import {
   type Link,
   listingUrl,
   nextUrl,
-  type PageForm,
+  type PageSettings,
   pageLinks,
   pageUrl,
   previousUrl,
 } from './page-links.ts'
 
-export type { PageForm } from './page-links.ts'
+export type { PageSettings } from './page-links.ts'
 
 /** docs/interface.md L3. */
 export const pageSize = 10
@@ -33,7 +33,7 @@ export interface Page {
 
 /** The page of these items, which are those of `page` in a listing of `total` (docs/interface.md L2 to L9, L12). */
 export function pageObject(
-  form: PageForm,
+  form: PageSettings,
   page: number,
   total: number,
   items: readonly { readonly id: string; readonly extension: string | null }[],

@@ -13,7 +13,7 @@ export interface Quota {
 }
 
 /** Throws Fault `quota-exceeded`, which names the limit, unless `more` fits beside `taken` (docs/interface.md Q1). */
-export function requireRoom({ maxItems, maxBytes }: Quota, taken: Amount, more: Amount): void {
+export function requireWithinQuota({ maxItems, maxBytes }: Quota, taken: Amount, more: Amount): void {
   if (maxItems !== null && more.items > 0 && taken.items + more.items > maxItems)
     throw exceeded('max_items', `${maxItems} items`)
   if (maxBytes !== null && more.bytes > 0 && taken.bytes + more.bytes > maxBytes)

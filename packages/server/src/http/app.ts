@@ -9,11 +9,11 @@ import fastify, {
 import type { OpenBlob } from '../blobs/blobs.ts'
 import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
-import type { PageForm } from '../core/page.ts'
+import type { PageSettings } from '../core/page.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import type { Readiness } from '../media/check-readiness.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
 import type { Variants } from '../media/pictures/open-variant.ts'
-import type { Readiness } from '../media/readiness.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
@@ -71,7 +71,7 @@ export interface Operations {
 }
 
 /** The settings of the wire; durations are milliseconds, sizes bytes. */
-export interface HttpSettings extends Omit<PageForm, 'mediaBaseUrl'> {
+export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
   readonly mediaBaseUrl: string | null
   /** The base URL is configured, and does not follow host and port. */
   readonly hasOwnAddress: boolean
@@ -109,7 +109,7 @@ export async function createApp(
 ): Promise<FastifyInstance> {
   const { catalog, settings, log, writeLine, isStopping, gallery, metrics, limits } = parts
   const { baseUrl } = settings
-  const form = pageFormOf(settings)
+  const form = pageSettingsOf(settings)
   const mediaHost = createMediaHost(baseUrl, settings.mediaBaseUrl)
   const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
   const authorize = createAuthorizer(verifyAuthorization, limits)
@@ -247,12 +247,12 @@ export async function createApp(
 const redirectCaching = 'public, max-age=300'
 
 /** What of the settings shapes pages and media URLs. */
-export const pageFormOf = ({
+export const pageSettingsOf = ({
   baseUrl,
   mediaBaseUrl,
   extensions,
   links,
-}: Omit<PageForm, 'mediaBaseUrl'> & { readonly mediaBaseUrl: string | null }): PageForm => ({
+}: Omit<PageSettings, 'mediaBaseUrl'> & { readonly mediaBaseUrl: string | null }): PageSettings => ({
   baseUrl,
   extensions,
   links,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Fault } from '../core/fault.ts'
-import type { Readiness } from '../media/readiness.ts'
+import type { Readiness } from '../media/check-readiness.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from './openapi/operation-description.ts'
 import { Health, ReadinessObject, ReadinessQuery } from './openapi/schemas.ts'

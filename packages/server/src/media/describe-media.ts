@@ -1,5 +1,5 @@
 import type { Media } from '../catalog/catalog.ts'
-import { mediaUrl, type UrlForm } from '../core/media-url.ts'
+import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
 
 /** An item as it is shown (docs/interface.md M1). */
 export interface MediaObject {
@@ -18,7 +18,7 @@ export interface MediaObject {
   readonly height: number | null
 }
 
-export function describeMedia(form: UrlForm, media: Media): MediaObject {
+export function describeMedia(form: UrlSettings, media: Media): MediaObject {
   return {
     id: media.id,
     url: mediaUrl(form, media.id, media.extension),

@@ -17,7 +17,7 @@ export async function findMedia(
  * Any bucket's item by the name that its URL ends in: its id, alone or with a dot and its own extension
  * (docs/interface.md B1, B7). The name may be any text. Throws Fault `media-unknown`.
  */
-export function createFindByName(parts: {
+export function findByNameOperation(parts: {
   readonly catalog: Pick<Catalog, 'media'>
 }): (name: string) => Promise<Media> {
   return async (name) => {

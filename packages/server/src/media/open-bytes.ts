@@ -7,7 +7,7 @@ import { mediaUnknown } from './find-media.ts'
  * Opens an item's bytes. Throws Fault `bytes-missing` when they are not what the row says (docs/interface.md B9), as far
  * as their length and the last check tell (F3).
  */
-export function createOpenBytes(parts: {
+export function openBytesOperation(parts: {
   readonly catalog: Pick<Catalog, 'media' | 'isDamaged'>
   readonly blobs: Pick<BlobStore, 'open'>
 }): (media: Media) => Promise<OpenBlob> {

@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { MediaId } from '../core/media-id.ts'
-import { eraseBytes } from './erase-bytes.ts'
+import { deleteBlobs } from './deletion/delete-blobs.ts'
 
 interface Leftover {
   readonly id: MediaId
@@ -18,8 +18,11 @@ export async function recover(parts: {
     Catalog,
     'tombstones' | 'clearTombstones' | 'unfinishedUploads' | 'moveUpload' | 'unnamed'
   >
-  readonly blobs: Pick<BlobStore, 'parts' | 'recover' | 'remove' | 'leftBehind' | 'forgetLeftBehind'>
-  readonly isHeld: () => boolean
+  readonly blobs: Pick<
+    BlobStore,
+    'partialUploads' | 'recover' | 'remove' | 'orphanCandidates' | 'clearOrphanCandidates'
+  >
+  readonly isHeldByBackup: () => boolean
 }): Promise<{
   temporary: number
   tombstones: number
@@ -28,38 +31,38 @@ export async function recover(parts: {
   leftovers: Leftover[]
 }> {
   const leftovers: Leftover[] = []
-  const onLeftover = (id: MediaId, error: unknown): void => {
+  const onDeletionFailure = (id: MediaId, error: unknown): void => {
     leftovers.push({ id, error })
   }
   const temporary = await parts.blobs.recover()
-  const tombstones = await eraseBytes({ ...parts, onLeftover }, await parts.catalog.tombstones())
+  const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, await parts.catalog.tombstones())
   const rewound = await rewindUploads(parts)
-  return { temporary, tombstones, rewound, orphans: await removeOrphans(parts, onLeftover), leftovers }
+  return { temporary, tombstones, rewound, orphans: await removeOrphans(parts, onDeletionFailure), leftovers }
 }
 
 /** Bytes that were put in place and whose row was never committed; after the uploads, which take theirs back. */
 async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
-  onLeftover: (id: MediaId, error: unknown) => void,
+  onDeletionFailure: (id: MediaId, error: unknown) => void,
 ): Promise<number> {
-  const orphans = await catalog.unnamed(await blobs.leftBehind())
+  const orphans = await catalog.unnamed(await blobs.orphanCandidates())
   let removed = 0
   for (const id of orphans) {
     try {
       await blobs.remove(id)
       removed += 1
     } catch (error) {
-      onLeftover(id, error)
+      onDeletionFailure(id, error)
     }
   }
-  if (removed === orphans.length) blobs.forgetLeftBehind()
+  if (removed === orphans.length) blobs.clearOrphanCandidates()
   return removed
 }
 
 /** An offset never tells of more than its file has. */
 async function rewindUploads({ catalog, blobs }: Parameters<typeof recover>[0]): Promise<number> {
   const uploads = await catalog.unfinishedUploads()
-  const short = await blobs.parts.recover(uploads)
+  const short = await blobs.partialUploads.recover(uploads)
   for (const { id, offset, expiresAt } of uploads) {
     const size = short.get(id)
     if (size !== undefined) await catalog.moveUpload(id, offset, size, expiresAt)

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
 import type { BucketId, Catalog, KeyedRequest, Media, NewMedia, TokenId } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
-import { settleAll } from '../core/in-parallel.ts'
 import { createMediaIds } from '../core/media-id.ts'
+import { settleAll } from '../core/settle-all.ts'
 import { newItem } from './new-item.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
-import { createReservations, type Reservation, unreserved } from './reservations.ts'
+import { createQuotaReservations, noReservation, type QuotaReservation } from './space/quota-reservations.ts'
 
 /** A file on its way in; `filename` and `declaredType` are as the client sent them. */
 export interface IncomingFile {
@@ -46,7 +46,7 @@ const keyLifetime = 86_400_000
  * Stores the files in the order given: all of them or none (docs/interface.md U2), durable when it resolves. Each is
  * read to its end before the next one is asked for. No files are no items.
  */
-export function createStoreMedia(parts: {
+export function storeMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'repeated' | 'bucket'>
   readonly blobs: BlobStore
   readonly measurePicture: MeasurePicture
@@ -55,12 +55,12 @@ export function createStoreMedia(parts: {
   readonly now: () => number
 }): StoreMedia {
   const { catalog, blobs, maxFileSize, now } = parts
-  const reserve = createReservations(parts)
+  const reserve = createQuotaReservations(parts)
   const newId = createMediaIds(now)
 
   async function receiveAll(
     files: AsyncIterable<IncomingFile>,
-    reservation: Reservation,
+    reservation: QuotaReservation,
     { declaredBytes = 0, atMost = null }: StoreOptions,
   ): Promise<Arrival[]> {
     const arrivals: Arrival[] = []
@@ -90,7 +90,7 @@ export function createStoreMedia(parts: {
   }
 
   async function keepAll(arrivals: readonly Arrival[]): Promise<void> {
-    for (const kept of await settleAll(arrivals, atOnce, ({ blob, item }) => blobs.keep(blob, item.id)))
+    for (const kept of await settleAll(arrivals, atOnce, ({ blob, item }) => blobs.commit(blob, item.id)))
       if (kept.status === 'rejected') throw kept.reason
   }
 
@@ -114,7 +114,7 @@ export function createStoreMedia(parts: {
     bucketId: BucketId,
     arrivals: readonly Arrival[],
     request: KeyedRequest | null,
-    reservation: Reservation,
+    reservation: QuotaReservation,
   ): Promise<{ items: readonly NewMedia[]; repeated: boolean }> {
     const items = arrivals.map(({ item }) => item)
     try {
@@ -133,7 +133,7 @@ export function createStoreMedia(parts: {
       const standing = await commit(bucketId, items, request)
       const repeated = standing[0]?.id !== items[0]?.id
       if (repeated) await removeAll(items)
-      else blobs.settle(items.map(({ id }) => id))
+      else blobs.markCommitted(items.map(({ id }) => id))
       return { items: standing, repeated }
     } catch (error) {
       // Any other error may have come after the commit; bytes that a row may name are never destroyed.
@@ -145,7 +145,7 @@ export function createStoreMedia(parts: {
   return async (bucketId, files, options = {}) => {
     const { key = null } = options
     // A request that is sent again needs no room, and only its content tells; the catalog judges it at the commit.
-    const reservation = key ? unreserved : reserve(bucketId)
+    const reservation = key ? noReservation : reserve(bucketId)
     try {
       const arrivals = await receiveAll(files, reservation, options)
       if (arrivals.length === 0) return { media: [], repeated: false }

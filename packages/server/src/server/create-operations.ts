@@ -1,15 +1,19 @@
 import { createVerifyToken } from '../access/verify-token.ts'
-import { type Operations, pageFormOf } from '../http/app.ts'
-import { createFindByName } from '../media/find-media.ts'
-import type { FreeSpace } from '../media/free-space.ts'
-import { createListMedia } from '../media/listing/list-media.ts'
-import { createLinkRibbon } from '../media/listing/page-link-cache.ts'
-import { createReadiness } from '../media/readiness.ts'
-import { createStoreMedia } from '../media/store-media.ts'
+import { type Operations, pageSettingsOf } from '../http/app.ts'
+import { checkReadinessOperation } from '../media/check-readiness.ts'
+import { findByNameOperation } from '../media/find-media.ts'
+import { listMediaOperation } from '../media/listing/list-media.ts'
+import { createPageLinkCache } from '../media/listing/page-link-cache.ts'
+import type { FreeSpace } from '../media/space/free-space.ts'
+import {
+  appendUploadWithSpaceCheck,
+  createUploadWithSpaceCheck,
+  storeMediaWithSpaceCheck,
+} from '../media/space-checks.ts'
+import { storeMediaOperation } from '../media/store-media.ts'
 import { createAppendUpload } from '../media/uploads/append-upload.ts'
 import { createCreateUpload } from '../media/uploads/create-upload.ts'
 import { createRemoveUpload } from '../media/uploads/remove-upload.ts'
-import { appendWithinSpace, createWithinSpace, storeWithinSpace } from '../media/within-space.ts'
 import type { BoundAddress } from './bind-address.ts'
 import type { StartContext } from './start-context.ts'
 import type { UploadParts } from './start-uploads.ts'
@@ -25,30 +29,30 @@ export function createOperations(
 ): Operations {
   const { uploading, space, settings, openBytes, openVariant } = parts
   const { catalog, blobs, turns, removeMedia } = uploading
-  const ribbon = createLinkRibbon(settings.baseUrl, config.linkRibbon)
-  metrics.watchPageLinkCache(() => ribbon.held())
+  const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
+  metrics.watchPageLinkCache(() => pageLinkCache.held())
   return {
     verifyToken: createVerifyToken({
       catalog,
       now: Date.now,
       onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
     }),
-    listMedia: createListMedia({
+    listMedia: listMediaOperation({
       catalog,
-      form: pageFormOf(settings),
+      form: pageSettingsOf(settings),
       envelope: config.envelope,
-      ribbon,
+      pageLinkCache,
       cacheSize: config.pageCache,
     }),
-    storeMedia: storeWithinSpace(space, createStoreMedia(uploading)),
-    createUpload: createWithinSpace(space, createCreateUpload(uploading)),
-    appendUpload: appendWithinSpace(space, createAppendUpload(uploading)),
+    storeMedia: storeMediaWithSpaceCheck(space, storeMediaOperation(uploading)),
+    createUpload: createUploadWithSpaceCheck(space, createCreateUpload(uploading)),
+    appendUpload: appendUploadWithSpaceCheck(space, createAppendUpload(uploading)),
     removeUpload: createRemoveUpload(uploading),
     settleUpload: turns.settle,
     removeMedia,
-    findByName: createFindByName({ catalog }),
+    findByName: findByNameOperation({ catalog }),
     openBytes,
     openVariant,
-    readiness: createReadiness({ catalog, space, hasBytes: blobs.isReachable }),
+    readiness: checkReadinessOperation({ catalog, space, hasBytes: blobs.isReachable }),
   }
 }

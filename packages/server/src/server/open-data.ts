@@ -1,20 +1,27 @@
 import { statfs } from 'node:fs/promises'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { findExposed, lockData, openBlobs, openCatalog, openIdentity, watchHold } from '../engines.ts'
-import type { EraseParts } from '../media/erase-bytes.ts'
-import { createHeldRemovals } from '../media/held-removals.ts'
-import { matchBlobs } from '../media/match-blobs.ts'
+import {
+  findExposed,
+  lockData,
+  openBlobs,
+  openBlobsDirectory,
+  openCatalog,
+  watchBackupHold,
+} from '../engines.ts'
+import { createDeferredDeletions } from '../media/deletion/deferred-deletions.ts'
+import type { BlobDeletionParts } from '../media/deletion/delete-blobs.ts'
+import { matchBlobsDirectory } from '../media/match-blobs-directory.ts'
 import { recover } from '../media/recover.ts'
 import type { StartContext } from './start-context.ts'
 
 export interface OpenData {
   readonly catalog: Catalog
   readonly blobs: BlobStore
-  /** What the removal of bytes needs. */
-  readonly erasing: EraseParts & { readonly catalog: Catalog; readonly blobs: BlobStore }
-  /** Removes the bytes whose removal a backup delayed, once the backup has ended. */
-  readonly retryHeldRemovals: () => Promise<void>
+  /** What the deletion of blobs needs. */
+  readonly blobDeletion: BlobDeletionParts & { readonly catalog: Catalog; readonly blobs: BlobStore }
+  /** Deletes the blobs whose deletion a backup deferred, once the backup has ended. */
+  readonly retryDeferredDeletions: () => Promise<void>
 }
 
 /**
@@ -37,34 +44,34 @@ export async function openData(
     onCommit: metrics.storage.observeCommit,
   })
   closers.add('the catalog', () => catalog.close())
-  await matchBlobs({ catalog, directory: openIdentity(config) })
+  await matchBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
   const blobs = await openBlobs(config, { onFailure, onSync: metrics.storage.observeSync })
   closers.add('the blob store', () => blobs.close())
   metrics.storage.watch({ figures: () => catalog.figures(), space: () => spaceOf(config.data) })
 
-  const hold = watchHold(config)
-  closers.add('the removal hold', () => hold.close())
-  const removing = {
+  const hold = watchBackupHold(config)
+  closers.add('the backup hold', () => hold.close())
+  const deletionParts = {
     catalog,
     blobs,
-    isHeld: hold.isHeld,
-    onLeftover: (id: string, err: unknown) =>
+    isHeldByBackup: hold.isHeld,
+    onDeletionFailure: (id: string, err: unknown) =>
       log.warn({ id, err }, 'the bytes of a deleted item stay until the next start'),
   }
-  const held = createHeldRemovals({
-    ...removing,
+  const deferred = createDeferredDeletions({
+    ...deletionParts,
     onHoldFailure: (err) =>
       log.error(
         { err },
         'hold.db cannot be read, so the bytes of deleted items stay; restart the service if this continues',
       ),
   })
-  const erasing = { ...removing, isHeld: held.isHeld }
-  const { leftovers, ...cleared } = await recover(erasing)
-  for (const { id, error } of leftovers) erasing.onLeftover(id, error)
+  const blobDeletion = { ...deletionParts, isHeldByBackup: deferred.isHeldByBackup }
+  const { leftovers, ...cleared } = await recover(blobDeletion)
+  for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
   if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
     log.info(cleared, 'removed what an interrupted run left behind')
-  return { catalog, blobs, erasing, retryHeldRemovals: held.retry }
+  return { catalog, blobs, blobDeletion, retryDeferredDeletions: deferred.retry }
 }
 
 /** The size of a directory's file system. Bytes. */

@@ -1,5 +1,5 @@
-import { createMeasurePicture, type MeasurePicture } from '../media/pictures/measure-picture.ts'
-import { createPictureProcesses } from '../media/pictures/picture-processes.ts'
+import { type MeasurePicture, measurePictureOperation } from '../media/pictures/measure-picture.ts'
+import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -8,12 +8,12 @@ import type { StartContext } from './start-context.ts'
  * priority. Durations are milliseconds, memory is bytes.
  */
 const limits = {
-  processes: 2,
+  workers: 2,
   queue: 1_000,
-  patience: 5_000,
+  queueTimeout: 5_000,
   timeout: 5_000,
   memory: 400_000_000,
-  nice: 0,
+  niceness: 0,
 }
 
 /** Starts the processes that read the width and height of uploaded pictures. */
@@ -21,7 +21,7 @@ export function startDimensionWorkers(
   { closers }: StartContext,
   { blobs }: Pick<OpenData, 'blobs'>,
 ): MeasurePicture {
-  const processes = createPictureProcesses(limits)
-  closers.add('the dimension workers', () => processes.close())
-  return createMeasurePicture({ blobs, processes })
+  const workers = createPictureWorkers(limits)
+  closers.add('the dimension workers', () => workers.close())
+  return measurePictureOperation({ blobs, workers })
 }

@@ -1,7 +1,7 @@
-import { startSweeper } from '../core/run-periodically.ts'
-import { readSpaces, setSpaceAside } from '../engines.ts'
-import { createFreeSpace, type FreeSpace } from '../media/free-space.ts'
-import { createWatchSpace } from '../media/watch-space.ts'
+import { startPeriodicTask } from '../core/periodic-task.ts'
+import { ensureBallast, readSpaces } from '../engines.ts'
+import { createFreeSpace, type FreeSpace } from '../media/space/free-space.ts'
+import { createFreeSpaceMonitor } from '../media/space/free-space-monitor.ts'
 import type { StartContext } from './start-context.ts'
 
 /** Milliseconds between checks of the free space. Uploads check it more often. */
@@ -10,10 +10,10 @@ const spaceCheckInterval = 1_000
 /** Logs when the disk is too full for uploads and when it is not any more, and sets space aside for deletes. */
 export function startSpaceWatch({ config, log, closers }: StartContext): FreeSpace {
   const space = createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now() })
-  const checks = startSweeper({
-    work: createWatchSpace({
+  const checks = startPeriodicTask({
+    work: createFreeSpaceMonitor({
       space,
-      setSpaceAside: () => setSpaceAside(config),
+      ensureBallast: () => ensureBallast(config),
       onFull: (full) =>
         log.error(
           { full },

@@ -1,9 +1,9 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { FreeSpace } from '../media/free-space.ts'
-import { createOpenBytes } from '../media/open-bytes.ts'
+import { openBytesOperation } from '../media/open-bytes.ts'
 import { createVariants, type Variants } from '../media/pictures/open-variant.ts'
-import { createPictureProcesses } from '../media/pictures/picture-processes.ts'
+import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
+import type { FreeSpace } from '../media/space/free-space.ts'
 import type { StartContext } from './start-context.ts'
 
 /** Milliseconds that a request for a variant waits for a free worker; it is answered 503 then. */
@@ -20,33 +20,34 @@ export function startThumbnailWorkers(
     blobs,
     space,
   }: { readonly catalog: Catalog; readonly blobs: BlobStore; readonly space: FreeSpace },
-): { openBytes: ReturnType<typeof createOpenBytes>; openVariant: Variants['open'] } {
-  const openBytes = createOpenBytes({ catalog, blobs })
-  const processes = createPictureProcesses({
-    processes: config.variantProcesses,
+): { openBytes: ReturnType<typeof openBytesOperation>; openVariant: Variants['open'] } {
+  const openBytes = openBytesOperation({ catalog, blobs })
+  const workers = createPictureWorkers({
+    workers: config.variantProcesses,
     queue: config.variantQueue,
-    patience: variantQueueTimeout,
+    queueTimeout: variantQueueTimeout,
     timeout: config.variantTimeout,
     memory: config.variantMemory,
-    nice: variantNiceness,
+    niceness: variantNiceness,
   })
   const variants = createVariants({
     catalog,
     blobs,
     openBytes,
-    processes,
+    workers,
     maxPixels: config.variantMegapixels * 1e6,
     hasRoom: space.hasRoom,
-    onMade: ({ variant, seconds, outcome }) => metrics.variantSeconds.observe({ variant, outcome }, seconds),
-    onTooHard: (id, err) =>
+    onRendered: ({ variant, seconds, outcome }) =>
+      metrics.variantSeconds.observe({ variant, outcome }, seconds),
+    onOverLimits: (id, err) =>
       log.warn(
         { id, err },
         'a picture exceeded the limits of a thumbnail worker; it has no variants for a while',
       ),
-    onUnkept: (id, err) => log.warn({ id, err }, 'a variant was generated but could not be stored'),
+    onStoreFailure: (id, err) => log.warn({ id, err }, 'a variant was generated but could not be stored'),
     onUnsupported: (reason) => log.error({ reason }, 'variants cannot be generated on this machine'),
   })
   closers.add('variants', () => variants.settled())
-  closers.add('the thumbnail workers', () => processes.close())
+  closers.add('the thumbnail workers', () => workers.close())
   return { openBytes, openVariant: variants.open }
 }

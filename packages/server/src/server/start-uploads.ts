@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
-import { startSweeper } from '../core/run-periodically.ts'
+import { startPeriodicTask } from '../core/periodic-task.ts'
+import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { MeasurePicture } from '../media/pictures/measure-picture.ts'
-import type { RemoveMedia } from '../media/remove-media.ts'
 import { sweep } from '../media/uploads/sweep.ts'
 import { createUploadTurns, type UploadTurns } from '../media/uploads/upload-turns.ts'
 import type { OpenData } from './open-data.ts'
@@ -13,7 +13,7 @@ const longestSweepInterval = 600_000
 /** What all operations on uploads share. */
 export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
   readonly measurePicture: MeasurePicture
-  readonly removeMedia: RemoveMedia['remove']
+  readonly removeMedia: MediaRemover['remove']
   readonly turns: UploadTurns
   readonly maxFileSize: Config['maxFileSize']
   readonly expiry: Config['uploadExpiry']
@@ -44,7 +44,7 @@ export async function startUploads(
     now: Date.now,
   }
   await sweep(uploading)
-  const sweeps = startSweeper({
+  const sweeps = startPeriodicTask({
     work: () => sweep(uploading),
     interval: Math.min(expiry, longestSweepInterval),
     onFailure: (err) => log.warn({ err }, 'expired uploads stay until the next sweep'),

@@ -3,7 +3,7 @@ import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { checkItems } from './check-items.ts'
-import { checkLeftovers, type Quiet } from './check-leftovers.ts'
+import { checkOrphans, type Quiet } from './check-orphans.ts'
 import { createFindings, type Finding } from './findings.ts'
 
 export interface DataReport {
@@ -25,7 +25,7 @@ export async function checkData(parts: {
   readonly audit: CatalogAudit
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit
-  readonly isHeld: () => boolean
+  readonly isHeldByBackup: () => boolean
   readonly quiet: Quiet
   readonly repair: boolean
   readonly verifyBytes: boolean
@@ -47,7 +47,7 @@ export async function checkData(parts: {
   const { items } = await audit.count()
   let done = 0
   const checked = await checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) })
-  const serverRuns = await checkLeftovers({ ...parts, findings })
+  const serverRuns = await checkOrphans({ ...parts, findings })
 
   const all = findings.all()
   const isClean = all.every(({ isFault, count, repaired }) => !isFault || count === repaired)

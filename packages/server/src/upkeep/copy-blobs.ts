@@ -1,8 +1,8 @@
 import type { BlobStore, OpenBlob, ReceivedBlob } from '../blobs/blobs.ts'
 import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
 import { Fault } from '../core/fault.ts'
-import { settleAll } from '../core/in-parallel.ts'
 import type { MediaId } from '../core/media-id.ts'
+import { settleAll } from '../core/settle-all.ts'
 import { eachItem } from './each-item.ts'
 import type { CopyFault, FaultyItem } from './faulty-items.ts'
 
@@ -62,7 +62,7 @@ export async function copyBlobs(parts: {
     }
     // Of another size: no finished copy.
     if (there !== null) await to.remove(id)
-    await to.keep(received, id)
+    await to.commit(received, id)
     copied += 1
     bytes += size
     return null

@@ -1,6 +1,6 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { BucketId, Catalog } from '../catalog/catalog.ts'
-import { type EraseParts, eraseBytes } from '../media/erase-bytes.ts'
+import { type BlobDeletionParts, deleteBlobs } from '../media/deletion/delete-blobs.ts'
 import { dropUpload } from '../media/uploads/remove-upload.ts'
 
 /** Items of one transaction: some milliseconds, for which a running server's writes have to wait. */
@@ -12,12 +12,12 @@ const chunk = 100
  * bytes, as when one item is deleted.
  */
 export async function deleteBucket(
-  parts: Omit<EraseParts, 'catalog' | 'blobs'> & {
+  parts: Omit<BlobDeletionParts, 'catalog' | 'blobs'> & {
     readonly catalog: Pick<
       Catalog,
       'deleteBucketChunk' | 'uploadsOf' | 'clearTombstones' | 'upload' | 'removeUpload'
     >
-    readonly blobs: Pick<BlobStore, 'remove' | 'parts'>
+    readonly blobs: Pick<BlobStore, 'remove' | 'partialUploads'>
     readonly now: () => number
     readonly onItems: (removed: number) => void
   },
@@ -27,7 +27,7 @@ export async function deleteBucket(
   let [items, erased] = [0, 0]
   for (;;) {
     const { removed, isDeleted } = await catalog.deleteBucketChunk(id, chunk, parts.now())
-    erased += await eraseBytes(parts, removed)
+    erased += await deleteBlobs(parts, removed)
     items += removed.length
     parts.onItems(items)
     if (isDeleted) return { items, erased }

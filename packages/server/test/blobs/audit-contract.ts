@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { BlobAudit, Found } from '../../src/blobs/audit.ts'
+import type { BlobAudit, BlobEntry } from '../../src/blobs/audit.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import { chunksOf, keepBytes, type OpenedStore, readBytes, receiveBytes } from './blob-contract.ts'
 
@@ -8,9 +8,9 @@ export interface AuditedStore extends OpenedStore {
   readonly audit: BlobAudit
 }
 
-async function all(audit: BlobAudit): Promise<Found[]> {
-  const found: Found[] = []
-  for await (const one of audit.found()) found.push(one)
+async function all(audit: BlobAudit): Promise<BlobEntry[]> {
+  const found: BlobEntry[] = []
+  for await (const one of audit.entries()) found.push(one)
   return found
 }
 
@@ -22,10 +22,10 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       const { store, audit } = opened
       expect(await all(audit)).toEqual([])
       const id = await keepBytes(store, randomBytes(100))
-      await store.variants.keep(id, 'thumb', randomBytes(40))
+      await store.variants.store(id, 'thumb', randomBytes(40))
       await receiveBytes(store, randomBytes(20))
       const upload = newUploadId()
-      await store.parts.append(upload, { offset: 0, source: chunksOf(randomBytes(30)), limit: 30 })
+      await store.partialUploads.append(upload, { offset: 0, source: chunksOf(randomBytes(30)), limit: 30 })
       expect(await all(audit)).toMatchObject([
         { kind: 'kept', id, size: 100 },
         { kind: 'variant', id, size: 40 },
@@ -40,10 +40,10 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       const id = await keepBytes(store, randomBytes(100))
       const [found] = await all(audit)
       if (!found) throw new Error('nothing was found')
-      expect(await audit.stands(found)).toBe(true)
-      expect(await audit.setAside(found)).toContain(id)
-      expect(await audit.stands(found)).toBe(false)
-      expect(await audit.setAside(found)).toBeNull()
+      expect(await audit.exists(found)).toBe(true)
+      expect(await audit.quarantine(found)).toContain(id)
+      expect(await audit.exists(found)).toBe(false)
+      expect(await audit.quarantine(found)).toBeNull()
       expect([await all(audit), await readBytes(store, id)]).toEqual([[], null])
     })
   })

@@ -26,7 +26,7 @@ export const receiveBytes = (store: BlobStore, bytes: Uint8Array): Promise<Recei
 
 export async function keepBytes(store: BlobStore, bytes: Uint8Array): Promise<MediaId> {
   const id = newMediaId()
-  await store.keep(await receiveBytes(store, bytes), id)
+  await store.commit(await receiveBytes(store, bytes), id)
   return id
 }
 
@@ -52,7 +52,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
         expect(Buffer.from(received.head)).toEqual(bytes.subarray(0, received.head.length))
 
         const id = newMediaId()
-        await opened.store.keep(received, id)
+        await opened.store.commit(received, id)
         expect((await readBytes(opened.store, id))?.equals(bytes)).toBe(true)
       },
     )
@@ -161,7 +161,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await using opened = await openStore()
       const id = newMediaId()
       expect(await opened.store.open(id)).toBeNull()
-      await opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), id)
+      await opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), id)
       expect(await readBytes(opened.store, id)).toHaveLength(10)
       await opened.store.remove(id)
       expect(await opened.store.open(id)).toBeNull()
@@ -183,7 +183,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       const received = await receiveBytes(opened.store, randomBytes(10))
       await opened.store.discard(received)
       const id = newMediaId()
-      await expect(opened.store.keep(received, id)).rejects.toThrow()
+      await expect(opened.store.commit(received, id)).rejects.toThrow()
       expect(await opened.store.open(id)).toBeNull()
     })
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Found } from '../../src/blobs/audit.ts'
-import { openDiskAudit } from '../../src/blobs/disk/audit-disk.ts'
+import type { BlobEntry } from '../../src/blobs/audit.ts'
+import { openDiskAudit } from '../../src/blobs/disk/disk-audit.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { describeBlobAudit } from './audit-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
@@ -30,10 +30,10 @@ test('F1 what the store did not put there is foreign; no link is followed, and n
   await symlink(outside, join(directory, 'uploads', newMediaId()))
   await mkdir(join(directory, 'variants', 'ab'), { recursive: true })
   await writeFile(join(directory, 'variants', 'ab', `ab${newMediaId().slice(2)}.huge`), '')
-  const found: Found[] = []
-  for await (const one of audit.found()) found.push(one)
+  const found: BlobEntry[] = []
+  for await (const one of audit.entries()) found.push(one)
   expect(found.map(({ kind }) => kind)).toEqual(Array(6).fill('foreign'))
-  for (const one of found) expect(await audit.setAside(one)).toMatch(/^lost\+found\/foreign\./)
+  for (const one of found) expect(await audit.quarantine(one)).toMatch(/^lost\+found\/foreign\./)
   expect(await readdir(join(directory, 'lost+found'))).toHaveLength(6)
   const [secret = ''] = await readdir(outside)
   expect(await readFile(join(outside, secret), 'utf8')).toBe('secret')
@@ -45,8 +45,8 @@ test('F1 a link in the place of the variants is foreign itself, and nothing behi
   await mkdir(join(directory, 'outside', 'ab'), { recursive: true })
   await writeFile(join(directory, 'outside', 'ab', 'notes.txt'), '')
   await symlink(join(directory, 'outside'), join(directory, 'variants'))
-  const found: Found[] = []
-  for await (const one of audit.found()) found.push(one)
+  const found: BlobEntry[] = []
+  for await (const one of audit.entries()) found.push(one)
   expect(found).toEqual([{ kind: 'foreign', path: 'variants' }])
 })
 
@@ -55,7 +55,7 @@ test('F1 two things of one name are both kept', async () => {
   const { directory, audit } = opened
   for (const text of ['one', 'two']) {
     await writeFile(join(directory, 'blobs', 'same'), text)
-    for await (const one of audit.found()) await audit.setAside(one)
+    for await (const one of audit.entries()) await audit.quarantine(one)
   }
   const names = await readdir(join(directory, 'lost+found'))
   const texts = await Promise.all(names.map((name) => readFile(join(directory, 'lost+found', name), 'utf8')))
@@ -67,5 +67,5 @@ test('F1 a link in the place of lost+found is not written through', async () => 
   const { directory, audit } = opened
   await mkdir(join(directory, 'outside'))
   await symlink(join(directory, 'outside'), join(directory, 'lost+found'))
-  await expect(audit.setAside({ kind: 'foreign', path: 'blobs/x' })).rejects.toThrow('must be a directory')
+  await expect(audit.quarantine({ kind: 'foreign', path: 'blobs/x' })).rejects.toThrow('must be a directory')
 })

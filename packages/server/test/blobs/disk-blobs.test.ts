@@ -17,7 +17,7 @@ import { describe, expect, test } from 'vitest'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import { chunksOf, describeBlobStore, keepBytes, readBytes, receiveBytes } from './blob-contract.ts'
-import { describePartStore } from './part-contract.ts'
+import { describePartStore } from './partial-upload-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 describeBlobStore('the disk', temporaryStore)
@@ -37,7 +37,7 @@ describe('files of the disk store', () => {
     const [name = ''] = await opened.temporary()
     expect((await stat(join(opened.directory, 'tmp', name))).mode & 0o777).toBe(0o600)
     const id = newMediaId()
-    await opened.store.keep(received, id)
+    await opened.store.commit(received, id)
     expect(await opened.temporary()).toEqual([])
     expect(await opened.kept()).toEqual([pathOf(opened, id)])
     expect((await stat(shardOf(opened, id))).mode & 0o777).toBe(0o700)
@@ -67,17 +67,17 @@ describe('files of the disk store', () => {
     const bytes = randomBytes(100)
     const id = await keepBytes(opened.store, bytes)
     const other = await receiveBytes(opened.store, randomBytes(100))
-    await expect(opened.store.keep(other, id)).rejects.toThrow()
+    await expect(opened.store.commit(other, id)).rejects.toThrow()
     expect(await readBytes(opened.store, id)).toEqual(bytes)
   })
 
   test('a shard directory that was removed is made again', async () => {
     await using opened = await temporaryStore()
     const id = newMediaId()
-    await opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), id)
+    await opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), id)
     await rename(shardOf(opened, id), join(opened.directory, 'elsewhere'))
     const next = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
-    await opened.store.keep(await receiveBytes(opened.store, randomBytes(2)), next)
+    await opened.store.commit(await receiveBytes(opened.store, randomBytes(2)), next)
     expect(await readBytes(opened.store, next)).toHaveLength(2)
     expect(await opened.store.open(id)).toBeNull()
   })
@@ -190,7 +190,7 @@ describe('B8: what the store did not put there', () => {
     await symlink(secret, pathOf(opened, id))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
     const received = await receiveBytes(opened.store, randomBytes(10))
-    await expect(opened.store.keep(received, id)).rejects.toThrow()
+    await expect(opened.store.commit(received, id)).rejects.toThrow()
     await opened.store.remove(id)
     expect(await opened.kept()).toEqual([])
     expect(await readFile(secret, 'utf8')).toBe('secret')
@@ -205,7 +205,7 @@ describe('B8: what the store did not put there', () => {
     await expect(opened.store.remove(id)).rejects.toThrow()
     const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
     await expect(
-      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), sibling),
+      opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), sibling),
     ).rejects.toThrow()
     await expect(stat(join(opened.directory, 'outside', sibling))).rejects.toMatchObject({ code: 'ENOENT' })
     expect(await readFile(secret, 'utf8')).toBe('secret')
@@ -220,7 +220,7 @@ describe('B8: what the store did not put there', () => {
     await expect(opened.store.remove(id)).rejects.toThrow()
     const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
     await expect(
-      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), sibling),
+      opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), sibling),
     ).rejects.toThrow()
   })
 
@@ -231,7 +231,7 @@ describe('B8: what the store did not put there', () => {
     await symlink(join(opened.directory, 'moved'), join(opened.directory, 'blobs'))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
     await expect(
-      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), newMediaId()),
+      opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), newMediaId()),
     ).rejects.toThrow()
   })
 

@@ -17,7 +17,7 @@ test('B8 no link in the place of a variant, its directory or all of them is foll
   await writeFile(join(outside, id.slice(0, 2), `${id}.thumb-1`), 'secret')
   await symlink(outside, join(directory, 'variants'))
   await expect(readVariant(store, id, 'thumb')).rejects.toMatchObject({ code: 'media-unknown' })
-  await expect(store.variants.keep(id, 'thumb', Buffer.from('x'))).rejects.toThrow('is not a directory')
+  await expect(store.variants.store(id, 'thumb', Buffer.from('x'))).rejects.toThrow('is not a directory')
   await expect(store.variants.remove(id)).rejects.toThrow('is not a directory')
   expect(await readdir(join(outside, id.slice(0, 2)))).toEqual([`${id}.thumb-1`])
   expect(await opened.temporary()).toEqual([])
@@ -26,7 +26,7 @@ test('B8 no link in the place of a variant, its directory or all of them is foll
 test('V5 a variant that cannot be put in place leaves nothing on its way', async () => {
   const rename = () => Promise.reject(new Error('no rename'))
   await using opened = await temporaryStore({ files: { ...nodeFiles, rename } })
-  await expect(opened.store.variants.keep(newMediaId(), 'thumb', Buffer.from('x'))).rejects.toThrow(
+  await expect(opened.store.variants.store(newMediaId(), 'thumb', Buffer.from('x'))).rejects.toThrow(
     'no rename',
   )
   expect(await opened.temporary()).toEqual([])

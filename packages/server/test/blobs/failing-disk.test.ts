@@ -21,7 +21,7 @@ describe('the order of a durable upload', () => {
     const received = await receiveBytes(opened.store, randomBytes(10))
     const id = newMediaId()
     const shard = id.slice(0, 2)
-    await opened.store.keep(received, id)
+    await opened.store.commit(received, id)
     const temporary = basename(received.handle)
     expect(calls).toEqual([
       `open ${temporary}`,
@@ -43,9 +43,9 @@ describe('the order of a durable upload', () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     const [first, second] = siblings()
-    await opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), first)
+    await opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), first)
     calls.length = 0
-    await opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), second)
+    await opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), second)
     expect(calls.filter((call) => call === 'sync blobs' || call.startsWith('mkdir'))).toEqual([])
   })
 
@@ -61,9 +61,9 @@ describe('the order of a durable upload', () => {
     await using opened = await temporaryStore({ files })
     armed = true
     const [one, other] = siblings()
-    const first = opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), one)
+    const first = opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), one)
     await reached.promise
-    const second = opened.store.keep(await receiveBytes(opened.store, randomBytes(2)), other)
+    const second = opened.store.commit(await receiveBytes(opened.store, randomBytes(2)), other)
     // Work that takes many more turns of the disk than a keep that did not wait would need.
     for (let turn = 0; turn < 20; turn += 1)
       await opened.store.discard(await receiveBytes(opened.store, randomBytes(1)))
@@ -146,14 +146,14 @@ describe('a disk that fails', () => {
     const received = await receiveBytes(opened.store, randomBytes(10))
     const [id, sibling] = siblings()
     disk.arm()
-    await expect(opened.store.keep(received, id)).rejects.toMatchObject({ code })
+    await expect(opened.store.commit(received, id)).rejects.toMatchObject({ code })
     await opened.store.discard(received)
     expect(disk.failures()).toBe(1)
     expect(await opened.store.open(id)).toBeNull()
     expect([await opened.temporary(), await opened.kept(), opened.openFiles()]).toEqual([[], [], []])
 
     disk.calls.length = 0
-    await opened.store.keep(await receiveBytes(opened.store, randomBytes(20)), sibling)
+    await opened.store.commit(await receiveBytes(opened.store, randomBytes(20)), sibling)
     expect(await readBytes(opened.store, sibling)).toHaveLength(20)
     // After a root that could not be synced the shard is made anew: only then does the next sync prove its entry.
     if (matches.test('sync blobs')) expect(disk.calls).toContain(`mkdir ${sibling.slice(0, 2)}`)
@@ -169,11 +169,11 @@ describe('a disk that fails', () => {
     await using opened = await temporaryStore({ files })
     opening = false
     const [first, second] = siblings()
-    await expect(opened.store.keep(await receiveBytes(opened.store, randomBytes(1)), first)).rejects.toThrow(
-      'EIO',
-    )
+    await expect(
+      opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), first),
+    ).rejects.toThrow('EIO')
     broken = false
-    await opened.store.keep(await receiveBytes(opened.store, randomBytes(2)), second)
+    await opened.store.commit(await receiveBytes(opened.store, randomBytes(2)), second)
     expect(await readBytes(opened.store, second)).toHaveLength(2)
   })
 

@@ -41,14 +41,14 @@ test('a file of unknown size is held in memory when it is small, and goes to the
     expect([size, await opened.temporary(), received.size]).toEqual([size, [], size])
     expect(opened.store.contentOf(received)).toEqual(Uint8Array.from(bytes))
     const id = newMediaId()
-    await opened.store.keep(received, id)
+    await opened.store.commit(received, id)
     expect((await readBytes(opened.store, id))?.equals(bytes)).toBe(true)
   }
   const larger = randomBytes(3 * small + 1)
   const spilled = await receive(larger)
   expect(await opened.temporary()).toHaveLength(1)
   const id = newMediaId()
-  await opened.store.keep(spilled, id)
+  await opened.store.commit(spilled, id)
   expect((await readBytes(opened.store, id))?.equals(larger)).toBe(true)
 
   const failure = new Error('gone')
@@ -64,7 +64,7 @@ test('many that are kept at once each stand under their own id, and nothing is l
   await using opened = await withThread()
   const files = Array.from({ length: 200 }, (_, index) => ({ id: newMediaId(), bytes: randomBytes(index) }))
   await Promise.all(
-    files.map(async ({ id, bytes }) => opened.store.keep(await receiveBytes(opened.store, bytes), id)),
+    files.map(async ({ id, bytes }) => opened.store.commit(await receiveBytes(opened.store, bytes), id)),
   )
   for (const { id, bytes } of files) expect((await readBytes(opened.store, id))?.equals(bytes)).toBe(true)
   expect(await opened.temporary()).toEqual([])
@@ -79,7 +79,7 @@ test('B8, U10: one that cannot be put in place fails alone, and leaves nothing',
   await writeFile(dirname(pathOf(opened, blocked)), 'no directory')
   const results = await Promise.allSettled(
     [planted, blocked, good].map(async (id) =>
-      opened.store.keep(await receiveBytes(opened.store, randomBytes(10)), id),
+      opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), id),
     ),
   )
   expect(results.map((result) => (result.status === 'rejected' ? String(result.reason) : 'kept'))).toEqual([
@@ -97,11 +97,11 @@ test('closing finishes what was asked before, and nothing can be kept after it',
   const [late, ...received] = await Promise.all(
     Array.from({ length: 21 }, () => receiveBytes(opened.store, randomBytes(100))),
   )
-  const keeping = received.map((blob, index) => opened.store.keep(blob, ids[index] ?? newMediaId()))
+  const keeping = received.map((blob, index) => opened.store.commit(blob, ids[index] ?? newMediaId()))
   await opened.store.close()
   await Promise.all(keeping)
   expect(await opened.kept()).toHaveLength(20)
-  await expect(late && opened.store.keep(late, newMediaId())).rejects.toThrow('ended')
+  await expect(late && opened.store.commit(late, newMediaId())).rejects.toThrow('ended')
 })
 
 test('a thread that cannot start says so, and is no failure of a running one', async () => {
@@ -125,7 +125,7 @@ test('so many bytes are held and no more, until they are in place or dropped', a
   expect(blobs.receive(chunksOf(randomBytes(1)), limit, small + 1)).toBeNull()
   const [placed, unplaced, dropped, ...rest] = await receiveAll()
   if (!placed || !unplaced || !dropped) return expect.unreachable()
-  const kept = [placed, unplaced].map(({ handle }) => blobs.keep(handle, newMediaId()))
+  const kept = [placed, unplaced].map(({ handle }) => blobs.commit(handle, newMediaId()))
   // A disk that stalls must not fill the memory.
   expect(receive()).toBeNull()
   placing[0]?.resolve()

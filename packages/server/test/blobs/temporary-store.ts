@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs'
 import { mkdtempDisposable, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openBlobIdentity } from '../../src/blobs/disk/blob-identity.ts'
+import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
@@ -25,7 +25,7 @@ export async function temporaryStore(
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
   const path = directory.path
   // As the start of a server does.
-  if (options.thread) await openBlobIdentity(path).write('test')
+  if (options.thread) await openDiskBlobsDirectory(path).write('test')
   const store = await openDiskBlobs({ directory: path, ...options }).catch(async (error: unknown) => {
     await directory.remove()
     throw error

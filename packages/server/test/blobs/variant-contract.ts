@@ -20,9 +20,9 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       const [id, other] = [newMediaId(), newMediaId()]
       expect(await readVariant(store, id, 'thumb')).toBeNull()
       const [thumb, medium] = [randomBytes(50), randomBytes(70_000)]
-      await store.variants.keep(id, 'thumb', randomBytes(60))
-      await store.variants.keep(id, 'thumb', thumb)
-      await store.variants.keep(id, 'medium', medium)
+      await store.variants.store(id, 'thumb', randomBytes(60))
+      await store.variants.store(id, 'thumb', thumb)
+      await store.variants.store(id, 'medium', medium)
       expect(await readVariant(store, id, 'thumb')).toEqual(thumb)
       expect(await readVariant(store, id, 'medium')).toEqual(medium)
       expect(await readVariant(store, other, 'thumb')).toBeNull()
@@ -33,7 +33,7 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       const { store } = opened
       const [id, kept] = [await keepBytes(store, randomBytes(9)), await keepBytes(store, randomBytes(9))]
       const alone = newMediaId()
-      for (const one of [id, kept, alone]) await store.variants.keep(one, 'thumb', randomBytes(5))
+      for (const one of [id, kept, alone]) await store.variants.store(one, 'thumb', randomBytes(5))
       await store.remove(id)
       await store.variants.remove(alone)
       await store.variants.remove(alone)

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
+import { acquireBackupHold, BackupHoldError, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
-import { holdRemovals, RemovalHeldError, watchRemovalHold } from '../../src/catalog/sqlite/removal-hold.ts'
 import { describeAudit } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
 import { newBucket, newItems } from './samples.ts'
@@ -83,25 +83,25 @@ describe('F1, F2 a recount', () => {
 describe('F6 the hold on removals', () => {
   test('is seen by who watches, excludes a second one, and ends with its release or its process', async () => {
     const directory = tempDirectory()
-    const watch = watchRemovalHold(directory)
+    const watch = watchBackupHold(directory)
     onTestFinished(() => watch.close())
     expect(watch.isHeld()).toBe(false)
     const holder = startProcess(
-      'removal-hold.ts',
-      `module.holdRemovals(${JSON.stringify(directory)})
+      'backup-hold.ts',
+      `module.acquireBackupHold(${JSON.stringify(directory)})
       console.log('held')
       setInterval(() => {}, 1000)`,
     )
     expect(await firstOutput(holder)).toBe('held')
     expect(watch.isHeld()).toBe(true)
-    expect(() => holdRemovals(directory)).toThrow(RemovalHeldError)
+    expect(() => acquireBackupHold(directory)).toThrow(BackupHoldError)
     expect(watch.isHeld()).toBe(true)
-    const late = watchRemovalHold(directory)
+    const late = watchBackupHold(directory)
     onTestFinished(() => late.close())
     expect(late.isHeld()).toBe(true)
     await killHard(holder)
     expect([watch.isHeld(), late.isHeld()]).toEqual([false, false])
-    const hold = holdRemovals(directory)
+    const hold = acquireBackupHold(directory)
     expect(watch.isHeld()).toBe(true)
     hold.release()
     expect(watch.isHeld()).toBe(false)

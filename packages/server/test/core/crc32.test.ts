@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { joinCrc32, shiftOf } from '../../src/core/crc32.ts'
+import { combineCrc32, crc32Shift } from '../../src/core/crc32.ts'
 
 test('RFC 1952: the checksum of two runs is joined from theirs', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 5000 }), fc.uint8Array({ maxLength: 5000 }), (one, two) => {
-      const joined = joinCrc32(crc32(one), crc32(two), shiftOf(two.length))
+      const joined = combineCrc32(crc32(one), crc32(two), crc32Shift(two.length))
       expect(joined).toBe(crc32(Buffer.concat([one, two])))
     }),
   )

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type PageForm, pageLinks } from '../../src/core/page-links.ts'
+import { type PageSettings, pageLinks } from '../../src/core/page-links.ts'
 
-const all: PageForm = { baseUrl: 'https://media.example', extensions: true, links: 'all' }
-const window: PageForm = { ...all, links: 'window' }
+const all: PageSettings = { baseUrl: 'https://media.example', extensions: true, links: 'all' }
+const window: PageSettings = { ...all, links: 'window' }
 
 const numbers = (page: number, last: number): string =>
   pageLinks(window, page, last)

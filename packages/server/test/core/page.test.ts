@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { mediaUrl } from '../../src/core/media-url.ts'
-import { type PageForm, pageObject, pageSize } from '../../src/core/page.ts'
+import { type PageSettings, pageObject, pageSize } from '../../src/core/page.ts'
 
-const form: PageForm = { baseUrl: 'https://media.example', extensions: true, links: 'all' }
+const form: PageSettings = { baseUrl: 'https://media.example', extensions: true, links: 'all' }
 const at = (page: number): string => `https://media.example/api/media?page=${page}`
 
 const itemsOf = (page: number, total: number): { id: string; extension: string | null }[] =>
@@ -12,7 +12,7 @@ const itemsOf = (page: number, total: number): { id: string; extension: string |
     extension: index % 2 === 0 ? 'jpg' : null,
   }))
 
-const pageOf = (page: number, total: number, shape: PageForm = form): ReturnType<typeof pageObject> =>
+const pageOf = (page: number, total: number, shape: PageSettings = form): ReturnType<typeof pageObject> =>
   pageObject(shape, page, total, itemsOf(page, total))
 
 /** Any total up to 60 pages, and any page within it or past its end. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newMediaId } from '../../src/core/media-id.ts'
-import { createFindByName, findMedia } from '../../src/media/find-media.ts'
-import { createStoreMedia } from '../../src/media/store-media.ts'
+import { findByNameOperation, findMedia } from '../../src/media/find-media.ts'
+import { storeMediaOperation } from '../../src/media/store-media.ts'
 import { file, incoming, temporaryMedia } from './temporary-media.ts'
 
 const unknown = { code: 'media-unknown', message: 'There is no such item.' }
@@ -27,13 +27,13 @@ test('A6, M3: an id that is unknown, deleted, malformed or in another bucket fai
 
 test('B1, B7: an item is found by its id, alone or with its own extension, and by nothing else', async () => {
   await using media = await temporaryMedia()
-  const storeMedia = createStoreMedia({ ...media, maxFileSize: 100, now: Date.now })
+  const storeMedia = storeMediaOperation({ ...media, maxFileSize: 100, now: Date.now })
   const { media: stored } = await storeMedia(
     await media.bucket('default'),
     incoming(file(Buffer.from('%PDF-1.7')), file(Buffer.from('?'))),
   )
   const [item, plain] = stored
-  const find = createFindByName(media)
+  const find = findByNameOperation(media)
   expect(await find(`${item?.id}`)).toMatchObject({ id: item?.id })
   expect(await find(`${item?.id}.pdf`)).toMatchObject({ id: item?.id, extension: 'pdf' })
   expect(await find(`${plain?.id}`)).toMatchObject({ id: plain?.id, extension: null })

@@ -2,13 +2,13 @@ import { appendFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { newMediaId } from '../../src/core/media-id.ts'
-import { createOpenBytes } from '../../src/media/open-bytes.ts'
+import { openBytesOperation } from '../../src/media/open-bytes.ts'
 import { temporaryMedia } from './temporary-media.ts'
 
 test('B1: the bytes of an item are opened', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('some text')
-  const blob = await createOpenBytes(media)(item)
+  const blob = await openBytesOperation(media)(item)
   expect((await buffer(blob.stream(0, blob.size - 1))).toString()).toBe('some text')
 })
 
@@ -16,7 +16,7 @@ test('B9: bytes of another length are not served, and not left open', async () =
   await using media = await temporaryMedia()
   const item = await media.store('some text')
   for (const path of await media.disk.kept()) await appendFile(path, '!')
-  await expect(createOpenBytes(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
+  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
   expect(media.disk.openFiles()).toEqual([])
 })
 
@@ -24,7 +24,7 @@ test('B9: bytes that are gone are missing while their row stands', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('some text')
   await media.blobs.remove(item.id)
-  await expect(createOpenBytes(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
+  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
 })
 
 test('M2: bytes that are gone because the item was just deleted are a 404', async () => {
@@ -32,7 +32,7 @@ test('M2: bytes that are gone because the item was just deleted are a 404', asyn
   const item = await media.store('some text')
   await media.catalog.removeMedia(item.bucketId, item.id)
   await media.blobs.remove(item.id)
-  await expect(createOpenBytes(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
+  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
 })
 
 test('B9: an item that was seeded without bytes has none', async () => {
@@ -50,7 +50,7 @@ test('B9: an item that was seeded without bytes has none', async () => {
     createdAt: 0,
   }
   await media.catalog.addMedia(bucketId, [seeded])
-  await expect(createOpenBytes(media)({ ...seeded, bucketId })).rejects.toMatchObject({
+  await expect(openBytesOperation(media)({ ...seeded, bucketId })).rejects.toMatchObject({
     code: 'bytes-missing',
   })
 })

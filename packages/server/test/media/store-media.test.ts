@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { createStoreMedia } from '../../src/media/store-media.ts'
+import { storeMediaOperation } from '../../src/media/store-media.ts'
 import { chunksOf, readBytes } from '../blobs/blob-contract.ts'
 import { systemError, watchedFiles } from '../blobs/watched-files.ts'
 import { file, incoming, type TemporaryMedia, temporaryMedia } from './temporary-media.ts'
@@ -11,7 +11,7 @@ const at = Date.UTC(2026, 0, 2, 3, 4, 5)
 
 function storing(media: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSize = 1e9) {
   const catalog = { ...media.catalog, ...change }
-  const store = createStoreMedia({ ...media, catalog, maxFileSize, now: () => at })
+  const store = storeMediaOperation({ ...media, catalog, maxFileSize, now: () => at })
   return async (...request: Parameters<typeof store>) => (await store(...request)).media
 }
 

@@ -4,7 +4,7 @@ import type { BucketId, Catalog, Media } from '../../src/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'
-import { createStoreMedia, type IncomingFile } from '../../src/media/store-media.ts'
+import { type IncomingFile, storeMediaOperation } from '../../src/media/store-media.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from '../blobs/temporary-store.ts'
 
@@ -15,7 +15,7 @@ export interface TemporaryMedia extends AsyncDisposable {
   /** Nothing is a picture. */
   readonly measurePicture: MeasurePicture
   /** No backup runs. */
-  isHeld(): boolean
+  isHeldByBackup(): boolean
   /** Makes the bucket if need be. */
   bucket(name: string): Promise<BucketId>
   /** Stores one text file in the bucket `default`. */
@@ -30,7 +30,7 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
   const catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
   const blobs = disk.store
   const measurePicture = async () => null
-  const storeMedia = createStoreMedia({ catalog, blobs, measurePicture, maxFileSize: 1e9, now: Date.now })
+  const storeMedia = storeMediaOperation({ catalog, blobs, measurePicture, maxFileSize: 1e9, now: Date.now })
   let tokens = 0
 
   async function bucket(name: string): Promise<BucketId> {
@@ -56,7 +56,7 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
     blobs,
     catalog,
     measurePicture,
-    isHeld: () => false,
+    isHeldByBackup: () => false,
     bucket,
     async store(text) {
       const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))

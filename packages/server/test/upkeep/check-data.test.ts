@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { BlobAudit } from '../../src/blobs/audit.ts'
-import { openDiskAudit } from '../../src/blobs/disk/audit-disk.ts'
+import { openDiskAudit } from '../../src/blobs/disk/disk-audit.ts'
 import type { CatalogAudit } from '../../src/catalog/audit.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
@@ -28,7 +28,7 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
   const blobAudit = await openDiskAudit(media.disk)
   const report = await checkData({
     ...media,
-    isHeld: () => steps.held ?? false,
+    isHeldByBackup: () => steps.held ?? false,
     audit: { ...audit, ...steps.audit?.(audit) },
     blobAudit: { ...blobAudit, ...steps.blobAudit?.(blobAudit) },
     quiet: {
@@ -46,7 +46,7 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
 async function beforeCommit(media: TemporaryMedia) {
   const received = await receiveBytes(media.blobs, Buffer.from('late'))
   const item = newItem({ id: newMediaId(), size: received.size, sha256: received.sha256 })
-  await media.blobs.keep(received, item.id)
+  await media.blobs.commit(received, item.id)
   const bucketId = await media.bucket('default')
   return { item, commit: () => media.catalog.addMedia(bucketId, [item]) }
 }
@@ -80,10 +80,10 @@ test('F2 an upload that commits after that fails: no item is ever listed whose b
   const { item, commit } = await beforeCommit(media)
   let committed: Promise<unknown> | undefined
   const late = (audit: BlobAudit) => ({
-    async setAside(found: Parameters<BlobAudit['setAside']>[0]) {
+    async quarantine(found: Parameters<BlobAudit['quarantine']>[0]) {
       committed = commit()
       await committed.catch(() => undefined)
-      return audit.setAside(found)
+      return audit.quarantine(found)
     },
   })
   expect(await repair(media, { served: true, blobAudit: late })).toEqual([['bytes-orphaned', 1, 1]])

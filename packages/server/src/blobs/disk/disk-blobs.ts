@@ -4,18 +4,18 @@ import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import type { BlobStore, ReceivedBlob } from '../blobs.ts'
+import { createFileCommitter } from './commit-file.ts'
 import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
-import { createDiskParts } from './disk-parts.ts'
+import { createDiskPartialUploads } from './disk-partial-uploads.ts'
 import { createDiskVariants } from './disk-variants.ts'
 import { asStorageFault, type Files, nodeFiles, systemCode, unlinkIfThere } from './files.ts'
-import { createKeepFile } from './keep-file.ts'
-import { openKept } from './open-file.ts'
+import { openStoredFile } from './open-stored-file.ts'
 import { openPendingShards } from './pending-shards.ts'
 import { startPlacingThread } from './place-by-thread.ts'
 import { receiveFile } from './receive-file.ts'
-import { ForeignEntry, openShards, standing } from './shards.ts'
+import { entryTypeAt, ForeignEntry, openShards } from './shards.ts'
 import { createSmallBlobs } from './small-blobs.ts'
-import { type OnSync, timedFiles } from './timed-files.ts'
+import { type OnSync, timeSyncs } from './sync-timing.ts'
 
 /**
  * Blobs as files: `tmp/` for those on their way in, `uploads/` for those that come in pieces, and
@@ -30,7 +30,7 @@ export async function openDiskBlobs(options: {
 }): Promise<BlobStore> {
   const onSync = options.thread?.onSync
   const disk = options.files ?? nodeFiles
-  const files = onSync ? timedFiles(disk, onSync) : disk
+  const files = onSync ? timeSyncs(disk, onSync) : disk
   const sync = createDirectorySync(files)
   const directory = await ensureDirectory(options.directory, sync)
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
@@ -49,7 +49,7 @@ export async function openDiskBlobs(options: {
     ? await startPlacingThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
     : null
   const small = thread && createSmallBlobs(thread)
-  const keepFile = createKeepFile({ shards, files, sync })
+  const commitFile = createFileCommitter({ shards, files, sync })
 
   const entering = new Set<Promise<void>>()
   async function enter(id: MediaId): Promise<void> {
@@ -69,14 +69,14 @@ export async function openDiskBlobs(options: {
   async function placeFile(from: string, id: MediaId): Promise<void> {
     if (thread) return thread.place(id, from)
     try {
-      await keepFile(from, id)
+      await commitFile(from, id)
     } catch (error) {
       throw asStorageFault(error)
     }
   }
 
   return {
-    parts: createDiskParts({ pieces, shards, files, sync }),
+    partialUploads: createDiskPartialUploads({ pieces, shards, files, sync }),
     variants,
 
     async receive(source, { limit, atMost }) {
@@ -96,9 +96,9 @@ export async function openDiskBlobs(options: {
 
     contentOf: (blob) => small?.bytes(blob.handle) ?? received(blob),
 
-    async keep(blob, id) {
+    async commit(blob, id) {
       await enter(id)
-      if (small?.bytes(blob.handle)) await small.keep(blob.handle, id)
+      if (small?.bytes(blob.handle)) await small.commit(blob.handle, id)
       else await placeFile(received(blob), id)
     },
 
@@ -110,7 +110,7 @@ export async function openDiskBlobs(options: {
 
     async open(id: MediaId) {
       const shard = shards.directory(id)
-      const opened = await openKept(join(shard, id), () => shards.exists(shard))
+      const opened = await openStoredFile(join(shard, id), () => shards.exists(shard))
       if (opened === null) shards.requireIdentity()
       return opened
     },
@@ -135,11 +135,11 @@ export async function openDiskBlobs(options: {
       }
     },
 
-    settle(ids) {
+    markCommitted(ids) {
       for (const id of ids) pending?.leave(id)
     },
-    leftBehind: async () => (await pending?.leftBehind()) ?? [],
-    forgetLeftBehind: () => pending?.forgetLeftBehind(),
+    orphanCandidates: async () => (await pending?.orphanCandidates()) ?? [],
+    clearOrphanCandidates: () => pending?.clearOrphanCandidates(),
 
     async recover() {
       const names = await readdir(temporary)
@@ -185,7 +185,7 @@ async function ensureOwnDirectory(directory: string, name: string, files: Files)
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') throw error
   }
-  if (standing(files, path) !== 'directory')
+  if (entryTypeAt(files, path) !== 'directory')
     throw new ForeignEntry(
       `${path} must be a directory of its own, not a link: nothing else keeps ${name} safe`,
     )

@@ -4,8 +4,8 @@ import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { type Variant, variantKey, variants } from '../../core/variant.ts'
 import type { VariantStore } from '../blobs.ts'
 import { type Files, systemCode, unlinkIfThere } from './files.ts'
-import { openKept } from './open-file.ts'
-import { ForeignEntry, standing } from './shards.ts'
+import { openStoredFile } from './open-stored-file.ts'
+import { entryTypeAt, ForeignEntry } from './shards.ts'
 
 /**
  * Variants as files, `<first two characters of the id>/<id>.<key>` below `root`, on their way in below `temporary`.
@@ -23,7 +23,7 @@ export function createDiskVariants(parts: {
   /** False when there is none; throws ForeignEntry when it, or the root, is no real directory. */
   async function exists(shard: string): Promise<boolean> {
     for (const path of [root, shard]) {
-      const found = standing(files, path)
+      const found = entryTypeAt(files, path)
       if (found === 'nothing') return false
       if (found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
     }
@@ -36,7 +36,7 @@ export function createDiskVariants(parts: {
   }
 
   return {
-    async keep(id, variant, bytes) {
+    async store(id, variant, bytes) {
       const path = join(temporary, randomUUID())
       try {
         const file = await files.create(path)
@@ -55,7 +55,7 @@ export function createDiskVariants(parts: {
       }
     },
 
-    open: (id, variant) => openKept(pathOf(id, variant), () => exists(directoryOf(id))),
+    open: (id, variant) => openStoredFile(pathOf(id, variant), () => exists(directoryOf(id))),
 
     async remove(id) {
       if (!(await exists(directoryOf(id)))) return

@@ -47,7 +47,7 @@ export interface Files {
 }
 
 /** The calls that put new files in place. */
-export type PlacingFiles = Omit<Files, 'open'>
+export type WriterFiles = Omit<Files, 'open'>
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants
 const openDescriptor = promisify(openWithCallback)

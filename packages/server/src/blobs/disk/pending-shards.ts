@@ -15,9 +15,9 @@ export interface PendingShards {
   /** The row of this id is committed, or its bytes are removed. */
   leave(id: MediaId): void
   /** Ids of the bytes in the shards that an earlier process left recorded. */
-  leftBehind(): Promise<MediaId[]>
+  orphanCandidates(): Promise<MediaId[]>
   /** Removes the records of an earlier process. */
-  forgetLeftBehind(): void
+  clearOrphanCandidates(): void
   close(): void
 }
 
@@ -96,7 +96,7 @@ export async function openPendingShards(parts: {
       entry.removal = setTimeout(() => removeUnused(shard), lifetime).unref()
     },
 
-    async leftBehind() {
+    async orphanCandidates() {
       const ids: MediaId[] = []
       for (const shard of leftovers) {
         const names = await readdir(join(root, shard)).catch((error: unknown) => {
@@ -108,7 +108,7 @@ export async function openPendingShards(parts: {
       return ids
     },
 
-    forgetLeftBehind() {
+    clearOrphanCandidates() {
       for (const shard of leftovers.splice(0)) if (!entries.has(shard)) remove(shard)
     },
 

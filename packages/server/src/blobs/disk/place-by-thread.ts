@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
 import type { PlacedFile } from './placing-thread.ts'
-import type { OnSync } from './timed-files.ts'
+import type { OnSync } from './sync-timing.ts'
 
 /** The thread that writes and renames the files of the server. */
 export interface PlacingThread {

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { workerData } from 'node:worker_threads'
 import type { MediaId } from '../../core/media-id.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
+import { blockingFiles } from './blocking-files.ts'
+import { createFileCommitter } from './commit-file.ts'
+import { createSyncedFile } from './create-synced-file.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { asStorageFault } from './files.ts'
-import { createKeepFile } from './keep-file.ts'
-import { newFile } from './new-file.ts'
 import { openShards } from './shards.ts'
-import { threadFiles } from './thread-files.ts'
-import { timedPlacing } from './timed-files.ts'
+import { timeWriterSyncs } from './sync-timing.ts'
 
 // The only thread of the server that renames files into `blobs/`. It runs each step for the whole batch, so that the
 // files of a batch share the syncs of their directories.
@@ -23,14 +23,14 @@ export interface PlacedFile {
 const { directory }: { directory: string } = workerData
 /** Seconds of the syncs since the last reply. */
 let syncs: number[] = []
-const files = timedPlacing(threadFiles, (seconds) => void syncs.push(seconds))
+const files = timeWriterSyncs(blockingFiles, (seconds) => void syncs.push(seconds))
 const sync = createDirectorySync(files)
 const shards = await openShards(join(directory, 'blobs'), files, sync, true)
-const keepFile = createKeepFile({ shards, files, sync })
+const commitFile = createFileCommitter({ shards, files, sync })
 
 async function place({ id, content }: PlacedFile): Promise<Outcome<undefined>> {
   try {
-    if (typeof content === 'string') await keepFile(content, id)
+    if (typeof content === 'string') await commitFile(content, id)
     else await placeNew(content, id)
     return { output: undefined }
   } catch (error) {
@@ -40,9 +40,9 @@ async function place({ id, content }: PlacedFile): Promise<Outcome<undefined>> {
 
 async function placeNew(bytes: Uint8Array, id: MediaId): Promise<void> {
   const path = join(directory, 'tmp', randomUUID())
-  await newFile(files, path, (file) => file.write(bytes))
+  await createSyncedFile(files, path, (file) => file.write(bytes))
   try {
-    await keepFile(path, id)
+    await commitFile(path, id)
   } catch (error) {
     await files.unlink(path).catch(() => undefined)
     throw error

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import { headLength, type ReceivedBlob } from '../blobs.ts'
+import { createSyncedFile } from './create-synced-file.ts'
 import { asStorageFault, type Files, type NewFile } from './files.ts'
-import { newFile } from './new-file.ts'
 
 /**
  * Streams `source` into a new file at `path`, synced when it resolves. Throws Fault `file-too-large` above `limit`
@@ -15,7 +15,7 @@ export async function receiveFile(
   limit: number,
 ): Promise<Omit<ReceivedBlob, 'handle'>> {
   try {
-    return await newFile(files, path, (file) => writeThrough(file, source, limit))
+    return await createSyncedFile(files, path, (file) => writeThrough(file, source, limit))
   } catch (error) {
     throw asStorageFault(error)
   }

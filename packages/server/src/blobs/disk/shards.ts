@@ -2,14 +2,14 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
-import { identityName } from './blob-identity.ts'
+import { identityName } from './blobs-directory.ts'
 import type { DirectorySync } from './directory-sync.ts'
-import { type Files, type PlacingFiles, systemCode } from './files.ts'
+import { type Files, systemCode, type WriterFiles } from './files.ts'
 
 /** What stands at a path; `other` is anything the store would not have put there, links first of all. */
-export type Standing = 'nothing' | 'directory' | 'file' | 'other'
+export type EntryType = 'nothing' | 'directory' | 'file' | 'other'
 
-export function standing(files: Pick<Files, 'lstat'>, path: string): Standing {
+export function entryTypeAt(files: Pick<Files, 'lstat'>, path: string): EntryType {
   const status = files.lstat(path)
   if (status === null) return 'nothing'
   if (status.isDirectory()) return 'directory'
@@ -35,13 +35,13 @@ export class ForeignEntry extends Error {
 /** Throws when `root` cannot be synced: what an earlier process left in it is believed from here on. */
 export async function openShards(
   root: string,
-  files: PlacingFiles,
+  files: WriterFiles,
   sync: DirectorySync,
   /** For a server, whose start has made sure that the root has an identity. */
   hasIdentity = false,
 ): Promise<Shards> {
   function requireIdentity(): void {
-    if (hasIdentity && standing(files, join(root, identityName)) === 'nothing')
+    if (hasIdentity && entryTypeAt(files, join(root, identityName)) === 'nothing')
       throw new Fault('storage-unavailable', 'The directory of the bytes cannot be reached.')
   }
 
@@ -51,7 +51,7 @@ export async function openShards(
     if (entry.isDirectory()) durable.set(join(root, entry.name), Promise.resolve())
 
   async function exists(directory: string): Promise<boolean> {
-    const [above, here] = [standing(files, root), standing(files, directory)]
+    const [above, here] = [entryTypeAt(files, root), entryTypeAt(files, directory)]
     // No foreign entry: with its disk not mounted, no item must look as if it had never been (B9).
     if (above !== 'directory' || here === 'nothing') requireIdentity()
     if (above === 'nothing') throw new Error('the root of the blobs is gone')

@@ -26,7 +26,7 @@ export interface SmallBlobs {
   /** The bytes of a file that is held. */
   bytes(handle: string): Uint8Array<ArrayBuffer> | null
   /** Puts a file that is held in place; durable when it resolves. */
-  keep(handle: string, id: MediaId): Promise<void>
+  commit(handle: string, id: MediaId): Promise<void>
   discard(handle: string): void
 }
 
@@ -113,7 +113,7 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
     },
     receiveOrSpill,
     bytes: (handle) => held.get(handle) ?? null,
-    async keep(handle, id) {
+    async commit(handle, id) {
       const bytes = take(handle)
       const size = bytes.byteLength
       try {

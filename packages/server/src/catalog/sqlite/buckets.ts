@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/bucket-deleted.ts'
 import type { Amount } from '../../core/quota.ts'
-import { type Quota, requireRoom } from '../../core/quota.ts'
+import { type Quota, requireWithinQuota } from '../../core/quota.ts'
 import type { Bucket, BucketId } from '../catalog.ts'
 import { integer, integerOrNull, one, type Row, text } from './rows.ts'
 
@@ -65,7 +65,7 @@ export function prepareQuotas(db: DatabaseSync): Quotas {
   const require: Quotas['require'] = (bucketId, more) => {
     const bucket = find(bucketId)
     const { items, bytes, reservedItems, reservedBytes } = bucket
-    requireRoom(bucket, { items: items + reservedItems, bytes: bytes + reservedBytes }, more)
+    requireWithinQuota(bucket, { items: items + reservedItems, bytes: bytes + reservedBytes }, more)
   }
 
   return {
@@ -76,7 +76,7 @@ export function prepareQuotas(db: DatabaseSync): Quotas {
     },
     settle(bucketId, reserved) {
       const bucket = find(bucketId)
-      requireRoom(bucket, bucket, reserved)
+      requireWithinQuota(bucket, bucket, reserved)
       reserve.run(-reserved.items, -reserved.bytes, bucketId)
     },
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { BucketId, Grant } from '../../catalog/catalog.ts'
-import type { PageForm } from '../../core/page.ts'
+import type { PageSettings } from '../../core/page.ts'
 import { parsePageNumber } from '../../core/page-number.ts'
 import type { Listing, ListMedia } from '../../media/listing/list-media.ts'
 import type { PageBody } from '../../media/listing/page-body.ts'
@@ -12,7 +12,7 @@ const formatVersion = 1
 
 export interface ListingParts {
   readonly listMedia: ListMedia
-  readonly form: PageForm
+  readonly form: PageSettings
   readonly envelope: 'bare' | 'wrapped'
   readonly epoch: string
   readonly vary: string

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { UrlForm } from '../../core/media-url.ts'
+import type { UrlSettings } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import { findMedia } from '../../media/find-media.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -11,7 +11,7 @@ import type { Authorizer } from '../tokens/authorizer.ts'
 /** `GET /api/media/{id}`: one item's media object (docs/interface.md M1, M3). */
 export function findMediaRoute(
   app: FastifyInstance,
-  parts: { authorize: Authorizer; catalog: Catalog; form: UrlForm },
+  parts: { authorize: Authorizer; catalog: Catalog; form: UrlSettings },
 ): void {
   const { authorize, catalog, form } = parts
   app.get<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {

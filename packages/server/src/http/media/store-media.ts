@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Fault } from '../../core/fault.ts'
-import type { UrlForm } from '../../core/media-url.ts'
+import type { UrlSettings } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { StoreMedia } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
@@ -22,7 +22,7 @@ interface Parts {
   readonly authorize: Authorizer
   readonly readBody: BodyReader
   readonly storeMedia: StoreMedia
-  readonly form: UrlForm
+  readonly form: UrlSettings
   readonly maxFileSize: number
   readonly maxParts: number
   readonly metrics: Metrics

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { BucketId, Catalog } from '../../catalog/catalog.ts'
-import type { PageForm } from '../../core/page.ts'
+import type { PageSettings } from '../../core/page.ts'
 import { gzipBody, type PageBody, plainBody } from './page-body.ts'
-import type { LinkRibbon } from './page-link-cache.ts'
+import type { PageLinkCache } from './page-link-cache.ts'
 import { pageParts } from './page-parts.ts'
 
 /** A page's bytes, and the revision of the bucket that they show. */
@@ -28,14 +28,14 @@ const entryOverhead = 500
  * Lists page `page` (from 1) of a bucket, all of it from one snapshot (docs/interface.md L4). `revision` is the
  * bucket's, read for this request: bytes made for it before are as good as new ones. `cacheSize` is in bytes; 0 for none.
  */
-export function createListMedia(parts: {
+export function listMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'page'>
-  readonly form: PageForm
+  readonly form: PageSettings
   readonly envelope: 'bare' | 'wrapped'
-  readonly ribbon: LinkRibbon
+  readonly pageLinkCache: PageLinkCache
   readonly cacheSize: number
 }): ListMedia {
-  const { catalog, ribbon, cacheSize } = parts
+  const { catalog, pageLinkCache, cacheSize } = parts
   const cache =
     cacheSize > 0
       ? new LRUCache<string, Listing>({
@@ -47,9 +47,9 @@ export function createListMedia(parts: {
   async function make(bucketId: BucketId, page: number, gzip: boolean): Promise<Listing> {
     const { revision, total, rows } = await catalog.page(bucketId, page)
     const bytes = pageParts(parts, page, total, rows)
-    const plain = plainBody(ribbon, bytes)
+    const plain = plainBody(pageLinkCache, bytes)
     if (!gzip || plain.length < leastGzipped) return { revision, coding: 'identity', body: plain }
-    return { revision, coding: 'gzip', body: await gzipBody(ribbon, bytes) }
+    return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, bytes) }
   }
 
   const keyOf = (bucketId: BucketId, revision: number, page: number, gzip: boolean) =>

@@ -1,12 +1,12 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { joinCrc32 } from '../../core/crc32.ts'
-import { type Deflated, deflatedNow, type LinkRibbon } from './page-link-cache.ts'
+import { combineCrc32 } from '../../core/crc32.ts'
+import { type Deflated, deflatedNow, type PageLinkCache } from './page-link-cache.ts'
 import type { PagePart } from './page-parts.ts'
 
 const gzipped = promisify(gzip)
 
-/** What is sent for a page. The ribbon's links are shared by all bodies, never copied. */
+/** What is sent for a page. The pageLinkCache's links are shared by all bodies, never copied. */
 export interface PageBody {
   /** Bytes. */
   readonly length: number
@@ -17,19 +17,21 @@ export interface PageBody {
   readonly chunks: () => Iterable<Buffer>
 }
 
-export function plainBody(ribbon: LinkRibbon, parts: readonly PagePart[]): PageBody {
+export function plainBody(pageLinkCache: PageLinkCache, parts: readonly PagePart[]): PageBody {
   const [only, ...others] = parts
   if (typeof only === 'string' && others.length === 0) return oneRun(only)
   return {
     length: sum(
-      parts.map((part) => (typeof part === 'string' ? part.length : ribbon.length(part.from, part.to))),
+      parts.map((part) =>
+        typeof part === 'string' ? part.length : pageLinkCache.length(part.from, part.to),
+      ),
     ),
     own: sum(parts.map((part) => (typeof part === 'string' ? part.length : 0))),
     whole: null,
     *chunks() {
       for (const part of parts) {
         if (typeof part === 'string') yield Buffer.from(part, 'latin1')
-        else yield* ribbon.plain(part.from, part.to)
+        else yield* pageLinkCache.plain(part.from, part.to)
       }
     },
   }
@@ -41,7 +43,7 @@ const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 const end = Buffer.from([3, 0])
 
 /** The same bytes as one gzip stream, joined from parts that were compressed apart. */
-export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): Promise<PageBody> {
+export async function gzipBody(pageLinkCache: PageLinkCache, parts: readonly PagePart[]): Promise<PageBody> {
   const [only, ...others] = parts
   if (typeof only === 'string' && others.length === 0) return oneRun((await gzipped(only)).toString('latin1'))
   const pieces: Deflated[] = []
@@ -56,7 +58,9 @@ export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): 
     pieces.push(piece)
   }
   for (const part of parts) {
-    for (const piece of typeof part === 'string' ? [Buffer.from(part)] : ribbon.blocks(part.from, part.to)) {
+    for (const piece of typeof part === 'string'
+      ? [Buffer.from(part)]
+      : pageLinkCache.blocks(part.from, part.to)) {
       if (Buffer.isBuffer(piece)) {
         gathered.push(piece)
       } else {
@@ -69,7 +73,7 @@ export async function gzipBody(ribbon: LinkRibbon, parts: readonly PagePart[]): 
   }
   compressGathered()
   const trailer = Buffer.alloc(8)
-  trailer.writeUInt32LE(pieces.reduce((crc, piece) => joinCrc32(crc, piece.crc, piece.crcShift), 0))
+  trailer.writeUInt32LE(pieces.reduce((crc, piece) => combineCrc32(crc, piece.crc, piece.crcShift), 0))
   trailer.writeUInt32LE(sum(pieces.map(({ plainLength }) => plainLength)) % 2 ** 32, 4)
   const chunks = [header, ...pieces.map(({ bytes }) => bytes), end, trailer]
   return { length: sum(chunks.map(({ length }) => length)), own, whole: null, chunks: () => chunks }

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
-import { shiftOf } from '../../core/crc32.ts'
+import { crc32Shift } from '../../core/crc32.ts'
 import { pageUrl } from '../../core/page-links.ts'
 
 // A page links every page (docs/interface.md L7), so its answer grows with the bucket; but the link of page 7 that is
@@ -31,7 +31,7 @@ function describe(view: Buffer, plain: Buffer): Deflated {
   // A copy in memory of its own: zlib's is a view of 16 kB, and a small Buffer shares 64 kB with strangers.
   const bytes = Buffer.allocUnsafeSlow(view.length)
   view.copy(bytes)
-  return { bytes, plainLength: plain.length, crc: crc32(plain), crcShift: shiftOf(plain.length) }
+  return { bytes, plainLength: plain.length, crc: crc32(plain), crcShift: crc32Shift(plain.length) }
 }
 
 /** `plain` for the middle of a gzip stream. It blocks: for what is no longer than a block or two. */
@@ -43,7 +43,7 @@ interface Block extends Deflated {
 }
 
 /** The links of pages `from` to `to`, each followed by a comma; none where `to` is below `from`. */
-export interface LinkRibbon {
+export interface PageLinkCache {
   /** Their bytes: arithmetic alone. */
   length(from: number, to: number): number
   /** Views of sheets, not copies, within the bound. */
@@ -55,7 +55,7 @@ export interface LinkRibbon {
 }
 
 /** `bound`: plain bytes to hold at the most, and a tenth of it compressed; links beyond it are made anew for each answer. */
-export function createLinkRibbon(baseUrl: string, bound: number): LinkRibbon {
+export function createPageLinkCache(baseUrl: string, bound: number): PageLinkCache {
   const prefix = `{"url":${JSON.stringify(pageUrl({ baseUrl, extensions: true }, 0)).slice(0, -2)}`
   const middle = '","label":"'
   const suffix = '","active":false},'

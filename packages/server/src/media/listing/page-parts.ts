@@ -1,4 +1,4 @@
-import { type Page, type PageForm, pageObject, pageSize } from '../../core/page.ts'
+import { type Page, type PageSettings, pageObject, pageSize } from '../../core/page.ts'
 import { pageUrl } from '../../core/page-links.ts'
 import { blockPages } from './page-link-cache.ts'
 
@@ -10,7 +10,7 @@ export type PagePart = string | { readonly from: number; readonly to: number }
  * links but the active one are left to the ribbon.
  */
 export function pageParts(
-  settings: { readonly form: PageForm; readonly envelope: 'bare' | 'wrapped' },
+  settings: { readonly form: PageSettings; readonly envelope: 'bare' | 'wrapped' },
   page: number,
   total: number,
   items: Parameters<typeof pageObject>[3],

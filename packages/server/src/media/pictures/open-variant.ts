@@ -5,8 +5,8 @@ import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured, type Variant, variantKey, variantSides } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
-import { type PictureProcesses, PicturesBusy, PictureTooHard } from './picture-processes.ts'
-import type { PictureAnswer } from './picture-task.ts'
+import type { PictureResult } from './picture-task.ts'
+import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
 
 export type OpenVariant = Pick<OpenBlob, 'size' | 'read' | 'close'>
 
@@ -39,19 +39,19 @@ export function createVariants(parts: {
   readonly blobs: Pick<BlobStore, 'variants'>
   /** As for whoever asks for the bytes themselves: an item whose bytes are damaged has no variant either. */
   readonly openBytes: (media: Media) => Promise<OpenBlob>
-  readonly processes: Pick<PictureProcesses, 'run'>
+  readonly workers: Pick<PictureWorkers, 'run'>
   readonly maxPixels: number
   /** False where the disk is too full to store variants; they are made and served all the same. */
   readonly hasRoom: () => boolean
-  readonly onMade: (made: VariantMade) => void
+  readonly onRendered: (made: VariantMade) => void
   /** The process that was at this item's picture ended, or had to be ended. */
-  readonly onTooHard: (id: MediaId, error: PictureTooHard) => void
+  readonly onOverLimits: (id: MediaId, error: PictureOverLimits) => void
   /** A variant that was made and answered could not be kept. */
-  readonly onUnkept: (id: MediaId, error: unknown) => void
+  readonly onStoreFailure: (id: MediaId, error: unknown) => void
   /** Called once, where pictures cannot be made on this machine. */
   readonly onUnsupported: (reason: string) => void
 }): Variants {
-  const { catalog, blobs, openBytes, processes, maxPixels } = parts
+  const { catalog, blobs, openBytes, workers, maxPixels } = parts
   const making = new Map<string, Promise<Uint8Array>>()
   const keeping = new Set<Promise<void>>()
   const failed = new LRUCache<string, string>({ max: remembered })
@@ -60,16 +60,16 @@ export function createVariants(parts: {
   async function make(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
     const begun = performance.now()
     const tell = (outcome: VariantMade['outcome']) =>
-      parts.onMade({ variant, seconds: (performance.now() - begun) / 1000, outcome })
-    let answer: PictureAnswer
+      parts.onRendered({ variant, seconds: (performance.now() - begun) / 1000, outcome })
+    let answer: PictureResult
     try {
-      answer = await processes.run(
+      answer = await workers.run(
         { what: 'shrink', path, side: variantSides[variant], maxPixels },
         `${media.bucketId}`,
       )
     } catch (error) {
-      tell(error instanceof PictureTooHard ? 'too-hard' : 'refused')
-      if (error instanceof PictureTooHard) parts.onTooHard(media.id, error)
+      tell(error instanceof PictureOverLimits ? 'too-hard' : 'refused')
+      if (error instanceof PictureOverLimits) parts.onOverLimits(media.id, error)
       throw await refusal(media, variant, error)
     }
     if (answer.outcome === 'shrunk') {
@@ -92,8 +92,9 @@ export function createVariants(parts: {
   }
 
   async function refusal(media: Media, variant: Variant, error: unknown): Promise<unknown> {
-    if (error instanceof PicturesBusy) return new Fault('variants-busy', 'Too many pictures are being made.')
-    if (!(error instanceof PictureTooHard)) return error
+    if (error instanceof PictureWorkersBusy)
+      return new Fault('variants-busy', 'Too many pictures are being made.')
+    if (!(error instanceof PictureOverLimits)) return error
     return refuse(
       media,
       variant,
@@ -113,10 +114,10 @@ export function createVariants(parts: {
   async function keep(media: Media, variant: Variant, bytes: Uint8Array): Promise<void> {
     if (!parts.hasRoom()) return
     try {
-      await blobs.variants.keep(media.id, variant, bytes)
+      await blobs.variants.store(media.id, variant, bytes)
       if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
     } catch (error) {
-      parts.onUnkept(media.id, error)
+      parts.onStoreFailure(media.id, error)
     }
   }
 

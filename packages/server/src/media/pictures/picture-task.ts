@@ -11,7 +11,7 @@ export interface PictureSize {
   readonly height: number
 }
 
-export type PictureAnswer =
+export type PictureResult =
   | { readonly outcome: 'measured'; readonly size: PictureSize }
   | { readonly outcome: 'shrunk'; readonly bytes: Uint8Array }
   /** The bytes are no picture that can be read, or it has too many pixels. */

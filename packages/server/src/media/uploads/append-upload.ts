@@ -1,4 +1,4 @@
-import { type BlobStore, PartLost } from '../../blobs/blobs.ts'
+import { type BlobStore, PartialUploadLost } from '../../blobs/blobs.ts'
 import type { Catalog, NewMedia, Upload } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
@@ -56,11 +56,11 @@ export function createAppendUpload(parts: {
     const end = length ?? maxFileSize
     let offset = upload.offset
     // An earlier attempt to finish may have put it in place and failed to commit.
-    await blobs.parts.reclaim(id, mediaId)
+    await blobs.partialUploads.reclaim(id, mediaId)
     const source = turn.watch(until(turn.signal, piece.source))
     for await (const run of runsOf(source, piece.whole ? never : isLong, now)) {
       const limit = end - offset
-      const { size, failure } = await blobs.parts.append(id, { offset, source: run, limit })
+      const { size, failure } = await blobs.partialUploads.append(id, { offset, source: run, limit })
       const reason = turn.signal.aborted ? takenOver() : failure
       if (failure !== null && piece.whole) throw reason
       if (size === length) return finish(upload, size)
@@ -74,15 +74,15 @@ export function createAppendUpload(parts: {
 
   async function finish(upload: Upload, size: number): Promise<AppendedUpload> {
     const { id, mediaId } = upload
-    const blob = await blobs.parts.complete(id, size)
+    const blob = await blobs.partialUploads.complete(id, size)
     const item = await newItem(parts, blob, { ...upload, id: mediaId, createdAt: now() })
-    await blobs.keep(blob, mediaId)
+    await blobs.commit(blob, mediaId)
     const expiresAt = now() + expiry
     if (!(await catalog.finishUpload(id, item, expiresAt))) {
       await blobs.remove(mediaId)
       throw uploadUnknown()
     }
-    blobs.settle([mediaId])
+    blobs.markCommitted([mediaId])
     return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
   }
 
@@ -106,7 +106,7 @@ export function createAppendUpload(parts: {
       try {
         return await append(upload, piece, turn)
       } catch (error) {
-        if (!(error instanceof PartLost)) throw error
+        if (!(error instanceof PartialUploadLost)) throw error
         // Gone with its bucket, perhaps.
         if (!(await catalog.removeUpload(id))) throw uploadUnknown()
         throw error.cause instanceof Fault ? error.cause : error

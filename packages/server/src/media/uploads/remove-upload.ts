@@ -7,7 +7,7 @@ import type { UploadTurns } from './upload-turns.ts'
 
 export interface RemoveUploadParts {
   readonly catalog: Pick<Catalog, 'upload' | 'removeUpload'>
-  readonly blobs: Pick<BlobStore, 'parts'>
+  readonly blobs: Pick<BlobStore, 'partialUploads'>
   readonly turns: UploadTurns
 }
 
@@ -40,9 +40,9 @@ export async function dropUpload(
   upload: Upload,
 ): Promise<void> {
   // Before the row goes, which alone knows where an attempt to finish has left the bytes.
-  if (!upload.finished) await blobs.parts.reclaim(upload.id, upload.mediaId)
+  if (!upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.mediaId)
   await catalog.removeUpload(upload.id)
-  await blobs.parts.remove(upload.id)
+  await blobs.partialUploads.remove(upload.id)
 }
 
 /** False where the item was deleted before. */

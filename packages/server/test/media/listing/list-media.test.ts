@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import type { BucketId, PageRows } from '../../../src/catalog/catalog.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { pageObject } from '../../../src/core/page.ts'
-import type { PageForm } from '../../../src/core/page-links.ts'
-import { createListMedia } from '../../../src/media/listing/list-media.ts'
-import { blockPages, createLinkRibbon } from '../../../src/media/listing/page-link-cache.ts'
+import type { PageSettings } from '../../../src/core/page-links.ts'
+import { listMediaOperation } from '../../../src/media/listing/list-media.ts'
+import { blockPages, createPageLinkCache } from '../../../src/media/listing/page-link-cache.ts'
 
 const bucketId = 1 as BucketId
 const items = Array.from({ length: 10 }, (_, index) => ({
@@ -46,7 +46,13 @@ const pages = fc.oneof(
   fc.integer({ min: 1, max: 13_000 }),
 )
 
-const plainly = (form: PageForm, envelope: string, page: number, total: number, rows: PageRows['rows']) => {
+const plainly = (
+  form: PageSettings,
+  envelope: string,
+  page: number,
+  total: number,
+  rows: PageRows['rows'],
+) => {
   const object = pageObject(form, page, total, rows)
   return JSON.stringify(envelope === 'wrapped' ? { data: object } : object)
 }
@@ -61,8 +67,8 @@ test('L2, L7, L9, L15 the fast answer is the plainly written one, byte for byte,
       fc.constantFrom(0, 100_000, 64_000_000),
       async (form, envelope, total, page, memory) => {
         const catalog = bucketOf(total)
-        const ribbon = createLinkRibbon(form.baseUrl, memory)
-        const list = createListMedia({ catalog, form, envelope, ribbon, cacheSize: memory })
+        const pageLinkCache = createPageLinkCache(form.baseUrl, memory)
+        const list = listMediaOperation({ catalog, form, envelope, pageLinkCache, cacheSize: memory })
         const expected = plainly(form, envelope, page, total, (await catalog.page(bucketId, page)).rows)
         // Twice, so that what was kept is compared too.
         for (const gzip of [false, true, true, false]) {
@@ -71,7 +77,7 @@ test('L2, L7, L9, L15 the fast answer is the plainly written one, byte for byte,
           expect(bytes.length).toBe(body.length)
           expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString() === expected).toBe(true)
         }
-        expect(ribbon.held()).toBeLessThanOrEqual(memory * 1.1)
+        expect(pageLinkCache.held()).toBeLessThanOrEqual(memory * 1.1)
       },
     ),
     { numRuns: 150 },
@@ -81,8 +87,8 @@ test('L2, L7, L9, L15 the fast answer is the plainly written one, byte for byte,
 test('L4 bytes made for one revision are never sent for another', async () => {
   const catalog = bucketOf(30)
   const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
-  const ribbon = createLinkRibbon(form.baseUrl, 1000)
-  const list = createListMedia({ catalog, form, envelope: 'bare', ribbon, cacheSize: 1_000_000 })
+  const pageLinkCache = createPageLinkCache(form.baseUrl, 1000)
+  const list = listMediaOperation({ catalog, form, envelope: 'bare', pageLinkCache, cacheSize: 1_000_000 })
   await list({ bucketId, revision: 7 }, 2, false)
   await list({ bucketId, revision: 7 }, 2, false)
   expect(catalog.pages).toEqual([2])
@@ -90,22 +96,34 @@ test('L4 bytes made for one revision are never sent for another', async () => {
   expect(catalog.pages).toEqual([2, 2])
 })
 
-test('a compressed answer of a large bucket is a tenth of its size, and costs the ribbon nothing the second time', async () => {
+test('a compressed answer of a large bucket is a tenth of its size, and costs the pageLinkCache nothing the second time', async () => {
   const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
-  const ribbon = createLinkRibbon(form.baseUrl, 64_000_000)
-  const list = createListMedia({ catalog: bucketOf(1_000_000), form, envelope: 'bare', ribbon, cacheSize: 0 })
+  const pageLinkCache = createPageLinkCache(form.baseUrl, 64_000_000)
+  const list = listMediaOperation({
+    catalog: bucketOf(1_000_000),
+    form,
+    envelope: 'bare',
+    pageLinkCache,
+    cacheSize: 0,
+  })
   const plain = await list({ bucketId, revision: 7 }, 500, false)
   const gzip = await list({ bucketId, revision: 7 }, 500, true)
   expect(gzip.body.length).toBeLessThan(plain.body.length / 10)
-  const [held] = [ribbon.held(), [...plain.body.chunks()]]
+  const [held] = [pageLinkCache.held(), [...plain.body.chunks()]]
   await list({ bucketId, revision: 7 }, 70_000, true)
-  expect(ribbon.held() - held).toBeLessThan(100_000)
+  expect(pageLinkCache.held() - held).toBeLessThan(100_000)
 })
 
-test('what a cached answer holds beyond the ribbon counts as its own', async () => {
+test('what a cached answer holds beyond the pageLinkCache counts as its own', async () => {
   const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
-  const ribbon = createLinkRibbon(form.baseUrl, 0)
-  const list = createListMedia({ catalog: bucketOf(100_000), form, envelope: 'bare', ribbon, cacheSize: 0 })
+  const pageLinkCache = createPageLinkCache(form.baseUrl, 0)
+  const list = listMediaOperation({
+    catalog: bucketOf(100_000),
+    form,
+    envelope: 'bare',
+    pageLinkCache,
+    cacheSize: 0,
+  })
   const { body } = await list({ bucketId, revision: 7 }, 5000, true)
   expect(body.own).toBeGreaterThan(body.length * 0.95)
 })

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { createMeasurePicture } from '../../../src/media/pictures/measure-picture.ts'
-import { PicturesBusy, PictureTooHard } from '../../../src/media/pictures/picture-processes.ts'
-import type { PictureAnswer, PictureTask } from '../../../src/media/pictures/picture-task.ts'
+import { measurePictureOperation } from '../../../src/media/pictures/measure-picture.ts'
+import type { PictureResult, PictureTask } from '../../../src/media/pictures/picture-task.ts'
+import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-workers.ts'
 
 const blob = { handle: 'tmp/x', size: 1, sha256: new Uint8Array(32), head: new Uint8Array(1) }
 
 /** Measuring by a process that does this, with a record of what it was asked. */
-function measuring(run: () => Promise<PictureAnswer>) {
+function measuring(run: () => Promise<PictureResult>) {
   const asked: PictureTask[] = []
-  const measure = createMeasurePicture({
+  const measure = measurePictureOperation({
     blobs: { contentOf: ({ handle }) => `/data/${handle}` },
-    processes: {
+    workers: {
       run(task) {
         asked.push(task)
         return run()
@@ -33,8 +33,8 @@ test('V8 a picture is measured where its bytes are, and nothing else costs anyth
 test.each([
   ['cannot be read', async () => ({ outcome: 'unreadable' }) as const],
   ['cannot be read on this machine', async () => ({ outcome: 'unsupported', reason: 'x' }) as const],
-  ['breaks its reader', () => Promise.reject(new PictureTooHard('x'))],
-  ['waits for too long', () => Promise.reject(new PicturesBusy('x'))],
+  ['breaks its reader', () => Promise.reject(new PictureOverLimits('x'))],
+  ['waits for too long', () => Promise.reject(new PictureWorkersBusy('x'))],
 ])('V8 a picture that %s has no size, and fails no upload', async (_what, run) => {
   expect(await measuring(run).measure(blob, 'image/png')).toBeNull()
 })

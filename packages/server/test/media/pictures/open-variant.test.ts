@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import type { Media } from '../../../src/catalog/catalog.ts'
-import { createOpenBytes } from '../../../src/media/open-bytes.ts'
+import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
+import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'
-import { PictureTooHard } from '../../../src/media/pictures/picture-processes.ts'
-import type { PictureAnswer } from '../../../src/media/pictures/picture-task.ts'
-import { createRemoveMedia } from '../../../src/media/remove-media.ts'
+import type { PictureResult } from '../../../src/media/pictures/picture-task.ts'
+import { PictureOverLimits } from '../../../src/media/pictures/picture-workers.ts'
 import { readVariant } from '../../blobs/variant-contract.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
@@ -13,7 +13,7 @@ const made = Buffer.from('a picture')
 
 /** Variants whose making waits until the test ends it. */
 function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants']> = {}) {
-  const makings: { resolve: (answer: PictureAnswer) => void; reject: (error: Error) => void }[] = []
+  const makings: { resolve: (answer: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
   const unkept: unknown[] = []
   const { catalog } = media
@@ -21,15 +21,15 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
   const variants = createVariants({
     catalog,
     blobs,
-    openBytes: createOpenBytes({ catalog, blobs }),
-    processes: {
+    openBytes: openBytesOperation({ catalog, blobs }),
+    workers: {
       run: () => new Promise((resolve, reject) => makings.push({ resolve, reject })),
     },
     maxPixels: 1,
     hasRoom: () => true,
-    onMade: ({ outcome }) => outcomes.push(outcome),
-    onTooHard: (id) => outcomes.push(id),
-    onUnkept: (_id, error) => unkept.push(error),
+    onRendered: ({ outcome }) => outcomes.push(outcome),
+    onOverLimits: (id) => outcomes.push(id),
+    onStoreFailure: (_id, error) => unkept.push(error),
     onUnsupported: (reason) => outcomes.push(reason),
   })
   const shrink = async () => {
@@ -38,7 +38,7 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
   }
   const break_ = async () => {
     await expect.poll(() => makings.length).toBeGreaterThan(0)
-    makings.shift()?.reject(new PictureTooHard('too hard'))
+    makings.shift()?.reject(new PictureOverLimits('too hard'))
   }
   return { ...variants, makings, outcomes, unkept, shrink, fail: break_ }
 }
@@ -50,7 +50,10 @@ const asPicture = async (media: TemporaryMedia): Promise<Media> => ({
 })
 
 async function remove(media: TemporaryMedia, { bucketId, id }: Media): Promise<void> {
-  const removal = createRemoveMedia({ ...media, onLeftover: (_id, error) => expect(error).toBeNull() })
+  const removal = createMediaRemover({
+    ...media,
+    onDeletionFailure: (_id, error) => expect(error).toBeNull(),
+  })
   await removal.remove(bucketId, id)
   await removal.settled()
 }
@@ -75,9 +78,9 @@ test('V7 what is deleted while it is put in place does not stay there', async ()
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const variants = slowVariants(media, {
-    async keep(...args) {
+    async store(...args) {
       await remove(media, item)
-      await media.blobs.variants.keep(...args)
+      await media.blobs.variants.store(...args)
     },
   })
   const opening = variants.open(item, 'thumb')
@@ -91,7 +94,7 @@ test('V5 all who ask share one making, and are answered even where it cannot be 
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const failure = new Error('no room')
-  const variants = slowVariants(media, { keep: () => Promise.reject(failure) })
+  const variants = slowVariants(media, { store: () => Promise.reject(failure) })
   const opening = Array.from({ length: 5 }, () => variants.open(item, 'thumb'))
   await variants.shrink()
   for (const opened of await Promise.all(opening)) {

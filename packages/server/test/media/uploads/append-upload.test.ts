@@ -160,7 +160,7 @@ describe('R6 what an offset stands for', () => {
     await using media = await temporaryMedia()
     const { append, id } = await openUpload(media, 100)
     await append(id, 0, chunksOf(randomBytes(10)))
-    await media.blobs.parts.remove(id)
+    await media.blobs.partialUploads.remove(id)
     expect(await recover(media)).toMatchObject({ rewound: 1 })
     expect(await media.catalog.upload(id)).toMatchObject({ offset: 0 })
     expect((await append(id, 0, chunksOf(randomBytes(100)))).upload.finished).toBe(true)

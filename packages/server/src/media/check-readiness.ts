@@ -1,0 +1,66 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import type { FreeSpace } from './space/free-space.ts'
+
+/** Why reads or writes cannot be served; no path and no name in it. */
+type ReadinessReason = 'catalog-unreadable' | 'catalog-unwritable' | 'bytes-unavailable' | 'disk-full'
+
+/** What can be served now (docs/interface.md O1). Deletes are served on a full disk too. */
+export interface Readiness {
+  readonly reads: boolean
+  readonly writes: boolean
+  readonly reasons: readonly ReadinessReason[]
+}
+
+/** Milliseconds after which a catalog that another process holds counts as not writable. */
+const writeTimeout = 2_000
+
+const stopsReads: ReadonlySet<ReadinessReason> = new Set(['catalog-unreadable', 'bytes-unavailable'])
+
+export function checkReadinessOperation(parts: {
+  readonly catalog: Pick<Catalog, 'checkReads' | 'checkWrites'>
+  readonly space: Pick<FreeSpace, 'hasRoom'>
+  /** False while the directory of the bytes is not the one that belongs to the catalog. */
+  readonly hasBytes: () => boolean
+}): () => Promise<Readiness> {
+  const { catalog, space, hasBytes } = parts
+  let writing: Promise<boolean> | null = null
+
+  /** One check for all who ask: a catalog that is held would gather them. */
+  function canWrite(): Promise<boolean> {
+    writing ??= catalog
+      .checkWrites()
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        writing = null
+      })
+    return writing
+  }
+
+  return async () => {
+    const reasons: ReadinessReason[] = []
+    const reads = await catalog.checkReads().then(
+      () => true,
+      () => false,
+    )
+    if (!reads) reasons.push('catalog-unreadable')
+    if (!(await within(writeTimeout, canWrite()))) reasons.push('catalog-unwritable')
+    if (!hasBytes()) reasons.push('bytes-unavailable')
+    else if (!space.hasRoom()) reasons.push('disk-full')
+    return { reads: !reasons.some((reason) => stopsReads.has(reason)), writes: reasons.length === 0, reasons }
+  }
+}
+
+async function within(time: number, answer: Promise<boolean>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, time, false)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,77 @@
+import { setPriority } from 'node:os'
+import type { PictureResult, PictureTask } from './picture-task.ts'
+
+/**
+ * A process that decodes pictures which strangers sent, so that one that crashes the decoder, or asks too much of it,
+ * ends this process and no other. It takes one task at a time and answers each. Its arguments: how niceness it is, and the
+ * most memory that it may take, in bytes.
+ */
+const [niceness = '0', mostMemory = '0'] = process.argv.slice(2)
+
+/** Milliseconds between two looks at the memory that a task takes. */
+const memoryInterval = 20
+
+try {
+  setPriority(Number(niceness))
+} catch {
+  // Some systems do not let a process be nicer; it works as well.
+}
+// A terminal's Ctrl-C reaches this process too; the service says when it ends, by closing the channel. At once, then:
+// an ordinary exit would wait for the decoder.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+const end = () => process.kill(process.pid, 'SIGKILL')
+process.on('disconnect', end)
+
+type Sharp = typeof import('sharp')
+
+let loading: Promise<Sharp['default']> | null = null
+
+async function load(): Promise<Sharp['default']> {
+  const { default: sharp } = await import('sharp')
+  sharp.cache(false)
+  // Tasks run beside each other, each on one core.
+  sharp.concurrency(1)
+  // Of the library's many decoders only those of the types that are pictured (core/variant.ts).
+  sharp.block({ operation: ['VipsForeignLoad'] })
+  sharp.unblock({
+    operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Tiff', 'Heif'].map((name) => `VipsForeignLoad${name}`),
+  })
+  return sharp
+}
+
+async function perform(task: PictureTask): Promise<PictureResult> {
+  let sharp: Sharp['default']
+  try {
+    loading ??= load()
+    sharp = await loading
+  } catch (error) {
+    return { outcome: 'unsupported', reason: error instanceof Error ? error.message : String(error) }
+  }
+  try {
+    if (task.what === 'measure') {
+      const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
+      return { outcome: 'measured', size: autoOrient }
+    }
+    const bytes = await sharp(task.path, {
+      limitInputPixels: task.maxPixels,
+      sequentialRead: true,
+      autoOrient: true,
+      failOn: 'error',
+    })
+      .resize({ width: task.side, height: task.side, fit: 'inside', withoutEnlargement: true })
+      .webp()
+      .toBuffer()
+    return { outcome: 'shrunk', bytes }
+  } catch {
+    return { outcome: 'unreadable' }
+  }
+}
+
+process.on('message', async (task: PictureTask) => {
+  const watch = setInterval(() => {
+    if (process.memoryUsage.rss() > Number(mostMemory)) end()
+  }, memoryInterval)
+  const answer = await perform(task)
+  clearInterval(watch)
+  process.send?.(answer)
+})

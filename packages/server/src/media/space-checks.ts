@@ -1,0 +1,49 @@
+import type { FreeSpace, SpaceClaim } from './space/free-space.ts'
+import type { IncomingFile, StoreMedia } from './store-media.ts'
+import type { AppendUpload } from './uploads/append-upload.ts'
+import type { CreateUpload } from './uploads/create-upload.ts'
+
+// Uploads that are refused with Fault `storage-full` where they would use up the reserve (docs/interface.md S4).
+
+export const storeMediaWithSpaceCheck =
+  (space: FreeSpace, store: StoreMedia): StoreMedia =>
+  async (bucketId, files, options = {}) => {
+    const claim = space.claim(options.atMost ?? options.declaredBytes ?? 0)
+    try {
+      return await store(bucketId, countedFiles(files, claim), options)
+    } finally {
+      claim.release()
+    }
+  }
+
+export const createUploadWithSpaceCheck =
+  (space: FreeSpace, create: CreateUpload): CreateUpload =>
+  (bucketId, request) => {
+    space.claim(request.length ?? 0).release()
+    return create(bucketId, request)
+  }
+
+export const appendUploadWithSpaceCheck =
+  (space: FreeSpace, append: AppendUpload): AppendUpload =>
+  async (id, piece) => {
+    const claim = space.claim(piece.declaredBytes ?? 0)
+    try {
+      return await append(id, { ...piece, source: counted(piece.source, claim) })
+    } finally {
+      claim.release()
+    }
+  }
+
+async function* countedFiles(
+  files: AsyncIterable<IncomingFile>,
+  claim: SpaceClaim,
+): AsyncGenerator<IncomingFile> {
+  for await (const file of files) yield { ...file, source: counted(file.source, claim) }
+}
+
+async function* counted(source: AsyncIterable<Uint8Array>, claim: SpaceClaim): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    claim.arrived(chunk.byteLength)
+    yield chunk
+  }
+}

@@ -1,0 +1,104 @@
+import { Fault } from '../../core/fault.ts'
+import type { FileSystemSpace } from '../../core/file-system-space.ts'
+
+/** What one upload takes of the free space. */
+export interface SpaceClaim {
+  /** More bytes of it arrived. Throws Fault `storage-full`. */
+  arrived(bytes: number): void
+  release(): void
+}
+
+/** The free space of the data's file systems, and what uploads may still take of it (docs/interface.md S4). */
+export interface FreeSpace {
+  /** As of now. */
+  read(): readonly FileSystemSpace[]
+  /** False where every upload is refused; as of now. */
+  hasRoom(): boolean
+  /** SpaceClaim for an upload of `declared` bytes, 0 where it declares none. Throws Fault `storage-full`. */
+  claim(declared: number): SpaceClaim
+}
+
+/** A reading serves for so long, and for so many bytes that arrive: milliseconds, bytes. */
+const readingLifetime = 100
+const readingBytes = 1024 * 1024
+
+/** Bytes of an upload that may have arrived and not be on the disk yet: small files are held in memory. */
+const unwritten = 65_536
+
+/** An item's row, its idempotency answer and what indexes it, in the write-ahead log and the database. Bytes. */
+const rowSize = 65_536
+
+export function createFreeSpace(parts: {
+  readonly readSpaces: () => readonly FileSystemSpace[]
+  /** Milliseconds. */
+  readonly now: () => number
+}): FreeSpace {
+  let spaces: readonly FileSystemSpace[] = []
+  let readAt = Number.NEGATIVE_INFINITY
+  let arrivedSince = 0
+  /** What uploads under way will still write. */
+  let outstanding = 0
+
+  function read(): readonly FileSystemSpace[] {
+    spaces = parts.readSpaces()
+    readAt = parts.now()
+    arrivedSince = 0
+    return spaces
+  }
+
+  const fits = (): boolean => {
+    const isStale = parts.now() - readAt >= readingLifetime || arrivedSince >= readingBytes
+    if (isStale) read()
+    if (fitsReading()) return true
+    // Space may have been freed since.
+    if (!isStale) read()
+    return fitsReading()
+  }
+
+  const fitsReading = (): boolean =>
+    spaces.every(
+      // What arrived since the reading may be on the disk or not.
+      ({ stores, free, reserve }) =>
+        free - (stores === 'catalog' ? rowSize : outstanding + arrivedSince) >= reserve,
+    )
+
+  return {
+    read,
+    hasRoom() {
+      read()
+      return fits()
+    },
+    claim(declared) {
+      let arrived = 0
+      let mine = 0
+      const release = () => {
+        outstanding -= mine
+        mine = 0
+      }
+      const take = () => {
+        const rest = Math.max(declared, arrived) - Math.max(0, arrived - unwritten)
+        outstanding += rest - mine
+        mine = rest
+        let accepted = false
+        try {
+          accepted = fits()
+        } finally {
+          if (!accepted) release()
+        }
+        if (!accepted) throw storageFull()
+      }
+      take()
+      return {
+        arrived(bytes) {
+          arrived += bytes
+          arrivedSince += bytes
+          take()
+        },
+        release,
+      }
+    },
+  }
+}
+
+const storageFull = () =>
+  new Fault('storage-full', 'The upload would leave less free space than the service reserves on its disk.')

@@ -1,0 +1,168 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { headLength, PartialUploadLost } from '../../src/blobs/blobs.ts'
+import { Fault } from '../../src/core/fault.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { newUploadId } from '../../src/core/upload-id.ts'
+import { chunksOf, type OpenedStore, readBytes } from './blob-contract.ts'
+
+const limit = Number.MAX_SAFE_INTEGER
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest()
+
+/** What every engine does with files that arrive in pieces. */
+export function describePartStore(engine: string, openStore: () => Promise<OpenedStore>): void {
+  describe(`${engine}: parts`, () => {
+    test.each([1, 7, headLength, 300_000])(
+      'R5 pieces of %d bytes become the file they are of',
+      async (length) => {
+        await using opened = await openStore()
+        const { partialUploads } = opened.store
+        const [id, mediaId] = [newUploadId(), newMediaId()]
+        const bytes = randomBytes(Math.min(300_000, length * 5))
+        for (let offset = 0; offset < bytes.length; offset += length) {
+          const source = chunksOf(bytes.subarray(offset, offset + length))
+          const size = Math.min(offset + length, bytes.length)
+          expect(await partialUploads.append(id, { offset, source, limit })).toEqual({ size, failure: null })
+        }
+        const received = await partialUploads.complete(id, bytes.length)
+        expect(received.size).toBe(bytes.length)
+        expect(Buffer.from(received.sha256)).toEqual(sha256(bytes))
+        expect(Buffer.from(received.head)).toEqual(bytes.subarray(0, headLength))
+        expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
+        await opened.store.commit(received, mediaId)
+        expect(await readBytes(opened.store, mediaId)).toEqual(bytes)
+      },
+    )
+
+    test('R5 a part of no bytes is a file', async () => {
+      await using opened = await openStore()
+      const id = newUploadId()
+      expect(
+        await opened.store.partialUploads.append(id, { offset: 0, source: chunksOf(Buffer.alloc(0)), limit }),
+      ).toEqual({
+        size: 0,
+        failure: null,
+      })
+      const received = await opened.store.partialUploads.complete(id, 0)
+      expect(Buffer.from(received.sha256)).toEqual(sha256(Buffer.alloc(0)))
+      await opened.store.commit(received, newMediaId())
+    })
+
+    test('R6 what arrived before the source failed counts, and is gone on from', async () => {
+      await using opened = await openStore()
+      const { partialUploads } = opened.store
+      const id = newUploadId()
+      const failure = new Error('gone')
+      const bytes = randomBytes(5_000)
+      const broken = chunksOf(bytes.subarray(0, 3_000), 1_000, failure)
+      expect(await partialUploads.append(id, { offset: 0, source: broken, limit })).toEqual({
+        size: 3_000,
+        failure,
+      })
+      await partialUploads.append(id, { offset: 3_000, source: chunksOf(bytes.subarray(3_000)), limit })
+      expect(Buffer.from((await partialUploads.complete(id, 5_000)).sha256)).toEqual(sha256(bytes))
+    })
+
+    test('R7 bytes behind the offset are dropped, and the hash is that of the file', async () => {
+      await using opened = await openStore()
+      const { partialUploads } = opened.store
+      const id = newUploadId()
+      const bytes = randomBytes(4_000)
+      await partialUploads.append(id, { offset: 0, source: chunksOf(bytes.subarray(0, 2_000)), limit })
+      await partialUploads.append(id, { offset: 2_000, source: chunksOf(randomBytes(9_000)), limit })
+      await partialUploads.append(id, { offset: 2_000, source: chunksOf(bytes.subarray(2_000)), limit })
+      const received = await partialUploads.complete(id, 4_000)
+      expect(Buffer.from(received.sha256)).toEqual(sha256(bytes))
+      expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
+    })
+
+    test('U6 more than the limit counts for nothing', async () => {
+      await using opened = await openStore()
+      const { partialUploads } = opened.store
+      const id = newUploadId()
+      await partialUploads.append(id, { offset: 0, source: chunksOf(randomBytes(10)), limit: 10 })
+      const tooMuch = partialUploads.append(id, {
+        offset: 10,
+        source: chunksOf(randomBytes(11), 5),
+        limit: 10,
+      })
+      await expect(tooMuch).rejects.toThrow(Fault)
+      expect(
+        await partialUploads.append(id, { offset: 10, source: chunksOf(Buffer.alloc(0)), limit }),
+      ).toEqual({
+        size: 10,
+        failure: null,
+      })
+    })
+
+    test('a part that has fewer bytes than it should is lost', async () => {
+      await using opened = await openStore()
+      const { partialUploads } = opened.store
+      const id = newUploadId()
+      await expect(
+        partialUploads.append(id, { offset: 1, source: chunksOf(randomBytes(1)), limit }),
+      ).rejects.toThrow(PartialUploadLost)
+      await partialUploads.append(id, { offset: 0, source: chunksOf(randomBytes(5)), limit })
+      await expect(partialUploads.complete(id, 6)).rejects.toThrow(PartialUploadLost)
+      await expect(
+        partialUploads.append(id, { offset: 5, source: chunksOf(randomBytes(1)), limit }),
+      ).rejects.toThrow(PartialUploadLost)
+    })
+
+    test('R6 a part that was kept can be taken back and gone on with', async () => {
+      await using opened = await openStore()
+      const { partialUploads } = opened.store
+      const [id, mediaId] = [newUploadId(), newMediaId()]
+      const bytes = randomBytes(3_000)
+      await partialUploads.reclaim(id, mediaId)
+      await partialUploads.append(id, { offset: 0, source: chunksOf(bytes), limit })
+      await opened.store.commit(await partialUploads.complete(id, 3_000), mediaId)
+      await partialUploads.reclaim(id, mediaId)
+      await partialUploads.reclaim(id, mediaId)
+      expect(await opened.store.open(mediaId)).toBeNull()
+      await opened.store.commit(await partialUploads.complete(id, 3_000), mediaId)
+      expect(await readBytes(opened.store, mediaId)).toEqual(bytes)
+    })
+
+    test('R9 a part that is removed is gone, and removing nothing is fine', async () => {
+      await using opened = await openStore()
+      const { partialUploads } = opened.store
+      const id = newUploadId()
+      await partialUploads.append(id, { offset: 0, source: chunksOf(randomBytes(5)), limit })
+      await partialUploads.remove(id)
+      await partialUploads.remove(id)
+      await expect(partialUploads.complete(id, 5)).rejects.toThrow(PartialUploadLost)
+    })
+
+    test('R6 recovery cuts what is longer, tells what is shorter, takes back what was kept, drops the rest', async () => {
+      await using opened = await openStore()
+      const { partialUploads } = opened.store
+      const bytes = randomBytes(2_000)
+      const ids = Array.from({ length: 5 }, () => ({ id: newUploadId(), mediaId: newMediaId() }))
+      const [long, short, kept, missing, stray] = ids
+      if (!long || !short || !kept || !missing || !stray) throw new Error('five ids')
+      for (const { id } of [long, short, kept, stray])
+        await partialUploads.append(id, { offset: 0, source: chunksOf(bytes), limit })
+      await opened.store.commit(await partialUploads.complete(kept.id, 2_000), kept.mediaId)
+      const told = await partialUploads.recover([
+        { ...long, offset: 1_500 },
+        { ...short, offset: 2_500 },
+        { ...kept, offset: 1_000 },
+        { ...missing, offset: 7 },
+        { id: newUploadId(), mediaId: newMediaId(), offset: 0 },
+      ])
+      expect(told).toEqual(
+        new Map([
+          [short.id, 2_000],
+          [missing.id, 0],
+        ]),
+      )
+      expect(Buffer.from((await partialUploads.complete(long.id, 1_500)).sha256)).toEqual(
+        sha256(bytes.subarray(0, 1_500)),
+      )
+      expect(await opened.store.open(kept.mediaId)).toBeNull()
+      expect((await partialUploads.complete(kept.id, 1_000)).size).toBe(1_000)
+      await expect(partialUploads.complete(stray.id, 1)).rejects.toThrow(PartialUploadLost)
+    })
+  })
+}

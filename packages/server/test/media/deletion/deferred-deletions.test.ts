@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { createDeferredDeletions } from '../../../src/media/deletion/deferred-deletions.ts'
+import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
+import { recover } from '../../../src/media/recover.ts'
+import { temporaryMedia } from '../temporary-media.ts'
+
+test('F6 what is deleted while removals are held stays until they are not, and then goes once', async () => {
+  await using media = await temporaryMedia()
+  const item = await media.store('text')
+  let isHeldByBackup = true
+  const parts = {
+    ...media,
+    isHeldByBackup: () => isHeldByBackup,
+    onDeletionFailure: () => undefined,
+    onHoldFailure: () => undefined,
+  }
+  const held = createDeferredDeletions(parts)
+  const { remove, settled } = createMediaRemover({ ...parts, isHeldByBackup: held.isHeldByBackup })
+  await remove(item.bucketId, item.id)
+  await settled()
+  await held.retry()
+  expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([
+    [expect.any(String)],
+    [item.id],
+  ])
+  isHeldByBackup = false
+  await held.retry()
+  expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([[], []])
+})
+
+test('F6 a start while a backup runs leaves what was deleted for its end', async () => {
+  await using media = await temporaryMedia()
+  const item = await media.store('text')
+  await media.catalog.removeMedia(item.bucketId, item.id)
+  let isHeldByBackup = true
+  const held = createDeferredDeletions({
+    ...media,
+    isHeldByBackup: () => isHeldByBackup,
+    onDeletionFailure: () => undefined,
+    onHoldFailure: () => undefined,
+  })
+  expect(await recover({ ...media, isHeldByBackup: held.isHeldByBackup })).toMatchObject({
+    tombstones: 0,
+    leftovers: [],
+  })
+  expect(await media.disk.kept()).toHaveLength(1)
+  isHeldByBackup = false
+  await held.retry()
+  expect(await media.disk.kept()).toEqual([])
+})
+
+test('S3 a check that fails counts as held and is reported once a minute', async () => {
+  await using media = await temporaryMedia()
+  const failures: unknown[] = []
+  const planted = new Error('planted')
+  let time = 0
+  const held = createDeferredDeletions({
+    ...media,
+    isHeldByBackup: () => {
+      throw planted
+    },
+    onDeletionFailure: () => undefined,
+    onHoldFailure: (error) => failures.push(error),
+    now: () => time,
+  })
+  for (const at of [0, 1_000, 59_999, 60_000, 61_000]) {
+    time = at
+    expect(held.isHeldByBackup()).toBe(true)
+  }
+  expect(failures).toEqual([planted, planted])
+})

@@ -1,0 +1,221 @@
+import { rename, symlink, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { Media } from '../../../src/catalog/catalog.ts'
+import { newMediaId } from '../../../src/core/media-id.ts'
+import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
+import { recover } from '../../../src/media/recover.ts'
+import { chunksOf } from '../../blobs/blob-contract.ts'
+import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
+
+const unknown = { code: 'media-unknown', message: 'There is no such item.' }
+
+const unexpected = (_id: string, error: unknown): never => {
+  throw error
+}
+
+/** Removing, with a record of what came in which order, and a say before each step. */
+function watchedRemoval(
+  media: TemporaryMedia,
+  before: (step: string) => void | Promise<void> = () => undefined,
+) {
+  const steps: string[] = []
+  const leftovers: [id: string, error: unknown][] = []
+  async function step<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    await before(name)
+    const result = await work()
+    steps.push(name)
+    return result
+  }
+  const removal = createMediaRemover({
+    catalog: {
+      removeMedia: (bucketId, id) => step('commit', () => media.catalog.removeMedia(bucketId, id)),
+      clearTombstones: (ids) => step(`clear ${ids.length}`, () => media.catalog.clearTombstones(ids)),
+    },
+    blobs: { remove: (id) => step('unlink', () => media.blobs.remove(id)) },
+    isHeldByBackup: () => false,
+    onDeletionFailure: (id, error) => leftovers.push([id, error]),
+  })
+  return { ...removal, steps, leftovers }
+}
+
+const shardOf = (media: TemporaryMedia, { id }: Media): string =>
+  join(media.disk.directory, 'blobs', id.slice(0, 2))
+
+/** Puts a link in the place of the item's shard, so that its bytes cannot be removed. */
+async function obstruct(media: TemporaryMedia, item: Media): Promise<void> {
+  const away = join(media.disk.directory, 'away')
+  await rename(shardOf(media, item), away)
+  await symlink(away, shardOf(media, item))
+}
+
+async function clearWay(media: TemporaryMedia, item: Media): Promise<void> {
+  await unlink(shardOf(media, item))
+  await rename(join(media.disk.directory, 'away'), shardOf(media, item))
+}
+
+describe('M2: removing', () => {
+  test('an item is gone from the listing and the disk, and leaves no tombstone', async () => {
+    await using media = await temporaryMedia()
+    const item = await media.store('text')
+    const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
+    await remove(item.bucketId, item.id)
+    expect(await media.listed(item.bucketId)).toEqual([])
+    await settled()
+    expect(await media.disk.kept()).toEqual([])
+    expect(await media.catalog.tombstones()).toEqual([])
+  })
+
+  test('a second removal, an unknown id, another bucket and any other text are unknown', async () => {
+    await using media = await temporaryMedia()
+    const item = await media.store('text')
+    const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
+    await expect(remove(await media.bucket('other'), item.id)).rejects.toMatchObject(unknown)
+    await remove(item.bucketId, item.id)
+    for (const id of [item.id, newMediaId(), '', '../../x'])
+      await expect(remove(item.bucketId, id)).rejects.toMatchObject(unknown)
+    await settled()
+  })
+
+  test('of two removals of one item at once one succeeds', async () => {
+    await using media = await temporaryMedia()
+    const item = await media.store('text')
+    const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
+    const results = await Promise.allSettled([remove(item.bucketId, item.id), remove(item.bucketId, item.id)])
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    await settled()
+  })
+
+  test('the order is commit < answer < unlink < tombstone', async () => {
+    await using media = await temporaryMedia()
+    const item = await media.store('text')
+    const unlink = Promise.withResolvers<void>()
+    const removal = watchedRemoval(media, (step) => (step === 'unlink' ? unlink.promise : undefined))
+    await removal.remove(item.bucketId, item.id)
+    expect(removal.steps).toEqual(['commit'])
+    expect(await media.catalog.tombstones()).toEqual([item.id])
+    unlink.resolve()
+    await removal.settled()
+    expect(removal.steps).toEqual(['commit', 'unlink', 'clear 1'])
+    expect(await media.catalog.tombstones()).toEqual([])
+  })
+
+  test('tombstones that gather meanwhile are cleared together, and settled waits for all of them', async () => {
+    await using media = await temporaryMedia()
+    const items = await Promise.all(Array.from({ length: 130 }, () => media.store('text')))
+    const first = Promise.withResolvers<void>()
+    const removal = watchedRemoval(media, (step) => (step === 'unlink' ? first.promise : undefined))
+    await Promise.all(items.map((item) => removal.remove(item.bucketId, item.id)))
+    first.resolve()
+    await removal.settled()
+    expect(removal.steps.filter((step) => step.startsWith('clear'))).toEqual([
+      'clear 1',
+      'clear 100',
+      'clear 29',
+    ])
+    expect(await media.disk.kept()).toEqual([])
+    expect(removal.leftovers).toEqual([])
+  })
+
+  test('what is removed after everything was settled is removed as well', async () => {
+    await using media = await temporaryMedia()
+    const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
+    await settled()
+    for (const item of [await media.store('1'), await media.store('2')]) {
+      await remove(item.bucketId, item.id)
+      await settled()
+      expect(await media.disk.kept()).not.toContainEqual(expect.stringContaining(item.id))
+    }
+    expect(await media.catalog.tombstones()).toEqual([])
+  })
+
+  test('B7: text that is no id never reaches the catalog', async () => {
+    await using media = await temporaryMedia()
+    const { remove, steps } = watchedRemoval(media)
+    const bucketId = await media.bucket('default')
+    await expect(remove(bucketId, '../../x')).rejects.toMatchObject(unknown)
+    expect(steps).toEqual([])
+  })
+})
+
+describe('what cannot be removed', () => {
+  test('is told, keeps its tombstone, and goes at the next start', async () => {
+    await using media = await temporaryMedia()
+    const stuck = await media.store('stuck')
+    let free = await media.store('free')
+    while (free.id.slice(0, 2) === stuck.id.slice(0, 2)) free = await media.store('free')
+    const removal = watchedRemoval(media)
+    await obstruct(media, stuck)
+    await removal.remove(stuck.bucketId, stuck.id)
+    await removal.remove(free.bucketId, free.id)
+    await removal.settled()
+    expect(removal.leftovers).toEqual([[stuck.id, expect.any(Error)]])
+    expect(await media.catalog.tombstones()).toEqual([stuck.id])
+
+    const failed = await recover(media)
+    expect(failed).toMatchObject({ tombstones: 0, leftovers: [{ id: stuck.id }] })
+    expect(await media.catalog.tombstones()).toEqual([stuck.id])
+
+    await clearWay(media, stuck)
+    expect(await recover(media)).toEqual({
+      temporary: 0,
+      tombstones: 1,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+    expect(await media.catalog.tombstones()).toEqual([])
+    expect((await media.disk.kept()).some((path) => path.endsWith(stuck.id))).toBe(false)
+  })
+
+  test('a tombstone that cannot be cleared stays, and is told', async () => {
+    await using media = await temporaryMedia()
+    const item = await media.store('text')
+    const removal = watchedRemoval(media, (step) => {
+      if (step === 'clear 1') throw new Error('the disk of the catalog is full')
+    })
+    await removal.remove(item.bucketId, item.id)
+    await removal.settled()
+    expect(removal.leftovers).toEqual([[item.id, expect.any(Error)]])
+    expect(await media.catalog.tombstones()).toEqual([item.id])
+    expect(await recover(media)).toEqual({
+      temporary: 0,
+      tombstones: 1,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+  })
+})
+
+describe('recovery', () => {
+  test('drops temporary bytes and replays tombstones, whether their bytes are there or not', async () => {
+    await using media = await temporaryMedia()
+    const [gone, left, kept] = [await media.store('1'), await media.store('2'), await media.store('3')]
+    await media.blobs.receive(chunksOf(Buffer.from('half an upload')), {
+      limit: 100,
+      atMost: null,
+    })
+    for (const item of [gone, left]) await media.catalog.removeMedia(item.bucketId, item.id)
+    await media.blobs.remove(gone.id)
+
+    expect(await recover(media)).toEqual({
+      temporary: 1,
+      tombstones: 2,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+    expect(await media.catalog.tombstones()).toEqual([])
+    expect(await media.disk.temporary()).toEqual([])
+    expect(await media.disk.kept()).toEqual([expect.stringContaining(kept.id)])
+    expect(await media.listed(kept.bucketId)).toEqual([kept.id])
+    expect(await recover(media)).toEqual({
+      temporary: 0,
+      tombstones: 0,
+      rewound: 0,
+      orphans: 0,
+      leftovers: [],
+    })
+  })
+})

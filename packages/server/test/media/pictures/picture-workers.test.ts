@@ -1,0 +1,244 @@
+import { execFileSync, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtempDisposable, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { findPictureSandbox } from '../../../src/media/pictures/picture-sandbox.ts'
+import { createPictureWorkers, type PictureWorkers } from '../../../src/media/pictures/picture-workers.ts'
+
+const opened: PictureWorkers[] = []
+afterEach(() => {
+  vi.useRealTimers()
+  for (const workers of opened.splice(0)) workers.close()
+})
+
+function start(limits: Partial<Parameters<typeof createPictureWorkers>[0]> = {}): PictureWorkers {
+  const workers = createPictureWorkers({
+    workers: 1,
+    queue: 10,
+    queueTimeout: 20_000,
+    timeout: 20_000,
+    memory: 1e9,
+    niceness: 5,
+    ...limits,
+  })
+  opened.push(workers)
+  return workers
+}
+
+const shrink = (path: string) => ({ what: 'shrink', path, side: 10, maxPixels: 1e6 }) as const
+
+const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
+const others: Readonly<Record<string, string>> = {
+  svg,
+  ppm: 'P3 1 1 255 255 0 0',
+  csv: '1,2\n3,4\n',
+  pdf: '%PDF-1.7\n%%EOF',
+}
+
+const onLinux = process.platform === 'linux'
+
+describe('V11 the sandbox of a process that decodes pictures', () => {
+  /** What the probe reports of itself; what it tries goes through native code too. */
+  const probe = `
+    const { createRequire } = await import('node:module')
+    const { readFileSync, writeFileSync } = await import('node:fs')
+    const { connect } = await import('node:net')
+    const sharp = createRequire(process.argv[2])('sharp')
+    const picture = sharp({ create: { width: 9, height: 9, channels: 3, background: 'red' } }).png()
+    const done = (trying) => trying().then(() => 'done', (error) => error.code ?? 'failed')
+    const listener = JSON.parse(process.argv[4])
+    process.on('SIGXFSZ', () => undefined)
+    process.send({
+      environment: Object.keys(process.env).filter((name) => name !== 'VIPSHOME'),
+      decoded: (await picture.toBuffer()).length > 0,
+      script: await done(async () => writeFileSync(process.argv[3], 'x')),
+      spawn: await done(async () => (await import('node:child_process')).execFileSync('/bin/true')),
+      network: await done(() => new Promise((resolve, reject) => connect(listener).on('connect', resolve).on('error', reject))),
+      privileges: /NoNewPrivs:\\t(\\d)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1],
+    })
+    await picture.toFile(process.argv[3]).catch(() => undefined)
+    process.send('ended')`
+
+  test.skipIf(!onLinux)(
+    'leaves it no environment, no file to write, and no network where the system can',
+    async () => {
+      await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+      const script = join(directory.path, 'probe.mjs')
+      const written = join(directory.path, 'written.png')
+      await writeFile(script, probe)
+      const listener = createServer().listen(0, '127.0.0.1')
+      await once(listener, 'listening')
+      const { execPath, execArgv, env, enforced } = findPictureSandbox()
+      const child = fork(script, [import.meta.filename, written, JSON.stringify(listener.address())], {
+        execPath,
+        execArgv: [...execArgv],
+        env,
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      })
+      const [found] = await once(child, 'message')
+      await once(child, 'exit')
+      listener.close()
+      expect(found).toEqual({
+        environment: [],
+        decoded: true,
+        script: 'ERR_ACCESS_DENIED',
+        spawn: 'ERR_ACCESS_DENIED',
+        network: enforced.noNetwork ? 'ENETUNREACH' : 'done',
+        privileges: enforced.noWrite ? '1' : expect.any(String),
+      })
+      const size = await stat(written).then(
+        (file) => file.size,
+        () => 0,
+      )
+      if (enforced.noWrite) expect(size).toBe(0)
+      // Debian has all that it needs but, in some containers, the right to a network of its own.
+      if (existsSync('/etc/debian_version')) expect(enforced.noWrite).toBe(true)
+    },
+  )
+})
+
+describe('V12 buckets share the processes', () => {
+  test('a bucket whose tasks never end does not delay another bucket', async () => {
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+    const endless = join(directory.path, 'endless')
+    // A reader of the FIFO waits for a writer.
+    execFileSync('/usr/bin/mkfifo', [endless])
+    const workers = start({ workers: 2, queue: 8 })
+    let ended = 0
+    const greedy = Promise.allSettled(
+      Array.from({ length: 8 }, async () => {
+        await workers.run(shrink(endless), 'greedy').finally(() => {
+          ended += 1
+        })
+      }),
+    )
+    for (const bucket of ['modest', 'other', 'modest'])
+      expect(await workers.run(shrink('/nowhere'), bucket)).toEqual({ outcome: 'unreadable' })
+    expect(ended).toBe(0)
+    workers.close()
+    await greedy
+  })
+
+  test('a bucket that fills the queue leaves room for another one', async () => {
+    const workers = start({ queue: 2 })
+    const greedy = Promise.allSettled(
+      Array.from({ length: 6 }, () => workers.run(shrink('/nowhere'), 'greedy')),
+    )
+    const modest = workers.run(shrink('/nowhere'), 'modest')
+    expect(await modest).toEqual({ outcome: 'unreadable' })
+    expect((await greedy).map(({ status }) => status)).toContain('rejected')
+  })
+})
+
+describe('processes that look into pictures', () => {
+  test.each(Object.entries(others))(
+    'V3 the decoder of %s is out of reach, whatever a file is called',
+    async (_type, text) => {
+      await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
+      const path = join(directory.path, 'a.jpg')
+      await writeFile(path, text)
+      const workers = start()
+      expect(await workers.run(shrink(path))).toEqual({ outcome: 'unreadable' })
+      expect(await workers.run({ what: 'measure', picture: path })).toEqual({ outcome: 'unreadable' })
+    },
+  )
+
+  test('V6 one that takes too long is ended, and the next task gets another', async () => {
+    const hasty = start({ timeout: 1 })
+    await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureOverLimits' })
+    await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureOverLimits' })
+  })
+
+  test('V6 more tasks than may wait are refused, in the order in which they came', async () => {
+    const workers = start({ queue: 2 })
+    const answers = await Promise.allSettled(Array.from({ length: 5 }, () => workers.run(shrink('/nowhere'))))
+    const told = answers.map((answer) =>
+      answer.status === 'fulfilled' ? answer.value.outcome : answer.reason.name,
+    )
+    expect(told).toEqual([
+      'unreadable',
+      'unreadable',
+      'unreadable',
+      'PictureWorkersBusy',
+      'PictureWorkersBusy',
+    ])
+  })
+
+  test('V6, V8 what waits for too long is refused, and what follows is not held up by it', async () => {
+    const workers = start({ queueTimeout: 1 })
+    const answers = await Promise.allSettled([1, 2].map(() => workers.run(shrink('/nowhere'))))
+    expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { name: 'PictureWorkersBusy' } }])
+    expect(await workers.run(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
+  })
+
+  test('V6 what waits when the service stops is refused', async () => {
+    const workers = start({ queueTimeout: 600_000 })
+    const answers = [1, 2].map(() => workers.run(shrink('/nowhere')))
+    const settled = Promise.allSettled(answers)
+    workers.close()
+    expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await expect(workers.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
+  })
+
+  test('V6 a process that is being ended for want of work takes no task along', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const workers = start()
+    await workers.run(shrink('/nowhere'))
+    vi.advanceTimersByTime(60_000)
+    expect(await workers.run(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
+  })
+
+  test('V6 where no process can be started the service says that it is busy, and goes on', async () => {
+    const file = join(import.meta.dirname, '../../../src/media/pictures/picture-workers.ts')
+    const program = `
+      const { openSync, closeSync } = await import('node:fs')
+      const { createPictureWorkers } = await import(${JSON.stringify(file)})
+      const workers = createPictureWorkers({ workers: 1, queue: 9, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
+      const opened = []
+      try { for (;;) opened.push(openSync('/dev/null')) } catch {}
+      const task = { what: 'measure', path: '/nowhere' }
+      const refused = await Promise.allSettled([1, 2, 3].map(() => workers.run(task)))
+      for (const one of opened) closeSync(one)
+      const { outcome } = await workers.run(task)
+      workers.close()
+      console.log([...refused.map(({ reason }) => reason?.name), outcome].join(' '))`
+    const told = execFileSync(
+      'sh',
+      ['-c', 'ulimit -n 100 && exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', program],
+      { encoding: 'utf8' },
+    )
+    expect(told.trim()).toBe('PictureWorkersBusy PictureWorkersBusy PictureWorkersBusy unreadable')
+  })
+
+  test('V6 none of them outlives the service, however that ends', async () => {
+    const file = join(import.meta.dirname, '../../../src/media/pictures/picture-workers.ts')
+    const program = `
+      const { createPictureWorkers } = await import(${JSON.stringify(file)})
+      const workers = createPictureWorkers({ workers: 1, queue: 1, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
+      await workers.run({ what: 'measure', path: '/nowhere' })
+      console.log('running')`
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(parent.stdout, 'data')
+    const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(parent.pid)], { encoding: 'utf8' })
+    const pids = children.trim().split(/\s+/).map(Number)
+    expect(pids).toHaveLength(1)
+    parent.kill('SIGKILL')
+    for (const pid of pids) await expect.poll(() => isRunning(pid)).toBe(false)
+  })
+})
+
+/** One that has ended and that nobody has waited for counts as ended. */
+function isRunning(pid: number): boolean {
+  try {
+    const state = execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })
+    return !state.startsWith('Z')
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import type { Bucket, BucketId } from '../../src/catalog/catalog.ts'
+import { createQuotaReservations } from '../../src/media/space/quota-reservations.ts'
+
+const id = 1 as BucketId
+
+/** A catalog that holds one bucket, and reservations of it. */
+function open(limits: Partial<Bucket>) {
+  const state = {
+    bucket: {
+      name: 'b',
+      items: 0,
+      bytes: 0,
+      reservedItems: 0,
+      reservedBytes: 0,
+      maxItems: null,
+      maxBytes: null,
+      ...limits,
+    },
+  }
+  return { state, reserve: createQuotaReservations({ catalog: { bucket: async () => state.bucket } }) }
+}
+
+const one = (bytes: number) => ({ items: 1, bytes })
+const exceeded = { code: 'quota-exceeded' }
+
+test('Q2 what is held is not given to others until it is released', async () => {
+  const { reserve } = open({ maxBytes: 100, reservedBytes: 20 })
+  const [first, second] = [reserve(id), reserve(id)]
+  await first.hold(one(50))
+  await expect(second.hold(one(31))).rejects.toMatchObject(exceeded)
+  await second.hold(one(30))
+  await expect(first.hold(one(51))).rejects.toMatchObject(exceeded)
+  await first.hold(one(10))
+  second.release()
+  await first.hold(one(80))
+  first.release()
+  await reserve(id).hold(one(80))
+})
+
+test('Q2 other buckets are not held up', async () => {
+  const { reserve } = open({ maxItems: 1 })
+  await reserve(id).hold(one(0))
+  await reserve(2 as BucketId).hold(one(0))
+  await expect(reserve(id).hold(one(0))).rejects.toMatchObject(exceeded)
+})
+
+describe('Q2 who finds no room while another commits waits to see what has become of it', () => {
+  test('bytes that are in the bucket already, and held still, count once', async () => {
+    const { state, reserve } = open({ maxBytes: 100 })
+    const first = reserve(id)
+    await first.hold(one(60))
+    first.settle()
+    state.bucket = { ...state.bucket, items: 1, bytes: 60 }
+    const [fitting, tooMuch] = [reserve(id).hold(one(40)), reserve(id).hold(one(41))]
+    const refused = expect(tooMuch).rejects.toMatchObject(exceeded)
+    first.release()
+    await fitting
+    await refused
+  })
+
+  test('what was not committed after all is free', async () => {
+    const { reserve } = open({ maxBytes: 100 })
+    const [first, second] = [reserve(id), reserve(id)]
+    await first.hold(one(60))
+    first.settle()
+    const waiting = second.hold(one(100))
+    first.release()
+    await waiting
+  })
+})
