@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { settings } from '../../packages/server/src/config.ts'
+import { settings } from '../../packages/server/src/config/settings.ts'
 import { problemKinds } from '../../packages/server/src/http/problems/problems.ts'
 import { filesBelow, read } from './sources.ts'
 
@@ -45,8 +45,8 @@ test('docs/problems.md tells every problem as the service does', () => {
 
 test('docs/settings.md tells every setting as the service does', () => {
   const told = Object.entries(settings).map(
-    ([name, { about, accepts, fallback }]) =>
-      `| \`${name}\` | ${fallback === '' ? '' : `\`${fallback}\``} | ${about} | ${accepts} |`,
+    ([name, { description, reader, defaultText }]) =>
+      `| \`${name}\` | ${defaultText === '' ? '' : `\`${defaultText}\``} | ${description} | ${reader.accepts} |`,
   )
   expect(read('docs/settings.md').match(/^\| `MEDIABUCKET_.*$/gm)).toEqual(told)
 })

@@ -13,10 +13,10 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   media: ['catalog', 'blobs', 'core'],
   upkeep: ['media', 'catalog', 'blobs', 'core'],
   http: ['media', 'access', 'catalog', 'blobs', 'core'],
-  'config.ts': ['core'],
-  'engines.ts': ['catalog', 'blobs', 'config.ts', 'core'],
-  server: ['http', 'media', 'access', 'catalog', 'blobs', 'core', 'config.ts', 'engines.ts'],
-  cli: ['server', 'engines.ts', 'config.ts', 'upkeep', 'access', 'catalog', 'core'],
+  config: ['core'],
+  'engines.ts': ['catalog', 'blobs', 'config', 'core'],
+  server: ['http', 'media', 'access', 'catalog', 'blobs', 'core', 'config', 'engines.ts'],
+  cli: ['server', 'engines.ts', 'config', 'upkeep', 'access', 'catalog', 'core'],
 }
 
 /** Which siblings each folder inside `http/` and `media/` may import from. Files beside the folders may import from all of them. */
@@ -92,11 +92,11 @@ test('engines are named by engines.ts alone', () => {
   expect(named).toEqual([])
 })
 
-test('the environment is read in config.ts, and in one file for the commands that talk to a service', () => {
+test('the environment is read in config/config.ts, and in one file for the commands that talk to a service', () => {
   const reads = files.filter((path) => /\bprocess\.env\b/.test(read(path)))
   expect(reads).toEqual([
     'packages/server/src/cli/client/client-settings.ts',
-    'packages/server/src/config.ts',
+    'packages/server/src/config/config.ts',
   ])
 })
 

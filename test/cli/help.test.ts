@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { settings } from '../../packages/server/src/config.ts'
+import { settings } from '../../packages/server/src/config/settings.ts'
 import { version } from '../../packages/server/src/core/version.ts'
 import { read } from '../architecture/sources.ts'
 import { runCommand } from '../harness/server.ts'

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { settings } from '../../packages/server/src/config.ts'
+import { settings } from '../../packages/server/src/config/settings.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
@@ -37,8 +37,8 @@ test('O7 all faults of the settings are reported together, each with what would 
   expect(failure).toMatchObject({ code: 2, stdout: '' })
   expect(failure.stderr).toMatch(/^mediabucket: 15 settings are wrong:/)
   for (const [name, value] of Object.entries(faulty)) {
-    const { accepts } = settings[name as keyof typeof settings]
-    expect(failure.stderr).toContain(`${name} is ${JSON.stringify(value)}; it must be ${accepts}.`)
+    const { reader } = settings[name as keyof typeof settings]
+    expect(failure.stderr).toContain(`${name} is ${JSON.stringify(value)}; it must be ${reader.accepts}.`)
   }
   expect(failure.stderr).not.toMatch(/\.[jt]s:/)
   expect(await directory.names()).toEqual([])

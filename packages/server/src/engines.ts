@@ -18,10 +18,10 @@ import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
 import { exposedEntries } from './catalog/sqlite/exposed-entries.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
 
-// The only file that names engines: what keeps the rows, and what keeps the bytes.
+// The only file that imports engines: SQLite for the rows, the disk for the bytes.
 
 export { ForeignEntry } from './blobs/disk/shards.ts'
 export { BackupHoldError } from './catalog/sqlite/backup-hold.ts'
@@ -29,7 +29,7 @@ export { DataDirectoryError } from './catalog/sqlite/data-directory-error.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
 export { CatalogVersionError } from './catalog/sqlite/migrate.ts'
 
-/** `thread` for the server, which writes all the time; `direct` for a command, which writes once. */
+/** `thread` for the server, so that commits do not block requests; `direct` for a command. */
 type Writer =
   | { writer: 'thread'; onWriterFailure: (error: Error) => void; onCommit: (seconds: number) => void }
   | { writer: 'direct' }
@@ -39,34 +39,35 @@ export const openCatalog = (config: Config, writer: Writer): Promise<Catalog> =>
 
 type Data = Pick<Config, 'data'>
 
-/** With a thread for the server, which stores all the time; a command needs none. */
+/** With a file writer thread for the server, so that file syncs do not block requests; without one for a command. */
 export const openBlobs = (
   { data: directory }: Data,
   thread?: { readonly onFailure: (error: Error) => void; readonly onSync: (seconds: number) => void },
 ): Promise<BlobStore> => openDiskBlobs(thread === undefined ? { directory } : { directory, thread })
 
-/** False where no service has ever kept anything. */
+/** False where no server has used the directory yet. */
 export const hasData = (config: Data): boolean => existsSync(join(config.data, 'catalog.db'))
 
-/** What checks, backups and restores ask of the rows and the bytes; any directory that is laid out like the data. */
+/** For checks, backups and restores. Opens a data directory or a backup. */
 export const openAudit = (config: Data): Promise<CatalogAudit> => openSqliteAudit(config.data)
 export const openBlobAudit = (config: Data): Promise<BlobAudit> => openDiskAudit({ directory: config.data })
 
-/** Keeps the bytes of items that are deleted from now on (docs/interface.md F6). Throws BackupHoldError. */
+/** Delays the removal of the bytes of deleted items until `release` (docs/interface.md F6). Throws BackupHoldError. */
 export const acquireBackupHold = (config: Config): { release(): void } => acquireSqliteBackupHold(config.data)
 
+/** Reports whether any process holds a backup hold. */
 export const watchBackupHold = (config: Config): { isHeld(): boolean; close(): void } =>
   watchSqliteBackupHold(config.data)
 
-/** The directory of the bytes, before anything in it is used. */
+/** The directory of the bytes. Its identity is compared with the catalog's before the directory is used. */
 export const openBlobsDirectory = ({ data }: Data): BlobsDirectory => openDiskBlobsDirectory(data)
 
 type Space = Pick<Config, 'data' | 'minFree'>
 
-/** The file systems of bytes and rows, which may be one. The ballast counts as free. */
+/** The free space of the file systems of bytes and rows, which may be one. The ballast counts as free. */
 export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
   const bytes = join(data, 'blobs')
-  // Without its disk the store refuses uploads itself (S9).
+  // While the disk of the bytes is not mounted, the store refuses uploads (docs/interface.md S9).
   const blobs = existsSync(bytes) ? diskSpace(bytes) : null
   const catalog = diskSpace(catalogDirectory(data))
   const ballast = heldByBallast(data)
@@ -81,16 +82,16 @@ export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
   return [space('blobs', blobs, 0), space('catalog', catalog, ballast)]
 }
 
-/** Sets space aside that deletes can use on a full disk, where the reserve leaves it. */
+/** Creates the ballast, space that deletes can use on a full disk, unless that would use up the reserve. */
 export async function ensureBallast(config: Space): Promise<void> {
   const catalog = readSpaces(config).find(({ stores }) => stores !== 'blobs')
   if (catalog && catalog.free >= catalog.reserve) await makeBallast(config.data, catalog.reserve)
 }
 
-/** Names in the data directory that other users of the machine may use. */
+/** Names in the data directory that other users of the machine can read, write or enter. */
 export const findExposed = (config: Data): string[] => exposedEntries(config.data)
 
-/** One server for each data directory (docs/interface.md O6). Throws DataLockedError. */
+/** Allows one server for each data directory (docs/interface.md O6). Throws DataLockedError. */
 export const lockData = (config: Config): { release(): void } => acquireDataLock(config.data)
 
 interface Seeding {

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 
 /** What a command is given: the settings, and where it writes. */
 export interface CommandContext {

@@ -1,4 +1,4 @@
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/config.ts'
 import { BlobsMismatchError } from '../core/blobs-mismatch-error.ts'
 import { Fault } from '../core/fault.ts'
 import { UnsupportedNodeError } from '../core/unsupported-node.ts'

@@ -1,4 +1,5 @@
-import { readConfig, settings } from '../config.ts'
+import { readConfig } from '../config/config.ts'
+import { settings } from '../config/settings.ts'
 import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
 import { backup } from './backup.ts'
@@ -130,11 +131,13 @@ const rows = (pairs: readonly (readonly [string, string])[]) => {
   return pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n')
 }
 
-const settingRows = (all: Readonly<Record<string, { readonly about: string; readonly fallback: string }>>) =>
+const settingRows = (
+  all: Readonly<Record<string, { readonly description: string; readonly defaultText: string }>>,
+) =>
   rows(
-    Object.entries(all).map(([name, { about, fallback }]) => [
+    Object.entries(all).map(([name, { description, defaultText }]) => [
       name,
-      `${about}${fallback ? ` [${fallback}]` : ''}`,
+      `${description}${defaultText ? ` [${defaultText}]` : ''}`,
     ]),
   )
 

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { hasData, openCatalog } from '../engines.ts'
 import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import { CommandError } from './command.ts'

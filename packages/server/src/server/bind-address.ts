@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises'
-import { type Config, defaultBaseUrl } from '../config.ts'
+import { type Config, defaultBaseUrl } from '../config/config.ts'
 import { type BoundPort, bindPort } from '../http/connections/bound-port.ts'
 import type { StartContext } from './start-context.ts'
 

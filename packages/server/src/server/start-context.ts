@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { Closers } from '../core/closers.ts'
 import type { Metrics } from '../http/metrics/metrics.ts'
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { createClosers } from '../core/closers.ts'
 import { createMetrics } from '../http/metrics/metrics.ts'
 import { bindAddress } from './bind-address.ts'

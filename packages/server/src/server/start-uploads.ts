@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { startPeriodicTask } from '../core/periodic-task.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { MeasurePicture } from '../media/pictures/measure-picture.ts'

@@ -86,7 +86,7 @@ async function connect({ url, token }: { url: string; token: string }): Promise<
     // What stands before an @ may be a password.
     const shown = url.includes('@') ? '' : ` (${JSON.stringify(url)})`
     throw new UsageError(
-      `MEDIABUCKET_URL${shown} is not usable: ${error.message}; a good one is ${clientSettings.MEDIABUCKET_URL.fallback}`,
+      `MEDIABUCKET_URL${shown} is not usable: ${error.message}; a good one is ${clientSettings.MEDIABUCKET_URL.defaultText}`,
     )
   }
 }

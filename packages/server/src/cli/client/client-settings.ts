@@ -10,8 +10,8 @@ export interface ClientSettings {
 
 /** What the help tells of these settings: name, meaning, default. */
 export const clientSettings = {
-  MEDIABUCKET_URL: { about: 'The service: its base URL.', fallback: 'http://127.0.0.1:8080' },
-  MEDIABUCKET_TOKEN: { about: 'The token for its bucket.', fallback: '' },
+  MEDIABUCKET_URL: { description: 'The service: its base URL.', defaultText: 'http://127.0.0.1:8080' },
+  MEDIABUCKET_TOKEN: { description: 'The token for its bucket.', defaultText: '' },
 } as const
 
 /** Where programs keep what shall outlive them, by the XDG Base Directory Specification: other than absolute paths do not count. */
@@ -23,6 +23,6 @@ export function stateDirectory(env: Readonly<Record<string, string | undefined>>
 export function readClientSettings(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): ClientSettings {
-  const read = (name: keyof typeof clientSettings) => env[name]?.trim() || clientSettings[name].fallback
+  const read = (name: keyof typeof clientSettings) => env[name]?.trim() || clientSettings[name].defaultText
   return { url: read('MEDIABUCKET_URL'), token: read('MEDIABUCKET_TOKEN') }
 }

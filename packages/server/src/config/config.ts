@@ -1,0 +1,153 @@
+import { nearestName } from '../core/nearest-name.ts'
+import type { RequestRate } from '../core/request-rate.ts'
+import { type Setting, settings, type Values } from './settings.ts'
+
+/** All settings of the service, validated and frozen. Durations are milliseconds, sizes bytes. */
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** Null where it follows host and port. Without a slash at the end. */
+  readonly baseUrl: string | null
+  /** Null where files are served under the base URL. Without a slash at the end. */
+  readonly mediaBaseUrl: string | null
+  readonly data: string
+  readonly envelope: 'bare' | 'wrapped'
+  readonly extensions: boolean
+  readonly links: 'all' | 'window'
+  readonly gallery: boolean
+  /** 0 for no cache. */
+  readonly pageCache: number
+  readonly pageLinkCache: number
+  readonly maxFileSize: number
+  readonly maxParts: number
+  readonly uploadExpiry: number
+  /** Null where it follows the size of the file system. */
+  readonly minFree: number | null
+  readonly corsOrigins: readonly string[]
+  readonly trustedProxies: readonly string[]
+  /** Null where there is no limit. */
+  readonly tokenRate: RequestRate | null
+  readonly addressRate: RequestRate | null
+  readonly authFailureRate: RequestRate | null
+  readonly mediaMaxAge: number
+  readonly variantProcesses: number
+  readonly variantQueue: number
+  readonly variantTimeout: number
+  /** For one process. */
+  readonly variantMemory: number
+  readonly variantMegapixels: number
+  /** 0 for no limit. */
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
+  readonly headerTimeout: number
+  readonly idleTimeout: number
+  /** Bytes per second; 0 for none. */
+  readonly minSendRate: number
+  readonly shutdownTimeout: number
+  readonly logLevel: string
+  /** `auto` is `text` on a terminal, `json` elsewhere. */
+  readonly logFormat: 'auto' | 'json' | 'text'
+}
+
+/** Settings of the commands that talk to a service, which `serve` ignores without a warning. */
+const clientSettingNames = new Set(['MEDIABUCKET_URL', 'MEDIABUCKET_TOKEN'])
+
+/** Every invalid setting, reported together (docs/interface.md O7). */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    const [first = ''] = faults
+    super(faults.length === 1 ? first : `${faults.length} settings are wrong:\n  ${faults.join('\n  ')}`)
+    this.faults = faults
+  }
+}
+
+/** Reads the settings from the environment. `warnings` are for the log. Throws ConfigError. */
+export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): {
+  config: Config
+  warnings: string[]
+} {
+  const faults: string[] = []
+
+  /** An empty variable counts as unset, because compose files pass an unset variable as an empty one. */
+  function read<Name extends keyof Values>(name: Name): Values[Name] {
+    const { reader, defaultText, defaultValue }: Setting<Values[Name]> = settings[name]
+    const text = env[name]?.trim() || defaultText
+    const value = reader.read(text)
+    if (value !== undefined) return value
+    faults.push(`${name} is ${JSON.stringify(text)}; it must be ${reader.accepts}.`)
+    return defaultValue
+  }
+
+  const config: Config = {
+    host: read('MEDIABUCKET_HOST'),
+    port: read('MEDIABUCKET_PORT'),
+    baseUrl: read('MEDIABUCKET_BASE_URL'),
+    mediaBaseUrl: read('MEDIABUCKET_MEDIA_BASE_URL'),
+    data: read('MEDIABUCKET_DATA'),
+    envelope: read('MEDIABUCKET_ENVELOPE'),
+    extensions: read('MEDIABUCKET_EXTENSIONS'),
+    links: read('MEDIABUCKET_LINKS'),
+    gallery: read('MEDIABUCKET_GALLERY'),
+    pageCache: read('MEDIABUCKET_PAGE_CACHE'),
+    pageLinkCache: read('MEDIABUCKET_LINK_RIBBON'),
+    maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE'),
+    maxParts: read('MEDIABUCKET_MAX_PARTS'),
+    uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY'),
+    minFree: read('MEDIABUCKET_MIN_FREE'),
+    corsOrigins: read('MEDIABUCKET_CORS_ORIGINS'),
+    trustedProxies: read('MEDIABUCKET_TRUSTED_PROXIES'),
+    tokenRate: read('MEDIABUCKET_TOKEN_RATE'),
+    addressRate: read('MEDIABUCKET_ADDRESS_RATE'),
+    authFailureRate: read('MEDIABUCKET_AUTH_FAILURE_RATE'),
+    mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE'),
+    variantProcesses: read('MEDIABUCKET_VARIANT_PROCESSES'),
+    variantQueue: read('MEDIABUCKET_VARIANT_QUEUE'),
+    variantTimeout: read('MEDIABUCKET_VARIANT_TIMEOUT'),
+    variantMemory: read('MEDIABUCKET_VARIANT_MEMORY'),
+    variantMegapixels: read('MEDIABUCKET_VARIANT_MEGAPIXELS'),
+    maxConnections: read('MEDIABUCKET_MAX_CONNECTIONS'),
+    maxConnectionsPerAddress: read('MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS'),
+    headerTimeout: read('MEDIABUCKET_HEADER_TIMEOUT'),
+    idleTimeout: read('MEDIABUCKET_IDLE_TIMEOUT'),
+    minSendRate: read('MEDIABUCKET_MIN_SEND_RATE'),
+    shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT'),
+    logLevel: read('MEDIABUCKET_LOG_LEVEL'),
+    logFormat: read('MEDIABUCKET_LOG_FORMAT'),
+  }
+  const base = config.baseUrl ?? defaultBaseUrl(config.host, config.port)
+  if (config.mediaBaseUrl !== null && new URL(config.mediaBaseUrl).host === new URL(base).host)
+    faults.push(
+      `MEDIABUCKET_MEDIA_BASE_URL is "${config.mediaBaseUrl}"; it must be on another host than ${base}, the base URL.`,
+    )
+  if (faults.length > 0) throw new ConfigError(faults)
+
+  const warnings = Object.keys(env)
+    .filter((name) => name.startsWith('MEDIABUCKET_') && !(name in settings) && !clientSettingNames.has(name))
+    .map((name) => `${name} is not a setting of Mediabucket and is ignored.${suggestion(name)}`)
+  if (config.baseUrl === null && !isLoopback(config.host)) {
+    warnings.push(
+      `The service listens on ${config.host}, and URLs in its responses begin with ${defaultBaseUrl(config.host, config.port)}. ` +
+        'Set MEDIABUCKET_BASE_URL to the address that clients use.',
+    )
+  }
+  return { config: Object.freeze(config), warnings }
+}
+
+/** Names the most similar setting, because an unknown name is usually a typing error. */
+function suggestion(name: string): string {
+  const short = (full: string) => full.replace('MEDIABUCKET_', '')
+  const nearest = nearestName(short(name), Object.keys(settings).map(short))
+  return nearest === null ? '' : ` Did you mean MEDIABUCKET_${nearest}?`
+}
+
+const isLoopback = (host: string) =>
+  host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+
+/** The URL of a service on this host and port, as seen from its own machine. */
+export function defaultBaseUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}

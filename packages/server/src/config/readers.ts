@@ -1,0 +1,110 @@
+import { parseDuration } from '../core/duration.ts'
+import { parseAddressRanges } from '../core/ip-address.ts'
+import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
+import { parseSize } from '../core/size.ts'
+
+/** Reads the text of one setting. */
+export interface Reader<T> {
+  /** Completes the message "it must be …" and the column "Accepts" of docs/settings.md. */
+  readonly accepts: string
+  /** Undefined when the text is not accepted. */
+  readonly read: (text: string) => T | undefined
+}
+
+export const hostName: Reader<string> = {
+  accepts: 'an address or host name',
+  read: (text) => (/^[\w.:%-]+$/.test(text) ? text : undefined),
+}
+
+export const directory: Reader<string> = { accepts: 'a directory', read: (text) => text }
+
+/** A whole number of at most nine digits; `what` names it in the message. */
+export const wholeNumber = (least: number, most: number, what = 'a number'): Reader<number> => ({
+  accepts: `${what} from ${least} to ${most}`,
+  read(text) {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return value >= least && value <= most ? value : undefined
+  },
+})
+
+export const oneOf = <const T extends string>(...choices: readonly T[]): Reader<T> => ({
+  accepts: [choices.slice(0, -1).join(', '), ...choices.slice(-1)].join(' or '),
+  read: (text) => choices.find((choice) => choice === text),
+})
+
+export const onOrOff: Reader<boolean> = {
+  accepts: 'on or off',
+  read: (text) => (text === 'on' ? true : text === 'off' ? false : undefined),
+}
+
+/** Milliseconds. */
+export const duration: Reader<number> = {
+  accepts: 'a duration such as 30s, 15m, 12h or 30d',
+  read: (text) => parseDuration(text) ?? undefined,
+}
+
+/** Node's timers count to 2^31 − 1 milliseconds and fire at once for more. */
+const longestTimer = 20 * 86_400_000
+
+/** Milliseconds, as many as a timer can wait. */
+export const timerDuration: Reader<number> = {
+  accepts: 'a duration up to 20d, such as 500ms, 30s or 15m',
+  read(text) {
+    const value = parseDuration(text)
+    return value !== null && value <= longestTimer ? value : undefined
+  },
+}
+
+/** Bytes, at least 1. */
+export const size = (examples: string): Reader<number> => ({
+  accepts: `a size such as ${examples}`,
+  read: (text) => parseSize(text) || undefined,
+})
+
+/** Bytes. */
+export const sizeOrZero = (examples: string): Reader<number> => ({
+  accepts: `a size such as ${examples}, or 0`,
+  read: (text) => parseSize(text) ?? undefined,
+})
+
+/** Bytes; null for `auto`. */
+export const sizeOrAuto: Reader<number | null> = {
+  accepts: 'auto, a size such as 1GB, or 0',
+  read: (text) => (text === 'auto' ? null : (parseSize(text) ?? undefined)),
+}
+
+/** Null for `off` and `0`. */
+export const rate: Reader<RequestRate | null> = {
+  accepts: 'a number of requests per duration, such as 600/1m, or off',
+  read: parseRequestRate,
+}
+
+/** Without a slash at the end; null for the empty text. */
+export const baseUrl = (what: string, example: string): Reader<string | null> => ({
+  accepts: `an absolute http or https URL ${what}, such as ${example}`,
+  read: (text) => (text === '' ? null : httpUrl(text)?.href.replace(/\/+$/, '')),
+})
+
+export const webOrigins: Reader<readonly string[]> = {
+  accepts: 'origins such as https://app.example.org, separated by commas, or *',
+  read(text) {
+    const origins = text
+      .split(',')
+      .map((origin) => origin.trim())
+      .filter((origin) => origin !== '')
+    return origins.every((origin) => origin === '*' || httpUrl(origin)?.origin === origin)
+      ? origins
+      : undefined
+  },
+}
+
+export const addressRanges: Reader<readonly string[]> = {
+  accepts: 'addresses, ranges such as 10.0.0.0/8, loopback, linklocal and uniquelocal, separated by commas',
+  read: (text) => parseAddressRanges(text) ?? undefined,
+}
+
+function httpUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isPlain = url && !url.username && !url.password && !url.search && !url.hash
+  return isPlain && /^https?:$/.test(url.protocol) ? url : undefined
+}

@@ -1,0 +1,208 @@
+import {
+  addressRanges,
+  baseUrl,
+  directory,
+  duration,
+  hostName,
+  oneOf,
+  onOrOff,
+  type Reader,
+  rate,
+  size,
+  sizeOrAuto,
+  sizeOrZero,
+  timerDuration,
+  webOrigins,
+  wholeNumber,
+} from './readers.ts'
+
+export interface Setting<T> {
+  readonly reader: Reader<T>
+  readonly defaultText: string
+  readonly defaultValue: T
+  /** What the setting does, its unit, and when to change it. */
+  readonly description: string
+}
+
+function setting<T>(defaultText: string, reader: Reader<T>, description: string): Setting<T> {
+  const defaultValue = reader.read(defaultText)
+  if (defaultValue === undefined) throw new TypeError(`the default ${defaultText} is not ${reader.accepts}`)
+  return { reader, defaultText, defaultValue, description }
+}
+
+/** Every setting of the service. docs/settings.md and `mediabucket help` show this table. */
+const table = {
+  MEDIABUCKET_HOST: setting(
+    '127.0.0.1',
+    hostName,
+    'The address or host name to listen on. Set `0.0.0.0` or `::` to accept connections from other machines.',
+  ),
+  MEDIABUCKET_PORT: setting(
+    '8080',
+    wholeNumber(0, 65_535, 'a port'),
+    'The TCP port to listen on; 0 selects a free port.',
+  ),
+  MEDIABUCKET_BASE_URL: setting(
+    '',
+    baseUrl('without query or credentials', 'https://media.example.org'),
+    'The first part of every URL in a response. Set it to the address that clients use, for example behind a reverse proxy. By default it follows host and port.',
+  ),
+  MEDIABUCKET_MEDIA_BASE_URL: setting(
+    '',
+    baseUrl('on another host than MEDIABUCKET_BASE_URL', 'https://media-usercontent.example.org'),
+    'The first part of the URLs of files. Set it to a second host name of the service, so that browsers isolate uploaded files from the gallery and the API. By default it is the base URL.',
+  ),
+  MEDIABUCKET_DATA: setting('./data', directory, 'The directory of the catalog and the files.'),
+  MEDIABUCKET_ENVELOPE: setting(
+    'bare',
+    oneOf('bare', 'wrapped'),
+    'The form of a page in a response: the page object itself (`bare`) or the page object inside `{"data": …}` (`wrapped`). Set the form that your clients expect.',
+  ),
+  MEDIABUCKET_EXTENSIONS: setting(
+    'on',
+    onOrOff,
+    'Whether media URLs end in the extension of the stored type, such as `.png`.',
+  ),
+  MEDIABUCKET_LINKS: setting(
+    'all',
+    oneOf('all', 'window'),
+    'Whether a page links to all pages, or to a window around the current page. Set `window` to make the pages of large buckets smaller.',
+  ),
+  MEDIABUCKET_GALLERY: setting(
+    'on',
+    onOrOff,
+    'Whether `/` serves the gallery, a web page on which people view, upload and delete files with a token.',
+  ),
+  MEDIABUCKET_PAGE_CACHE: setting(
+    '32MB',
+    sizeOrZero('32MB'),
+    'Memory for rendered pages; 0 renders the page for each response. Raise it if clients list many different pages.',
+  ),
+  MEDIABUCKET_LINK_RIBBON: setting(
+    '64MB',
+    sizeOrZero('64MB'),
+    'Memory for the page links that all pages share, about 80 bytes for each page of the largest bucket. Links beyond it are rendered for each response. Raise it for buckets of more than 8 million items.',
+  ),
+  MEDIABUCKET_MAX_FILE_SIZE: setting(
+    '5GB',
+    size('500MB, 5GB or 2GiB'),
+    'The maximum size of a file. Larger uploads are refused with 413.',
+  ),
+  MEDIABUCKET_MAX_PARTS: setting(
+    '1000',
+    wholeNumber(1, 100_000),
+    'The maximum number of parts in one form, files and fields together. Forms with more are refused with 413.',
+  ),
+  MEDIABUCKET_UPLOAD_EXPIRY: setting(
+    '24h',
+    duration,
+    'How long a resumable upload is stored after its last byte, finished or not. Raise it if clients resume uploads after more than a day.',
+  ),
+  MEDIABUCKET_MIN_FREE: setting(
+    'auto',
+    sizeOrAuto,
+    'Free disk space that uploads must leave, so that deletes and the service itself keep working. `auto` is 64MB, or a tenth of a smaller file system.',
+  ),
+  MEDIABUCKET_CORS_ORIGINS: setting(
+    '',
+    webOrigins,
+    'Web origins whose pages may call the service from a browser. None by default.',
+  ),
+  MEDIABUCKET_TRUSTED_PROXIES: setting(
+    '',
+    addressRanges,
+    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. The address is used for limits only. None by default.',
+  ),
+  MEDIABUCKET_TOKEN_RATE: setting(
+    '60000/1m',
+    rate,
+    'The maximum rate of requests with one token. Further requests are refused with 429.',
+  ),
+  MEDIABUCKET_ADDRESS_RATE: setting(
+    '120000/1m',
+    rate,
+    'The maximum rate of requests from one client address, with or without tokens. Further requests are refused with 429.',
+  ),
+  MEDIABUCKET_AUTH_FAILURE_RATE: setting(
+    '100/1m',
+    rate,
+    'The maximum rate of requests with invalid tokens from one client address. Further requests with invalid tokens are refused with 429. Requests with valid tokens are not affected.',
+  ),
+  MEDIABUCKET_MEDIA_MAX_AGE: setting(
+    '1d',
+    duration,
+    'How long browsers and proxies may cache a file. A deleted file may stay in their caches for that time.',
+  ),
+  MEDIABUCKET_VARIANT_PROCESSES: setting(
+    '2',
+    wholeNumber(1, 64),
+    'The maximum number of processes that generate variants (thumbnails) of pictures. They run only while there is work. Raise it on a machine with many cores.',
+  ),
+  MEDIABUCKET_VARIANT_QUEUE: setting(
+    '500',
+    wholeNumber(0, 100_000),
+    'The maximum number of variants that wait to be generated. Further requests for new variants are refused with 503.',
+  ),
+  MEDIABUCKET_VARIANT_TIMEOUT: setting(
+    '20s',
+    timerDuration,
+    'The maximum time to generate one variant. A picture that takes longer has no variants.',
+  ),
+  MEDIABUCKET_VARIANT_MEMORY: setting(
+    '600MB',
+    size('600MB or 2GB'),
+    'The maximum memory of each of these processes; the process itself needs about 80 MB. A picture that needs more has no variants.',
+  ),
+  MEDIABUCKET_VARIANT_MEGAPIXELS: setting(
+    '200',
+    wholeNumber(1, 10_000),
+    'The maximum number of pixels of a picture, in millions. A larger picture has no variants.',
+  ),
+  MEDIABUCKET_MAX_CONNECTIONS: setting(
+    '5000',
+    wholeNumber(0, 1_000_000),
+    'The maximum number of open connections; 0 sets no limit.',
+  ),
+  MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: setting(
+    '1000',
+    wholeNumber(0, 1_000_000),
+    'The maximum number of open connections from one client address, or from one IPv6 /64 network; 0 sets no limit. `MEDIABUCKET_TRUSTED_PROXIES` are exempt.',
+  ),
+  MEDIABUCKET_HEADER_TIMEOUT: setting(
+    '15s',
+    timerDuration,
+    'The maximum time for a client to send the headers of a request.',
+  ),
+  MEDIABUCKET_IDLE_TIMEOUT: setting(
+    '60s',
+    timerDuration,
+    'The maximum time without data on a connection, during a request or between two requests. A reverse proxy must close idle connections sooner.',
+  ),
+  MEDIABUCKET_MIN_SEND_RATE: setting(
+    '2KB',
+    sizeOrZero('2KB or 64KB'),
+    'The minimum rate at which a client must read a response, in bytes per second, measured over `MEDIABUCKET_IDLE_TIMEOUT`. Slower connections are closed; 0 sets no limit.',
+  ),
+  MEDIABUCKET_SHUTDOWN_TIMEOUT: setting(
+    '10s',
+    timerDuration,
+    'The maximum time that a stop waits for requests in progress. If you raise it, raise the stop timeout of systemd or Docker too.',
+  ),
+  MEDIABUCKET_LOG_LEVEL: setting(
+    'info',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'The lowest level that is logged. `warn` omits the line of each request.',
+  ),
+  MEDIABUCKET_LOG_FORMAT: setting(
+    'auto',
+    oneOf('auto', 'json', 'text'),
+    'The form of the log: one JSON object per line (`json`) or lines for people (`text`). `auto` is `text` on a terminal and `json` elsewhere.',
+  ),
+} as const
+
+/** The type of each setting's value, by its name. */
+export type Values = {
+  readonly [Name in keyof typeof table]: (typeof table)[Name]['defaultValue']
+}
+
+export const settings: { readonly [Name in keyof Values]: Setting<Values[Name]> } = table
