@@ -62,7 +62,8 @@ export interface Operations {
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: RemoveUpload
-  readonly settleUpload: (id: UploadId) => Promise<void>
+  /** Waits for the request that writes to the upload (UploadLocks). */
+  readonly waitForWriter: (id: UploadId) => Promise<void>
   readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenBlob>

@@ -11,9 +11,9 @@ import {
   storeMediaWithSpaceCheck,
 } from '../media/space-checks.ts'
 import { storeMediaOperation } from '../media/store-media.ts'
-import { createAppendUpload } from '../media/uploads/append-upload.ts'
-import { createCreateUpload } from '../media/uploads/create-upload.ts'
-import { createRemoveUpload } from '../media/uploads/remove-upload.ts'
+import { appendUploadOperation } from '../media/uploads/append-upload.ts'
+import { createUploadOperation } from '../media/uploads/create-upload.ts'
+import { removeUploadOperation } from '../media/uploads/remove-upload.ts'
 import type { BoundAddress } from './bind-address.ts'
 import type { StartContext } from './start-context.ts'
 import type { UploadParts } from './start-uploads.ts'
@@ -28,7 +28,7 @@ export function createOperations(
   },
 ): Operations {
   const { uploading, space, settings, openBytes, openVariant } = parts
-  const { catalog, blobs, turns, removeMedia } = uploading
+  const { catalog, blobs, locks, removeMedia } = uploading
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
   metrics.watchPageLinkCache(() => pageLinkCache.held())
   return {
@@ -45,10 +45,10 @@ export function createOperations(
       cacheSize: config.pageCache,
     }),
     storeMedia: storeMediaWithSpaceCheck(space, storeMediaOperation(uploading)),
-    createUpload: createUploadWithSpaceCheck(space, createCreateUpload(uploading)),
-    appendUpload: appendUploadWithSpaceCheck(space, createAppendUpload(uploading)),
-    removeUpload: createRemoveUpload(uploading),
-    settleUpload: turns.settle,
+    createUpload: createUploadWithSpaceCheck(space, createUploadOperation(uploading)),
+    appendUpload: appendUploadWithSpaceCheck(space, appendUploadOperation(uploading)),
+    removeUpload: removeUploadOperation(uploading),
+    waitForWriter: locks.waitForWriter,
     removeMedia,
     findByName: findByNameOperation({ catalog }),
     openBytes,

@@ -2,8 +2,8 @@ import type { Config } from '../config/config.ts'
 import { startPeriodicTask } from '../core/periodic-task.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { MeasurePicture } from '../media/pictures/measure-picture.ts'
-import { sweep } from '../media/uploads/sweep.ts'
-import { createUploadTurns, type UploadTurns } from '../media/uploads/upload-turns.ts'
+import { removeExpired } from '../media/uploads/remove-expired.ts'
+import { createUploadLocks, type UploadLocks } from '../media/uploads/upload-locks.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -14,7 +14,7 @@ const longestSweepInterval = 600_000
 export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
   readonly measurePicture: MeasurePicture
   readonly removeMedia: MediaRemover['remove']
-  readonly turns: UploadTurns
+  readonly locks: UploadLocks
   readonly maxFileSize: Config['maxFileSize']
   readonly expiry: Config['uploadExpiry']
   readonly now: () => number
@@ -30,22 +30,22 @@ export async function startUploads(
     removeMedia,
   }: Pick<UploadParts, 'catalog' | 'blobs' | 'measurePicture' | 'removeMedia'>,
 ): Promise<{ uploading: UploadParts }> {
-  const turns = createUploadTurns()
-  closers.add('resumable uploads', () => turns.settled())
+  const locks = createUploadLocks()
+  closers.add('resumable uploads', () => locks.allReleased())
   const { maxFileSize, uploadExpiry: expiry } = config
   const uploading = {
     catalog,
     blobs,
     measurePicture,
     removeMedia,
-    turns,
+    locks,
     maxFileSize,
     expiry,
     now: Date.now,
   }
-  await sweep(uploading)
+  await removeExpired(uploading)
   const sweeps = startPeriodicTask({
-    work: () => sweep(uploading),
+    work: () => removeExpired(uploading),
     interval: Math.min(expiry, longestSweepInterval),
     onFailure: (err) => log.warn({ err }, 'expired uploads stay until the next sweep'),
   })

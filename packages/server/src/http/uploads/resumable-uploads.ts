@@ -1,9 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requireScope } from '../../access/require-scope.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import { Fault } from '../../core/fault.ts'
-import { essenceOf } from '../../core/media-type.ts'
-import { newUploadId, type UploadId } from '../../core/upload-id.ts'
+import type { UploadId } from '../../core/upload-id.ts'
 import type { AppendUpload } from '../../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../../media/uploads/create-upload.ts'
 import { findUpload } from '../../media/uploads/find-upload.ts'
@@ -14,10 +11,15 @@ import type { Metrics } from '../metrics/metrics.ts'
 import { type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import type { UploadParams } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
-import { checksumAlgorithms, parseChecksum } from './checksum.ts'
+import { createDeleteHandler } from './delete-handler.ts'
 import * as descriptions from './description.ts'
-import { serveTus } from './serve-tus.ts'
-import { UploadStore } from './upload-store.ts'
+import { createHeadHandler } from './head-handler.ts'
+import { overriddenMethod } from './method-override.ts'
+import { tusOptionsHeaders } from './options-headers.ts'
+import { createPatchHandler } from './patch-handler.ts'
+import { createPostHandler } from './post-handler.ts'
+import { requireVersion, versionHeader } from './tus-version.ts'
+import type { UploadHandler } from './upload-route.ts'
 
 interface Parts {
   readonly authorize: Authorizer
@@ -26,139 +28,79 @@ interface Parts {
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: RemoveUpload
-  /** Resolves when the upload's offset can be told: UploadTurns.settle. */
-  readonly settleUpload: (id: UploadId) => Promise<void>
+  /** UploadLocks.waitForWriter. */
+  readonly waitForWriter: (id: UploadId) => Promise<void>
   readonly baseUrl: string
   /** Bytes. */
   readonly maxFileSize: number
   readonly metrics: Metrics
 }
 
-const version = '1.0.0'
-const extensions = [
-  'creation',
-  'creation-with-upload',
-  'creation-defer-length',
-  'expiration',
-  'termination',
-  'checksum',
-]
-const pieceType = 'application/offset+octet-stream'
-
-type UploadMethod = 'POST' | 'HEAD' | 'PATCH' | 'DELETE'
-type UploadRequest = FastifyRequest<{ Params: Partial<UploadParams> }>
-
-/** `/api/uploads`: files in pieces, by the tus protocol (docs/interface.md, Uploads in pieces). */
+/** `/api/uploads`: resumable uploads by the tus protocol 1.0.0 (docs/interface.md R1 to R13). */
 export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorize, readBody, catalog, baseUrl, maxFileSize, metrics } = parts
-  const { createUpload, appendUpload, removeUpload, settleUpload } = parts
-
+  const { authorize, catalog, maxFileSize, metrics } = parts
   countUploads(app, metrics)
-  // Bodies stay unread until the handler has seen the token.
+  // Handlers read the body themselves, after the token is checked.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
-  /** `given` is null where a header tells the method. */
-  async function handle(given: UploadMethod | null, request: UploadRequest, reply: FastifyReply) {
+  const appendUpload: AppendUpload = async (id, chunk) => {
+    const appended = await parts.appendUpload(id, chunk)
+    if (appended.item) {
+      metrics.uploadedItems.inc()
+      metrics.uploadedBytes.inc(appended.item.size)
+    }
+    return appended
+  }
+  const create = createPostHandler({ ...parts, appendUpload })
+  const handlers = {
+    HEAD: createHeadHandler(parts),
+    PATCH: createPatchHandler({ ...parts, appendUpload }),
+    DELETE: createDeleteHandler(parts),
+  }
+
+  async function answerCreation(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const grant = await authorize(request, 'media:write')
     requireVersion(request, reply)
-    const method = given ?? overriddenMethod(request, reply)
-    const now = Date.now()
-    const known =
-      method === 'POST' ? null : await findUpload(catalog, grant.bucketId, request.params.id ?? '', now)
-    const id = known?.id ?? newUploadId()
-    if (method === 'PATCH' || method === 'POST') requirePlainBody(method, request)
-    // A client that asks for the offset is most likely about to resume the upload.
-    if (method === 'HEAD') await settleUpload(id)
-
-    const checksum = request.headers['upload-checksum']
-    const store = new UploadStore(
-      {
-        catalog,
-        createUpload,
-        appendUpload,
-        removeUpload: async (ended) => {
-          const removed = await removeUpload(ended, () => requireScope(grant, 'media:delete'))
-          if (removed.item) metrics.deletedItems.inc()
-        },
-        onStored: ({ size }) => {
-          metrics.uploadedItems.inc()
-          metrics.uploadedBytes.inc(size)
-        },
-      },
-      {
-        id,
-        bucketId: grant.bucketId,
-        metadata: request.headers['upload-metadata']?.toString() ?? null,
-        checksum: checksum === undefined ? null : parseChecksum(checksum.toString()),
-        body: readBody(request.raw),
-        declaredBytes: Number(request.headers['content-length'] ?? 0),
-        now,
-      },
-    )
-    const url = `${baseUrl}/api/uploads/${id}`
-    const { status, headers } = await serveTus(request.raw, { store, method, id, url, maxFileSize })
-    reply.code(status).headers({ ...headers, 'cache-control': 'no-store' })
-
-    const upload = await catalog.upload(id)
-    if (upload?.finished) reply.header('content-location', `${baseUrl}/api/media/${upload.mediaId}`)
-    else if (upload) reply.header('upload-expires', new Date(upload.expiresAt).toUTCString())
-    if (method === 'HEAD' && upload?.metadata) reply.header('upload-metadata', upload.metadata)
-    return reply.send()
+    return create(grant, request, reply)
   }
 
-  const optionsHeaders = {
-    'tus-version': version,
-    'tus-resumable': version,
-    'tus-extension': extensions.join(','),
-    'tus-max-size': String(maxFileSize),
-    'tus-checksum-algorithm': checksumAlgorithms.join(','),
-  }
+  type Request = FastifyRequest<{ Params: UploadParams }>
+  const answer =
+    (handlerOf: (request: Request, reply: FastifyReply) => UploadHandler) =>
+    async (request: Request, reply: FastifyReply): Promise<FastifyReply> => {
+      const grant = await authorize(request, 'media:write')
+      requireVersion(request, reply)
+      const handle = handlerOf(request, reply)
+      // tus 1.0.0, HEAD and PATCH: if the resource is not found, the Server SHOULD return 404. Expiration: also for "an
+      // upload which has since been removed". Termination: also "For all future requests to this URL".
+      const upload = await findUpload(catalog, grant.bucketId, request.params.id, Date.now())
+      return handle(upload, { grant, request, reply })
+    }
+
+  const optionsHeaders = tusOptionsHeaders(maxFileSize)
   const options = (description: OperationDescription) => {
     const { config, schema } = routeOptions(description)
-    return { schema, config: { ...config, optionsHeaders, headers: { 'tus-resumable': version } } }
+    return { schema, config: { ...config, optionsHeaders, headers: versionHeader } }
   }
   for (const url of ['/api/uploads', '/api/uploads/'])
-    app.post(url, options(descriptions.createUpload), (request: UploadRequest, reply) =>
-      handle('POST', request, reply),
-    )
+    app.post(url, options(descriptions.createUpload), answerCreation)
   const url = '/api/uploads/:id'
-  app.head<{ Params: UploadParams }>(url, options(descriptions.findUpload), (request, reply) =>
-    handle('HEAD', request, reply),
+  app.head(
+    url,
+    options(descriptions.findUpload),
+    answer(() => handlers.HEAD),
   )
-  app.patch<{ Params: UploadParams }>(url, options(descriptions.appendUpload), (request, reply) =>
-    handle('PATCH', request, reply),
+  app.patch(
+    url,
+    options(descriptions.appendUpload),
+    answer(() => handlers.PATCH),
   )
-  app.delete<{ Params: UploadParams }>(url, options(descriptions.removeUpload), (request, reply) =>
-    handle('DELETE', request, reply),
+  app.delete(
+    url,
+    options(descriptions.removeUpload),
+    answer(() => handlers.DELETE),
   )
-  app.post<{ Params: UploadParams }>(url, options(descriptions.overrideUpload), (request, reply) =>
-    handle(null, request, reply),
-  )
-}
-
-/** "If the version specified by the Client is not supported by the Server, it MUST respond with the 412 status." */
-function requireVersion({ headers }: UploadRequest, reply: FastifyReply): void {
-  if (headers['tus-resumable'] === version) return
-  reply.header('tus-version', version)
-  throw new Fault('upload-version-unsupported', `Send the header Tus-Resumable: ${version}.`)
-}
-
-function requirePlainBody(method: UploadMethod, { headers }: UploadRequest): void {
-  if (headers['content-encoding'] !== undefined)
-    throw new Fault('content-coding-unsupported', 'Send the bytes without Content-Encoding.')
-  if (method !== 'PATCH') return
-  // "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server SHOULD return a 415."
-  if (essenceOf(headers['content-type'] ?? '') !== pieceType)
-    throw new Fault('upload-type-unsupported', `A piece must have the Content-Type ${pieceType}.`)
-  if (headers['upload-offset'] === undefined)
-    throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
-}
-
-/** "X-HTTP-Method-Override MUST be interpreted as the request's method by the Server." */
-function overriddenMethod({ headers }: UploadRequest, reply: FastifyReply): UploadMethod {
-  const method = headers['x-http-method-override']
-  if (method === 'PATCH' || method === 'HEAD' || method === 'DELETE') return method
-  reply.header('allow', 'DELETE, HEAD, OPTIONS, PATCH')
-  throw new Fault('method-not-allowed', 'POST is allowed here with X-HTTP-Method-Override alone.')
+  const overridden = (request: Request, reply: FastifyReply) => handlers[overriddenMethod(request, reply)]
+  app.post(url, options(descriptions.overrideUpload), answer(overridden))
 }

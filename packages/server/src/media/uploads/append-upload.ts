@@ -4,72 +4,76 @@ import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { newItem } from '../new-item.ts'
 import type { MeasurePicture } from '../pictures/measure-picture.ts'
+import { type ChunkHeader, checkChunk } from './check-chunk.ts'
 import { uploadUnknown } from './find-upload.ts'
-import { runsOf, until } from './source-runs.ts'
-import type { Turn, UploadTurns } from './upload-turns.ts'
+import { abortable, splitSource } from './split-source.ts'
+import type { UploadLock, UploadLocks } from './upload-locks.ts'
 
-interface Piece {
-  readonly offset: number
+export interface Chunk extends ChunkHeader {
   readonly source: AsyncIterable<Uint8Array>
-  /** Nothing of it counts unless the source ends well. */
-  readonly whole: boolean
-  /** The length of the whole file, where this request declares it. */
-  readonly length?: number | null
-  /** Bytes that the source will have, where that is known. */
-  readonly declaredBytes?: number
+  /** Nothing is stored unless the source ends without an error. */
+  readonly isAtomic: boolean
 }
 
 interface AppendedUpload {
   readonly upload: Upload
-  /** The item, when this piece was the last one. */
+  /** The new item, if this chunk completed the upload. */
   readonly item: NewMedia | null
 }
 
-export type AppendUpload = (id: UploadId, piece: Piece) => Promise<AppendedUpload>
+export type AppendUpload = (id: UploadId, chunk: Chunk) => Promise<AppendedUpload>
 
-/** How much may have to be sent again after a crash of the service: bytes, and the milliseconds in which they came. */
-const checkpoint = { size: 16 * 1024 * 1024, time: 2_000 }
-const isLong = (size: number, time: number) => size >= checkpoint.size || time >= checkpoint.time
+/** A crash loses at most the segment that was being received: this many bytes or milliseconds. */
+const segmentLimit = { bytes: 16 * 1024 * 1024, milliseconds: 2_000 }
+const isFull = (bytes: number, milliseconds: number) =>
+  bytes >= segmentLimit.bytes || milliseconds >= segmentLimit.milliseconds
 const never = () => false
 
 /**
- * Writes a piece behind what has arrived. The offset moves when its bytes are synced, and what arrived before a source
- * failed counts. With the last byte the upload becomes an item, before anything tells that it is complete
- * (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `upload-offset-conflict`, `upload-malformed`
- * where another length was declared, `file-too-large`, `quota-exceeded`, `storage-full`, and what the source throws.
+ * Appends a chunk. The offset moves only after the bytes are synced; bytes received before the source failed count. With
+ * its last byte the upload becomes an item, before any response shows it complete (docs/interface.md R5, R6). Throws Fault
+ * `upload-unknown`, those of `checkChunk`, `quota-exceeded`, `storage-full`, and what the source throws.
  */
-export function createAppendUpload(parts: {
+export function appendUploadOperation(parts: {
   readonly catalog: Pick<Catalog, 'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
   readonly blobs: BlobStore
   readonly measurePicture: MeasurePicture
-  readonly turns: UploadTurns
+  readonly locks: UploadLocks
   /** Bytes. */
   readonly maxFileSize: number
-  /** Milliseconds for which an upload is kept since its last byte. */
+  /** Milliseconds after its last byte at which an upload expires. */
   readonly expiry: number
   readonly now: () => number
 }): AppendUpload {
-  const { catalog, blobs, turns, maxFileSize, expiry, now } = parts
+  const { catalog, blobs, locks, maxFileSize, expiry, now } = parts
 
-  async function append(upload: Upload, piece: Piece, turn: Turn): Promise<AppendedUpload> {
+  async function append(upload: Upload, chunk: Chunk, lock: UploadLock): Promise<AppendedUpload> {
     const { id, length, mediaId } = upload
     const end = length ?? maxFileSize
-    let offset = upload.offset
-    // An earlier attempt to finish may have put it in place and failed to commit.
+    let current = upload
+    // An earlier attempt may have renamed the file to its item's name and then failed to commit.
     await blobs.partialUploads.reclaim(id, mediaId)
-    const source = turn.watch(until(turn.signal, piece.source))
-    for await (const run of runsOf(source, piece.whole ? never : isLong, now)) {
-      const limit = end - offset
-      const { size, failure } = await blobs.partialUploads.append(id, { offset, source: run, limit })
-      const reason = turn.signal.aborted ? takenOver() : failure
-      if (failure !== null && piece.whole) throw reason
+    const source = lock.watch(abortable(lock.signal, chunk.source))
+    for await (const segment of splitSource(source, chunk.isAtomic ? never : isFull, now)) {
+      const { offset } = current
+      const { size, failure } = await blobs.partialUploads.append(id, {
+        offset,
+        source: segment,
+        limit: end - offset,
+      })
+      const reason = lock.signal.aborted ? takenOver() : failure
+      if (failure !== null && chunk.isAtomic) throw reason
       if (size === length) return finish(upload, size)
-      if (size > offset && !(await catalog.moveUpload(id, offset, size, now() + expiry)))
-        throw uploadUnknown()
-      offset = size
+      if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
     }
-    return { upload: { ...upload, offset, expiresAt: now() + expiry }, item: null }
+    return { upload: current, item: null }
+  }
+
+  async function moveOffset(upload: Upload, offset: number): Promise<Upload> {
+    const expiresAt = now() + expiry
+    if (!(await catalog.moveUpload(upload.id, upload.offset, offset, expiresAt))) throw uploadUnknown()
+    return { ...upload, offset, expiresAt }
   }
 
   async function finish(upload: Upload, size: number): Promise<AppendedUpload> {
@@ -86,28 +90,25 @@ export function createAppendUpload(parts: {
     return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
   }
 
-  /** In the turn of the request, so that no other request writes to an upload of which it does not know the length. */
-  async function declare(upload: Upload, length: number): Promise<Upload> {
-    if (upload.length !== null && upload.length !== length)
-      throw new Fault('upload-malformed', 'Upload-Length was declared already, with another value.')
+  /** While the lock is held: a length that is declared during a write would let that write reach it without an item. */
+  async function declareLength(upload: Upload, length: number): Promise<Upload> {
     if (upload.length === null && !(await catalog.declareLength(upload.id, length))) throw uploadUnknown()
     return { ...upload, length }
   }
 
-  return (id, piece) =>
-    turns.take(id, async (turn) => {
+  return (id, chunk) =>
+    locks.hold(id, async (lock) => {
       const found = await catalog.upload(id)
       if (found === null) throw uploadUnknown()
-      if (found.offset !== piece.offset)
-        throw new Fault('upload-offset-conflict', `The upload is at offset ${found.offset}.`)
-      const { length = null } = piece
-      const upload = length === null ? found : await declare(found, length)
+      checkChunk(found, chunk, maxFileSize)
+      const { length = null } = chunk
+      const upload = length === null ? found : await declareLength(found, length)
       if (upload.finished) return { upload, item: null }
       try {
-        return await append(upload, piece, turn)
+        return await append(upload, chunk, lock)
       } catch (error) {
         if (!(error instanceof PartialUploadLost)) throw error
-        // Gone with its bucket, perhaps.
+        // False if the upload was removed with its bucket.
         if (!(await catalog.removeUpload(id))) throw uploadUnknown()
         throw error.cause instanceof Fault ? error.cause : error
       }
@@ -115,4 +116,4 @@ export function createAppendUpload(parts: {
 }
 
 const takenOver = () =>
-  new Fault('upload-offset-conflict', 'Another request has taken over; ask for the offset again.')
+  new Fault('upload-offset-conflict', 'Another request has taken over the upload; send HEAD for its offset.')

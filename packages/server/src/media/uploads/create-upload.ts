@@ -1,14 +1,15 @@
-import type { BucketId, Catalog, NewUpload } from '../../catalog/catalog.ts'
-import { Fault } from '../../core/fault.ts'
+import type { BucketId, Catalog, NewUpload, Upload } from '../../catalog/catalog.ts'
 import { newMediaId } from '../../core/media-id.ts'
+import { newUploadId } from '../../core/upload-id.ts'
+import { checkFileSize } from './check-chunk.ts'
 
-/** What the client tells of a file that it will send in pieces. */
-type UploadRequest = Pick<NewUpload, 'id' | 'length' | 'metadata' | 'filename' | 'declaredType'>
+/** What the client says about the file. */
+type UploadRequest = Pick<NewUpload, 'length' | 'metadata' | 'filename' | 'declaredType'>
 
-export type CreateUpload = (bucketId: BucketId, request: UploadRequest) => Promise<NewUpload>
+export type CreateUpload = (bucketId: BucketId, request: UploadRequest) => Promise<Upload>
 
-/** Begins an upload in pieces, and reserves room for it. Throws Fault `file-too-large` and `quota-exceeded`. */
-export function createCreateUpload(parts: {
+/** Creates a resumable upload and reserves its length. Throws Fault `file-too-large` and `quota-exceeded`. */
+export function createUploadOperation(parts: {
   readonly catalog: Pick<Catalog, 'createUpload'>
   /** Bytes. */
   readonly maxFileSize: number
@@ -18,15 +19,15 @@ export function createCreateUpload(parts: {
 }): CreateUpload {
   const { catalog, maxFileSize, expiry, now } = parts
   return async (bucketId, request) => {
-    if (request.length !== null && request.length > maxFileSize)
-      throw new Fault('file-too-large', `A file may have at most ${maxFileSize} bytes.`)
+    if (request.length !== null) checkFileSize(request.length, maxFileSize)
     const upload = {
       ...request,
+      id: newUploadId(),
       bucketId,
       mediaId: newMediaId(),
       expiresAt: now() + expiry,
     }
     await catalog.createUpload(upload)
-    return upload
+    return { ...upload, offset: 0, finished: false }
   }
 }

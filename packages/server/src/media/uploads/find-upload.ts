@@ -2,10 +2,10 @@ import type { BucketId, Catalog, Upload } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
 import { isUploadId } from '../../core/upload-id.ts'
 
-/** One and the same answer for every reason why an upload cannot be had (docs/interface.md R3). */
+/** The same for every reason, so that the ids of other buckets cannot be probed (docs/interface.md R10). */
 export const uploadUnknown = (): Fault => new Fault('upload-unknown', 'There is no such upload.')
 
-/** The bucket's upload with this id, which may be any text. Throws Fault `upload-unknown`. */
+/** The upload with this id, which may be any text, if it is the bucket's and has not expired. Throws Fault `upload-unknown`. */
 export async function findUpload(
   catalog: Pick<Catalog, 'upload'>,
   bucketId: BucketId,

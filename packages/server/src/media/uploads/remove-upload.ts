@@ -3,12 +3,12 @@ import type { BucketId, Catalog, Upload } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { uploadUnknown } from './find-upload.ts'
-import type { UploadTurns } from './upload-turns.ts'
+import type { UploadLocks } from './upload-locks.ts'
 
 export interface RemoveUploadParts {
   readonly catalog: Pick<Catalog, 'upload' | 'removeUpload'>
   readonly blobs: Pick<BlobStore, 'partialUploads'>
-  readonly turns: UploadTurns
+  readonly locks: UploadLocks
 }
 
 interface ItemRemoval {
@@ -16,36 +16,36 @@ interface ItemRemoval {
 }
 
 /**
- * `permitItem` throws unless the caller may remove items: it is called when the upload has become one, which is removed
- * too. Returns whether an item was removed.
+ * `permitItemRemoval` throws unless the caller may remove items; it is called only for a finished upload. Returns whether
+ * an item was removed.
  */
-export type RemoveUpload = (id: UploadId, permitItem: () => void) => Promise<{ item: boolean }>
+export type RemoveUpload = (id: UploadId, permitItemRemoval: () => void) => Promise<{ item: boolean }>
 
-/** Ends an upload: what has arrived goes, and so does the item if it was finished (docs/interface.md R9). */
-export function createRemoveUpload(parts: RemoveUploadParts & ItemRemoval): RemoveUpload {
-  return (id, permitItem) =>
-    parts.turns.take(id, async () => {
+/** Removes an upload with its bytes, and its item if it has become one (docs/interface.md R9). Throws Fault `upload-unknown`. */
+export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval): RemoveUpload {
+  return (id, permitItemRemoval) =>
+    parts.locks.hold(id, async () => {
       const upload = await parts.catalog.upload(id)
       if (upload === null) throw uploadUnknown()
-      if (upload.finished) permitItem()
+      if (upload.finished) permitItemRemoval()
       const item = upload.finished && (await removeItem(parts, upload))
       await dropUpload(parts, upload)
       return { item }
     })
 }
 
-/** Drops what is known of an upload and, unless it has become an item, its bytes; in the upload's own turn. */
+/** Removes the row and, unless it has become an item, the bytes. The caller holds the lock. */
 export async function dropUpload(
-  { catalog, blobs }: Omit<RemoveUploadParts, 'turns'>,
+  { catalog, blobs }: Omit<RemoveUploadParts, 'locks'>,
   upload: Upload,
 ): Promise<void> {
-  // Before the row goes, which alone knows where an attempt to finish has left the bytes.
+  // Before the row is removed: only the row says under which name a failed attempt to finish left the bytes.
   if (!upload.finished) await blobs.partialUploads.reclaim(upload.id, upload.mediaId)
   await catalog.removeUpload(upload.id)
   await blobs.partialUploads.remove(upload.id)
 }
 
-/** False where the item was deleted before. */
+/** Returns false if the item was deleted before. */
 async function removeItem({ removeMedia }: ItemRemoval, { bucketId, mediaId }: Upload): Promise<boolean> {
   try {
     await removeMedia(bucketId, mediaId)

@@ -8,15 +8,15 @@ import { expiry, openUpload } from './temporary-uploads.ts'
 describe('R8 uploads expire', () => {
   test('what nobody goes on with is swept with its bytes and its reservation; bytes renew it', async () => {
     await using media = await temporaryMedia()
-    const { append, id, bucketId, time, sweep } = await openUpload(media, 20)
+    const { append, id, bucketId, time, removeExpired } = await openUpload(media, 20)
     await append(id, 0, chunksOf(randomBytes(5)))
     time.now += expiry - 1
-    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
+    expect(await removeExpired()).toEqual({ uploads: 0, requests: 0 })
     await append(id, 5, chunksOf(randomBytes(5)))
     time.now += expiry - 1
-    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
+    expect(await removeExpired()).toEqual({ uploads: 0, requests: 0 })
     time.now += 1
-    expect(await sweep()).toEqual({ uploads: 1, requests: 0 })
+    expect(await removeExpired()).toEqual({ uploads: 1, requests: 0 })
     expect(await media.catalog.upload(id)).toBeNull()
     expect(await media.catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
     expect(await media.disk.parts()).toEqual([])
@@ -24,7 +24,7 @@ describe('R8 uploads expire', () => {
 
   test('what somebody is at is not swept', async () => {
     await using media = await temporaryMedia()
-    const { append, id, time, sweep } = await openUpload(media, 20)
+    const { append, id, time, removeExpired } = await openUpload(media, 20)
     const go = Promise.withResolvers<void>()
     async function* slow() {
       yield randomBytes(10)
@@ -33,17 +33,17 @@ describe('R8 uploads expire', () => {
     }
     const appended = append(id, 0, slow())
     time.now += expiry * 2
-    expect(await sweep()).toEqual({ uploads: 0, requests: 0 })
+    expect(await removeExpired()).toEqual({ uploads: 0, requests: 0 })
     go.resolve()
     expect((await appended).upload.finished).toBe(true)
   })
 
   test('a finished upload is forgotten alike, and its item stays', async () => {
     await using media = await temporaryMedia()
-    const { append, id, bucketId, time, sweep } = await openUpload(media, 5)
+    const { append, id, bucketId, time, removeExpired } = await openUpload(media, 5)
     const { item } = await append(id, 0, chunksOf(randomBytes(5)))
     time.now += expiry
-    expect(await sweep()).toEqual({ uploads: 1, requests: 0 })
+    expect(await removeExpired()).toEqual({ uploads: 1, requests: 0 })
     expect(await media.listed(bucketId)).toEqual([item?.id])
     expect(await media.disk.kept()).toHaveLength(1)
   })

@@ -1,11 +1,11 @@
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import type { BucketId, Catalog } from '../../../src/catalog/catalog.ts'
-import { newUploadId, type UploadId } from '../../../src/core/upload-id.ts'
-import { createAppendUpload } from '../../../src/media/uploads/append-upload.ts'
-import { createCreateUpload } from '../../../src/media/uploads/create-upload.ts'
-import { createRemoveUpload } from '../../../src/media/uploads/remove-upload.ts'
-import { sweep } from '../../../src/media/uploads/sweep.ts'
-import { createUploadTurns } from '../../../src/media/uploads/upload-turns.ts'
+import type { UploadId } from '../../../src/core/upload-id.ts'
+import { appendUploadOperation } from '../../../src/media/uploads/append-upload.ts'
+import { createUploadOperation } from '../../../src/media/uploads/create-upload.ts'
+import { removeExpired } from '../../../src/media/uploads/remove-expired.ts'
+import { removeUploadOperation } from '../../../src/media/uploads/remove-upload.ts'
+import { createUploadLocks } from '../../../src/media/uploads/upload-locks.ts'
 import { chunksOf } from '../../blobs/blob-contract.ts'
 import type { TemporaryMedia } from '../temporary-media.ts'
 
@@ -17,34 +17,33 @@ export function uploadsOf(
   change: { catalog?: Partial<Catalog>; blobs?: Partial<BlobStore> } = {},
 ) {
   const time = { now: 5_000 }
-  const turns = createUploadTurns()
+  const locks = createUploadLocks()
   const parts = {
     catalog: { ...media.catalog, ...change.catalog },
     blobs: { ...media.blobs, ...change.blobs },
     measurePicture: media.measurePicture,
-    turns,
+    locks,
     maxFileSize: 1e9,
     expiry,
     now: () => time.now,
   }
-  const append = createAppendUpload(parts)
+  const append = appendUploadOperation(parts)
   return {
     time,
-    turns,
+    locks,
     create: async (bucketId: BucketId, length: number | null) => {
       const request = {
-        id: newUploadId(),
         length,
         metadata: null,
         filename: '../a.txt',
         declaredType: 'text/plain',
       }
-      return (await createCreateUpload(parts)(bucketId, request)).id
+      return (await createUploadOperation(parts)(bucketId, request)).id
     },
-    append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, whole = false) =>
-      append(id, { offset, source, whole }),
-    remove: createRemoveUpload({ ...parts, removeMedia: async () => undefined }),
-    sweep: () => sweep(parts),
+    append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, isAtomic = false) =>
+      append(id, { offset, source, isAtomic }),
+    remove: removeUploadOperation({ ...parts, removeMedia: async () => undefined }),
+    removeExpired: () => removeExpired(parts),
   }
 }
 

@@ -1,0 +1,45 @@
+import type { FastifyRequest } from 'fastify'
+import { Fault } from '../../core/fault.ts'
+import { essenceOf } from '../../core/media-type.ts'
+import type { Chunk } from '../../media/uploads/append-upload.ts'
+import type { ChunkHeader } from '../../media/uploads/check-chunk.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
+import { type Checksum, verifyChecksum } from './upload-checksum.ts'
+
+export const chunkType = 'application/offset+octet-stream'
+
+/** Whether the body of the request is a chunk of a file. */
+export const hasChunk = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+  essenceOf(headers['content-type'] ?? '') === chunkType
+
+/** Bytes of the body; 0 where they are not declared. */
+export const declaredBytes = ({ headers }: Pick<FastifyRequest, 'headers'>): number =>
+  Number(headers['content-length'] ?? 0)
+
+/** Throws Fault `content-coding-unsupported`. */
+export function refuseContentCoding({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  if (headers['content-encoding'] !== undefined)
+    throw new Fault('content-coding-unsupported', 'Send the bytes without Content-Encoding.')
+}
+
+/** The body of the request as a chunk. */
+export function bodyChunk(
+  request: FastifyRequest,
+  readBody: BodyReader,
+  { checksum, ...header }: Pick<ChunkHeader, 'offset' | 'length'> & { readonly checksum: Checksum | null },
+): Chunk {
+  const body = readBody(request.raw)
+  return {
+    ...header,
+    declaredBytes: declaredBytes(request),
+    source: checksum === null ? body : verifyChecksum(body, checksum),
+    // tus 1.0.0, Checksum: on a mismatch "the uploaded chunk MUST be discarded, and the upload and its offset MUST NOT be
+    // updated". Otherwise "The Server SHOULD always attempt to store as much of the received data as possible."
+    isAtomic: checksum !== null,
+  }
+}
+
+/** Of a file without bytes. */
+export const emptyChunk = (): Chunk => ({ offset: 0, source: noBytes(), isAtomic: true })
+
+async function* noBytes(): AsyncGenerator<Uint8Array> {}

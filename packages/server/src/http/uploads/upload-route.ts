@@ -1,0 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Grant, Upload } from '../../catalog/catalog.ts'
+import type { UploadParams } from '../openapi/schemas.ts'
+
+export interface UploadExchange {
+  readonly grant: Grant
+  readonly request: FastifyRequest<{ Params: UploadParams }>
+  readonly reply: FastifyReply
+}
+
+/** Answers a request with a valid token to an upload of the token's bucket. */
+export type UploadHandler = (upload: Upload, exchange: UploadExchange) => Promise<FastifyReply>
