@@ -13,7 +13,7 @@ export const hasChunk = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean 
   essenceOf(headers['content-type'] ?? '') === chunkType
 
 /** Bytes of the body; 0 where they are not declared. */
-export const declaredBytes = ({ headers }: Pick<FastifyRequest, 'headers'>): number =>
+const declaredBytes = ({ headers }: Pick<FastifyRequest, 'headers'>): number =>
   Number(headers['content-length'] ?? 0)
 
 /** Throws Fault `content-coding-unsupported`. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Grant, Upload } from '../../catalog/catalog.ts'
 import type { UploadParams } from '../openapi/schemas.ts'
 
-export interface UploadExchange {
+interface UploadExchange {
   readonly grant: Grant
   readonly request: FastifyRequest<{ Params: UploadParams }>
   readonly reply: FastifyReply
