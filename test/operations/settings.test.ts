@@ -138,7 +138,7 @@ test.each([
 test.each([
   ['«file»', /^mediabucket: .*\/file is a file, not a directory\. /],
   ['«file»/below/it', /^mediabucket: .*\/file is a file, not a directory\. /],
-  ['/proc/mediabucket/data', /^mediabucket: no directory can be made at \/proc\/mediabucket \(ENOENT\)\. /],
+  ['/proc/mediabucket/data', /^mediabucket: \/proc\/mediabucket cannot be created \(ENOENT\)\. /],
 ])('O7 a data directory at %s is refused at once, with the reason', async (value, told) => {
   await using directory = await temporaryDirectory()
   const file = join(directory.path, 'file')

@@ -13,10 +13,10 @@ import {
   acquireBackupHold as acquireSqliteBackupHold,
   watchBackupHold as watchSqliteBackupHold,
 } from './catalog/sqlite/backup-hold.ts'
-import { catalogDirectory, heldByBallast, makeBallast } from './catalog/sqlite/ballast.ts'
+import { ballastSize, catalogDirectory, createBallast } from './catalog/sqlite/ballast.ts'
 import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
-import { exposedEntries } from './catalog/sqlite/exposed-entries.ts'
+import { findExposedEntries } from './catalog/sqlite/permissions.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
 import type { Config } from './config/config.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
@@ -25,9 +25,9 @@ import { defaultReserve, type FileSystemSpace } from './core/file-system-space.t
 
 export { ForeignEntry } from './blobs/disk/shards.ts'
 export { BackupHoldError } from './catalog/sqlite/backup-hold.ts'
-export { DataDirectoryError } from './catalog/sqlite/data-directory-error.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
 export { CatalogVersionError } from './catalog/sqlite/migrate.ts'
+export { DataDirectoryError } from './catalog/sqlite/open-errors.ts'
 
 /** `thread` for the server, so that commits do not block requests; `direct` for a command. */
 type Writer =
@@ -70,7 +70,7 @@ export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
   // While the disk of the bytes is not mounted, the store refuses uploads (docs/interface.md S9).
   const blobs = existsSync(bytes) ? diskSpace(bytes) : null
   const catalog = diskSpace(catalogDirectory(data))
-  const ballast = heldByBallast(data)
+  const ballast = ballastSize(data)
   const space = (stores: FileSystemSpace['stores'], { free, total }: typeof catalog, held: number) => ({
     stores,
     free: free + held,
@@ -85,11 +85,11 @@ export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
 /** Creates the ballast, space that deletes can use on a full disk, unless that would use up the reserve. */
 export async function ensureBallast(config: Space): Promise<void> {
   const catalog = readSpaces(config).find(({ stores }) => stores !== 'blobs')
-  if (catalog && catalog.free >= catalog.reserve) await makeBallast(config.data, catalog.reserve)
+  if (catalog && catalog.free >= catalog.reserve) await createBallast(config.data, catalog.reserve)
 }
 
 /** Names in the data directory that other users of the machine can read, write or enter. */
-export const findExposed = (config: Data): string[] => exposedEntries(config.data)
+export const findExposed = (config: Data): string[] => findExposedEntries(config.data)
 
 /** Allows one server for each data directory (docs/interface.md O6). Throws DataLockedError. */
 export const lockData = (config: Config): { release(): void } => acquireDataLock(config.data)

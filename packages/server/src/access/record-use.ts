@@ -11,7 +11,7 @@ const remembered = 10_000
  * full or busy is not asked again by every request. Two times that differ by an hour either way count as apart, so
  * that a clock set back does not stop the recording.
  */
-export function createRecordUse(parts: {
+export function recordUseOperation(parts: {
   readonly catalog: Pick<Catalog, 'touchToken'>
   readonly onTouchFailure: (error: unknown) => void
 }): (grant: Pick<Grant, 'tokenId' | 'lastUsedAt'>, at: number) => void {

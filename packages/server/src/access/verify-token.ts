@@ -1,20 +1,20 @@
 import type { Catalog, Grant } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { hashToken, isWellFormedToken } from '../core/token-format.ts'
-import { createRecordUse } from './record-use.ts'
+import { recordUseOperation } from './record-use.ts'
 
 /**
  * Looks a token up, anew each time: what was revoked or has expired fails from that moment on (docs/interface.md A2,
  * A7, A9). Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
  */
-export function createVerifyToken(parts: {
+export function verifyTokenOperation(parts: {
   readonly catalog: Pick<Catalog, 'authorise' | 'touchToken'>
   readonly now: () => number
   /** Hears why a use could not be recorded; the request is not held up by it. */
   readonly onTouchFailure: (error: unknown) => void
 }): (token: string) => Promise<Grant> {
   const { catalog, now } = parts
-  const recordUse = createRecordUse(parts)
+  const recordUse = recordUseOperation(parts)
   return async (token) => {
     const grant = await catalog.authorise(hashToken(token))
     if (grant === null) {

@@ -34,7 +34,7 @@ export interface CatalogAudit {
   items(after: Pick<AuditedItem, 'bucketId' | 'seq'> | null, limit: number): Promise<AuditedItem[]>
 
   /** Those of the ids that nothing names: no item, no tombstone, no unfinished upload in pieces. */
-  unnamed(ids: readonly MediaId[]): Promise<MediaId[]>
+  findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
 
   /**
    * The same, looked up within a transaction that forbids for ever that any of those it answers becomes an item's:

@@ -72,7 +72,7 @@ export interface NewToken {
 }
 
 /** A request that may be sent again and must have its effect once: who sent it, and what it carries. */
-export interface KeyedRequest {
+export interface IdempotentRequest {
   readonly tokenId: TokenId
   readonly key: string
   /** 32 bytes; tells another content under the same key. */
@@ -136,7 +136,7 @@ export interface UpkeepRun {
 }
 
 /** What an operator watches. All of it is read without a scan of items. */
-export interface CatalogFigures {
+export interface CatalogStatistics {
   readonly items: number
   readonly bytes: number
   readonly unfinishedUploads: number
@@ -181,11 +181,11 @@ export interface Catalog {
   addMediaOnce(
     bucketId: BucketId,
     items: readonly NewMedia[],
-    request: KeyedRequest,
+    request: IdempotentRequest,
   ): Promise<readonly NewMedia[]>
 
   /** What `addMediaOnce` would answer if the request was seen before; null if it was not. */
-  repeated(request: KeyedRequest): Promise<readonly NewMedia[] | null>
+  findRepeated(request: IdempotentRequest): Promise<readonly NewMedia[] | null>
 
   /** Forgets the keyed requests that were kept until `now` or before; says how many. */
   forgetRequests(now: number): Promise<number>
@@ -194,7 +194,7 @@ export interface Catalog {
   removeMedia(bucketId: BucketId, id: MediaId): Promise<boolean>
 
   /** Those ids whose bytes nothing accounts for: no item, no removed one, no unfinished upload. */
-  unnamed(ids: readonly MediaId[]): Promise<MediaId[]>
+  findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
 
   /** Ids removed whose bytes may still be there. */
   tombstones(): Promise<MediaId[]>
@@ -263,7 +263,7 @@ export interface Catalog {
   /** Records a use; the caller decides how coarsely. */
   touchToken(id: TokenId, at: number): Promise<void>
 
-  figures(): Promise<CatalogFigures>
+  statistics(): Promise<CatalogStatistics>
 
   /** Records an upkeep command in place of the earlier one of its kind. */
   recordUpkeep(run: UpkeepRun): Promise<void>

@@ -4,7 +4,7 @@ import { openBackupDirectory } from '../upkeep/backup-directory.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
-import { explainCopyError, incompleteExit, reportCopied } from './copied.ts'
+import { copyReportLines, explainCopyError, incompleteExit } from './copy-report.ts'
 import { withCatalog } from './open-catalog.ts'
 import { showProgress } from './progress.ts'
 
@@ -48,7 +48,7 @@ The bytes of items that were deleted since stay in DIR. To be rid of them, begin
       await withCatalog(config, (catalog) =>
         catalog.recordUpkeep({ kind: 'backup', finishedAt: Date.now(), faults }),
       )
-      for (const line of reportCopied('Backed up', result, path)) print(line)
+      for (const line of copyReportLines('Backed up', result, path)) print(line)
       if (result.faulty.length > 0) print('  → mediabucket fsck --verify-bytes checks every item.')
     } catch (error) {
       throw explainCopyError(error, path)

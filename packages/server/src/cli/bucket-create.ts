@@ -1,8 +1,8 @@
 import { bucketNameRule, isBucketName } from '../core/bucket-name.ts'
 import { parse } from './arguments.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
-import { limitHelp, limitOptions, readLimits } from './limits.ts'
 import { withNewCatalog } from './open-catalog.ts'
+import { quotaHelp, quotaOptions, readQuota } from './quota-options.ts'
 
 export const bucketCreate: Command = {
   summary: 'Create an empty bucket.',
@@ -11,23 +11,23 @@ export const bucketCreate: Command = {
 Works beside a running server. \`mediabucket token create --bucket NAME\` makes a token for it. ${bucketNameRule}
 
 Options:
-${limitHelp}`,
+${quotaHelp}`,
 
-  async run(args, { config, tell }) {
+  async run(args, { config, report }) {
     const { values, positionals } = parse('bucket create', {
       args: [...args],
       allowPositionals: true,
-      options: limitOptions,
+      options: quotaOptions,
     })
     const [name, ...more] = positionals
     if (name === undefined || more.length > 0) throw new UsageError('bucket create takes one NAME')
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
-    const { maxItems = null, maxBytes = null } = readLimits(values)
+    const { maxItems = null, maxBytes = null } = readQuota(values)
     const isCreated = await withNewCatalog(config, (catalog) =>
       catalog.createBucket(name, { maxItems, maxBytes }, Date.now()),
     )
     if (!isCreated)
       throw new CommandError(`the bucket "${name}" exists already; see: mediabucket bucket list`)
-    tell(`Created the bucket "${name}". Make a token for it: mediabucket token create --bucket ${name}`)
+    report(`Created the bucket "${name}". Make a token for it: mediabucket token create --bucket ${name}`)
   },
 }

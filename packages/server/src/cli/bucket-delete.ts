@@ -4,11 +4,11 @@ import { openBlobs, openBlobsDirectory, watchBackupHold } from '../engines.ts'
 import { deleteBucket } from '../upkeep/delete-bucket.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
-import { shownSize } from './client/shown.ts'
+import { formatSize } from './client/terminal-text.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 import { showProgress } from './progress.ts'
-import { counted } from './table.ts'
+import { formatCount } from './table.ts'
 
 export const bucketDelete: Command = {
   summary: 'Delete a bucket with all its items, bytes and tokens.',
@@ -21,7 +21,7 @@ interrupted, run it again.
 Options:
   --yes  Do not ask. Required where there is no terminal.`,
 
-  async run(args, { config, tell }) {
+  async run(args, { config, report }) {
     const { values, positionals } = parse('bucket delete', {
       args: [...args],
       allowPositionals: true,
@@ -53,10 +53,10 @@ Options:
           bucket.id,
         )
         progress.end()
-        tell(`Deleted the bucket "${name}" with ${counted(items, 'item')}.`)
+        report(`Deleted the bucket "${name}" with ${formatCount(items, 'item')}.`)
         if (erased < items)
-          tell(
-            `The bytes of ${counted(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service or mediabucket fsck --repair removes them.`,
+          report(
+            `The bytes of ${formatCount(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service or mediabucket fsck --repair removes them.`,
           )
       } finally {
         progress.end()
@@ -72,7 +72,7 @@ async function requireConfirmation({ name, items, bytes }: NamedBucket): Promise
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {
     const answer = await terminal.question(
-      `Delete the bucket "${name}" with ${counted(items, 'item')} (${shownSize(bytes)}) and its tokens? This cannot be undone. [y/N] `,
+      `Delete the bucket "${name}" with ${formatCount(items, 'item')} (${formatSize(bytes)}) and its tokens? This cannot be undone. [y/N] `,
     )
     if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('nothing was deleted')
   } finally {

@@ -1,6 +1,6 @@
 import type { Bucket } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
-import { shownSize } from './client/shown.ts'
+import { formatSize } from './client/terminal-text.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
@@ -14,14 +14,15 @@ Prints a table, with a header on a terminal. The first column is the name of the
 Options:
   --json  One JSON object per line, with exact bytes.`,
 
-  async run(args, { config, print, tell }) {
+  async run(args, { config, print, report }) {
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
     const buckets = await withCatalog(config, (catalog) => catalog.buckets())
     if (values.json) {
       for (const bucket of buckets) print(JSON.stringify(wire(bucket)))
       return
     }
-    if (buckets.length === 0) return tell('There are no buckets. Create one: mediabucket bucket create NAME')
+    if (buckets.length === 0)
+      return report('There are no buckets. Create one: mediabucket bucket create NAME')
     for (const line of table(shape, buckets, { header: process.stdout.isTTY })) print(line)
   },
 }
@@ -30,10 +31,10 @@ const shape = [
   { header: 'BUCKET', cell: ({ name }: Bucket) => name },
   { header: 'ITEMS', cell: ({ items }: Bucket) => `${items}`, alignRight: true },
   { header: 'MAX ITEMS', cell: ({ maxItems }: Bucket) => `${maxItems ?? 'none'}`, alignRight: true },
-  { header: 'SIZE', cell: ({ bytes }: Bucket) => shownSize(bytes), alignRight: true },
+  { header: 'SIZE', cell: ({ bytes }: Bucket) => formatSize(bytes), alignRight: true },
   {
     header: 'MAX SIZE',
-    cell: ({ maxBytes }: Bucket) => (maxBytes === null ? 'none' : shownSize(maxBytes)),
+    cell: ({ maxBytes }: Bucket) => (maxBytes === null ? 'none' : formatSize(maxBytes)),
     alignRight: true,
   },
 ]

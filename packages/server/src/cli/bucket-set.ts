@@ -1,7 +1,7 @@
 import { parse } from './arguments.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
-import { limitHelp, limitOptions, readLimits, shownLimits } from './limits.ts'
 import { withCatalog } from './open-catalog.ts'
+import { formatQuota, quotaHelp, quotaOptions, readQuota } from './quota-options.ts'
 
 export const bucketSet: Command = {
   summary: 'Limit what a bucket may hold.',
@@ -10,22 +10,22 @@ export const bucketSet: Command = {
 Works beside a running server; the next upload is held to it. What is in the bucket stays, even beyond the limits.
 
 Options:
-${limitHelp}`,
+${quotaHelp}`,
 
-  async run(args, { config, tell }) {
+  async run(args, { config, report }) {
     const { values, positionals } = parse('bucket set', {
       args: [...args],
       allowPositionals: true,
-      options: limitOptions,
+      options: quotaOptions,
     })
     const [name, ...more] = positionals
     if (name === undefined || more.length > 0)
       throw new UsageError('bucket set takes one NAME; see: mediabucket bucket list')
-    const quota = readLimits(values)
+    const quota = readQuota(values)
     if (Object.keys(quota).length === 0)
       throw new UsageError('bucket set needs --max-items, --max-bytes or both')
     const known = await withCatalog(config, (catalog) => catalog.setQuota(name, quota))
     if (!known) throw new CommandError(`there is no bucket "${name}"; see: mediabucket bucket list`)
-    tell(`The bucket "${name}" may hold ${shownLimits(quota)}.`)
+    report(`The bucket "${name}" may hold ${formatQuota(quota)}.`)
   },
 }

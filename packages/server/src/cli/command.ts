@@ -7,7 +7,7 @@ export interface CommandContext {
   /** For results: what a script reads. */
   readonly print: (text: string) => void
   /** For people: progress, hints. */
-  readonly tell: (text: string) => void
+  readonly report: (text: string) => void
 }
 
 export interface Command {

@@ -14,11 +14,11 @@ import { checkData, type DataReport } from '../upkeep/check-data.ts'
 import { type Finding, findingKinds } from '../upkeep/findings.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
-import { shownSize } from './client/shown.ts'
+import { formatSize } from './client/terminal-text.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 import { showProgress } from './progress.ts'
-import { counted } from './table.ts'
+import { formatCount } from './table.ts'
 
 export const fsck: Command = {
   summary: 'Check that rows and bytes agree, and repair what does not.',
@@ -29,7 +29,7 @@ and deletes have left behind. Works beside a running server. Exit code 0: all is
 remain.
 
 Options:
-  --repair          Count anew what is counted, finish deletes, and move what nothing names to lost+found/ in the
+  --repair          Count anew what is formatCount, finish deletes, and move what nothing names to lost+found/ in the
                     data directory. Items stay as they are, and nothing is destroyed.
   --verify-bytes    Read and hash every byte. An item whose bytes are not those that were sent answers 500 from then
                     on, until this finds them right again.
@@ -123,8 +123,8 @@ const remainingFaults = ({ findings }: DataReport): number =>
 const shown = 5
 
 function* tellReport(report: DataReport, { verified }: Asked): Generator<string> {
-  const size = shownSize(report.bytes)
-  yield `Checked ${counted(report.items, 'item')} with ${size}${verified ? ', every byte read' : ''}.`
+  const size = formatSize(report.bytes)
+  yield `Checked ${formatCount(report.items, 'item')} with ${size}${verified ? ', every byte read' : ''}.`
   for (const finding of report.findings) yield* tellFinding(finding)
   const remaining = remainingFaults(report)
   yield ''

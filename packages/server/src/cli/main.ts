@@ -8,14 +8,14 @@ import { bucketDelete } from './bucket-delete.ts'
 import { bucketList } from './bucket-list.ts'
 import { bucketSet } from './bucket-set.ts'
 import { clientSettings } from './client/client-settings.ts'
-import { exitCodes } from './client/explain.ts'
+import { exitCodes } from './client/explain-client-error.ts'
 import { get } from './client/get.ts'
 import { ls } from './client/ls.ts'
 import { rm } from './client/rm.ts'
 import { upload } from './client/upload.ts'
 import { whoami } from './client/whoami.ts'
 import { type Command, UsageError } from './command.ts'
-import { incompleteExit } from './copied.ts'
+import { incompleteExit } from './copy-report.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
 import { fsck } from './fsck.ts'
 import { restore } from './restore.ts'
@@ -45,7 +45,7 @@ const commands: Readonly<Record<string, Command>> = {
   whoami,
 }
 
-/** What scripts can tell apart; Ctrl-C is 130, as in shells. */
+/** What scripts can report apart; Ctrl-C is 130, as in shells. */
 const exits: readonly (readonly [string, string])[] = [
   ['0', 'done'],
   ['1', 'failed'],
@@ -96,7 +96,7 @@ async function dispatch(args: readonly string[]): Promise<void> {
       return settled().warnings
     },
     print: (text) => console.log(text),
-    tell: (text) => console.error(text),
+    report: (text) => console.error(text),
   })
 }
 

@@ -1,6 +1,6 @@
 /** A bar on a terminal, nothing elsewhere: logs and mails of scheduled runs hold results alone. */
 export interface Progress {
-  /** `of` is an estimate: what is counted may grow or shrink meanwhile. */
+  /** `of` is an estimate: what is formatCount may grow or shrink meanwhile. */
   show(done: number, of: number): void
   /** Takes the bar away. */
   end(): void

@@ -2,7 +2,7 @@ import { lockData, openAudit, openBlobs } from '../engines.ts'
 import { restore as restoreBackup } from '../upkeep/restore.ts'
 import { parse } from './arguments.ts'
 import { type Command, UsageError } from './command.ts'
-import { explainCopyError, incompleteExit, reportCopied } from './copied.ts'
+import { copyReportLines, explainCopyError, incompleteExit } from './copy-report.ts'
 import { showProgress } from './progress.ts'
 
 export const restore: Command = {
@@ -30,7 +30,7 @@ Exit code ${incompleteExit} if items have no bytes.`,
         onItem: progress.show,
       })
       progress.end()
-      for (const line of reportCopied('Restored', result, config.data)) print(line)
+      for (const line of copyReportLines('Restored', result, config.data)) print(line)
     } catch (error) {
       throw explainCopyError(error, config.data)
     } finally {

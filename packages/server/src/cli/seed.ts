@@ -18,7 +18,7 @@ Options:
   --delete-every K  Delete every K-th of them again. Without it, none.
   --bucket NAME     The bucket, made if need be ["seeded"]. ${bucketNameRule}`,
 
-  async run(args, { config, print, tell }) {
+  async run(args, { config, print, report }) {
     const { values } = parse('seed', {
       args: [...args],
       options: {
@@ -37,7 +37,7 @@ Options:
       bucket,
       items,
       ...(deleteEvery === null ? {} : { deleteEvery }),
-      onProgress: (done, of) => tell(`seeded ${done} of ${of}`),
+      onProgress: (done, of) => report(`seeded ${done} of ${of}`),
     })
     const { token } = await withNewCatalog(config, (catalog) =>
       issueToken(catalog, { bucket, name: 'seed', scopes: defaultScopes, expiresAt: null, now: Date.now() }),

@@ -2,12 +2,12 @@ import { writeSync } from 'node:fs'
 import { redactTokens } from '../core/redact-tokens.ts'
 import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import { banner } from './banner.ts'
+import { createBufferedLogLines } from './buffered-log-lines.ts'
 import { type Command, UsageError } from './command.ts'
-import { favourMainThread } from './favour-main-thread.ts'
-import { gatheredLines } from './gathered-lines.ts'
 import { handleSignals } from './handle-signals.ts'
-import { readableLines } from './readable-lines.ts'
-import { watchStarter } from './watch-starter.ts'
+import { readableLogLines } from './readable-log-lines.ts'
+import { lowerWorkerPriority } from './thread-priorities.ts'
+import { watchNpm } from './watch-npm.ts'
 
 /** Why the service stops, for the log. */
 type Cause = Readonly<{ signal?: string; cause?: string }>
@@ -61,7 +61,7 @@ The log goes to standard error: one line of JSON for each event, and lines for p
       import('close-with-grace'),
     ])
     const isReadable = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stderr.isTTY)
-    const gathered = gatheredLines((bytes) => writeSync(2, bytes))
+    const gathered = createBufferedLogLines((bytes) => writeSync(2, bytes))
     const lines = isReadable ? readable(gathered) : gathered
     // An unexpected error may quote what a client sent. Lines of requests are redacted where they are made.
     const options = { level: config.logLevel, base: null, hooks: { streamWrite: redactTokens } }
@@ -74,7 +74,7 @@ The log goes to standard error: one line of JSON for each event, and lines for p
       log.fatal({ err: error }, 'a thread that writes failed; stopping')
       failed.abort(error)
     })
-    favourMainThread()
+    lowerWorkerPriority()
     let cause: Cause = {}
     const { close } = closeWithGrace(
       { delay: config.shutdownTimeout + 5_000, logger: false, skip: [...otherSignals] },
@@ -99,7 +99,7 @@ The log goes to standard error: one line of JSON for each event, and lines for p
       onSecond: (signal) => log.warn({ signal }, 'a second signal; exiting at once'),
       onIgnored: (signal) => log.info({ signal }, 'ignored'),
     })
-    watchStarter(() => stop({ cause: 'the process that started this one has ended' }))
+    watchNpm(() => stop({ cause: 'the process that started this one has ended' }))
     failed.signal.addEventListener('abort', () => stop({}))
     if (failed.signal.aborted) return stop({})
 
@@ -112,7 +112,7 @@ The log goes to standard error: one line of JSON for each event, and lines for p
 }
 
 /** The same destination for lines of JSON, which it receives as lines for people. */
-function readable({ write, flushSync }: ReturnType<typeof gatheredLines>) {
-  const toReadable = readableLines(process.stderr)
+function readable({ write, flushSync }: ReturnType<typeof createBufferedLogLines>) {
+  const toReadable = readableLogLines(process.stderr)
   return { write: (line: string) => write(toReadable(line)), flushSync }
 }

@@ -22,5 +22,5 @@ export function table<Row>(
 }
 
 /** `1 item`, `2 items`, `0 items`. */
-export const counted = (count: number, singular: string, plural = `${singular}s`): string =>
+export const formatCount = (count: number, singular: string, plural = `${singular}s`): string =>
   `${count} ${count === 1 ? singular : plural}`

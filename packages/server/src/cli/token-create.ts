@@ -19,7 +19,7 @@ Options:
                       Without it: ${defaultScopes.join(', ')}.
   --expires DURATION  When the token ends, from now: 12h, 30d, 52w. Without it, never.`,
 
-  async run(args, { config, print, tell }) {
+  async run(args, { config, print, report }) {
     const { values } = parse('token create', {
       args: [...args],
       options: {
@@ -41,7 +41,7 @@ Options:
       now,
     }
     const { token, id } = await withNewCatalog(config, (catalog) => issueToken(catalog, request))
-    tell(`Token ${id} for the bucket "${bucket}": ${request.scopes.join(', ')}. It is shown this once:`)
+    report(`Token ${id} for the bucket "${bucket}": ${request.scopes.join(', ')}. It is shown this once:`)
     print(token)
   },
 }

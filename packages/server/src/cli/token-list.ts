@@ -1,6 +1,6 @@
 import type { TokenRecord } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
-import { shownName } from './client/shown.ts'
+import { printableText } from './client/terminal-text.ts'
 import type { Command } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
@@ -15,7 +15,7 @@ Options:
   --bucket NAME  Only the tokens of this bucket.
   --json         One JSON object per line.`,
 
-  async run(args, { config, print, tell }) {
+  async run(args, { config, print, report }) {
     const { values } = parse('token list', {
       args: [...args],
       options: { bucket: { type: 'string' }, json: { type: 'boolean' } },
@@ -27,11 +27,11 @@ Options:
       return
     }
     if (tokens.length === 0)
-      return tell('There are no tokens. Create one: mediabucket token create --bucket NAME')
+      return report('There are no tokens. Create one: mediabucket token create --bucket NAME')
     const shape = [
       { header: 'ID', cell: ({ id }: TokenRecord) => id },
       { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket },
-      { header: 'NAME', cell: ({ name }: TokenRecord) => shownName(name) || '-' },
+      { header: 'NAME', cell: ({ name }: TokenRecord) => printableText(name) || '-' },
       { header: 'STATE', cell: (token: TokenRecord) => state(token, now) },
       { header: 'SCOPES', cell: ({ scopes }: TokenRecord) => scopes.join(',') },
       { header: 'CREATED', cell: ({ createdAt }: TokenRecord) => day(createdAt) },

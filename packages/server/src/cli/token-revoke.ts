@@ -1,6 +1,6 @@
 import type { Catalog, TokenRecord } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
-import { shownName } from './client/shown.ts'
+import { printableText } from './client/terminal-text.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
@@ -14,7 +14,7 @@ beside a running server.
 Options:
   --bucket NAME  Look for the name among the tokens of this bucket.`,
 
-  async run(args, { config, tell }) {
+  async run(args, { config, report }) {
     const { values, positionals } = parse('token revoke', {
       args: [...args],
       allowPositionals: true,
@@ -28,8 +28,8 @@ Options:
       await catalog.revokeToken(found.id, Date.now())
       return found
     })
-    const name = token.name === '' ? '' : ` "${shownName(token.name)}"`
-    tell(`Revoked the token ${token.id}${name} of the bucket "${token.bucket}".`)
+    const name = token.name === '' ? '' : ` "${printableText(token.name)}"`
+    report(`Revoked the token ${token.id}${name} of the bucket "${token.bucket}".`)
   },
 }
 
@@ -45,11 +45,11 @@ async function findToken(
   const [found, ...others] =
     [tokens.filter(({ id }) => id === word), active, named].find((all) => all.length > 0) ?? []
   if (found === undefined)
-    throw new CommandError(`there is no token ${shownName(word)}; see: mediabucket token list`)
+    throw new CommandError(`there is no token ${printableText(word)}; see: mediabucket token list`)
   if (others.length > 0) {
     const rows = [found, ...others].map((token) => `  ${token.id} of the bucket "${token.bucket}"`)
     throw new CommandError(
-      `several tokens have the name "${shownName(word)}"; pass --bucket NAME or one of these ids:\n${rows.join('\n')}`,
+      `several tokens have the name "${printableText(word)}"; pass --bucket NAME or one of these ids:\n${rows.join('\n')}`,
     )
   }
   return found

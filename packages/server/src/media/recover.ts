@@ -16,7 +16,7 @@ interface Leftover {
 export async function recover(parts: {
   readonly catalog: Pick<
     Catalog,
-    'tombstones' | 'clearTombstones' | 'unfinishedUploads' | 'moveUpload' | 'unnamed'
+    'tombstones' | 'clearTombstones' | 'unfinishedUploads' | 'moveUpload' | 'findUnreferenced'
   >
   readonly blobs: Pick<
     BlobStore,
@@ -45,7 +45,7 @@ async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
   onDeletionFailure: (id: MediaId, error: unknown) => void,
 ): Promise<number> {
-  const orphans = await catalog.unnamed(await blobs.orphanCandidates())
+  const orphans = await catalog.findUnreferenced(await blobs.orphanCandidates())
   let removed = 0
   for (const id of orphans) {
     try {

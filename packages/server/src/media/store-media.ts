@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
-import type { BucketId, Catalog, KeyedRequest, Media, NewMedia, TokenId } from '../catalog/catalog.ts'
+import type { BucketId, Catalog, IdempotentRequest, Media, NewMedia, TokenId } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
@@ -47,7 +47,7 @@ const keyLifetime = 86_400_000
  * read to its end before the next one is asked for. No files are no items.
  */
 export function storeMediaOperation(parts: {
-  readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'repeated' | 'bucket'>
+  readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated' | 'bucket'>
   readonly blobs: BlobStore
   readonly measurePicture: MeasurePicture
   /** Bytes. */
@@ -103,7 +103,7 @@ export function storeMediaOperation(parts: {
   async function commit(
     bucketId: BucketId,
     items: readonly NewMedia[],
-    request: KeyedRequest | null,
+    request: IdempotentRequest | null,
   ): Promise<readonly NewMedia[]> {
     if (request) return catalog.addMediaOnce(bucketId, items, request)
     await catalog.addMedia(bucketId, items)
@@ -113,12 +113,12 @@ export function storeMediaOperation(parts: {
   async function store(
     bucketId: BucketId,
     arrivals: readonly Arrival[],
-    request: KeyedRequest | null,
+    request: IdempotentRequest | null,
     reservation: QuotaReservation,
   ): Promise<{ items: readonly NewMedia[]; repeated: boolean }> {
     const items = arrivals.map(({ item }) => item)
     try {
-      const first = request && (await catalog.repeated(request))
+      const first = request && (await catalog.findRepeated(request))
       if (first) {
         await discardAll(arrivals.map(({ blob }) => blob))
         return { items: first, repeated: true }

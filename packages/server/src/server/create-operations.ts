@@ -1,4 +1,4 @@
-import { createVerifyToken } from '../access/verify-token.ts'
+import { verifyTokenOperation } from '../access/verify-token.ts'
 import { type Operations, pageSettingsOf } from '../http/app.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
 import { findByNameOperation } from '../media/find-media.ts'
@@ -32,7 +32,7 @@ export function createOperations(
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
   metrics.watchPageLinkCache(() => pageLinkCache.held())
   return {
-    verifyToken: createVerifyToken({
+    verifyToken: verifyTokenOperation({
       catalog,
       now: Date.now,
       onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),

@@ -47,7 +47,7 @@ export async function openData(
   await matchBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
   const blobs = await openBlobs(config, { onFailure, onSync: metrics.storage.observeSync })
   closers.add('the blob store', () => blobs.close())
-  metrics.storage.watch({ figures: () => catalog.figures(), space: () => spaceOf(config.data) })
+  metrics.storage.watch({ statistics: () => catalog.statistics(), space: () => spaceOf(config.data) })
 
   const hold = watchBackupHold(config)
   closers.add('the backup hold', () => hold.close())

@@ -16,7 +16,7 @@ export interface Quiet {
 
 interface Parts {
   readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'upload'>
-  readonly audit: Pick<CatalogAudit, 'unnamed' | 'retire'>
+  readonly audit: Pick<CatalogAudit, 'findUnreferenced' | 'retire'>
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit
   readonly isHeldByBackup: () => boolean
@@ -72,10 +72,10 @@ async function unexplained({ catalog, audit }: Parts, all: readonly BlobEntry[])
   const ofItems = all.flatMap((found) =>
     found.kind === 'kept' || found.kind === 'variant' ? [found.id] : [],
   )
-  const unnamed = new Set(await audit.unnamed(ofItems))
+  const unreferenced = new Set(await audit.findUnreferenced(ofItems))
   const rest: BlobEntry[] = []
   for (const found of all) {
-    if ((found.kind === 'kept' || found.kind === 'variant') && !unnamed.has(found.id)) continue
+    if ((found.kind === 'kept' || found.kind === 'variant') && !unreferenced.has(found.id)) continue
     // A part of a finished upload has become an item: what stands there still is nothing any more.
     if (found.kind === 'part' && (await catalog.upload(found.id))?.finished === false) continue
     rest.push(found)

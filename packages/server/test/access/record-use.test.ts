@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRecordUse } from '../../src/access/record-use.ts'
+import { recordUseOperation } from '../../src/access/record-use.ts'
 import type { TokenId } from '../../src/catalog/catalog.ts'
 
 const hour = 3_600_000
@@ -9,7 +9,7 @@ const token = 'tok_a' as TokenId
 function recording(touch: () => Promise<void> = async () => undefined) {
   const touches: [id: string, at: number][] = []
   const failures: unknown[] = []
-  const recordUse = createRecordUse({
+  const recordUse = recordUseOperation({
     catalog: {
       touchToken: (id, at) => {
         touches.push([id, at])

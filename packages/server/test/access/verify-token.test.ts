@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { issueToken } from '../../src/access/issue-token.ts'
-import { createVerifyToken } from '../../src/access/verify-token.ts'
+import { verifyTokenOperation } from '../../src/access/verify-token.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { defaultScopes } from '../../src/core/scopes.ts'
@@ -40,7 +40,7 @@ async function temporaryAccess(): Promise<Access> {
 }
 
 function verifying(catalog: Catalog, now: () => number) {
-  return createVerifyToken({
+  return verifyTokenOperation({
     catalog,
     now,
     onTouchFailure: (error) => {

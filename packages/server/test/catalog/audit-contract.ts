@@ -48,7 +48,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await audit.damages()).toEqual([])
     })
 
-    test('F2 what an item, a tombstone or an unfinished upload names is not unnamed', async () => {
+    test('F2 what an item, a tombstone or an unfinished upload names is not unreferenced', async () => {
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [item, deleted] = newItems(2)
@@ -59,10 +59,10 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       await catalog.createUpload(upload)
       const stranger = newMediaId()
       const ids = [item.id, deleted.id, upload.mediaId, stranger]
-      expect(await audit.unnamed(ids)).toEqual([stranger])
+      expect(await audit.findUnreferenced(ids)).toEqual([stranger])
       expect(await audit.retire(ids)).toEqual([stranger])
       await catalog.removeUpload(upload.id)
-      expect(await audit.unnamed(ids)).toEqual([upload.mediaId, stranger])
+      expect(await audit.findUnreferenced(ids)).toEqual([upload.mediaId, stranger])
     })
 
     test('F2 a retired id never becomes an item’s: a commit that comes too late fails whole', async () => {

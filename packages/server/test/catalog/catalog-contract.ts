@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { describeBuckets } from './bucket-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { describeKeyedRequests } from './keyed-contract.ts'
+import { describeIdempotency } from './idempotency-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeMedia } from './media-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
@@ -17,7 +17,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeQuotas(engine, fresh)
   describeBuckets(engine, fresh)
   describeUploads(engine, fresh)
-  describeKeyedRequests(engine, fresh)
+  describeIdempotency(engine, fresh)
 
   describe(`${engine}: data`, () => {
     test('is new until the first bucket is made', async () => {

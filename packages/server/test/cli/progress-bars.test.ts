@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { progressBars } from '../../src/cli/client/progress-bars.ts'
-import { fitEnd, shownName, shownSize } from '../../src/cli/client/shown.ts'
+import { fitEnd, formatSize, printableText } from '../../src/cli/client/terminal-text.ts'
 
 function terminal(size: { columns?: number; rows?: number; isTTY?: boolean } = {}) {
   const written: string[] = []
@@ -62,7 +62,7 @@ test('names are cut at their beginning, by the columns that they take, and canno
   expect(fitEnd('exactly8', 8)).toBe('exactly8')
   expect(fitEnd('a/long/path', 8)).toBe('…ng/path')
   expect(fitEnd('写真写真', 6)).toBe('…写真 ')
-  expect(shownName('a\x1b[2J\r\nb\u202e')).toBe('a\ufffd[2J\ufffd\ufffdb\ufffd')
+  expect(printableText('a\x1b[2J\r\nb\u202e')).toBe('a\ufffd[2J\ufffd\ufffdb\ufffd')
 })
 
 test.each([
@@ -74,5 +74,5 @@ test.each([
   [1_550_000, '1.6 MB'],
   [5e15, '5000.0 TB'],
 ])('%d bytes are %s', (bytes, told) => {
-  expect(shownSize(bytes)).toBe(told)
+  expect(formatSize(bytes)).toBe(told)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { counted, table } from '../../src/cli/table.ts'
+import { formatCount, table } from '../../src/cli/table.ts'
 
 const shape = [
   { header: 'NAME', cell: ({ name }: { name: string; size: number }) => name },
@@ -28,6 +28,6 @@ test.each([
   [0, '0 items'],
   [1, '1 item'],
   [2, '2 items'],
-])('%d is counted as %s', (count, text) => {
-  expect(counted(count, 'item')).toBe(text)
+])('%d is formatCount as %s', (count, text) => {
+  expect(formatCount(count, 'item')).toBe(text)
 })

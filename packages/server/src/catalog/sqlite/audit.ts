@@ -7,22 +7,22 @@ import { openDataDirectory } from './data-directory.ts'
 import { prepareRecount } from './recount.ts'
 import { all, bytesOrNull, integer, one, type Row, text } from './rows.ts'
 import { asFault, isCorrupt } from './sqlite-errors.ts'
-import { immediate } from './transaction.ts'
-import { prepareUnnamed } from './unnamed.ts'
+import { runTransaction } from './transaction.ts'
+import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 
-/** Ids in one transaction: some milliseconds, for which a running server's writes have to wait. */
+/** Ids in one transaction. It takes a few milliseconds, during which a running server's writes wait. */
 const chunk = 500
-/** Milliseconds for which a read waits, as in catalog.ts. */
+/** Milliseconds that a read waits, as in catalog.ts. */
 const readTimeout = 5_000
 
-/** Opens the rows for a check, a backup or a restore, on a connection of its own. */
+/** Opens the rows for a check, a backup or a restore, on a separate connection. */
 export async function openSqliteAudit(directory: string): Promise<CatalogAudit> {
   const db = openDataDirectory(directory, readTimeout)
   const count = db.prepare('SELECT count(*), coalesce(sum(size), 0) FROM media')
   const itemRows = db.prepare(`SELECT bucket_id, seq, media.id, size, sha256, damaged.id IS NOT NULL
     FROM media LEFT JOIN damaged ON damaged.id = media.id
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
-  const unnamed = prepareUnnamed(db)
+  const findUnreferenced = prepareFindUnreferenced(db)
   const retire = db.prepare('INSERT INTO retired (id) VALUES (?) ON CONFLICT DO NOTHING')
   const mark = db.prepare('INSERT INTO damaged (id) SELECT id FROM media WHERE id = ? ON CONFLICT DO NOTHING')
   const unmark = db.prepare('DELETE FROM damaged WHERE id = ?')
@@ -32,7 +32,7 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
   async function inChunks<T>(ids: readonly MediaId[], work: (ids: readonly MediaId[]) => T): Promise<T[]> {
     const results: T[] = []
     for (let done = 0; done < ids.length; done += chunk)
-      results.push(await writing(() => immediate(db, () => work(ids.slice(done, done + chunk)))))
+      results.push(await writing(() => runTransaction(db, () => work(ids.slice(done, done + chunk)))))
     return results
   }
 
@@ -55,11 +55,11 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
     items: async (after, limit) =>
       all(itemRows, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(auditedItem),
 
-    unnamed: async (ids) => unnamed(ids),
+    findUnreferenced: async (ids) => findUnreferenced(ids),
 
     async retire(ids) {
       const found = await inChunks(ids, (some) => {
-        const retired = unnamed(some)
+        const retired = findUnreferenced(some)
         for (const id of retired) retire.run(id)
         return retired
       })
@@ -84,18 +84,18 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
       writing(() =>
         recount
           .buckets()
-          // Only a bucket that looks wrong keeps a server's writes waiting, and only while it is counted again.
+          // Locks out a server's writes only for a bucket that is wrong, and only while it is counted again.
           .filter((id) => faultsOf(id).length > 0)
-          .flatMap((id) => immediate(db, () => recount.correct(id))),
+          .flatMap((id) => runTransaction(db, () => recount.correct(id))),
       ),
 
     async snapshot(into) {
-      // Not backup(): that begins anew whenever another connection writes.
+      // Not backup(): it restarts whenever another connection writes.
       await writing(() => db.prepare('VACUUM INTO ?').run(join(into, 'catalog.db')))
     },
 
     async renew() {
-      await writing(() => immediate(db, () => db.exec(renewal)))
+      await writing(() => runTransaction(db, () => db.exec(renewal)))
     },
 
     async close() {

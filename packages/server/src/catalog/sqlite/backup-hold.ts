@@ -4,19 +4,21 @@ import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from './make-directory.ts'
 import { isBusy, isCorrupt } from './sqlite-errors.ts'
 
-/** Milliseconds to wait for a server that is just looking whether anybody holds. */
-const patience = 1_000
+// A backup holds an exclusive lock on `hold.db`. While it is held, the bytes of deleted items stay on the disk.
+
+/** Milliseconds that a backup waits for a server that is checking the lock. */
+const busyTimeout = 1_000
 
 /** Another backup of the same data is running. */
 export class BackupHoldError extends Error {
   override readonly name = 'BackupHoldError'
 
   constructor() {
-    super('Another backup of these data is running; wait for its end, or stop it.')
+    super('Another backup of these data is running. Wait until it ends, or stop it, then try again.')
   }
 }
 
-/** Keeps holds from the garbage collector, which closes a connection that nothing refers to. */
+/** Protects held connections from the garbage collector, which would close them. */
 const holds = new Set<DatabaseSync>()
 
 const open = (directory: string, timeout: number): DatabaseSync => {
@@ -25,11 +27,11 @@ const open = (directory: string, timeout: number): DatabaseSync => {
 }
 
 /**
- * From here until the release, or the end of this process in any way, no bytes of deleted items are removed. A lock
- * of the operating system, as in data-lock.ts: a backup that was killed holds nothing.
+ * Keeps the bytes of deleted items until the release or the end of this process. The operating system releases the lock
+ * when a backup is killed. Throws BackupHoldError.
  */
 export function acquireBackupHold(directory: string): { release(): void } {
-  const db = open(directory, patience)
+  const db = open(directory, busyTimeout)
   try {
     db.exec('BEGIN EXCLUSIVE')
   } catch (error) {
@@ -45,8 +47,8 @@ export function acquireBackupHold(directory: string): { release(): void } {
 }
 
 /**
- * Whether a backup holds removals. Bytes whose row was gone before a check that returns false may be removed after it:
- * a backup that begins later has a snapshot without them. `isHeld` throws where the lock cannot be read.
+ * `isHeld` returns whether a backup is running; throws if the lock cannot be read. If it returns false after the row of an item was removed,
+ * the bytes may be removed: a backup that starts later has a snapshot without the row.
  */
 export function watchBackupHold(directory: string): { isHeld(): boolean; close(): void } {
   const db = openInitialized(directory)
@@ -76,7 +78,7 @@ function openInitialized(directory: string): DatabaseSync {
   } catch (error) {
     if (!isCorrupt(error)) return db
   }
-  // No backup can hold a file that is not a database, and nothing is stored in it.
+  // A file that is not a database holds no data, and no backup can hold a lock on it.
   db.close()
   for (const suffix of ['', '-journal']) rmSync(join(directory, `hold.db${suffix}`), { force: true })
   return openInitialized(directory)

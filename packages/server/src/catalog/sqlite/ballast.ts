@@ -4,16 +4,16 @@ import { open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-// A file of some megabytes beside the catalog, whose only use is to be removed: on a disk that other programs have filled,
-// it makes room for the log of deletes and for the start.
+// A ballast file of a few megabytes beside the catalog. It is removed when other programs have filled the disk, which leaves
+// space for the write-ahead log of deletes and for a start.
 
-/** Bytes; the log of a server that is stopped with 1,000 pages in it has as many. */
-const largest = 4 * 1024 * 1024
+/** Bytes; the size of a write-ahead log of 1,000 pages. */
+const maxSize = 4 * 1024 * 1024
 
-/** What a start needs at most: the shared memory of the log, and pages that a checkpoint adds. Bytes. */
+/** The most bytes that a start needs: the shared memory of the log, and pages that a checkpoint adds. */
 const neededToOpen = 1024 * 1024
 
-/** Where SQLite puts the catalog and its log, also where `catalog.db` is a link to another disk. */
+/** The directory in which SQLite stores the catalog and its log: that of the target if `catalog.db` is a link. */
 export function catalogDirectory(directory: string): string {
   return dirname(truePath(directory))
 }
@@ -32,38 +32,39 @@ function ballastPath(directory: string): string {
   return join(dirname(path), `${basename(path)}-ballast`)
 }
 
-/** Bytes that the ballast takes; 0 where there is none. */
-export const heldByBallast = (directory: string): number =>
+/** Bytes; 0 if there is no ballast. */
+export const ballastSize = (directory: string): number =>
   statSync(ballastPath(directory), { throwIfNoEntry: false })?.size ?? 0
 
-/** Removes the ballast; false where there is none. */
+/** Removes the ballast; false if there is none. */
 export function releaseBallast(directory: string): boolean {
-  if (heldByBallast(directory) === 0) return false
+  if (ballastSize(directory) === 0) return false
   rmSync(ballastPath(directory), { force: true })
   return true
 }
 
-export function freeForCatalog(directory: string): number {
+/** Free bytes on the catalog's disk. */
+export function freeBytes(directory: string): number {
   const { bsize, bavail } = statfsSync(catalogDirectory(directory))
   return bavail * bsize
 }
 
-/** Whether the disk of the catalog has next to no room left. */
+/** True if the catalog's disk has less free space than a start needs. */
 export function isDiskFull(directory: string): boolean {
-  return freeForCatalog(directory) < neededToOpen
+  return freeBytes(directory) < neededToOpen
 }
 
-/** Removes the ballast where the disk has no room left to open the catalog. */
-export function makeRoomToOpen(directory: string): void {
+/** Removes the ballast if the disk has too little space to open the catalog. */
+export function reclaimSpaceToOpen(directory: string): void {
   if (isDiskFull(directory)) releaseBallast(directory)
 }
 
 const random = promisify(randomBytes)
 
-/** Makes the ballast where there is none: half of `reserve` at the most. Random bytes, which no file system compresses away. */
-export async function makeBallast(directory: string, reserve: number): Promise<void> {
-  const size = Math.min(largest, Math.floor(reserve / 2))
-  if (size === 0 || heldByBallast(directory) > 0) return
+/** Creates the ballast if there is none, of at most half of `reserve`. Random bytes, because some file systems compress. */
+export async function createBallast(directory: string, reserve: number): Promise<void> {
+  const size = Math.min(maxSize, Math.floor(reserve / 2))
+  if (size === 0 || ballastSize(directory) > 0) return
   const path = ballastPath(directory)
   try {
     const file = await open(path, 'wx', 0o600)

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Outcome } from '../../threads/serve-batches.ts'
 import { applyChange, type Change, type ChangeFunctions, type Output } from './changes.ts'
-import { makeRoom } from './log-space.ts'
+import { reclaimSpace } from './reclaim-space.ts'
 import { asFault, endsTransaction, isFull } from './sqlite-errors.ts'
 import { begin, commit, rollback } from './transaction.ts'
 
@@ -25,7 +25,7 @@ export function commitBatch(
       return apply()
     } catch (error) {
       rollback(db)
-      if (!isFull(error) || !makeRoom(db)) throw error
+      if (!isFull(error) || !reclaimSpace(db)) throw error
       return apply()
     }
   } catch (error) {

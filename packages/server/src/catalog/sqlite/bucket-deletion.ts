@@ -13,10 +13,10 @@ export function prepareDeleteBucketChunk(db: DatabaseSync, media: MediaRows): De
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const isUsed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE bucket_id = ?1)
     OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = ?1)`)
-  // An id that is used again would let a cached page of the old bucket pass for one of the new.
-  const keepId = db.prepare(`INSERT INTO meta (key, value) VALUES ('last_bucket_id', ?1)
+  // With a reused id, a cached page of the old bucket would be served for the new one.
+  const retireId = db.prepare(`INSERT INTO meta (key, value) VALUES ('last_bucket_id', ?1)
     ON CONFLICT DO UPDATE SET value = max(CAST(value AS INTEGER), ?1)`)
-  const rows = [
+  const deletions = [
     'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = ?)',
     'DELETE FROM tokens WHERE bucket_id = ?',
     'DELETE FROM ranks WHERE bucket_id = ?',
@@ -34,8 +34,8 @@ export function prepareDeleteBucketChunk(db: DatabaseSync, media: MediaRows): De
     for (const item of removed) addTombstone.run(item)
     const isDeleted = integer(one(isUsed, id) ?? [], 0) === 0
     if (isDeleted) {
-      keepId.run(id)
-      for (const statement of rows) statement.run(id)
+      retireId.run(id)
+      for (const statement of deletions) statement.run(id)
     }
     return { removed, isDeleted }
   }

@@ -9,12 +9,12 @@ import { integer, integerOrNull, one, type Row, text } from './rows.ts'
 export interface BucketRows {
   /** Returns the bucket's id, and creates the bucket if it does not exist. */
   ensure(name: string, createdAt: number): BucketId
-  /** False where the bucket exists. */
+  /** False if the bucket exists. */
   create(name: string, quota: Quota, createdAt: number): boolean
 }
 
 export function prepareBucketRows(db: DatabaseSync): BucketRows {
-  // The id of a deleted bucket is not used again: see bucket-deletion.ts.
+  // The id of a deleted bucket is not reused: see bucket-deletion.ts.
   const insert = db.prepare(`INSERT INTO buckets (id, name, created_at, max_items, max_bytes)
     SELECT 1 + max(coalesce((SELECT max(id) FROM buckets), 0),
       coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_bucket_id'), 0)), ?, ?, ?, ?
@@ -42,13 +42,13 @@ export const bucketOf = (row: Row): Bucket => ({
   maxBytes: integerOrNull(row, 6),
 })
 
-/** The check of the quota that counts, within the transaction that adds; all throw Fault `quota-exceeded`. */
+/** The authoritative quota check, within the transaction that adds items. All methods throw Fault `quota-exceeded`. */
 export interface Quotas {
-  /** Requires room beside all items and everything reserved. */
+  /** Requires that the items, all reservations and `more` fit. */
   require(bucketId: BucketId, more: Amount): void
-  /** The same, and sets it aside. What is negative is given back, and always can be. */
+  /** Also reserves `more`. Negative amounts release quota and never fail. */
   reserve(bucketId: BucketId, more: Amount): void
-  /** Gives back what was reserved, and requires room for it beside the items alone: it had been promised. */
+  /** Releases the reservation, and requires that the items and it fit. Other reservations do not count, because this one came first. */
   settle(bucketId: BucketId, reserved: Amount): void
 }
 

@@ -1,26 +1,26 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId, Catalog } from '../catalog.ts'
+import { createBatchedReads } from './batched-reads.ts'
 import { openDataDirectory } from './data-directory.ts'
-import { logBytes, prepareFigures } from './figures.ts'
-import { gatheredReads } from './gathered-reads.ts'
+import { explainOpenError } from './open-errors.ts'
 import { prepareRanks } from './ranks.ts'
 import { prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
-import { explainOpening } from './usable-data.ts'
+import { logBytes, prepareStatistics } from './statistics.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
 
-/** Milliseconds for which a read waits; WAL makes it wait only while a log is recovered after a crash. */
+/** Milliseconds that a read waits. In WAL mode reads wait only while the log is recovered after a crash. */
 const readTimeout = 5_000
 
 export interface SqliteCatalogOptions {
-  /** The data directory; made if it does not exist. */
+  /** The data directory; created if it does not exist. */
   readonly directory: string
   /** `thread` for the server, `direct` for commands: see writers.ts. */
   readonly writer: 'thread' | 'direct'
-  /** Called when the writer thread has died: nothing can be written any more. */
+  /** Called once when the writer thread has ended unexpectedly: all later changes fail. */
   readonly onWriterFailure?: (error: Error) => void
-  /** Called with the seconds of each transaction of the writer thread. */
+  /** Receives the seconds of each transaction of the writer thread. */
   readonly onCommit?: (seconds: number) => void
 }
 
@@ -43,24 +43,24 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     throw error
   })
 
-  const figures = prepareFigures(db)
+  const statistics = prepareStatistics(db)
 
-  const checks = gatheredReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
-  const buckets = gatheredReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
+  const grants = createBatchedReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
+  const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
 
   return {
     epoch,
-    authorise: checks.read,
+    authorise: grants.read,
     page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
     media: async (id) => reading(() => reads.media(id)),
     isDamaged: async (id) => reading(() => reads.isDamaged(id)),
     addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
     addMediaOnce: (bucketId, items, request) =>
       writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
-    repeated: async (request) => reading(() => reads.repeated(request)),
+    findRepeated: async (request) => reading(() => reads.findRepeated(request)),
     forgetRequests: (now) => writer.apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, id) => writer.apply({ kind: 'remove-media', input: { bucketId, id } }),
-    unnamed: async (ids) => reading(() => reads.unnamed(ids)),
+    findUnreferenced: async (ids) => reading(() => reads.findUnreferenced(ids)),
     tombstones: async () => reading(() => reads.tombstones()),
     clearTombstones: (ids) => writer.apply({ kind: 'clear-tombstones', input: { ids } }),
     createUpload: (upload) => writer.apply({ kind: 'create-upload', input: upload }),
@@ -87,8 +87,12 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     tokens: async (bucket) => reading(() => reads.tokens(bucket ?? null)),
     revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),
-    figures: async () =>
-      reading(() => ({ ...figures(), waitingChanges: writer.pendingCount(), logBytes: logBytes(directory) })),
+    statistics: async () =>
+      reading(() => ({
+        ...statistics(),
+        waitingChanges: writer.pendingCount(),
+        logBytes: logBytes(directory),
+      })),
     recordUpkeep: (run) => writer.apply({ kind: 'record-upkeep', input: run }),
     blobsIdentity: async () => reading(() => reads.blobsIdentity()),
     setBlobsIdentity: (identity) => writer.apply({ kind: 'set-blobs-identity', input: { identity } }),
@@ -101,16 +105,16 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     checkWrites: () => writer.apply({ kind: 'check', input: null }),
 
     async close() {
-      checks.readAll()
-      buckets.readAll()
-      // The last connection to close writes the log back and removes it; that sync belongs to the writer's thread.
+      grants.flush()
+      buckets.flush()
+      // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()
       await writer.close()
     },
   }
 }
 
-/** Damaged tables fail here, or at the first row that is read. Throws DataDirectoryError. */
+/** Prepares the statements and reads one row, which fails on damaged tables. Throws DataDirectoryError. */
 async function openReads(db: DatabaseSync, directory: string) {
   try {
     db.exec('PRAGMA query_only = ON')
@@ -118,7 +122,7 @@ async function openReads(db: DatabaseSync, directory: string) {
     reads.isNew()
     return { reads, epoch: reads.epoch() }
   } catch (error) {
-    throw explainOpening(join(directory, 'catalog.db'), error)
+    throw explainOpenError(join(directory, 'catalog.db'), error)
   }
 }
 

@@ -5,7 +5,7 @@ import type { UploadId } from '../../core/upload-id.ts'
 import type {
   BucketId,
   DeletedChunk,
-  KeyedRequest,
+  IdempotentRequest,
   NewMedia,
   NewToken,
   NewUpload,
@@ -14,18 +14,18 @@ import type {
 } from '../catalog.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
-import { prepareRecordUpkeep } from './figures.ts'
-import { prepareKeyedRequests } from './keyed-requests.ts'
+import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
 import { integer, one } from './rows.ts'
+import { prepareRecordUpkeep } from './statistics.ts'
 import { prepareUploadRows } from './upload-rows.ts'
 
-/** Every change of the catalog, by kind. Inputs and outputs are plain data: they cross threads. */
+/** Every change of the catalog, by kind. Inputs and outputs are plain data, because they are sent to the writer thread. */
 interface Changes {
   'add-media': { input: { bucketId: BucketId; items: readonly NewMedia[] }; output: undefined }
   'add-media-once': {
-    input: { bucketId: BucketId; items: readonly NewMedia[]; request: KeyedRequest }
+    input: { bucketId: BucketId; items: readonly NewMedia[]; request: IdempotentRequest }
     output: readonly NewMedia[]
   }
   'forget-requests': { input: { now: number }; output: number }
@@ -44,7 +44,7 @@ interface Changes {
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: UpkeepRun; output: undefined }
   'set-blobs-identity': { input: { identity: string }; output: undefined }
-  /** Changes nothing, and so shows that changes get through. */
+  /** Changes nothing; a readiness check that the writer works. */
   check: { input: null; output: undefined }
 }
 
@@ -57,7 +57,7 @@ export interface Change<K extends ChangeKind = ChangeKind> {
 
 export type Output<K extends ChangeKind = ChangeKind> = Changes[K]['output']
 
-/** What each kind does, on one connection, within a transaction that the caller opens and commits. */
+/** One function for each kind, to be called within a transaction of the caller. */
 export type ChangeFunctions = { readonly [K in ChangeKind]: (input: Changes[K]['input']) => Output<K> }
 
 export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, change: Change<K>): Output<K> =>
@@ -69,7 +69,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const deleteBucketChunk = prepareDeleteBucketChunk(db, media)
   const quotas = prepareQuotas(db)
   const uploads = prepareUploadRows(db, quotas, media)
-  const keyed = prepareKeyedRequests(db)
+  const idempotency = prepareIdempotencyRecords(db)
   const setMaxItems = db.prepare('UPDATE buckets SET max_items = ? WHERE name = ?')
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
   const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
@@ -100,14 +100,14 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     },
 
     'add-media-once'({ bucketId, items, request }) {
-      const first = keyed.find(request)
+      const first = idempotency.find(request)
       if (first) return first
       addMedia(bucketId, items)
-      keyed.keep(request, items)
+      idempotency.store(request, items)
       return items
     },
 
-    'forget-requests': ({ now }) => keyed.forget(now),
+    'forget-requests': ({ now }) => idempotency.deleteExpired(now),
 
     'remove-media'({ bucketId, id }) {
       const row = one(findSeq, id, bucketId)

@@ -2,19 +2,19 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { waitWhileBusy } from './transaction.ts'
 
-/** KiB of pages that one connection may keep. */
+/** KiB of pages that one connection caches. */
 const cacheSize = 64 * 1024
-/** Bytes that the write-ahead log keeps on disk between checkpoints, however long a burst once made it. */
+/** Bytes to which a checkpoint truncates the write-ahead log. */
 const journalSizeLimit = 64 * 1024 * 1024
 
 /**
- * Opens `catalog.db` in an existing directory; every statement answers arrays, to be read with rows.ts.
- * `busyTimeout` is SQLite's own, in milliseconds: writers leave it at 0 and wait in transaction.ts instead.
+ * Opens `catalog.db` in an existing directory; statements return rows as arrays, which rows.ts reads.
+ * `busyTimeout` is SQLite's own, in milliseconds: writers leave it at 0 and wait in transaction.ts.
  */
 export function openConnection(directory: string, busyTimeout = 0): DatabaseSync {
   const db = new DatabaseSync(join(directory, 'catalog.db'), { returnArrays: true, timeout: busyTimeout })
   try {
-    // The switch to WAL fails at once while another process makes it too, whatever the busy timeout says.
+    // The switch to WAL ignores the busy timeout and fails while another process is switching.
     waitWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec(`
       PRAGMA synchronous = FULL;

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from './make-directory.ts'
+import { explainOpenError } from './open-errors.ts'
 import { isBusy } from './sqlite-errors.ts'
-import { explainOpening } from './usable-data.ts'
 
-/** Milliseconds to wait for a holder: one that is just ending, or another that starts at the same moment. */
-const patience = 1_000
+/** Milliseconds to wait for another process that is ending, or that fails to start at the same time. */
+const busyTimeout = 1_000
 
 export class DataLockedError extends Error {
   override readonly name = 'DataLockedError'
@@ -18,35 +18,35 @@ export class DataLockedError extends Error {
   }
 }
 
-/** Keeps held locks from the garbage collector, which closes a connection that nothing refers to. */
+/** Protects held connections from the garbage collector, which would close them. */
 const held = new Set<DatabaseSync>()
 
 export interface DataLock {
   release(): void
 }
 
-function opened(path: string): DatabaseSync {
+function open(path: string): DatabaseSync {
   try {
-    return new DatabaseSync(path, { timeout: patience })
+    return new DatabaseSync(path, { timeout: busyTimeout })
   } catch (error) {
-    throw explainOpening(path, error)
+    throw explainOpenError(path, error)
   }
 }
 
 /**
- * Makes this process the only one that serves the directory, until it releases the lock or ends in any way.
- * The lock is SQLite's on `lock.db`, of the kind fcntl: nothing else in this process may open that file, since
- * closing any descriptor of it would drop the lock.
+ * Locks the directory for this process until the release or the end of the process. Throws DataLockedError.
+ * The lock is SQLite's fcntl lock on `lock.db`: no other code in this process may open that file, because closing any
+ * descriptor of it releases the lock.
  */
 export function acquireDataLock(directory: string): DataLock {
   makeDirectory(directory)
   const path = join(directory, 'lock.db')
-  const db = opened(path)
+  const db = open(path)
   try {
     db.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     db.close()
-    throw isBusy(error) ? new DataLockedError(directory) : explainOpening(path, error)
+    throw isBusy(error) ? new DataLockedError(directory) : explainOpenError(path, error)
   }
   held.add(db)
   return {

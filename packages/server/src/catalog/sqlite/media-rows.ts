@@ -4,10 +4,10 @@ import type { BucketId, NewMedia } from '../catalog.ts'
 import type { Ranks } from './ranks.ts'
 import { integer, one } from './rows.ts'
 
-/** The only writers of media rows: they keep the bucket's counters, its revision and the ranks in step. */
+/** The only code that writes media rows. Also updates the bucket's counters, its revision and the ranks. */
 export interface MediaRows {
   append(bucketId: BucketId, items: readonly NewMedia[]): void
-  /** Removes the items with these numbers, ascending; each must be there. */
+  /** Removes the items with these sequence numbers, ascending; each must exist. */
   remove(bucketId: BucketId, seqs: readonly number[]): void
 }
 

@@ -3,31 +3,31 @@ import { initial } from './migrations/0001-initial.ts'
 import { uploads } from './migrations/0002-uploads.ts'
 import { upkeep } from './migrations/0003-upkeep.ts'
 import { integer, one } from './rows.ts'
-import { immediate } from './transaction.ts'
+import { runTransaction } from './transaction.ts'
 
-/** Position + 1 is the version that a migration leads to; kept in PRAGMA user_version. */
+/** A migration at index n leads to version n + 1, which is stored in PRAGMA user_version. */
 const migrations: readonly string[] = [initial, uploads, upkeep]
 
-/** 'mbkt' in ASCII; marks the file as ours (`file catalog.db` shows it). */
+/** 'mbkt' in ASCII; `file catalog.db` prints it. */
 const applicationId = 0x6d626b74
 
-/** The catalog cannot be opened by this program; the message says why and what to do. */
+/** This program cannot open the catalog; the message contains the reason and what to do. */
 export class CatalogVersionError extends Error {
   override readonly name = 'CatalogVersionError'
 }
 
-/** Brings the database to this program's version; two processes may do so at once. */
+/** Migrates the database to this program's version; safe in several processes at once. */
 export function migrate(db: DatabaseSync): void {
   if (version(db) === migrations.length) return
-  immediate(db, () => {
-    // Read again under the lock: another process may have been here first.
+  runTransaction(db, () => {
+    // Read again under the lock: another process may have migrated it.
     const present = version(db)
     for (const migration of migrations.slice(present)) db.exec(migration)
     db.exec(`PRAGMA user_version = ${migrations.length}; PRAGMA application_id = ${applicationId}`)
   })
 }
 
-/** The version of the catalog, 0 for an empty file; throws when this program must not touch it. */
+/** The version of the catalog, 0 for an empty file. Throws CatalogVersionError if this program must not change it. */
 function version(db: DatabaseSync): number {
   const number = (sql: string) => integer(one(db.prepare(sql)) ?? [], 0)
   const present = number('PRAGMA user_version')
@@ -40,7 +40,7 @@ function version(db: DatabaseSync): number {
   }
   if (present > migrations.length) {
     throw new CatalogVersionError(
-      `${db.location()} has version ${present}, and this mediabucket knows versions up to ${migrations.length}. ` +
+      `${db.location()} has version ${present}, and this mediabucket supports versions up to ${migrations.length}. ` +
         'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
     )
   }

@@ -11,7 +11,7 @@ export interface RankShape {
 /** 128 counters are 512 bytes: a row that fits SQLite's page without overflow. Three levels hold 134 million items. */
 export const defaultShape: RankShape = { leaf: 64, fanOut: 128 }
 
-/** Numbers that one counter of this level stands for. */
+/** How many sequence numbers one counter of this level covers. */
 const childWidth = (shape: RankShape, level: number): number => shape.leaf * shape.fanOut ** (level - 1)
 
 /** The level whose node 0 covers all numbers below `nextSeq`. */
@@ -21,11 +21,11 @@ export function topLevel(shape: RankShape, nextSeq: number): number {
   return level
 }
 
-/** Which node of a level covers this number. */
+/** The node of a level that covers this number. */
 export const slotOf = (shape: RankShape, level: number, seq: number): number =>
   Math.floor(seq / childWidth(shape, level + 1))
 
-/** Which of that node's counters covers this number. */
+/** The counter of that node that covers this number. */
 export const indexOf = (shape: RankShape, level: number, seq: number): number =>
   Math.floor(seq / childWidth(shape, level)) % shape.fanOut
 

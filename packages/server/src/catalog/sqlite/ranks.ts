@@ -3,13 +3,13 @@ import type { BucketId } from '../catalog.ts'
 import { defaultShape, indexOf, RankNode, type RankShape, slotOf, topLevel } from './rank-nodes.ts'
 import { bytes, one } from './rows.ts'
 
-/** Counters of live items that find the n-th item of a bucket in one point read per level. */
+/** Counters of live items, which find the n-th item of a bucket with one read per level. */
 export interface Ranks {
   /** Counts the numbers from `nextSeq` on; `total` and `nextSeq` are the bucket's before the change. */
   add(bucketId: BucketId, total: number, nextSeq: number, count: number): void
   /** Uncounts these numbers, ascending; `nextSeq` is the bucket's. */
   remove(bucketId: BucketId, nextSeq: number, seqs: readonly number[]): void
-  /** Where live item `rank` (from 0, below the total) is found: `skip` live items after number `seq`. */
+  /** The position of live item `rank` (from 0, below the total): `skip` live items after sequence number `seq`. */
   locate(bucketId: BucketId, nextSeq: number, rank: number): { seq: number; skip: number }
 }
 
@@ -23,7 +23,7 @@ export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape):
     return row && new RankNode(bytes(row, 0))
   }
 
-  /** Adds `delta` for each number on every level; neighbours share one read and one write of their node. */
+  /** Adds `delta` for each number on every level; adjacent numbers share one read and one write of their node. */
   const count = (bucketId: BucketId, nextSeq: number, seqs: readonly number[], delta: number): void => {
     for (let level = topLevel(shape, nextSeq); level > 0; level--) {
       let slot = -1
@@ -42,7 +42,7 @@ export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape):
 
   return {
     add(bucketId, total, nextSeq, added) {
-      // A new top starts with what the old top's node 0 counted: everything.
+      // A new top level starts with the total, which node 0 of the old top level covers.
       const grown = topLevel(shape, nextSeq + added)
       for (let level = topLevel(shape, nextSeq) + 1; level <= grown; level++) {
         const node = RankNode.empty(shape)
@@ -62,7 +62,7 @@ export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape):
       let skip = rank
       for (let level = topLevel(shape, nextSeq); level > 0; level--) {
         const node = read(bucketId, level, slot)
-        if (!node) throw new RangeError(`the ranks of bucket ${bucketId} miss node ${slot} of level ${level}`)
+        if (!node) throw new RangeError(`the ranks of bucket ${bucketId} lack node ${slot} of level ${level}`)
         const child = node.find(skip)
         slot = slot * shape.fanOut + child.index
         skip = child.rank

@@ -8,7 +8,7 @@ import type {
   Bucket,
   BucketId,
   Grant,
-  KeyedRequest,
+  IdempotentRequest,
   Media,
   NamedBucket,
   NewMedia,
@@ -18,21 +18,21 @@ import type {
   Upload,
 } from '../catalog.ts'
 import { bucketColumns, bucketOf } from './buckets.ts'
-import { prepareKeyedRequests } from './keyed-requests.ts'
+import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import type { Ranks } from './ranks.ts'
 import { all, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
-import { prepareUnnamed } from './unnamed.ts'
+import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 import { uploadColumns, uploadOf } from './upload-rows.ts'
 
-/** The reads of one connection. Each is done when it returns: none leaves a snapshot open behind it. */
+/** The reads of one connection. None leaves a transaction open when it returns. */
 export interface Reads {
   epoch(): string
   authorise(tokenHash: Uint8Array): Grant | null
   page(bucketId: BucketId, page: number): PageRows
   media(id: MediaId): Media | null
   isDamaged(id: MediaId): boolean
-  repeated(request: KeyedRequest): readonly NewMedia[] | null
-  unnamed(ids: readonly MediaId[]): MediaId[]
+  findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
+  findUnreferenced(ids: readonly MediaId[]): MediaId[]
   tombstones(): MediaId[]
   upload(id: UploadId): Upload | null
   unfinishedUploads(): Upload[]
@@ -58,7 +58,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
     created_at, bucket_id FROM media WHERE id = ?`)
   const isDamaged = db.prepare('SELECT EXISTS (SELECT 1 FROM damaged WHERE id = ?)')
-  const unnamed = prepareUnnamed(db)
+  const findUnreferenced = prepareFindUnreferenced(db)
   const tombstones = db.prepare('SELECT id FROM tombstones')
   const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
     last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
@@ -72,18 +72,18 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const bucketNamed = db.prepare(`SELECT ${bucketColumns}, id FROM buckets WHERE name = ?`)
   const uploadsOf = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE bucket_id = ?`)
   const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets ORDER BY name`)
-  const keyed = prepareKeyedRequests(db)
+  const idempotency = prepareIdempotencyRecords(db)
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
   const begin = db.prepare('BEGIN')
   const end = db.prepare('COMMIT')
-  const scopeSet = makeScopeSets()
+  const scopeSet = createScopeParser()
 
   const readPage = (bucketId: BucketId, page: number): PageRows => {
     const bucket = one(bucketState, bucketId)
     if (!bucket) throw bucketDeleted()
     const revision = integer(bucket, 0)
     const total = integer(bucket, 1)
-    // Past 2⁵³ the product is rounded, but it is past every total by then.
+    // Above 2⁵³ the product is rounded, but exceeds every total.
     const first = (page - 1) * pageSize
     if (first >= total) return { revision, total, rows: [] }
     const { seq, skip } = ranks.locate(bucketId, integer(bucket, 2), first)
@@ -153,7 +153,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
     isDamaged: (id) => integer(one(isDamaged, id) ?? [], 0) === 1,
 
-    repeated: (request) => keyed.find(request),
+    findRepeated: (request) => idempotency.find(request),
 
     upload(id) {
       const row = one(upload, id)
@@ -178,7 +178,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
     buckets: () => all(buckets).map(bucketOf),
 
-    unnamed,
+    findUnreferenced,
     tombstones: () => all(tombstones).map((row) => mediaId(row, 0)),
 
     token(id) {
@@ -203,13 +203,13 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   }
 }
 
-// Only ids of these kinds are ever stored in the columns that these three read.
+// The columns contain only ids of these kinds.
 const mediaId = (row: Row, column: number) => text(row, column) as MediaId
 const tokenId = (row: Row, column: number) => text(row, column) as TokenId
 const bucketId = (row: Row, column: number) => integer(row, column) as BucketId
 
-/** Parses stored scopes, each distinct text once. A name that this program does not know grants nothing. */
-function makeScopeSets(): (stored: string) => ReadonlySet<Scope> {
+/** Parses stored scopes, each distinct text once. Unknown names grant nothing. */
+function createScopeParser(): (stored: string) => ReadonlySet<Scope> {
   const sets = new Map<string, ReadonlySet<Scope>>()
   return (stored) => {
     let set = sets.get(stored)

@@ -7,9 +7,9 @@ import { all, bytes, integer, one, text } from './rows.ts'
 interface Recount {
   /** By name. */
   buckets(): BucketId[]
-  /** Compares what the bucket stores beside its items with its rows; to be called within a transaction. */
+  /** Compares the bucket's stored counters with its rows; to be called within a transaction. */
   faults(id: BucketId): BucketFault[]
-  /** The same, and corrects what is wrong; the revision grows, since pages may have shown it. */
+  /** Also corrects them, and increments the revision, because pages may contain the wrong total. */
   correct(id: BucketId): BucketFault[]
 }
 
@@ -29,7 +29,7 @@ export function prepareRecount(db: DatabaseSync): Recount {
   const buckets = db.prepare('SELECT id FROM buckets ORDER BY name')
   const bucketRow = db.prepare(`SELECT id, name, total, bytes, next_seq, reserved_items, reserved_bytes
     FROM buckets WHERE id = ?`)
-  // One row for each leaf block, so that a million items are no million rows here.
+  // One row for each leaf block, so that a million items are not a million rows here.
   const blocks = db.prepare(`SELECT seq / ${shape.leaf}, count(*), sum(size), max(seq) FROM media
     WHERE bucket_id = ? GROUP BY seq / ${shape.leaf}`)
   const reservations = db.prepare(`SELECT count(*), coalesce(sum(coalesce(length, received)), 0)
@@ -47,8 +47,8 @@ export function prepareRecount(db: DatabaseSync): Recount {
     const found = all(blocks, id).map((block) => [0, 1, 2, 3].map((column) => integer(block, column)))
     const sum = (column: number) => found.reduce((all, block) => all + (block[column] ?? 0), 0)
     const [total, size] = [sum(1), sum(2)]
-    const stored = integer(row, 4)
-    const nextSeq = found.reduce((highest, block) => Math.max(highest, (block[3] ?? 0) + 1), stored)
+    const storedNextSeq = integer(row, 4)
+    const nextSeq = found.reduce((highest, block) => Math.max(highest, (block[3] ?? 0) + 1), storedNextSeq)
     const nodes = new Map<string, RankNode>()
     for (let level = topLevel(shape, nextSeq); level > 0; level--)
       for (const [block = 0, items = 0] of found) {
@@ -62,20 +62,20 @@ export function prepareRecount(db: DatabaseSync): Recount {
     const reserved = [integer(reservation, 0), integer(reservation, 1)] as const
 
     const faults: BucketFault[] = []
-    const compare = (what: BucketFault['what'], kept: number | string, counted: number | string) => {
-      if (kept !== counted)
-        faults.push({ bucket, what, detail: `${kept} is stored, and the rows say ${counted}` })
+    const compare = (what: BucketFault['what'], stored: number | string, counted: number | string) => {
+      if (stored !== counted)
+        faults.push({ bucket, what, detail: `${stored} is stored, the rows add up to ${counted}` })
     }
     compare('total', integer(row, 2), total)
     compare('bytes', integer(row, 3), size)
-    compare('sequence', stored, nextSeq)
+    compare('sequence', storedNextSeq, nextSeq)
     compare(
       'reserved',
       `${integer(row, 5)} items, ${integer(row, 6)} bytes`,
       `${reserved[0]} items, ${reserved[1]} bytes`,
     )
     const wrong = wrongNodes(id, nodes)
-    if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not count what is there` })
+    if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
     return { id, faults, total, bytes: size, nextSeq, reserved, nodes }
   }
 

@@ -3,7 +3,7 @@ import type { SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 /** One row as an array, in the order of the selected columns. */
 export type Row = readonly SQLOutputValue[]
 
-/** The first row. Connections answer arrays (connection.ts), which the types of node:sqlite do not know. */
+/** The first row, or null. Connections return arrays (connection.ts), which the types of node:sqlite do not express. */
 export function one(statement: StatementSync, ...parameters: SQLInputValue[]): Row | null {
   const row: unknown = statement.get(...parameters)
   return Array.isArray(row) ? row : null
@@ -11,7 +11,7 @@ export function one(statement: StatementSync, ...parameters: SQLInputValue[]): R
 
 export function all(statement: StatementSync, ...parameters: SQLInputValue[]): Row[] {
   return statement.all(...parameters).map((row: unknown) => {
-    if (!Array.isArray(row)) throw new TypeError('the catalog answered a row that is no array')
+    if (!Array.isArray(row)) throw new TypeError('the catalog returned a row that is not an array')
     return row
   })
 }

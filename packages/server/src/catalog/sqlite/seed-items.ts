@@ -47,10 +47,10 @@ const unknown: Kind = {
   picture: false,
 }
 
-/** Of ten items: five photos, two screenshots, one video, one document, one of unknown type. */
+/** Ten items: five photos, two screenshots, one video, one document, one of unknown type. */
 const mix = [photo, screenshot, photo, document, photo, video, photo, screenshot, photo, unknown] as const
 
-/** A made-up item that looks like an uploaded one but has no bytes; `number` only gives it variety. */
+/** An item without bytes whose other properties resemble those of uploads; they vary with `number`. */
 export function seedItem(number: number, createdAt: number): NewMedia {
   const { extension, contentType, filename, sizes, picture } = mix[number % mix.length] ?? photo
   const [smallest, largest] = sizes

@@ -8,24 +8,24 @@ import { prepareRanks } from './ranks.ts'
 import { integer, one } from './rows.ts'
 import { seedItem } from './seed-items.ts'
 import { asFault } from './sqlite-errors.ts'
-import { immediate } from './transaction.ts'
+import { runTransaction } from './transaction.ts'
 
-/** Rows of one transaction: some 20 ms, for which a running server's writes have to wait. */
+/** Rows of one transaction. It takes about 20 ms, during which a running server's writes wait. */
 const chunk = 1_000
-/** Milliseconds between two transactions, so that a waiting writer gets its turn (see transaction.ts). */
+/** Milliseconds between two transactions, in which a waiting server can write (see transaction.ts). */
 const gap = 3
 
 export interface SeedOptions {
   readonly directory: string
-  /** The bucket's name; the bucket is made if it does not exist. */
+  /** The bucket's name; the bucket is created if it does not exist. */
   readonly bucket: string
   readonly items: number
-  /** Of the new items, every one whose number among them is a multiple of this is deleted again. */
+  /** Every n-th of the new items is deleted again. */
   readonly deleteEvery?: number
   readonly onProgress?: (done: number, of: number) => void
 }
 
-/** Fills a bucket with rows without bytes, beside a running server if need be; answers the bucket's new total. */
+/** Adds rows without bytes to a bucket; safe beside a running server. Returns the bucket's new total. */
 export async function seedBucket(options: SeedOptions): Promise<{ total: number }> {
   const db = openDataDirectory(options.directory)
   try {
@@ -42,11 +42,11 @@ async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
   const media = prepareMediaRows(db, prepareRanks(db))
   const bucket = db.prepare('SELECT next_seq, total FROM buckets WHERE id = ?')
   const { ensure } = prepareBucketRows(db)
-  const bucketId = immediate(db, () => ensure(options.bucket, Date.now()))
+  const bucketId = runTransaction(db, () => ensure(options.bucket, Date.now()))
 
   for (let done = 0; done < items; ) {
     const count = Math.min(chunk, items - done)
-    immediate(db, () => addChunk(bucketId, done, count))
+    runTransaction(db, () => addChunk(bucketId, done, count))
     done += count
     onProgress(done, items)
     await sleep(gap)
@@ -54,18 +54,18 @@ async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
   return integer(one(bucket, bucketId) ?? [], 1)
 
   function addChunk(bucketId: BucketId, done: number, count: number): void {
-    // Another writer may have appended since the last chunk: the numbers are only known under the lock.
+    // Another writer may have appended since the last chunk, so the next number is read under the lock.
     const nextSeq = integer(one(bucket, bucketId) ?? [], 0)
     const now = Date.now()
     const indexes = Array.from({ length: count }, (_, index) => index)
-    const doomed = indexes.filter((index) => (done + index + 1) % deleteEvery === 0)
+    const deleted = indexes.filter((index) => (done + index + 1) % deleteEvery === 0)
     media.append(
       bucketId,
       indexes.map((index) => seedItem(done + index, now)),
     )
     media.remove(
       bucketId,
-      doomed.map((index) => nextSeq + index),
+      deleted.map((index) => nextSeq + index),
     )
   }
 }

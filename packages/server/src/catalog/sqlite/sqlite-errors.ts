@@ -10,7 +10,7 @@ const cannotOpen = 14
 const notADatabase = 26
 const ioErrorShmSize = 4874
 
-/** SQLite's extended result code; null for every other error. */
+/** SQLite's extended result code; null for other errors. */
 export function resultCode(error: unknown): number | null {
   if (!(error instanceof Error) || !('errcode' in error)) return null
   return typeof error.errcode === 'number' ? error.errcode : null
@@ -23,7 +23,7 @@ function primaryCode(error: unknown): number | null {
 
 export const isBusy = (error: unknown): boolean => primaryCode(error) === busy
 
-/** The disk has no room. */
+/** The disk is full. */
 export const isFull = (error: unknown): boolean =>
   resultCode(error) === ioErrorShmSize || primaryCode(error) === full
 
@@ -32,13 +32,13 @@ export const isIoError = (error: unknown): boolean => primaryCode(error) === ioE
 export const isCorrupt = (error: unknown): boolean =>
   [corrupt, notADatabase].includes(primaryCode(error) ?? 0)
 
-/** True when the fault is the file's or the machine's, so that nothing else in the transaction can be trusted. */
+/** True for errors of the file or the machine: the whole transaction must be rolled back. */
 export function endsTransaction(error: unknown): boolean {
   const code = primaryCode(error)
   return code !== null && [outOfMemory, ioError, corrupt, full, notADatabase].includes(code)
 }
 
-/** The domain's word for an error of SQLite where there is one; otherwise the error itself. */
+/** Maps an error of SQLite to a Fault; returns any other error unchanged. */
 export function asFault(error: unknown): unknown {
   if (isFull(error)) {
     return new Fault('storage-full', 'The catalog has no space left on its disk.', { cause: error })

@@ -1,53 +1,53 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { makeRoom } from './log-space.ts'
+import { reclaimSpace } from './reclaim-space.ts'
 import { isBusy, isFull, isIoError } from './sqlite-errors.ts'
 
-/** Milliseconds for which a write waits for other processes' writes. */
-const patience = 10_000
-/** Milliseconds between two tries. SQLite's own waiting grows to 100 and so starves beside a busy writer. */
-const pause = 2
+/** Milliseconds that a write waits for writes of other processes. */
+const busyTimeout = 10_000
+/** Milliseconds between two attempts. SQLite's own busy handler waits up to 100 ms, and starves beside a busy writer. */
+const retryInterval = 2
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
-/** Runs the action, again and again while SQLite says busy; blocks its thread. */
+/** Runs the action, and repeats it while SQLite reports busy; blocks the thread. */
 export function waitWhileBusy<T>(action: () => T): T {
-  const deadline = performance.now() + patience
+  const deadline = performance.now() + busyTimeout
   for (;;) {
     try {
       return action()
     } catch (error) {
       if (!isBusy(error) || performance.now() >= deadline) throw error
-      Atomics.wait(sleeper, 0, 0, pause)
+      Atomics.wait(sleeper, 0, 0, retryInterval)
     }
   }
 }
 
-/** Begins a transaction that holds the write lock from the start, so that nothing in it can turn out busy. */
+/** Begins a transaction that holds the write lock from its start, so that no statement in it fails as busy. */
 export function begin(db: DatabaseSync): void {
   waitWhileBusy(() => db.exec('BEGIN IMMEDIATE'))
 }
 
-/** Commits durably; when it throws, nothing of the transaction is there, not even after a crash. */
+/** Commits durably. If it throws, the transaction has no effect, not even after a crash. */
 export function commit(db: DatabaseSync): void {
   try {
     db.exec('COMMIT')
   } catch (error) {
     rollback(db)
-    if (isIoError(error)) bury(db)
+    if (isIoError(error)) overwriteFailedFrames(db)
     throw error
   }
 }
 
-/** Ends the open transaction, if SQLite has not done so by itself. */
+/** Rolls back the open transaction, if SQLite has not done so itself. */
 export function rollback(db: DatabaseSync): void {
   if (db.isTransaction) db.exec('ROLLBACK')
 }
 
 /**
- * A commit whose sync failed leaves whole frames in the write-ahead log, and recovery after a kill would believe
- * them. Another commit overwrites them; when that fails too, the log has at least been written over.
+ * A commit whose sync failed leaves complete frames in the write-ahead log, and recovery after a kill would replay them. Another commit
+ * overwrites them; if its sync fails too, the frames are overwritten anyway.
  */
-function bury(db: DatabaseSync): void {
+function overwriteFailedFrames(db: DatabaseSync): void {
   try {
     db.exec(`BEGIN IMMEDIATE;
       INSERT INTO meta (key, value) VALUES ('failed_commits', '1')
@@ -58,17 +58,17 @@ function bury(db: DatabaseSync): void {
   }
 }
 
-/** Runs the action in one durable transaction of its own, once more where the disk was full and room could be made. */
-export function immediate<T>(db: DatabaseSync, action: () => T): T {
+/** Runs the action in one durable transaction; retries once if the disk was full and space could be freed. */
+export function runTransaction<T>(db: DatabaseSync, action: () => T): T {
   try {
-    return once(db, action)
+    return runOnce(db, action)
   } catch (error) {
-    if (!isFull(error) || !makeRoom(db)) throw error
-    return once(db, action)
+    if (!isFull(error) || !reclaimSpace(db)) throw error
+    return runOnce(db, action)
   }
 }
 
-function once<T>(db: DatabaseSync, action: () => T): T {
+function runOnce<T>(db: DatabaseSync, action: () => T): T {
   begin(db)
   let result: T
   try {

@@ -9,7 +9,7 @@ import { integer, integerOrNull, one, type Row, text, textOrNull } from './rows.
 export const uploadColumns =
   'id, bucket_id, length, received, metadata, filename, declared_type, media_id, finished, expires_at'
 
-// Only ids of these kinds are ever stored in these columns.
+// These columns contain only ids of these kinds.
 export const uploadOf = (row: Row): Upload => ({
   id: text(row, 0) as UploadId,
   bucketId: integer(row, 1) as BucketId,
@@ -23,7 +23,7 @@ export const uploadOf = (row: Row): Upload => ({
   expiresAt: integer(row, 9),
 })
 
-/** The only writers of uploads: they keep what the bucket has reserved in step. */
+/** The only code that writes upload rows. Also updates the bucket's reservations. */
 export interface UploadRows {
   create(upload: NewUpload): void
   declareLength(id: UploadId, length: number): boolean
@@ -32,7 +32,7 @@ export interface UploadRows {
   remove(id: UploadId): boolean
 }
 
-/** An unfinished upload reserves one item and its length, or what has arrived while the length is unknown. */
+/** An unfinished upload reserves one item and its length, or its offset while the length is unknown. */
 const reservedBy = ({ length, offset }: Pick<Upload, 'length' | 'offset'>) => ({
   items: 1,
   bytes: length ?? offset,

@@ -3,7 +3,7 @@ import { serveBatches } from '../../threads/serve-batches.ts'
 import { commitBatch } from './batch.ts'
 import { type Change, type Output, prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
-import { keepLogShort } from './log-space.ts'
+import { limitLogSize } from './reclaim-space.ts'
 
 // The worker thread that owns the server's writing connection, so that no sync to disk stalls the requests.
 
@@ -18,7 +18,7 @@ serveBatches<Change, Output, number>(
   (changes, reply) => {
     const start = performance.now()
     reply(commitBatch(db, functions, changes), (performance.now() - start) / 1000)
-    keepLogShort(db)
+    limitLogSize(db)
   },
   () => db.close(),
 )

@@ -2,9 +2,9 @@ import { extname, join } from 'node:path'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
 import { applyChange, type Change, type ChangeKind, type Output, prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
+import { explainOpenError } from './open-errors.ts'
 import { asFault } from './sqlite-errors.ts'
-import { immediate } from './transaction.ts'
-import { explainOpening } from './usable-data.ts'
+import { runTransaction } from './transaction.ts'
 
 /** Applies changes durably: a promise resolves once its change is committed and synced. */
 export interface Writer {
@@ -22,7 +22,7 @@ export function openDirectWriter(directory: string): Writer {
   return {
     async apply(change) {
       try {
-        return immediate(db, () => applyChange(functions, change))
+        return runTransaction(db, () => applyChange(functions, change))
       } catch (error) {
         throw asFault(error)
       }
@@ -52,7 +52,7 @@ export async function startWriterThread(
     onReport: onCommit,
     onFailure,
   }).catch((error: unknown) => {
-    throw explainOpening(join(directory, 'catalog.db'), error)
+    throw explainOpenError(join(directory, 'catalog.db'), error)
   })
   return {
     apply: <K extends ChangeKind>(change: Change<K>) =>

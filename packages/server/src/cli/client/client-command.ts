@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Client } from '@mediabucket/client'
 import { type Command, type CommandContext, UsageError } from '../command.ts'
 import { clientSettings, readClientSettings } from './client-settings.ts'
-import { explain } from './explain.ts'
+import { explain } from './explain-client-error.ts'
 import { type Output, standardOutput } from './output.ts'
 
 /** What a command that talks to a service is given. */
@@ -13,10 +13,10 @@ export interface ClientContext {
   /** For results: what a script reads. */
   readonly output: Output
   /** For people: what was done, hints. */
-  readonly tell: CommandContext['tell']
+  readonly report: CommandContext['report']
   /** Aborted by Ctrl-C. */
   readonly interrupted: AbortSignal
-  /** What to tell of an error of the client; null for one that nobody foresaw. */
+  /** What to report of an error of the client; null for one that nobody foresaw. */
   readonly explain: (error: unknown) => ReturnType<typeof explain>
 }
 
@@ -40,7 +40,7 @@ export function clientCommand<Asked>(command: {
   return {
     summary,
     help,
-    async run(args, { tell }) {
+    async run(args, { report }) {
       const asked = read(args)
       const settings = readClientSettings()
       const told = (error: unknown) => explain(error, settings.url, target?.(asked) ?? null)
@@ -55,7 +55,7 @@ export function clientCommand<Asked>(command: {
           client,
           holder: createHash('sha256').update(settings.token).digest('hex'),
           output,
-          tell,
+          report,
           interrupted: interrupt.signal,
           explain: told,
         }

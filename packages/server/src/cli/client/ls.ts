@@ -1,9 +1,9 @@
 import type { Client, Media, Page } from '@mediabucket/client'
 import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
-import { type Column, counted, table } from '../table.ts'
+import { type Column, formatCount, table } from '../table.ts'
 import { clientCommand } from './client-command.ts'
-import { shownName, shownSize } from './shown.ts'
+import { formatSize, printableText } from './terminal-text.ts'
 
 export const ls = clientCommand({
   summary: 'List what is in the bucket of a service.',
@@ -35,7 +35,7 @@ Options:
     return { number: Number(page ?? 1), long, all, json }
   },
 
-  async run({ number, long, all, json }, { client, output, tell, interrupted }) {
+  async run({ number, long, all, json }, { client, output, report, interrupted }) {
     const signal = AbortSignal.any([interrupted, output.closed])
     let isFirst = true
     async function linesOf(page: Page): Promise<string[]> {
@@ -55,22 +55,23 @@ Options:
     }
     const page = await client.listPage(number, { signal })
     await print(page)
-    if (!json) tell(`Page ${page.current_page} of ${page.last_page}; ${counted(page.total, 'item')} in all.`)
+    if (!json)
+      report(`Page ${page.current_page} of ${page.last_page}; ${formatCount(page.total, 'item')} in all.`)
   },
 })
 
 /** Padded, so that the tables of several pages line up. */
 const shape: readonly Column<Media>[] = [
   { header: 'ID', cell: ({ id }) => id },
-  { header: '    SIZE', cell: ({ size }) => shownSize(size).padStart(8), alignRight: true },
+  { header: '    SIZE', cell: ({ size }) => formatSize(size).padStart(8), alignRight: true },
   { header: 'CREATED', cell: ({ created_at }) => localTime(new Date(created_at)) },
   { header: 'TYPE', cell: ({ content_type }) => content_type.padEnd(24) },
-  { header: 'NAME', cell: ({ filename }) => (filename === null ? '-' : shownName(filename)) },
+  { header: 'NAME', cell: ({ filename }) => (filename === null ? '-' : printableText(filename)) },
 ]
 
 /** Tabs and line ends are in no name that a service stores, and in none that is printed. */
 const scriptLine = ({ id, size, created_at, content_type, filename }: Media): string =>
-  [id, size, created_at, content_type, shownName(filename ?? '')].join('\t')
+  [id, size, created_at, content_type, printableText(filename ?? '')].join('\t')
 
 /** `2026-11-22 14:05`. */
 function localTime(date: Date): string {

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { fitEnd, shownName, shownSize } from './shown.ts'
+import { fitEnd, formatSize, printableText } from './terminal-text.ts'
 
 /** How far one thing, or all of them together, has come. Bytes. */
 export interface Progress {
@@ -61,8 +61,8 @@ function drawBar({ name, done, total }: Progress, columns: number): string {
   const full = Math.round(share * width)
   // Respects NO_COLOR, and FORCE_COLOR, by itself.
   const bar = styleText('cyan', '█'.repeat(full), { stream: process.stderr }) + '░'.repeat(width - full)
-  const figures = `${`${Math.floor(share * 100)}%`.padStart(5)} ${shownSize(total).padStart(9)}`
+  const figures = `${`${Math.floor(share * 100)}%`.padStart(5)} ${formatSize(total).padStart(9)}`
   // One column stays free: in the last one some terminals break the line.
   const room = columns - width - figures.length - 2
-  return room < 1 ? figures.slice(0, columns - 1) : `${fitEnd(shownName(name), room)} ${bar}${figures}`
+  return room < 1 ? figures.slice(0, columns - 1) : `${fitEnd(printableText(name), room)} ${bar}${figures}`
 }

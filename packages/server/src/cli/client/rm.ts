@@ -1,8 +1,8 @@
 import { parse } from '../arguments.ts'
 import { CommandError, UsageError } from '../command.ts'
-import { counted } from '../table.ts'
+import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
-import { exitCodes } from './explain.ts'
+import { exitCodes } from './explain-client-error.ts'
 import { itemReference } from './item-reference.ts'
 
 export const rm = clientCommand({
@@ -19,22 +19,22 @@ the exit code is ${exitCodes.missing}. Nothing is asked before.`,
     return positionals.map(itemReference)
   },
 
-  async run(references, { client, tell, interrupted, explain }) {
+  async run(references, { client, report, interrupted, explain }) {
     let missing = 0
     for (const reference of references) {
       try {
         await client.delete(reference, { signal: interrupted })
-        tell(`Deleted ${reference}`)
+        report(`Deleted ${reference}`)
       } catch (error) {
         const told = interrupted.aborted ? null : explain(error)
         if (!(told instanceof CommandError) || told.exitCode !== exitCodes.missing) throw error
         missing += 1
-        tell(`mediabucket: ${reference}: ${told.message}`)
+        report(`mediabucket: ${reference}: ${told.message}`)
       }
     }
     if (missing > 0)
       throw new CommandError(
-        `${missing} of ${counted(references.length, 'item')} ${missing === 1 ? 'was' : 'were'} not there`,
+        `${missing} of ${formatCount(references.length, 'item')} ${missing === 1 ? 'was' : 'were'} not there`,
         exitCodes.missing,
       )
   },

@@ -1,14 +1,14 @@
 import { basename, resolve } from 'node:path'
 import type { Media } from '@mediabucket/client'
 import { CommandError } from '../command.ts'
-import { counted } from '../table.ts'
+import { formatCount } from '../table.ts'
 import type { ClientContext } from './client-command.ts'
 import { DiskFile } from './disk-file.ts'
-import { exitCodes } from './explain.ts'
+import { exitCodes } from './explain-client-error.ts'
 import type { LocalFault } from './local-files.ts'
 import { type Progress, progressBars } from './progress-bars.ts'
-import { shownName } from './shown.ts'
 import { type Result, smallUploads } from './small-uploads.ts'
+import { printableText } from './terminal-text.ts'
 import type { UploadJournal } from './upload-journal.ts'
 import type { UploadStates } from './upload-states.ts'
 import { type PlannedFile, planUnits, resumableAbove, type UploadUnit } from './upload-units.ts'
@@ -36,7 +36,7 @@ export async function sendFiles(
   { states, journal }: { readonly states: UploadStates; readonly journal: UploadJournal },
   context: ClientContext,
 ): Promise<Outcome> {
-  const { client, holder, output, interrupted, explain, tell } = context
+  const { client, holder, output, interrupted, explain, report } = context
   const bars = progressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
@@ -52,12 +52,12 @@ export async function sendFiles(
   function show(): void {
     const under = [...running.values()]
     const done = under.reduce((sum, { done }) => sum + done, settledBytes)
-    bars.show([...under, { name: `${settled} of ${counted(files.length, 'file')}`, done, total }])
+    bars.show([...under, { name: `${settled} of ${formatCount(files.length, 'file')}`, done, total }])
   }
 
   function follow(unit: UploadUnit, sent: number): void {
     const [first, ...others] = unit.files
-    const name = others.length === 0 ? (first?.path ?? '') : counted(unit.files.length, 'file')
+    const name = others.length === 0 ? (first?.path ?? '') : formatCount(unit.files.length, 'file')
     const size = unit.files.reduce((sum, { size }) => sum + size, 0)
     running.set(unit, { name, done: Math.min(sent, size), total: size })
     show()
@@ -80,7 +80,7 @@ export async function sendFiles(
       onProgress({ sent }) {
         if (!isUnderWay && sent > 0) {
           bars.clear()
-          tell(`${shownName(path)}: resumed at ${Math.floor((sent / size) * 100)} %`)
+          report(`${printableText(path)}: resumed at ${Math.floor((sent / size) * 100)} %`)
         }
         isUnderWay = true
         follow(unit, sent)
@@ -121,7 +121,7 @@ export async function sendFiles(
       bars.clear()
       // A caller that does not read the output may still want the files stored.
       if (!output.closed.aborted)
-        await output.write(`${result.url}\t${shownName(file.path)}\n`).catch(() => {})
+        await output.write(`${result.url}\t${printableText(file.path)}\n`).catch(() => {})
     }
   }
 

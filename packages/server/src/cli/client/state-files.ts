@@ -15,7 +15,7 @@ export interface StateFiles {
 const longest = 30 * 24 * 3_600_000
 
 /** The names of the files are hashes of their keys. The directory is made, and cleared of old files, at its first use. */
-export function stateFiles(directoryOf: () => string, tell: (message: string) => void): StateFiles {
+export function stateFiles(directoryOf: () => string, report: (message: string) => void): StateFiles {
   let prepared: Promise<string> | undefined
   let reported = false
 
@@ -33,7 +33,7 @@ export function stateFiles(directoryOf: () => string, tell: (message: string) =>
         return await operation(join(await prepared, createHash('sha256').update(key).digest('hex')))
       } catch (error) {
         if (!reported)
-          tell(
+          report(
             `mediabucket: the state of uploads cannot be stored, so an interrupted one starts over: ${error}`,
           )
         reported = true

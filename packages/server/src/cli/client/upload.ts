@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { basename, join, resolve } from 'node:path'
 import { parse } from '../arguments.ts'
 import { CommandError, UsageError } from '../command.ts'
-import { counted } from '../table.ts'
+import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
 import { findFiles, type LocalFile } from './local-files.ts'
 import { isRefusal, sendFiles } from './send-files.ts'
-import { shownName, shownSize } from './shown.ts'
 import { stateFiles } from './state-files.ts'
+import { formatSize, printableText } from './terminal-text.ts'
 import { openJournal } from './upload-journal.ts'
 import { uploadStates } from './upload-states.ts'
 import type { PlannedFile } from './upload-units.ts'
@@ -38,10 +38,10 @@ tried.`,
   },
 
   async run(paths, context) {
-    const { tell, holder } = context
+    const { report, holder } = context
     const begun = performance.now()
     const { files, faults, leftOut } = await findFiles(paths)
-    const state = stateFiles(() => join(stateDirectory(), 'uploads'), tell)
+    const state = stateFiles(() => join(stateDirectory(), 'uploads'), report)
     const states = uploadStates(state)
     const command = JSON.stringify([holder, ...paths.map((path) => resolve(path))])
     const journal = await openJournal(state, command)
@@ -53,38 +53,38 @@ tried.`,
     const seconds = ((performance.now() - begun) / 1000).toFixed(1)
     const bytes = stored.reduce((sum, size) => sum + size, 0)
     const all = files.length + faults.length
-    tell(`Uploaded ${stored.length} of ${counted(all, 'file')}, ${shownSize(bytes)} in ${seconds} s.`)
+    report(`Uploaded ${stored.length} of ${formatCount(all, 'file')}, ${formatSize(bytes)} in ${seconds} s.`)
     if (leftOut.length > 0)
-      tell(`Left out ${counted(leftOut.length, 'file')} of the operating system: ${namesOf(leftOut)}.`)
+      report(`Left out ${formatCount(leftOut.length, 'file')} of the operating system: ${namesOf(leftOut)}.`)
     if (lost > 0)
-      tell(
-        `${counted(lost, 'file')} of these were stored by an earlier run that received no answer; mediabucket ls lists them.`,
+      report(
+        `${formatCount(lost, 'file')} of these were stored by an earlier run that received no answer; mediabucket ls lists them.`,
       )
     const failures = [...faults, ...failed]
     if (failures.length > 0)
-      tell(
-        ['Not uploaded:', ...failures.map(({ path, reason }) => `  ${shownName(path)}: ${reason}`)].join(
+      report(
+        ['Not uploaded:', ...failures.map(({ path, reason }) => `  ${printableText(path)}: ${reason}`)].join(
           '\n',
         ),
       )
-    if (untried > 0) tell(`Not tried: ${counted(untried, 'file')}.`)
+    if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
     if (end === null) {
       await journal.remove()
       await states.settle()
     } else if ((journal.begun() || states.begun()) && !isRefusal(context.explain(end))) {
-      tell('Run the same command again: it goes on where this one stopped.')
+      report('Run the same command again: it goes on where this one stopped.')
     }
     if (end !== null) throw end
     if (failures.length > 0)
       throw new CommandError(
-        `${failures.length} of ${counted(all, 'file')} ${failures.length === 1 ? 'was' : 'were'} not uploaded`,
+        `${failures.length} of ${formatCount(all, 'file')} ${failures.length === 1 ? 'was' : 'were'} not uploaded`,
       )
   },
 })
 
 /** Up to three different names. */
 function namesOf(paths: readonly string[]): string {
-  const names = [...new Set(paths.map((path) => basename(path)))].map(shownName)
+  const names = [...new Set(paths.map((path) => basename(path)))].map(printableText)
   return names.length > 3 ? `${names.slice(0, 3).join(', ')} and others` : names.join(', ')
 }
 

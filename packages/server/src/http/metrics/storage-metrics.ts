@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { CatalogFigures } from '../../catalog/catalog.ts'
+import type { CatalogStatistics } from '../../catalog/catalog.ts'
 import { storageCauseOf, storageCauses } from '../../core/storage-error.ts'
 
 /** What the gauges are read from at each scrape. */
 interface Sources {
-  readonly figures: () => Promise<CatalogFigures>
+  readonly statistics: () => Promise<CatalogStatistics>
   /** Of the file system of the data. Bytes. */
   readonly space: () => Promise<{ readonly free: number; readonly total: number }>
 }
@@ -57,15 +57,15 @@ export function createStorageMetrics(registry: Registry): StorageMetrics {
 
 function addGauges(registry: Registry, sources: Sources): void {
   /** All gauges of one scrape are read at once. */
-  let figures: Promise<CatalogFigures> | null = null
+  let statistics: Promise<CatalogStatistics> | null = null
   const readFigures = () => {
-    if (figures === null) {
-      figures = sources.figures()
+    if (statistics === null) {
+      statistics = sources.statistics()
       setImmediate(() => {
-        figures = null
+        statistics = null
       })
     }
-    return figures
+    return statistics
   }
   const gauge = (name: string, help: string, read: () => Promise<number>) =>
     new Gauge({
@@ -77,9 +77,10 @@ function addGauges(registry: Registry, sources: Sources): void {
         this.set(await read().catch(() => Number.NaN))
       },
     })
-  const figure = (name: string, help: string, of: (read: CatalogFigures) => number) =>
+  const figure = (name: string, help: string, of: (read: CatalogStatistics) => number) =>
     gauge(name, help, async () => of(await readFigures()))
-  const run = (kind: 'backup' | 'fsck', { upkeep }: CatalogFigures) => upkeep.find((one) => one.kind === kind)
+  const run = (kind: 'backup' | 'fsck', { upkeep }: CatalogStatistics) =>
+    upkeep.find((one) => one.kind === kind)
 
   figure('items', 'Items in all buckets.', ({ items }) => items)
   figure('items_bytes', 'Bytes of the items in all buckets.', ({ bytes }) => bytes)

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import type { CatalogFigures } from '../../../src/catalog/catalog.ts'
+import type { CatalogStatistics } from '../../../src/catalog/catalog.ts'
 import { createStorageMetrics } from '../../../src/http/metrics/storage-metrics.ts'
 
-const figures: CatalogFigures = {
+const statistics: CatalogStatistics = {
   items: 3,
   bytes: 4,
   unfinishedUploads: 0,
@@ -18,9 +18,9 @@ test('O2 the catalog is read once for all gauges of a scrape, and again for the 
   const registry = new Registry()
   let reads = 0
   createStorageMetrics(registry).watch({
-    figures: async () => {
+    statistics: async () => {
       reads += 1
-      return { ...figures, items: reads }
+      return { ...statistics, items: reads }
     },
     space: async () => ({ free: 1, total: 2 }),
   })
@@ -33,7 +33,7 @@ test('O2 the catalog is read once for all gauges of a scrape, and again for the 
 test('O2 what cannot be read is NaN, and all else is shown', async () => {
   const registry = new Registry()
   createStorageMetrics(registry).watch({
-    figures: () => Promise.reject(new Error('no catalog')),
+    statistics: () => Promise.reject(new Error('no catalog')),
     space: async () => ({ free: 1, total: 2 }),
   })
   const text = await registry.metrics()

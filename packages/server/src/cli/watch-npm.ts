@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 const interval = 500
 
 /** Calls `onEnd` once when the npm or npx that runs this process, or the shell between them, has ended. */
-export function watchStarter(onEnd: () => void): void {
+export function watchNpm(onEnd: () => void): void {
   // Only Linux has /proc; the shell of macOS replaces itself, so that npm sends signals to the service.
   if (process.platform !== 'linux') return
   const parent = process.ppid

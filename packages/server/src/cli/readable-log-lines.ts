@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { shownName } from './client/shown.ts'
+import { printableText } from './client/terminal-text.ts'
 
 /** A line of the log as the logger writes it: JSON (docs/interface.md O3). */
 type Line = Readonly<Record<string, unknown>>
@@ -18,7 +18,7 @@ const apart = new Set(['level', 'time', 'msg', 'err', 'requestId'])
  * Lines of the log for people (docs/interface.md O10). `stream` is where they go: a terminal gets colours, unless
  * NO_COLOR is set. No character of a request can move the cursor or change the colours of a terminal.
  */
-export function readableLines(stream: NodeJS.WriteStream): (line: string) => string {
+export function readableLogLines(stream: NodeJS.WriteStream): (line: string) => string {
   const paint = (format: Parameters<typeof styleText>[0], text: string) => styleText(format, text, { stream })
 
   function statusOf(status: unknown): string {
@@ -51,7 +51,7 @@ export function readableLines(stream: NodeJS.WriteStream): (line: string) => str
 
 /** On one line, without control characters. */
 const shown = (value: unknown): string =>
-  shownName(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+  printableText(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
 /** The stack of an error, or its message. */
 function causeOf(error: unknown): string[] {

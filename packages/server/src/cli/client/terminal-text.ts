@@ -1,7 +1,7 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
 /** Bytes as people read them, in the decimal units of the settings: `512 B`, `1.5 MB`. */
-export function shownSize(bytes: number): string {
+export function formatSize(bytes: number): string {
   // From 999.95 on, one digit after the point would round to a thousand of the unit.
   const power = units.findIndex((_, at) => bytes < (at === 0 ? 1000 : 999.95 * 1000 ** at))
   const at = power === -1 ? units.length - 1 : power
@@ -9,7 +9,7 @@ export function shownSize(bytes: number): string {
 }
 
 /** A name without what could move a terminal's cursor or break a line. */
-export const shownName = (name: string): string =>
+export const printableText = (name: string): string =>
   name.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\ufffd')
 
 const isWide = (char: string): boolean =>
@@ -18,7 +18,7 @@ const isWide = (char: string): boolean =>
   )
 
 /** Columns of a terminal that the text takes. */
-export const widthOf = (text: string): number =>
+export const textWidth = (text: string): number =>
   [...text].reduce((sum, char) => sum + (isWide(char) ? 2 : 1), 0)
 
 /** The text in exactly so many columns of a terminal: its end, which tells more of a path, or filled with spaces. */

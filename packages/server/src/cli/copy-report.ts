@@ -1,9 +1,9 @@
 import { Fault } from '../core/fault.ts'
 import type { Copied } from '../upkeep/copy-blobs.ts'
 import { copyFaults } from '../upkeep/faulty-items.ts'
-import { shownSize } from './client/shown.ts'
+import { formatSize } from './client/terminal-text.ts'
 import { CommandError } from './command.ts'
-import { counted } from './table.ts'
+import { formatCount } from './table.ts'
 
 /** The exit code of a backup or a restore that is complete but for the bytes of some items. */
 export const incompleteExit = 5
@@ -12,12 +12,12 @@ export const incompleteExit = 5
 const shown = 20
 
 /** For people: what came of a backup or a restore. Sets the exit code where items have no bytes. */
-export function* reportCopied(done: string, result: Copied, path: string): Generator<string> {
+export function* copyReportLines(done: string, result: Copied, path: string): Generator<string> {
   const { items, copied, bytes, present, faulty } = result
-  yield `${done} ${counted(items, 'item')} (${copied} copied with ${shownSize(bytes)}, ${present} there already) to ${path}.`
+  yield `${done} ${formatCount(items, 'item')} (${copied} copied with ${formatSize(bytes)}, ${present} there already) to ${path}.`
   if (faulty.length === 0) return
   process.exitCode = incompleteExit
-  yield `${counted(faulty.length, 'item')} without bytes:`
+  yield `${formatCount(faulty.length, 'item')} without bytes:`
   for (const { id, what } of faulty.slice(0, shown)) yield `  ${id} ${what}: ${copyFaults[what]}`
   if (faulty.length > shown) yield `  and ${faulty.length - shown} more`
 }

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { gatheredLines } from '../../src/cli/gathered-lines.ts'
+import { createBufferedLogLines } from '../../src/cli/buffered-log-lines.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -28,7 +28,7 @@ const lines = (count: number) => Array.from({ length: count }, (_, index) => lin
 test('lines are written many at a time, and none waits for long', () => {
   vi.useFakeTimers()
   const write = vi.fn((bytes: Uint8Array) => bytes.length)
-  const log = gatheredLines(write)
+  const log = createBufferedLogLines(write)
   for (const each of lines(100)) log.write(each)
   expect(write).toHaveBeenCalledTimes(1)
   vi.advanceTimersByTime(1_000)
@@ -38,7 +38,7 @@ test('lines are written many at a time, and none waits for long', () => {
 test('what a full pipe does not take is written later, whole and in order', () => {
   vi.useFakeTimers()
   const slow = pipe(5_000)
-  const log = gatheredLines(slow.write)
+  const log = createBufferedLogLines(slow.write)
   for (const each of lines(300)) log.write(each)
   expect(slow.taken()).toHaveLength(5_000)
   for (let i = 0; i < 100; i += 1) {
@@ -50,7 +50,7 @@ test('what a full pipe does not take is written later, whole and in order', () =
 
 test('a fatal line is written before anything else happens', () => {
   const roomy = pipe(1_000)
-  const log = gatheredLines(roomy.write)
+  const log = createBufferedLogLines(roomy.write)
   log.write('fatal\n')
   expect(roomy.taken()).toBe('')
   log.flushSync()
@@ -60,7 +60,7 @@ test('a fatal line is written before anything else happens', () => {
 test('a log that cannot be written stops nobody', () => {
   let broken = true
   let taken = ''
-  const log = gatheredLines((bytes) => {
+  const log = createBufferedLogLines((bytes) => {
     if (broken) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
     taken += Buffer.from(bytes).toString()
     return bytes.length

@@ -23,7 +23,7 @@ const sleeper = new Int32Array(new SharedArrayBuffer(4))
  * A destination for the log. `write` takes bytes and tells how many it took, or throws EAGAIN. What cannot be written
  * at all is dropped: a full disk under the log stops nobody. The logger calls `flushSync` after a fatal line.
  */
-export function gatheredLines(write: (bytes: Uint8Array) => number) {
+export function createBufferedLogLines(write: (bytes: Uint8Array) => number) {
   let lines = ''
   let rest: Uint8Array = new Uint8Array()
   let retry: NodeJS.Timeout | null = null

@@ -1,13 +1,15 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { CatalogFigures, UpkeepRun } from '../catalog.ts'
+import type { CatalogStatistics, UpkeepRun } from '../catalog.ts'
 import { integer, one, text } from './rows.ts'
 
 const kinds = ['backup', 'fsck'] as const
 
-/** The figures that the database holds. */
-export function prepareFigures(db: DatabaseSync): () => Omit<CatalogFigures, 'waitingChanges' | 'logBytes'> {
+/** The statistics that are stored in the database. */
+export function prepareStatistics(
+  db: DatabaseSync,
+): () => Omit<CatalogStatistics, 'waitingChanges' | 'logBytes'> {
   const sums = db.prepare(`SELECT coalesce(sum(total), 0), coalesce(sum(bytes), 0),
     coalesce(sum(reserved_items), 0), coalesce(sum(reserved_bytes), 0) FROM buckets`)
   const findRun = db.prepare('SELECT value FROM meta WHERE key = ?')
@@ -36,6 +38,6 @@ export function prepareRecordUpkeep(db: DatabaseSync): (run: UpkeepRun) => void 
 
 const keyOf = (kind: UpkeepRun['kind']): string => `last-${kind}`
 
-/** 0 where there is no log. */
+/** Bytes; 0 if there is no log. */
 export const logBytes = (directory: string): number =>
   statSync(join(directory, 'catalog.db-wal'), { throwIfNoEntry: false })?.size ?? 0

@@ -1,7 +1,7 @@
 import type { ProblemError } from '@mediabucket/client'
 import { CommandError, UsageError } from '../command.ts'
 
-/** Exit codes that scripts can tell apart, beside 1 for every other failure. */
+/** Exit codes that scripts can report apart, beside 1 for every other failure. */
 export const exitCodes = { refused: 3, missing: 4 } as const
 
 /**

@@ -3,24 +3,25 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import type { KeyedRequest, NewMedia } from '../catalog.ts'
+import type { IdempotentRequest, NewMedia } from '../catalog.ts'
 import { bytes, one, text } from './rows.ts'
 
-/** What each key of a token stood for first, kept beside the items because they may be gone by the time it is asked. */
-export interface KeyedRequests {
-  /** Null when the key is new or forgotten; throws Fault `idempotency-key-reused` when its content was another. */
-  find(request: KeyedRequest): readonly NewMedia[] | null
-  keep(request: KeyedRequest, items: readonly NewMedia[]): void
-  forget(now: number): number
+/** The items of the first request with each key. They are stored here because they may be deleted before the retry. */
+export interface IdempotencyRecords {
+  /** Null if the key is new or expired. Throws Fault `idempotency-key-reused` if the fingerprint differs. */
+  find(request: IdempotentRequest): readonly NewMedia[] | null
+  store(request: IdempotentRequest, items: readonly NewMedia[]): void
+  /** Deletes the records that expired at `now` or before; returns how many. */
+  deleteExpired(now: number): number
 }
 
-export function prepareKeyedRequests(db: DatabaseSync): KeyedRequests {
+export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords {
   const select = db.prepare(`SELECT fingerprint, items FROM keyed_requests
     WHERE token_id = ? AND key = ? AND expires_at > ?`)
   const upsert = db.prepare(`INSERT INTO keyed_requests (token_id, key, fingerprint, items, expires_at)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     fingerprint = excluded.fingerprint, items = excluded.items, expires_at = excluded.expires_at`)
-  const forget = db.prepare('DELETE FROM keyed_requests WHERE expires_at <= ?')
+  const deleteExpired = db.prepare('DELETE FROM keyed_requests WHERE expires_at <= ?')
 
   return {
     find({ tokenId, key, fingerprint, now }) {
@@ -31,18 +32,18 @@ export function prepareKeyedRequests(db: DatabaseSync): KeyedRequests {
           'idempotency-key-reused',
           'This Idempotency-Key was used for other files; use a new one.',
         )
-      return readItems(text(row, 1))
+      return parseItems(text(row, 1))
     },
 
-    keep({ tokenId, key, fingerprint, expiresAt }, items) {
-      upsert.run(tokenId, key, fingerprint, writeItems(items), expiresAt)
+    store({ tokenId, key, fingerprint, expiresAt }, items) {
+      upsert.run(tokenId, key, fingerprint, serializeItems(items), expiresAt)
     },
 
-    forget: (now) => Number(forget.run(now).changes),
+    deleteExpired: (now) => Number(deleteExpired.run(now).changes),
   }
 }
 
-const writeItems = (items: readonly NewMedia[]): string =>
+const serializeItems = (items: readonly NewMedia[]): string =>
   JSON.stringify(
     items.map((item) => ({ ...item, sha256: item.sha256 && Buffer.from(item.sha256).toString('hex') })),
   )
@@ -64,7 +65,7 @@ const StoredItems = Type.Array(
   }),
 )
 
-const readItems = (stored: string): readonly NewMedia[] =>
+const parseItems = (stored: string): readonly NewMedia[] =>
   Value.Parse(StoredItems, JSON.parse(stored)).map((item) => ({
     ...item,
     id: item.id as MediaId,

@@ -9,7 +9,7 @@ const step = 5
  * share a core: listings wait a third as long beside uploads, which lose next to nothing. Only Linux has priorities of
  * threads; elsewhere all stay equal.
  */
-export function favourMainThread(): void {
+export function lowerWorkerPriority(): void {
   if (process.platform !== 'linux') return
   try {
     const niceness = Math.min(getPriority() + step, 19)

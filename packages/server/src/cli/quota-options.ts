@@ -1,16 +1,16 @@
 import type { Quota } from '../core/quota.ts'
 import { parseSize } from '../core/size.ts'
-import { shownSize } from './client/shown.ts'
+import { formatSize } from './client/terminal-text.ts'
 import { UsageError } from './command.ts'
-import { counted } from './table.ts'
+import { formatCount } from './table.ts'
 
-export const limitOptions = { 'max-items': { type: 'string' }, 'max-bytes': { type: 'string' } } as const
+export const quotaOptions = { 'max-items': { type: 'string' }, 'max-bytes': { type: 'string' } } as const
 
-export const limitHelp = `  --max-items N     The maximum number of items, or none for no limit.
+export const quotaHelp = `  --max-items N     The maximum number of items, or none for no limit.
   --max-bytes SIZE  The maximum size, such as 500MB, 10GB or 2GiB, or none for no limit.`
 
 /** The limits that were given, and no others. Throws UsageError. */
-export function readLimits(values: {
+export function readQuota(values: {
   readonly 'max-items'?: string | undefined
   readonly 'max-bytes'?: string | undefined
 }): Partial<Quota> {
@@ -23,13 +23,13 @@ export function readLimits(values: {
 }
 
 /** For people: `at most 5 items, any number of bytes`. */
-export function shownLimits({ maxItems, maxBytes }: Partial<Quota>): string {
+export function formatQuota({ maxItems, maxBytes }: Partial<Quota>): string {
   const items =
     maxItems === null
       ? 'any number of items'
-      : maxItems !== undefined && `at most ${counted(maxItems, 'item')}`
+      : maxItems !== undefined && `at most ${formatCount(maxItems, 'item')}`
   const bytes =
-    maxBytes === null ? 'any number of bytes' : maxBytes !== undefined && `at most ${shownSize(maxBytes)}`
+    maxBytes === null ? 'any number of bytes' : maxBytes !== undefined && `at most ${formatSize(maxBytes)}`
   return [items, bytes].filter((text) => text !== false).join(', ')
 }
 

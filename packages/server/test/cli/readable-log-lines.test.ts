@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { readableLines } from '../../src/cli/readable-lines.ts'
+import { readableLogLines } from '../../src/cli/readable-log-lines.ts'
 
-const toReadable = readableLines(process.stderr)
+const toReadable = readableLogLines(process.stderr)
 const line = (members: object) =>
   toReadable(JSON.stringify({ level: 30, time: 0, ...members })).replace(/^\d\d:\d\d:\d\d /, '')
 const hostile = 'a\u001b[2J\u009b31m\r\nb\u202ec\u0007'

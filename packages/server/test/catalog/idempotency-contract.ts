@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { KeyedRequest, TokenId } from '../../src/catalog/catalog.ts'
+import type { IdempotentRequest, TokenId } from '../../src/catalog/catalog.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, hashOf, newBucket, newItem, newItems, newToken } from './samples.ts'
 
-const request = (fields: Partial<KeyedRequest> = {}): KeyedRequest => ({
+const request = (fields: Partial<IdempotentRequest> = {}): IdempotentRequest => ({
   tokenId: 'b' as TokenId,
   key: 'key',
   fingerprint: hashOf('content'),
@@ -13,7 +13,7 @@ const request = (fields: Partial<KeyedRequest> = {}): KeyedRequest => ({
 })
 
 /** What every engine does with requests that have a key. */
-export function describeKeyedRequests(engine: string, fresh: Fresh): void {
+export function describeIdempotency(engine: string, fresh: Fresh): void {
   describe(`${engine}: keyed requests`, () => {
     test('I2 the first request adds its items, later ones answer them, at any concurrency', async () => {
       const { catalog, other } = await openTwo(fresh)
@@ -27,18 +27,18 @@ export function describeKeyedRequests(engine: string, fresh: Fresh): void {
       expect(listed).toHaveLength(2)
       for (const answer of answers) expect(answer).toEqual(answers[0])
       expect(answers[0]?.map(({ id }) => id)).toEqual(listed)
-      expect(await other.repeated(request())).toEqual(answers[0])
+      expect(await other.findRepeated(request())).toEqual(answers[0])
     })
 
     test('I2 the items are told whole, also when they are gone', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const items = [newItem({ filename: 'Übersicht 🗺.jpg' }), newItem({ extension: null, width: null })]
-      expect(await catalog.repeated(request())).toBeNull()
+      expect(await catalog.findRepeated(request())).toBeNull()
       expect(await catalog.addMediaOnce(bucketId, items, request())).toEqual(items)
       for (const { id } of items) await catalog.removeMedia(bucketId, id)
       expect(await catalog.addMediaOnce(bucketId, newItems(1), request())).toEqual(items)
-      expect(await catalog.repeated(request())).toEqual(items)
+      expect(await catalog.findRepeated(request())).toEqual(items)
       expect(await allPages(catalog, bucketId)).toEqual([])
     })
 
@@ -49,7 +49,7 @@ export function describeKeyedRequests(engine: string, fresh: Fresh): void {
       const other = request({ fingerprint: hashOf('other') })
       const refusal = { name: 'Fault', code: 'idempotency-key-reused' }
       await expect(catalog.addMediaOnce(bucketId, newItems(1), other)).rejects.toMatchObject(refusal)
-      await expect(catalog.repeated(other)).rejects.toMatchObject(refusal)
+      await expect(catalog.findRepeated(other)).rejects.toMatchObject(refusal)
       expect(await allPages(catalog, bucketId)).toHaveLength(1)
     })
 
@@ -69,7 +69,7 @@ export function describeKeyedRequests(engine: string, fresh: Fresh): void {
       await expect(catalog.addMediaOnce(bucketId, newItems(2), request())).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
-      expect(await catalog.repeated(request())).toBeNull()
+      expect(await catalog.findRepeated(request())).toBeNull()
       await catalog.addMediaOnce(bucketId, newItems(1), request({ fingerprint: hashOf('other') }))
       expect(await allPages(catalog, bucketId)).toHaveLength(1)
     })
@@ -79,12 +79,12 @@ export function describeKeyedRequests(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       await catalog.addMediaOnce(bucketId, newItems(1), request())
       await catalog.addMediaOnce(bucketId, newItems(1), request({ key: 'later', expiresAt: 3_000 }))
-      expect(await catalog.repeated(request({ now: 2_000 }))).toBeNull()
+      expect(await catalog.findRepeated(request({ now: 2_000 }))).toBeNull()
       await catalog.addMediaOnce(bucketId, newItems(1), request({ now: 2_000, expiresAt: 2_500 }))
       expect(await allPages(catalog, bucketId)).toHaveLength(3)
       expect(await catalog.forgetRequests(2_500)).toBe(1)
-      expect(await catalog.repeated(request({ now: 1 }))).toBeNull()
-      expect(await catalog.repeated(request({ key: 'later' }))).toHaveLength(1)
+      expect(await catalog.findRepeated(request({ now: 1 }))).toBeNull()
+      expect(await catalog.findRepeated(request({ key: 'later' }))).toHaveLength(1)
     })
   })
 }
