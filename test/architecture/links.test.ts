@@ -1,0 +1,33 @@
+import { existsSync, globSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { read, root } from './sources.ts'
+
+const documents = globSync(['*.md', '{docs,bench,packages,test}/**/*.md'], {
+  cwd: root,
+  exclude: ['**/node_modules'],
+}).sort()
+
+/** The text without fenced blocks, whose content is code. */
+const proseOf = (path: string) => read(path).replace(/^```.*?^```$/gms, '')
+
+const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, match = '']) => match)
+
+test('every relative link and image of the documents leads to a file', () => {
+  const broken = documents.flatMap((path) =>
+    matches(proseOf(path), /(?:\]\(|src="|srcset=")([^)"#\s]+)/g)
+      .filter((target) => !/^https?:/.test(target) && !existsSync(join(root, dirname(path), target)))
+      .map((target) => `${path} → ${target}`),
+  )
+  expect(documents).toContain('docs/operations/systemd.md')
+  expect(broken).toEqual([])
+})
+
+test('every source file that the documents name exists', () => {
+  const missing = documents.flatMap((path) =>
+    matches(proseOf(path), /`((?:[\w.-]+\/)+[\w.-]+\.tsx?)`/g)
+      .filter((name) => !['', 'packages/server/src'].some((base) => existsSync(join(root, base, name))))
+      .map((name) => `${path} names ${name}`),
+  )
+  expect(missing).toEqual([])
+})
