@@ -215,7 +215,7 @@ describe('B9, bytes that are not what the row says', () => {
 
     const lines = await until('the request is logged', () => {
       const found = server.log().filter(({ requestId }) => requestId === instance)
-      return found.some(({ msg }) => msg === 'answered') && found
+      return found.some(({ msg }) => msg === 'completed') && found
     })
     expect(lines).toContainEqual(expect.objectContaining({ level: 50, err: expect.anything() }))
     expect(lines).toContainEqual(expect.objectContaining({ path: new URL(url).pathname, status: 500 }))

@@ -34,7 +34,7 @@ const openBlobs = () =>
   }).length
 
 const cutShort = () =>
-  server.log().filter((line) => line.msg === 'cut short' && line['path'] === path && line['status'] === 200)
+  server.log().filter((line) => line.msg === 'aborted' && line['path'] === path && line['status'] === 200)
 
 test('O4, B1 clients that stop reading are cut off when idle, and cost little memory', async () => {
   const before = memory()

@@ -48,7 +48,7 @@ terminalTest(
     const plain = output.replace(colours, '')
     expect(plain).toMatch(/^\d\d:\d\d:\d\d 201 POST {3}\/api\/media [\d.]+ ms\r$/m)
     expect(plain).toMatch(/^\d\d:\d\d:\d\d 404 GET {4}\/no\/such\/path [\d.]+ ms\r$/m)
-    expect(plain).toContain('refused what is no request')
+    expect(plain).toContain('refused an invalid request')
     expect(plain).toContain(' /%1b[31m%0d%0aencoded ')
     expect(plain).not.toMatch(controls)
     expect(plain).not.toMatch(/"level"|secret/)

@@ -27,8 +27,8 @@ export function readableLogLines(stream: NodeJS.WriteStream): (line: string) => 
   }
 
   function request({ method, path, status, ms, msg }: Line): string {
-    const isCut = typeof status === 'number' && msg !== 'answered'
-    return `${statusOf(status)} ${shown(method).padEnd(6)} ${shown(path)} ${paint('dim', `${shown(ms)} ms${isCut ? ', cut short' : ''}`)}`
+    const isAborted = typeof status === 'number' && msg !== 'completed'
+    return `${statusOf(status)} ${shown(method).padEnd(6)} ${shown(path)} ${paint('dim', `${shown(ms)} ms${isAborted ? ', aborted' : ''}`)}`
   }
 
   function event(line: Line): string {

@@ -4,40 +4,40 @@ import { Fault } from '../core/fault.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the path's answers to OPTIONS, and to methods it lacks, carry besides `Allow`. */
+    /** Headers besides `Allow` of the responses to OPTIONS and to methods that the path does not support. */
     optionsHeaders?: Readonly<Record<string, string>>
   }
 }
 
 /**
- * Makes every known path answer the methods it lacks with 405 and `Allow` (docs/interface.md P4), and OPTIONS with
- * 204 and `Allow`. Call it before the routes are added, and `close` after the last of them.
+ * Records the methods of the routes that are added from now on. `addOtherMethods` ends that and adds the others: each
+ * path responds to OPTIONS with 204, to other methods with 405, both with `Allow` (docs/interface.md P4).
  */
-export function trackRouteMethods(app: FastifyInstance): { close(): void } {
-  // The router answers 404 to methods it does not know, so it learns all that Node's parser takes.
+export function trackRouteMethods(app: FastifyInstance): { addOtherMethods(): void } {
+  // The router responds with 404 to methods that it does not know, so add all that Node parses.
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
-  const methodsOf = new Map<string, Set<string>>()
-  const headersOf = new Map<string, Readonly<Record<string, string>>>()
-  let open = true
+  const methodsByUrl = new Map<string, Set<string>>()
+  const headersByUrl = new Map<string, Readonly<Record<string, string>>>()
+  let isTracking = true
   app.addHook('onRoute', ({ url, method, config }) => {
-    if (!open || url === '*') return
-    const methods = methodsOf.get(url) ?? new Set()
+    if (!isTracking || url === '*') return
+    const methods = methodsByUrl.get(url) ?? new Set()
     for (const name of [method].flat()) methods.add(name)
-    methodsOf.set(url, methods)
-    if (config?.optionsHeaders) headersOf.set(url, config.optionsHeaders)
+    methodsByUrl.set(url, methods)
+    if (config?.optionsHeaders) headersByUrl.set(url, config.optionsHeaders)
   })
 
   return {
-    close() {
-      open = false
-      for (const [url, methods] of methodsOf) {
+    addOtherMethods() {
+      isTracking = false
+      for (const [url, methods] of methodsByUrl) {
         const allow = [...methods, 'OPTIONS'].sort().join(', ')
         const others = METHODS.filter((method) => !methods.has(method) && method !== 'CONNECT')
         app.route({
           method: others,
           url,
-          config: { headers: headersOf.get(url) ?? {} },
-          // Before the body is looked at: whatever it holds, the method is what is wrong.
+          config: { headers: headersByUrl.get(url) ?? {} },
+          // In a hook, so that the body stays unread.
           onRequest: async ({ method }, reply) => {
             reply.header('allow', allow)
             if (method === 'OPTIONS') return reply.code(204).send()

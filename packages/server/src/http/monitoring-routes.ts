@@ -12,62 +12,66 @@ interface Parts {
   readonly metrics: Metrics
 }
 
-/** `/healthz`, `/readyz`, `/metrics` (docs/interface.md O1, O2). */
+/** `/healthz`, `/readyz` and `/metrics` (docs/interface.md O1, O2). */
 export function monitoringRoutes(app: FastifyInstance, { readiness, isStopping, metrics }: Parts): void {
   const noStore = { 'cache-control': 'no-store' }
-  const scrape = createScrape(metrics.registry)
+  const renderMetrics = createMetricsRenderer(metrics.registry)
 
-  app.get('/healthz', routeOptions(live), async (_request, reply) =>
+  app.get('/healthz', routeOptions(healthDescription), async (_request, reply) =>
     reply.headers(noStore).send({ status: 'ok' }),
   )
 
-  app.get<{ Querystring: { writes?: unknown } }>('/readyz', routeOptions(ready), async (request, reply) => {
-    if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
-    const { reads, writes, reasons } = await readiness()
-    if (!reads || (!writes && request.query.writes !== undefined))
-      throw new Fault(
-        'not-ready',
-        `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
-      )
-    return reply.headers(noStore).send({ status: 'ready', reads, writes, reasons: [...reasons] })
-  })
+  app.get<{ Querystring: { writes?: unknown } }>(
+    '/readyz',
+    routeOptions(readinessDescription),
+    async (request, reply) => {
+      if (isStopping()) throw new Fault('shutting-down', 'The service is stopping.')
+      const { reads, writes, reasons } = await readiness()
+      if (!reads || (!writes && request.query.writes !== undefined))
+        throw new Fault(
+          'not-ready',
+          `The service cannot serve ${reads ? 'uploads' : 'its data'}: ${reasons.join(', ')}.`,
+        )
+      return reply.headers(noStore).send({ status: 'ready', reads, writes, reasons: [...reasons] })
+    },
+  )
 
   app.get('/metrics', routeOptions(metricsDescription), async (_request, reply) =>
     reply
       .headers(noStore)
       .type(metrics.registry.contentType)
-      .send(await scrape()),
+      .send(await renderMetrics()),
   )
 }
 
-/** How long one text of the metrics is sent. Milliseconds. */
-const metricsAge = 1_000
+/** How long a rendered text is reused. Milliseconds. */
+const metricsMaxAge = 1_000
 
-/** At most one text a second: making it takes milliseconds, and needs no token. */
-function createScrape(registry: Metrics['registry']): () => Promise<Buffer> {
+/** Renders at most once a second: it takes milliseconds, and anyone can request it without a token. */
+function createMetricsRenderer(registry: Metrics['registry']): () => Promise<Buffer> {
   let text: Promise<Buffer> | null = null
-  let madeAt = 0
+  let renderedAt = 0
   return () => {
     const now = performance.now()
-    if (text === null || now - madeAt >= metricsAge) {
-      madeAt = now
+    if (text === null || now - renderedAt >= metricsMaxAge) {
+      renderedAt = now
       text = registry.metrics().then(Buffer.from)
     }
     return text
   }
 }
 
-const live: OperationDescription = {
+const healthDescription: OperationDescription = {
   operationId: 'live',
   tag: 'Operations',
-  summary: 'Whether the process lives',
-  description: 'Answers as long as the process does, also while it stops.',
+  summary: 'Check that the process runs',
+  description: 'Returns 200 as long as the process runs, also while it stops.',
   rules: 'O1',
   needs: 'nothing',
   unlimited: true,
   responses: {
     200: {
-      description: 'It lives.',
+      description: 'The process runs.',
       headers: ['Cache-Control'],
       content: { 'application/json': { schema: Health, examples: { alive: { status: 'ok' } } } },
     },
@@ -76,19 +80,19 @@ const live: OperationDescription = {
   curl: `curl ${exampleBase}/healthz`,
 }
 
-const ready: OperationDescription = {
+const readinessDescription: OperationDescription = {
   operationId: 'ready',
   tag: 'Operations',
-  summary: 'Whether it can serve',
-  description: `Whether listings and bytes can be served (\`reads\`), and uploads too (\`writes\`). A 503 where reads cannot be
-served or the service is stopping; with the query parameter \`writes\` also where uploads cannot. Deletes are served on a full disk.`,
+  summary: 'Check that the service is ready',
+  description: `Returns whether listings and bytes can be served (\`reads\`) and uploads can be stored (\`writes\`). Returns 503 if
+reads fail or the service is stopping; with the query parameter \`writes\` also if uploads fail. Deletes work on a full disk.`,
   rules: 'O1',
   needs: 'nothing',
   unlimited: true,
   query: ReadinessQuery,
   responses: {
     200: {
-      description: 'It can serve.',
+      description: 'The service is ready.',
       headers: ['Cache-Control'],
       content: {
         'application/json': {
@@ -108,8 +112,8 @@ served or the service is stopping; with the query parameter \`writes\` also wher
 const metricsDescription: OperationDescription = {
   operationId: 'metrics',
   tag: 'Operations',
-  summary: 'Metrics',
-  description: 'For Prometheus, in its text format. Holds numbers alone, no name of an item or a bucket.',
+  summary: 'Get the metrics',
+  description: 'Returns the metrics in the text format of Prometheus, without names of items or buckets.',
   rules: 'O2',
   needs: 'nothing',
   unlimited: true,

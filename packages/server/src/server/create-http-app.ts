@@ -1,6 +1,7 @@
 import type { Server as HttpServer } from 'node:http'
 import type { Catalog } from '../catalog/catalog.ts'
-import { createApp, type Operations } from '../http/app.ts'
+import { createApp } from '../http/app.ts'
+import type { Operations } from '../http/app-parts.ts'
 import { limitConnections } from '../http/connections/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections/unused-connections.ts'
 import type { Gallery } from '../http/gallery/gallery-files.ts'

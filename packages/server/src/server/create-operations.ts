@@ -1,5 +1,5 @@
 import { verifyTokenOperation } from '../access/verify-token.ts'
-import { type Operations, pageSettingsOf } from '../http/app.ts'
+import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
 import { findByNameOperation } from '../media/find-media.ts'
 import { listMediaOperation } from '../media/listing/list-media.ts'

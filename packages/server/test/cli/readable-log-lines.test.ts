@@ -8,7 +8,7 @@ const hostile = 'a\u001b[2J\u009b31m\r\nb\u202ec\u0007'
 const harmless = 'a�[2J�31m��b�c�'
 
 test('O10 control characters of paths, names and messages reach no terminal', () => {
-  expect(line({ msg: 'answered', method: 'GET', path: hostile, status: 200, ms: 1 })).toBe(
+  expect(line({ msg: 'completed', method: 'GET', path: hostile, status: 200, ms: 1 })).toBe(
     `200 GET    ${harmless} 1 ms\n`,
   )
   expect(line({ msg: hostile, [hostile]: hostile })).toBe(`${harmless} ${harmless}=${harmless}\n`)
@@ -22,8 +22,8 @@ test('O10 the cause of an error stands below it, line by line, without control c
   )
 })
 
-test('O10 a request without a status was cut short, and one with a status may be too', () => {
-  const request = { method: 'GET', path: '/', ms: 2.5, msg: 'cut short' }
+test('O10 an aborted request is marked, with and without a status', () => {
+  const request = { method: 'GET', path: '/', ms: 2.5, msg: 'aborted' }
   expect(line({ ...request, status: null })).toBe('cut GET    / 2.5 ms\n')
-  expect(line({ ...request, status: 200 })).toBe('200 GET    / 2.5 ms, cut short\n')
+  expect(line({ ...request, status: 200 })).toBe('200 GET    / 2.5 ms, aborted\n')
 })

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 
-/** One body's part in the backpressure. */
+/** The share of one body in the backpressure. */
 interface Ticket {
-  /** Undefined while bodies may be read. */
+  /** Returns undefined while bodies may be read, otherwise a promise for the time when they may. */
   waitUntilResumed(): Promise<void> | undefined
-  /** So many bytes have been read and are not processed yet. */
+  /** Counts bytes that have been read and are not processed yet. */
   hold(bytes: number): void
   release(bytes: number): void
-  /** Nothing more of this body is read or held. May be called more than once. */
+  /** Releases all bytes of this body. Can be called more than once. */
   close(): void
 }
 
@@ -18,9 +18,9 @@ export interface Backpressure {
 }
 
 /**
- * Bounds the bytes of all bodies that have been read and are not processed yet. While they are more than `room`, no
- * connection with such a body is read: what thousands of clients send at once waits in the system's buffers and with
- * the clients, not in this process.
+ * Limits the bytes of all bodies that have been read and are not processed yet. While they exceed `room`, all
+ * connections with an open ticket are paused: the bytes of thousands of clients wait in the system's buffers and on the
+ * clients, not in this process.
  */
 export function createBackpressure(room: number): Backpressure {
   const open = new Set<IncomingMessage>()
@@ -29,9 +29,8 @@ export function createBackpressure(room: number): Backpressure {
   let isScheduled = false
 
   /**
-   * Deferred by a turn of the event loop. A stream that is resumed and paused within one turn reads on, and Node's own
-   * pauses have no effect on it from then on. So streams are resumed here alone, and one that may be about to resume is
-   * paused here.
+   * Pauses or resumes the connections in the next tick. A stream that is resumed and paused within one tick continues to
+   * read and ignores Node's own pauses afterwards. For that reason streams are resumed only here.
    */
   function schedule(): void {
     if (isScheduled) return
@@ -48,12 +47,12 @@ export function createBackpressure(room: number): Backpressure {
     })
   }
 
-  function change(bytes: number, by: Socket): void {
+  function change(bytes: number, source: Socket): void {
     held += bytes
     if (paused === null && held > room) {
       paused = Promise.withResolvers()
-      // At once: thousands may be read in one turn. Not the socket of this chunk: it may be about to resume.
-      for (const { socket } of open) if (socket !== by) socket.pause()
+      // Immediately, because thousands of sockets can be read in one tick; the source may be about to resume, so not it.
+      for (const { socket } of open) if (socket !== source) socket.pause()
       schedule()
     } else if (paused !== null && held <= room / 2) {
       paused.resolve()
@@ -62,11 +61,11 @@ export function createBackpressure(room: number): Backpressure {
     }
   }
 
-  /** One reader after another, each in a turn of its own: one that is resumed may cause the next pause. */
+  /** Readers continue in different ticks, because one reader can cause the next pause. */
   async function resumed(socket: Socket): Promise<void> {
     while (paused) {
       await paused.promise
-      await nextTurn()
+      await nextTick()
     }
     restartIdleTimer(socket)
   }
@@ -74,28 +73,28 @@ export function createBackpressure(room: number): Backpressure {
   return {
     open(request) {
       const { socket } = request
-      let mine = 0
+      let ownBytes = 0
       const close = (): void => {
-        change(-mine, socket)
-        mine = 0
+        change(-ownBytes, socket)
+        ownBytes = 0
         if (!open.delete(request) || !paused) return
-        // The next request of the connection must be read, paused or not; it may have been sent before the answer.
+        // The next request of this connection may have no body, and must be read even while bodies are paused.
         if (![...open].some((other) => other.socket === socket)) socket.resume()
       }
       open.add(request)
       if (paused) schedule()
-      // A reader that was abandoned does not release what it holds.
+      // An abandoned reader does not call close.
       request.once('close', close)
       return {
         waitUntilResumed: () => (paused ? resumed(socket) : undefined),
         hold(bytes) {
-          mine += bytes
+          ownBytes += bytes
           change(bytes, socket)
           if (paused) schedule()
         },
         release(bytes) {
-          const released = Math.min(bytes, mine)
-          mine -= released
+          const released = Math.min(bytes, ownBytes)
+          ownBytes -= released
           change(-released, socket)
         },
         close,
@@ -104,7 +103,7 @@ export function createBackpressure(room: number): Backpressure {
   }
 }
 
-/** The time while the connection was paused does not count as silence of the client. */
+/** The client is not idle while the server has paused its connection. */
 function restartIdleTimer(socket: Socket): void {
   if (socket.timeout !== undefined) socket.setTimeout(socket.timeout)
 }

@@ -3,81 +3,82 @@ import type { Backpressure } from './backpressure.ts'
 import { sendContinue } from './unread-bodies.ts'
 
 /**
- * The body as it arrives; each chunk is empty once the next one is asked for. A client that waits to be told to send it
- * is told when the first byte is asked for. The request outlives a reader that gives up, so that it can be answered.
+ * Yields the body as it arrives. The memory of a chunk is freed when the next one is requested. Sends `100 Continue`
+ * before the first read where the client expects it. A reader that stops early does not destroy the request, so a
+ * response can follow.
  */
 export type BodyReader = (
   request: IncomingMessage,
-  /** Part of a body is worth nothing. */
+  /** Whether a partial body is useless, so that small bodies may be collected before the first chunk is yielded. */
   wholeOnly?: boolean,
 ) => AsyncGenerator<Uint8Array, void, void>
 
-/** `collectRoom` bounds the bytes of all bodies that are collected before their readers get them. */
+/** `collectRoom` limits the bytes of all bodies that are collected before they are yielded. */
 export function createBodyReader(backpressure: Backpressure, collectRoom = 8 * 1024 * 1024): BodyReader {
   let collected = 0
 
-  /** Reserves room for a body that may be collected whole. Returns what gives it back, null where there is none. */
+  /** Reserves room to collect a body. Returns the function that releases the room, or null where there is none. */
   function reserve(request: IncomingMessage): (() => void) | null {
     const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
     if (length > smallBody || collected + length > collectRoom) return null
     collected += length
     let isReserved = true
-    const giveBackRoom = () => {
+    const release = () => {
       if (isReserved) collected -= length
       isReserved = false
     }
-    // A reader that was abandoned gives nothing back.
-    request.once('close', giveBackRoom)
-    return giveBackRoom
+    // An abandoned reader does not release its room.
+    request.once('close', release)
+    return release
   }
 
   return async function* readBody(request, wholeOnly = false) {
     const ticket = backpressure.open(request)
-    let giveBackRoom: (() => void) | null = null
+    let releaseRoom: (() => void) | null = null
     try {
       await ticket.waitUntilResumed()
       sendContinue(request)
-      giveBackRoom = wholeOnly ? reserve(request) : null
-      const chunks = giveBackRoom ? allOf(request) : request.iterator({ destroyOnReturn: false })
+      releaseRoom = wholeOnly ? reserve(request) : null
+      const chunks = releaseRoom ? collect(request) : request.iterator({ destroyOnReturn: false })
       for await (const chunk of chunks) {
         ticket.hold(chunk.byteLength)
         yield chunk
         ticket.release(chunk.byteLength)
-        giveBack(chunk)
+        freeMemory(chunk)
         await ticket.waitUntilResumed()
       }
     } finally {
-      giveBackRoom?.()
+      releaseRoom?.()
       ticket.close()
     }
   }
 }
 
-/** Bodies up to this size may be collected: as much as a stream of Node's takes in before it is read. Bytes. */
+/** The largest body to collect: the default high-water mark of Node's streams. Bytes. */
 const smallBody = 65_536
 
-/** Collects the body: an iterator of Node's for one chunk or two costs twice as much as all else that reads them. */
-async function* allOf(request: IncomingMessage): AsyncGenerator<Buffer, void, void> {
+/** Yields the chunks of a body once all have arrived: for one or two chunks Node's iterator is twice as expensive. */
+async function* collect(request: IncomingMessage): AsyncGenerator<Buffer, void, void> {
   yield* await new Promise<Buffer[]>((resolve, reject) => {
-    const gone = () => {
-      if (!request.readableEnded) reject(request.errored ?? aborted())
+    const rejectIfIncomplete = () => {
+      if (!request.readableEnded) reject(request.errored ?? abortedError())
     }
-    if (request.destroyed) return reject(request.errored ?? aborted())
+    if (request.destroyed) return reject(request.errored ?? abortedError())
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.once('end', () => resolve(chunks))
     request.once('error', reject)
-    request.once('close', gone)
+    request.once('close', rejectIfIncomplete)
   })
 }
 
-/** As Node tells it. */
-const aborted = (): Error => Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
+/** The error that Node throws for an aborted request. */
+const abortedError = (): Error => Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
 
 /**
- * Frees a chunk that has memory of its own. Left to the garbage collector, chunks make it run dozens of times for each
- * gigabyte, which takes longer than the hashing.
+ * Frees the memory of a chunk that owns its buffer. Otherwise the garbage collector runs dozens of times for each
+ * gigabyte, which takes longer than hashing it.
  */
-function giveBack({ buffer, byteLength }: Buffer): void {
+function freeMemory({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }

@@ -2,24 +2,24 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { Fault } from '../../core/fault.ts'
 
-/** How long a client may go on sending a body that was already refused, so that it gets to read why. Milliseconds. */
-const patience = 5_000
+/** How long a client may continue to send a refused body, so that it can read the response. Milliseconds. */
+const discardTimeout = 5_000
 
-/** The answers to requests whose clients wait for `100 Continue`. */
-const waiting = new WeakMap<IncomingMessage, ServerResponse>()
+/** The responses to requests whose clients wait for `100 Continue`. */
+const awaitingContinue = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** Hands on, without an answer of Node's own, requests that expect one before they send their body (docs/interface.md U11). */
+/** Handles requests with `Expect` like all others, without Node's automatic responses (docs/interface.md U11). */
 export function handleExpectations(server: Server): void {
-  // Node answers `100 Continue` by itself unless somebody listens here. Without it, Node closes after the answer.
+  // Without this listener Node sends `100 Continue` at once. sendContinue sends it instead.
   server.on('checkContinue', (request, response) => {
-    waiting.set(request, response)
+    awaitingContinue.set(request, response)
     server.emit('request', request, response)
   })
-  // Any other expectation is ignored, as RFC 9110, section 10.1.1, allows; Node's own 417 would be no problem (P1).
+  // Other expectations are ignored, as RFC 9110, section 10.1.1, allows. Node's own 417 has no problem body (P1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
 }
 
-/** A body that is refused before it is read is read and discarded for a few seconds, then cut off. */
+/** After the response, discards the unread rest of the body for a few seconds, then closes the connection. */
 export function discardUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   if (!hasBody(request)) return
   lingerOnClose(request)
@@ -30,8 +30,8 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /**
- * Where Node closes a connection after the answer, it does so both ways at once; what the client still sends then
- * resets the connection, which destroys an answer that was not read yet. Until the body has ended, only end our side.
+ * Closes only the sending side of the connection until the body has ended. Node closes both sides; bytes that arrive
+ * afterwards reset the connection, and the client loses the response.
  */
 function lingerOnClose(request: IncomingMessage): void {
   const { socket } = request
@@ -42,24 +42,24 @@ function lingerOnClose(request: IncomingMessage): void {
 function discardRest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return
   const { socket } = request
-  const cut = setTimeout(() => socket.destroy(), patience)
-  request.once('close', () => clearTimeout(cut))
+  const timer = setTimeout(() => socket.destroy(), discardTimeout)
+  request.once('close', () => clearTimeout(timer))
   request.once('end', () => {
-    clearTimeout(cut)
+    clearTimeout(timer)
     if (socket.writableEnded) socket.destroy()
   })
   request.resume()
 }
 
-/** Tells a client that waits for it to send its body. */
+/** Sends `100 Continue` to a client that waits for it. */
 export function sendContinue(request: IncomingMessage): void {
-  waiting.get(request)?.writeContinue()
-  waiting.delete(request)
+  awaitingContinue.get(request)?.writeContinue()
+  awaitingContinue.delete(request)
 }
 
-/** Reads a body that no operation needs, for the sake of the next request. Throws Fault above `limit` bytes. */
+/** Reads and discards a body, so that the connection can be reused. Throws Fault above `limit` bytes. */
 export async function discardBody(request: IncomingMessage, limit: number): Promise<void> {
-  const tooLarge = new Fault('body-too-large', 'This operation takes no body of this size.')
+  const tooLarge = new Fault('body-too-large', 'This operation does not accept a body of this size.')
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge
   let size = 0
   sendContinue(request)

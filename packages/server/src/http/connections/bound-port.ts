@@ -2,18 +2,18 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { createServer, type Server as Listener, type Socket } from 'node:net'
 
-/** A port that accepts connections before there is a server for them. */
+/** A bound port that accepts connections before the server exists. */
 export interface BoundPort {
   readonly port: number
-  /** Lets a server take over the port, and the connections that are waiting. */
+  /** Hands the port and the waiting connections over to a server. */
   serve(server: Server): Promise<void>
-  /** Accepts no more connections; resolves when those of the server are closed. */
+  /** Stops accepting connections; resolves when those of the server are closed. */
   close(): Promise<void>
 }
 
 /**
- * Binds a port, a free one for 0: the base URL must be known before the server is made, and a port that was only looked
- * up could be lost to another process. Rejects where the address is taken.
+ * Binds a port, a free one for 0. It is bound before the server exists, because the server needs the base URL, which may
+ * contain the port. Rejects where the address is in use.
  */
 export async function bindPort(host: string, port: number): Promise<BoundPort> {
   const waiting: Socket[] = []

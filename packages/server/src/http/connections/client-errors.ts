@@ -2,22 +2,22 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
-import { type CodeAndDetail, incompleteBody } from '../problems/error-handler.ts'
+import { type CodeAndDetail, incompleteBody } from '../problems/report-fault.ts'
 import { currentResponse, isParserPause } from './pipelining.ts'
-import { versions } from './require-http1.ts'
+import { supportedVersions } from './require-http1.ts'
 import { serializeProblem } from './serialize-problem.ts'
 
 const notHttp: CodeAndDetail = ['request-malformed', 'The request is not valid HTTP.']
 
 const parserFaults: Readonly<Record<string, CodeAndDetail>> = {
   HPE_HEADER_OVERFLOW: ['headers-too-large', 'The headers of the request exceed 16 KiB.'],
-  HPE_INVALID_VERSION: ['http-version-unsupported', versions],
+  HPE_INVALID_VERSION: ['http-version-unsupported', supportedVersions],
   // The preface of HTTP/2.
-  HPE_PAUSED_H2_UPGRADE: ['http-version-unsupported', versions],
+  HPE_PAUSED_H2_UPGRADE: ['http-version-unsupported', supportedVersions],
   ERR_HTTP_REQUEST_TIMEOUT: ['request-timeout', 'The headers of the request took too long to arrive.'],
 }
 
-/** Answers what never became a request (RFC 9112), then closes: nothing after it on the connection can be trusted. */
+/** Responds to bytes that are no valid request, then closes the connection, whose framing is lost (RFC 9112). */
 export function createClientErrorHandler(parts: {
   readonly baseUrl: string
   readonly log: FastifyBaseLogger
@@ -26,32 +26,32 @@ export function createClientErrorHandler(parts: {
   const { baseUrl, log, newRequestId } = parts
   const closing = new WeakSet<ServerResponse>()
 
-  /** A problem would be taken for the answer to the request before, which may have been carried out. */
-  function closeAfter(answer: ServerResponse, socket: Socket): void {
-    // Each read behind the error reports it again.
-    if (closing.has(answer)) return
-    closing.add(answer)
-    answer.shouldKeepAlive = false
-    answer.once('close', () => socket.destroySoon())
+  /** The client would take a problem for the response to its previous request, so none is sent. */
+  function closeAfter(response: ServerResponse, socket: Socket): void {
+    // Each further read reports the error again.
+    if (closing.has(response)) return
+    closing.add(response)
+    response.shouldKeepAlive = false
+    response.once('close', () => socket.destroySoon())
   }
 
   return (error: Error & { code?: string }, socket: Socket) => {
     if (isParserPause(error)) return
-    const answer = currentResponse(socket)
-    if (answer?.req.complete && error.code !== 'ECONNRESET' && socket.writable) {
-      closeAfter(answer, socket)
+    const response = currentResponse(socket)
+    if (response?.req.complete && error.code !== 'ECONNRESET' && socket.writable) {
+      closeAfter(response, socket)
       return
     }
-    // Into an answer that is under way a problem would be written as a part of its body.
-    if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent) {
+    // A problem would become part of the body of a response that has begun.
+    if (error.code === 'ECONNRESET' || !socket.writable || response?.headersSent) {
       socket.destroy()
       return
     }
-    const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && answer !== null
+    const endedEarly = error.code === 'HPE_INVALID_EOF_STATE' && response !== null
     const [code, detail] = endedEarly ? incompleteBody : (parserFaults[error.code ?? ''] ?? notHttp)
     const requestId = newRequestId()
     const { status, bytes } = serializeProblem(new Fault(code, detail), baseUrl, requestId)
-    log.info({ requestId, status, reason: error.code }, 'refused what is no request')
+    log.info({ requestId, status, reason: error.code }, 'refused an invalid request')
     socket.end(bytes)
   }
 }

@@ -16,10 +16,10 @@ export interface ConnectionSettings {
 
 type RefusalReason = 'total' | 'address'
 
-/** One line of the log, and one id for the answers, in so many milliseconds. */
+/** Refusals within this time share one log line and one request id. Milliseconds. */
 const reportInterval = 10_000
 
-const words: Readonly<Record<RefusalReason, { readonly detail: string; readonly message: string }>> = {
+const texts: Readonly<Record<RefusalReason, { readonly detail: string; readonly message: string }>> = {
   total: {
     detail: 'The service has as many open connections as it accepts.',
     message: 'connections are refused: MEDIABUCKET_MAX_CONNECTIONS is reached',
@@ -32,8 +32,8 @@ const words: Readonly<Record<RefusalReason, { readonly detail: string; readonly 
 }
 
 /**
- * Bounds the open connections, in all and for each address (docs/interface.md N2, N3). A refused one gets neither a parser nor
- * any other listener of the server. Call it once all listeners for connections are there.
+ * Limits the open connections, in total and for each address (docs/interface.md N2, N3). A refused connection gets neither
+ * a parser nor any other listener of the server. Call it after all other listeners for connections have been added.
  */
 export function limitConnections(
   server: Server,
@@ -46,13 +46,13 @@ export function limitConnections(
   },
 ): void {
   const { addresses, metrics, log, baseUrl } = parts
-  const refuse = createRefuse(baseUrl, log)
+  const refuse = createRefuser(baseUrl, log)
   const perAddress = new Map<string, number>()
   let open = 0
   metrics.countConnections(() => open)
 
   function refusalOf(address: string | null): RefusalReason | null {
-    // First, so that one address does not count as a shortage for all.
+    // The address is checked first, so that the reason is `total` only where other clients are affected too.
     if (
       address !== null &&
       maxConnectionsPerAddress > 0 &&
@@ -74,7 +74,7 @@ export function limitConnections(
     })
   }
 
-  const accept = server.listeners('connection')
+  const listeners = server.listeners('connection')
   server.removeAllListeners('connection')
   server.on('connection', (socket: Socket) => {
     const address = addresses.ofConnection(socket)
@@ -85,16 +85,17 @@ export function limitConnections(
       return
     }
     count(socket, address)
-    for (const listener of accept) listener.call(server, socket)
+    for (const listener of listeners) listener.call(server, socket)
   })
 }
 
+/** One log line for many refusals. */
 interface Report {
-  readonly answer: Buffer
+  readonly response: Buffer
   refused: number
 }
 
-function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
+function createRefuser(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
   const reports = new Map<RefusalReason, Report>()
   const sendAndClose = createLingeringClose()
 
@@ -102,9 +103,9 @@ function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
     const known = reports.get(reason)
     if (known) return known
     const requestId = randomUUID()
-    const { detail, message } = words[reason]
+    const { detail, message } = texts[reason]
     const report = {
-      answer: serializeProblem(new Fault('connections-too-many', detail), baseUrl, requestId).bytes,
+      response: serializeProblem(new Fault('connections-too-many', detail), baseUrl, requestId).bytes,
       refused: 0,
     }
     reports.set(reason, report)
@@ -119,6 +120,6 @@ function createRefuse(baseUrl: string, log: Pick<FastifyBaseLogger, 'warn'>) {
   return (socket: Socket, reason: RefusalReason): void => {
     const report = reportOf(reason, socket.remoteAddress)
     report.refused += 1
-    sendAndClose(socket, report.answer)
+    sendAndClose(socket, report.response)
   }
 }

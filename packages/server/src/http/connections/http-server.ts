@@ -3,36 +3,36 @@ import { Duplex } from 'node:stream'
 import { isParserPause, limitPipelining, parserUnsupported } from './pipelining.ts'
 import { maxHeaders } from './require-http1.ts'
 
-/** All headers of a request together, as problems.ts tells it. Bytes. */
+/** The limit for all headers of a request together, which the problem `headers-too-large` names. Bytes. */
 export const maxHeaderSize = 16_384
 
-/** The server under the framework. Deadlines are for headers and for silence, never for a whole request (docs/interface.md O4). */
+/** Creates the server below the framework. Timeouts apply to headers and to idle time, never to a whole request (docs/interface.md O4). */
 export function createHttpServer(
-  deadlines: { readonly headerTimeout: number; readonly idleTimeout: number },
+  timeouts: { readonly headerTimeout: number; readonly idleTimeout: number },
   listener: RequestListener,
 ): Server {
   requirePausableParser()
   const server = createServer(
     {
       maxHeaderSize,
-      // A missing Host is answered with a problem of ours.
+      // Node's own response to a missing Host is no problem document (P1).
       requireHostHeader: false,
-      headersTimeout: deadlines.headerTimeout,
+      headersTimeout: timeouts.headerTimeout,
       requestTimeout: 0,
-      keepAliveTimeout: deadlines.idleTimeout,
-      connectionsCheckingInterval: Math.min(deadlines.headerTimeout, 1_000),
+      keepAliveTimeout: timeouts.idleTimeout,
+      connectionsCheckingInterval: Math.min(timeouts.headerTimeout, 1_000),
     },
     listener,
   )
-  // One more than are accepted, so that too many are noticed: Node drops the rest.
+  // Node drops further headers without an error, so one more than allowed is read and refused.
   server.maxHeadersCount = maxHeaders + 1
   limitPipelining(server)
-  return server.setTimeout(deadlines.idleTimeout)
+  return server.setTimeout(timeouts.idleTimeout)
 }
 
 const twoRequests = Buffer.from('GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n')
 
-/** Throws UnsupportedNodeError where the parser cannot be paused: at the start, not at the first connection. */
+/** Throws UnsupportedNodeError where pipelining.ts cannot pause the parser of this version of Node. */
 function requirePausableParser(): void {
   const server = createServer({ requireHostHeader: false })
   limitPipelining(server)

@@ -1,15 +1,17 @@
 import type { Socket } from 'node:net'
 
-/** How long a client may take to read a last answer, and how many may do so at once; others are closed at once. */
+/** How long a client may take to read the last response. Milliseconds. */
 const lingerTime = 1_000
+
+/** How many connections may linger at once; further ones are closed without a response. */
 const maxLingering = 100
 
 /** Sends the last bytes of a connection and closes it. */
 export type LingeringClose = (socket: Socket, bytes: Buffer) => void
 
 /**
- * What the client sends is read and discarded until the connection is closed: closing a socket with unread bytes resets
- * it, and the answer is lost.
+ * Reads and discards what the client sends until the connection is closed: closing a socket with unread bytes resets it,
+ * and the client loses the response.
  */
 export function createLingeringClose(): LingeringClose {
   let lingering = 0
@@ -20,10 +22,10 @@ export function createLingeringClose(): LingeringClose {
       return
     }
     lingering += 1
-    const cut = setTimeout(() => socket.destroy(), lingerTime)
+    const timer = setTimeout(() => socket.destroy(), lingerTime)
     socket.once('close', () => {
       lingering -= 1
-      clearTimeout(cut)
+      clearTimeout(timer)
     })
     socket.once('end', () => socket.destroy())
     socket.resume()

@@ -2,21 +2,21 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { UnsupportedNodeError } from '../../core/unsupported-node.ts'
 
-// Node parses all requests of a read at once and starts every one: 64 kB of pipelined requests are 3,000 of them.
-// So the parser is paused at each request that arrives behind an unfinished one (docs/interface.md N1). Node has no
-// public way to do this: what its parser's `onIncoming` returns is the verdict on the headers for llhttp.
+// Node parses and starts all pipelined requests of one read at once; 64 kB can hold 3,000 of them. This module pauses
+// the parser at each request that arrives before the previous response is finished (docs/interface.md N1). Node has no
+// public API for that: llhttp takes the return value of the parser's `onIncoming` as its error code.
 
-/** Bytes of all connections together that are read and not parsed. A connection beyond them is closed after its answer. */
+/** The limit for unparsed bytes of all connections together. A connection that exceeds it is closed after its response. */
 const unparsedRoom = 16 * 1024 * 1024
 
-/** llhttp stops after the headers, and goes on from there once it is resumed. Its error code has the same name. */
+/** The llhttp error with which it stops after the headers of a request; `resume` continues from there. */
 const pauseParsing = 21
 const pausedCode = 'HPE_PAUSED'
 
-/** Pipelined requests of all connections together that start in one turn of the event loop. */
-const startsPerTurn = 8
+/** The number of pipelined requests of all connections that start in one event-loop tick. */
+const startsPerTick = 8
 
-/** Parsing them ends the request at which the parser was paused. Not `Buffer.alloc(0)`: the parser takes that for the end of the connection. */
+/** Completes the request at which the parser was paused. Not `Buffer.alloc(0)`, which the parser takes for the end of the connection. */
 const noBytes = Buffer.alloc(1).subarray(1)
 
 interface Parser {
@@ -24,74 +24,80 @@ interface Parser {
   resume(): void
 }
 
-/** A connection with a request that waits for the answer before it. */
-interface Waiting {
+/** The pipelining state of a connection. */
+interface PipelineState {
+  /** The request that waits for the end of the previous response. */
   next: { readonly request: IncomingMessage; readonly keepAlive: boolean } | null
-  /** Whether the error that reports the pause is still to come. */
+  /** Whether the parser has been paused and has not reported it yet. */
   isPausing: boolean
   unparsed: Buffer[]
-  /** Whether the connection is closed after the present answer. */
-  isOver: boolean
+  /** Whether the connection closes after the current response. */
+  isClosing: boolean
 }
 
-/** Whether the error only reports that the parser was paused. */
+/** Whether the error reports that the parser was paused. */
 export const isParserPause = (error: { readonly code?: string }): boolean => error.code === pausedCode
 
 /**
- * Starts one request of a connection at a time, in order, and few of all connections in each turn of the event loop. One more is
- * parsed; what follows stays unparsed, and nothing more is read from the connection.
+ * Starts one request of a connection at a time, in order, and a few of all connections in each event-loop tick. The next
+ * request is parsed; further bytes stay unparsed, and the connection is not read.
  */
 export function limitPipelining(server: Server): void {
-  const waiting = new WeakMap<Socket, Waiting>()
+  const states = new WeakMap<Socket, PipelineState>()
   let unparsedBytes = 0
-  const schedule = createSchedule()
+  const schedule = createTickScheduler()
 
-  function waitingOf(socket: Socket): Waiting {
-    const known = waiting.get(socket)
+  function stateOf(socket: Socket): PipelineState {
+    const known = states.get(socket)
     if (known) return known
-    const created: Waiting = { next: null, isPausing: false, unparsed: [], isOver: false }
-    waiting.set(socket, created)
-    // Node starts reading again where a message ends or a body is read.
+    const state: PipelineState = { next: null, isPausing: false, unparsed: [], isClosing: false }
+    states.set(socket, state)
+    // Node resumes the socket at the end of a message and when a body is read.
     socket.on('resume', () => {
-      if (created.next) stopReading(socket)
+      if (state.next) stopReading(socket)
     })
-    socket.once('close', () => drop(created))
-    return created
+    socket.once('close', () => dropUnparsed(state))
+    return state
   }
 
-  function drop(connection: Waiting): void {
-    for (const { length } of connection.unparsed) unparsedBytes -= length
-    connection.unparsed = []
+  function dropUnparsed(state: PipelineState): void {
+    for (const { length } of state.unparsed) unparsedBytes -= length
+    state.unparsed = []
   }
 
-  function add(connection: Waiting, socket: Socket, bytes: Buffer, where: 'push' | 'unshift'): void {
-    connection.unparsed[where](bytes)
+  function keepUnparsed(
+    state: PipelineState,
+    socket: Socket,
+    bytes: Buffer,
+    where: 'push' | 'unshift',
+  ): void {
+    state.unparsed[where](bytes)
     unparsedBytes += bytes.length
     if (unparsedBytes <= unparsedRoom) return
-    drop(connection)
-    closeAfterAnswer(connection, socket)
+    dropUnparsed(state)
+    closeAfterResponse(state, socket)
   }
 
-  function goOn(socket: Socket, parser: Parser, start: Parser['onIncoming']): void {
-    const connection = waitingOf(socket)
-    if (socket.destroyed || connection.next === null) return
-    if (connection.isOver || !socket.writable) {
+  function startNext(socket: Socket, parser: Parser, start: Parser['onIncoming']): void {
+    const state = stateOf(socket)
+    if (socket.destroyed || state.next === null) return
+    if (state.isClosing || !socket.writable) {
       socket.destroySoon()
       return
     }
-    const { request, keepAlive } = connection.next
-    connection.next = null
+    const { request, keepAlive } = state.next
+    state.next = null
     start(request, keepAlive)
-    while (connection.next === null && socket.writable) {
-      const bytes = connection.unparsed.shift()
+    while (state.next === null && socket.writable) {
+      const bytes = state.unparsed.shift()
       if (bytes === undefined) {
         socket.resume()
         return
       }
       unparsedBytes -= bytes.length
-      // Node pauses the parser too, where a client does not read.
+      // Node also pauses the parser, when the client does not read.
       parser.resume()
-      // Node's own way to take a read: parses it and deals with whatever comes of that.
+      // Node's own data listener parses the bytes and handles errors.
       for (const parse of socket.listeners('data')) parse.call(socket, bytes)
     }
   }
@@ -100,61 +106,61 @@ export function limitPipelining(server: Server): void {
     const parser = parserOf(socket)
     const start = parser.onIncoming
     parser.onIncoming = (request, keepAlive) => {
-      // RFC 9112, section 9.6: no request is processed after the answer that closes the connection.
+      // RFC 9112, section 9.6: process no request after the response that closes the connection.
       if (!socket.writable) return pauseParsing
-      const answer = currentResponse(socket)
-      if (answer === null) return start(request, keepAlive)
-      const connection = waitingOf(socket)
-      connection.next = { request, keepAlive }
+      const response = currentResponse(socket)
+      if (response === null) return start(request, keepAlive)
+      const state = stateOf(socket)
+      state.next = { request, keepAlive }
       if (isUpgrade(request)) {
-        // The parser reports no pause at such a request, so what follows it would be lost.
+        // The parser does not report a pause at an upgrade request, so the bytes after it would be lost.
         request.upgrade = false
         stopReading(socket)
-        closeAfterAnswer(connection, socket)
-      } else connection.isPausing = true
-      answer.once('close', () => schedule(() => goOn(socket, parser, start)))
+        closeAfterResponse(state, socket)
+      } else state.isPausing = true
+      response.once('close', () => schedule(() => startNext(socket, parser, start)))
       return pauseParsing
     }
   })
 
   server.on('clientError', (error: PauseError, socket: Socket) => {
     if (!isParserPause(error) || !error.rawPacket) return
-    const connection = waitingOf(socket)
-    if (connection.next === null) {
-      // Nothing behind an answer that closes the connection is parsed. Anything else would be lost.
+    const state = stateOf(socket)
+    if (state.next === null) {
+      // After a response that closes the connection nothing is parsed. In any other case bytes would be lost.
       if (socket.writable) socket.destroy()
       return
     }
     stopReading(socket)
-    if (connection.isPausing) {
-      connection.isPausing = false
+    if (state.isPausing) {
+      state.isPausing = false
       const rest = error.rawPacket.subarray(error.bytesParsed)
-      add(connection, socket, rest.length > 0 ? compact(rest) : noBytes, 'unshift')
-      // Read while the parser was paused, so none of it is parsed.
-    } else add(connection, socket, error.rawPacket, 'push')
+      keepUnparsed(state, socket, rest.length > 0 ? compact(rest) : noBytes, 'unshift')
+      // Bytes that arrived while the parser was paused; all of them are unparsed.
+    } else keepUnparsed(state, socket, error.rawPacket, 'push')
   })
 }
 
-/** The bytes, copied where they hold on to more than twice their memory. Copied every time, a read would be copied for each of its requests. */
+/** Copies bytes that keep more than twice their size in memory. Copying always would copy a read once for each of its requests. */
 const compact = (bytes: Buffer): Buffer =>
   bytes.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes
 
-function closeAfterAnswer(connection: Waiting, socket: Socket): void {
-  connection.isOver = true
-  const answer = currentResponse(socket)
-  if (answer) answer.shouldKeepAlive = false
+function closeAfterResponse(state: PipelineState, socket: Socket): void {
+  state.isClosing = true
+  const response = currentResponse(socket)
+  if (response) response.shouldKeepAlive = false
 }
 
-/** Whether it has `Upgrade`, or is a CONNECT: Node takes the connection from the parser unless the mark is removed. */
+/** Whether it has `Upgrade` or is a CONNECT. Node detaches the parser from the connection unless the flag is cleared. */
 const isUpgrade = (request: IncomingMessage): request is IncomingMessage & { upgrade: boolean } =>
   'upgrade' in request && request.upgrade === true
 
-/** Runs a few steps in each turn of the event loop, in order: others are served between them. */
-function createSchedule(): (step: () => void) => void {
+/** Runs a few steps in each event-loop tick, in order, so that other connections are served in between. */
+function createTickScheduler(): (step: () => void) => void {
   const steps: (() => void)[] = []
   let isScheduled = false
   function run(): void {
-    for (const step of steps.splice(0, startsPerTurn)) step()
+    for (const step of steps.splice(0, startsPerTick)) step()
     isScheduled = steps.length > 0
     if (isScheduled) setImmediate(run)
   }
@@ -171,7 +177,7 @@ interface PauseError extends Error {
   readonly bytesParsed?: number
 }
 
-/** Also where the stream counts as paused and is read nevertheless, as after a resume and a pause within one turn. */
+/** The event stops the handle too: after a resume and a pause in one tick the stream counts as paused but is read. */
 function stopReading(socket: Socket): void {
   socket.pause()
   socket.emit('pause')
@@ -192,6 +198,6 @@ const isParser = (value: unknown): value is Parser =>
   'resume' in value &&
   typeof value.resume === 'function'
 
-/** The answer that a connection waits for, null where no request was understood. Node itself looks in the same place. */
+/** The unfinished response of a connection, null where there is none. Node has no public API for it. */
 export const currentResponse = (socket: Socket): ServerResponse | null =>
   '_httpMessage' in socket && socket._httpMessage instanceof ServerResponse ? socket._httpMessage : null

@@ -9,23 +9,23 @@ import { problemResponse } from '../problems/problem-response.ts'
 import { createLingeringClose } from './lingering-close.ts'
 import { serializeProblem } from './serialize-problem.ts'
 
-/** The most headers of a request. */
+/** The largest number of headers of a request. */
 export const maxHeaders = 100
 
 /** Node's parser also knows the methods of RTSP. */
 const methods: ReadonlySet<string> = new Set(METHODS)
 
-/** The detail for peers that speak another version or protocol. */
-export const versions = 'The service speaks HTTP/1.1 and HTTP/1.0 alone.'
+/** The detail of the problem `http-version-unsupported`. */
+export const supportedVersions = 'The service supports HTTP/1.1 and HTTP/1.0 only.'
 
-/** Answers requests that Node's parser accepts and that are not HTTP/1.1 or 1.0, and closes (docs/interface.md N4). */
+/** Refuses requests that Node's parser accepts although they are not valid HTTP/1.1 or HTTP/1.0 (docs/interface.md N4). */
 export function requireHttp1(
   parts: { readonly logRequest: RequestLogger; readonly baseUrl: string },
   serve: RequestListener,
 ): RequestListener {
   const { logRequest, baseUrl } = parts
   return (request, response) => {
-    const fault = faultOf(request)
+    const fault = checkRequest(request)
     if (fault === null) {
       serve(request, response)
       return
@@ -41,28 +41,28 @@ export function requireHttp1(
   }
 }
 
-function faultOf(request: IncomingMessage): Fault | null {
+function checkRequest(request: IncomingMessage): Fault | null {
   const { httpVersionMajor, httpVersionMinor, method = '', url = '', rawHeaders, headers } = request
-  if (httpVersionMajor !== 1) return new Fault('http-version-unsupported', versions)
+  if (httpVersionMajor !== 1) return new Fault('http-version-unsupported', supportedVersions)
   if (!methods.has(method))
-    return new Fault('method-unsupported', 'The service has no operation with this method.')
-  if (!url.startsWith('/') && !isOtherTarget(method, url))
+    return new Fault('method-unsupported', 'No operation of the service uses this method.')
+  if (!url.startsWith('/') && !isAbsoluteOrAsterisk(method, url))
     return new Fault('request-malformed', 'The target of the request must be a path or an http URL.')
   if (rawHeaders.length > 2 * maxHeaders)
     return new Fault('headers-too-large', `A request may have at most ${maxHeaders} headers.`)
   const coding = headers['transfer-encoding']
   if (coding === undefined) return null
-  // RFC 9112, section 6.1: such framing is faulty, whatever it says.
+  // RFC 9112, section 6.1: this framing is faulty.
   if (httpVersionMinor === 0)
-    return new Fault('request-malformed', 'A request of HTTP/1.0 has no Transfer-Encoding.')
+    return new Fault('request-malformed', 'An HTTP/1.0 request cannot have a Transfer-Encoding.')
   if (coding.toLowerCase() === 'chunked') return null
   return new Fault('transfer-coding-unsupported', 'Send the body with Transfer-Encoding: chunked alone.')
 }
 
-const isOtherTarget = (method: string, url: string): boolean =>
+const isAbsoluteOrAsterisk = (method: string, url: string): boolean =>
   /^https?:\/\//i.test(url) || (url === '*' && method === 'OPTIONS')
 
-/** CONNECT would make the service a proxy. Upgrades are ignored, as RFC 9110, section 7.8, allows: Node does so by itself. */
+/** Refuses CONNECT: the service is no proxy. Node ignores upgrades, as RFC 9110, section 7.8, allows. */
 export function refuseTunnels(
   server: Server,
   { baseUrl, log }: { readonly baseUrl: string; readonly log: Pick<FastifyBaseLogger, 'info'> },
@@ -70,7 +70,7 @@ export function refuseTunnels(
   const sendAndClose = createLingeringClose()
   server.on('connect', (_request: IncomingMessage, socket: Socket) => {
     const requestId = randomUUID()
-    const fault = new Fault('method-unsupported', 'The service is no proxy; it has no CONNECT.')
+    const fault = new Fault('method-unsupported', 'The service is no proxy and does not support CONNECT.')
     const { status, bytes } = serializeProblem(fault, baseUrl, requestId)
     log.info({ requestId, status, reason: 'CONNECT' }, 'refused a request')
     sendAndClose(socket, bytes)

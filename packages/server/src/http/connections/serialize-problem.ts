@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../../core/fault.ts'
 import { problemResponse } from '../problems/problem-response.ts'
 
-/** A problem as the bytes of a whole answer, for connections without a request that could be answered. It ends the connection. */
+/** Serializes a problem as a complete response that closes the connection, for connections without a ServerResponse. */
 export function serializeProblem(
   fault: Fault,
   baseUrl: string,

@@ -1,19 +1,19 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What the rate is measured over where there is no idle timeout, and the longest time between two measurements. Milliseconds. */
+/** The measuring window where there is no idle timeout, and the longest time between two measurements. Milliseconds. */
 const defaultWindow = 60_000
 const longestInterval = 5_000
 
-/** When a client was first seen to have bytes to take, and how many it had taken by then. */
+/** When measuring began, and how many bytes the client had received by then. */
 interface Observation {
   readonly since: number
   readonly sent: number
 }
 
 /**
- * Closes connections whose clients take fewer bytes in a second than `minSendRate`, measured over the idle timeout, while
- * more are ready (docs/interface.md N6). A client that waits for the service is not slow.
+ * Closes connections whose clients receive fewer bytes per second than `minSendRate` while more are ready, measured over
+ * the idle timeout (docs/interface.md N6). Time in which the service has nothing to send does not count.
  */
 export function closeSlowReaders(
   server: Server,
@@ -26,7 +26,7 @@ export function closeSlowReaders(
   const observations = new WeakMap<Socket, Observation>()
 
   function measure(socket: Socket, now: number): void {
-    // Everything was taken that there was.
+    // All bytes were sent, so a new measurement begins.
     if (socket.writableLength === 0) {
       observations.delete(socket)
       return
@@ -55,7 +55,7 @@ export function closeSlowReaders(
   server.once('close', () => clearInterval(timer))
 }
 
-/** Bytes that the system has taken. Node counts a write as a whole, and only its handle knows how much of it is left. */
+/** Bytes that the system has accepted. `bytesWritten` counts whole writes; only Node's internal handle has the rest of the current one. */
 function sentBytes(socket: Socket): number {
   const handle = '_handle' in socket ? socket._handle : null
   if (typeof handle !== 'object' || handle === null) return 0

@@ -2,8 +2,8 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Closes the connections that nobody uses at the moment, which would hold up a stop. It knows those that never sent a
- * request, such as browsers open in advance: Node's own `closeIdleConnections` passes over them.
+ * Tracks connections that have not sent a request, such as those that browsers open in advance. `closeUnused` closes
+ * them and all idle ones, so that they do not delay a stop: Node's `closeIdleConnections` leaves the former open.
  */
 export function trackUnusedConnections(server: Server): { closeUnused(): void } {
   const unused = new Set<Socket>()

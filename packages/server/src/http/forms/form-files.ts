@@ -6,12 +6,12 @@ import type { BodyReader } from '../bodies/body-reader.ts'
 import { dispositionFilename } from '../headers/content-disposition.ts'
 import { parseParameters } from '../headers/parameters.ts'
 import { parseBoundary } from './boundary.ts'
-import { malformed } from './form-errors.ts'
+import { malformedForm } from './form-errors.ts'
 import { type Part, readParts } from './read-parts.ts'
 
 /**
- * The file parts of a form, one after another as they arrive; fields are skipped (docs/interface.md U1).
- * Throws before the body is read where the headers of the request are malformed.
+ * Yields the file parts of a form as they arrive and skips its fields (docs/interface.md U1). Throws before the body is
+ * read where the headers of the request are malformed.
  */
 export function readFormFiles(
   request: IncomingMessage,
@@ -22,64 +22,64 @@ export function readFormFiles(
   return readFilesBetween(boundary, readBody(request, true), maxParts)
 }
 
-/** The files of a form whose boundary is known. */
+/** Yields the files of a form with this boundary. */
 export async function* readFilesBetween(
   boundary: string,
   bytes: AsyncIterable<Uint8Array>,
   maxParts: number,
 ): AsyncGenerator<IncomingFile> {
-  let empty = true
+  let hasFile = false
   for await (const part of readParts(bytes, boundary, maxParts)) {
-    const file = fileOfPart(part)
+    const file = parseFilePart(part)
     if (file === null) {
       await skipField(part.body)
       continue
     }
-    empty = false
+    hasFile = true
     yield file
   }
-  if (empty) throw new Fault('form-without-file', 'The form has no file; give a part a filename.')
+  if (!hasFile) throw new Fault('form-without-file', 'The form has no file; give a part a filename.')
 }
 
-/** Null where the part is a field. Throws Fault `form-malformed`. */
-function fileOfPart({ headers, body }: Part): IncomingFile | null {
+/** Returns null where the part is a field. Throws Fault `form-malformed`. */
+function parseFilePart({ headers, body }: Part): IncomingFile | null {
   const disposition = parseParameters(headers.get('content-disposition') ?? '')
   if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))
-    throw malformed('every part needs a Content-Disposition of form-data with a name')
+    throw malformedForm('every part needs a Content-Disposition of form-data with a name')
   for (const name of disposition.parameters.keys())
-    if (/\*\d/.test(name)) throw malformed(`${name} continues a parameter; a form may not split them`)
+    if (/\*\d/.test(name)) throw malformedForm(`${name} is a continued parameter, which forms cannot have`)
   const encoding = headers.get('content-transfer-encoding')
   if (encoding !== undefined && !/^(7bit|8bit|binary)$/i.test(encoding))
-    throw malformed('a part has a Content-Transfer-Encoding other than 7bit, 8bit or binary')
+    throw malformedForm('a part has a Content-Transfer-Encoding other than 7bit, 8bit or binary')
   const filename = dispositionFilename(disposition)
-  if (filename === undefined) throw malformed('the filename* of a part is malformed')
+  if (filename === undefined) throw malformedForm('the filename* of a part is malformed')
   const declaredType = headers.get('content-type') ?? null
   if (filename !== null) {
-    const escaped = !disposition.parameters.has('filename*')
-    return { source: body, filename: escaped ? unescapeName(filename) : filename, declaredType }
+    const isEscaped = !disposition.parameters.has('filename*')
+    return { source: body, filename: isEscaped ? unescapeName(filename) : filename, declaredType }
   }
   // RFC 7578, section 4.4: text/plain unless another type is given.
   const type = essenceOf(declaredType ?? 'text/plain')
   if (type.startsWith('multipart/'))
-    throw malformed('a part holds parts of its own; send each file as a part of the form')
+    throw malformedForm('a part contains parts; send each file as a part of the form')
   return isFieldType(type) ? null : { source: body, filename, declaredType }
 }
 
-/** What clients send as the value of a field. A part of any other type is a file, whether it has a filename or not. */
+/** The types of fields. A part of any other type is a file, even without a filename. */
 const isFieldType = (type: string): boolean =>
   /^(text\/.*|application\/(json|xml|x-www-form-urlencoded|.*\+(json|xml)))$/.test(type)
 
-/** Bytes of a field. */
-const maxField = 1_000_000
+/** The largest size of a field. Bytes. */
+const maxFieldSize = 1_000_000
 
 async function skipField(field: AsyncIterable<Uint8Array>): Promise<void> {
   let size = 0
   for await (const chunk of field) {
     size += chunk.byteLength
-    if (size > maxField)
-      throw new Fault('body-too-large', `A field of a form may have at most ${maxField} bytes.`)
+    if (size > maxFieldSize)
+      throw new Fault('body-too-large', `A field of a form may have at most ${maxFieldSize} bytes.`)
   }
 }
 
-/** Browsers and curl write a quote in a name as `%22` and line ends as `%0D` and `%0A`, which no stored name has. */
+/** Browsers and curl escape quotes in names as `%22` and line breaks as `%0D` and `%0A`; stored names have no line breaks. */
 const unescapeName = (name: string): string => name.replaceAll('%22', '"').replace(/%0[ad]/gi, '')

@@ -1,16 +1,13 @@
-import { malformed } from './form-errors.ts'
+import { malformedForm } from './form-errors.ts'
 
 const empty: Buffer = Buffer.alloc(0)
 const cr = 0x0d
 const lf = 0x0a
 
-/**
- * The bytes of a form that have arrived and are not consumed yet. Holds at most one chunk of the source and the start of
- * a delimiter.
- */
+/** The received bytes of a form that are not consumed yet: at most one chunk of the source and the start of a delimiter. */
 export class FormInput {
-  /** Starts with a line break, since the first delimiter may be the first line of the body. */
-  #held: Buffer = Buffer.from('\r\n')
+  /** Starts with a line break, because the first delimiter can be the first line of the body. */
+  #buffer: Buffer = Buffer.from('\r\n')
   readonly #source: AsyncIterator<Uint8Array>
   readonly #delimiter: Buffer
   readonly #afterBareLf: Buffer
@@ -23,98 +20,101 @@ export class FormInput {
     this.#afterBareCr = Buffer.from(`\r--${boundary}`, 'latin1')
   }
 
-  /** Waits for more bytes; false at the end of the body. */
-  async more(): Promise<boolean> {
-    // The source reuses the memory of a chunk when the next one is requested.
-    if (this.#held.length > 0) this.#held = Buffer.from(this.#held)
+  /** Reads the next chunk. Returns false at the end of the body. */
+  async readMore(): Promise<boolean> {
+    // The source frees the memory of a chunk when the next one is requested.
+    if (this.#buffer.length > 0) this.#buffer = Buffer.from(this.#buffer)
     const { done, value } = await this.#source.next()
     if (done) return false
     const chunk = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-    this.#held = this.#held.length > 0 ? Buffer.concat([this.#held, chunk]) : chunk
+    this.#buffer = this.#buffer.length > 0 ? Buffer.concat([this.#buffer, chunk]) : chunk
     return true
   }
 
   /**
-   * The bytes up to the next delimiter (RFC 2046, section 5.1.1), which is consumed too. Returns false when the body ends
-   * first. Throws Fault `form-malformed` where the boundary starts a line after a bare CR or LF.
+   * Yields the bytes up to the next delimiter (RFC 2046, section 5.1.1) and consumes the delimiter. Returns false where the
+   * body ends first. Throws Fault `form-malformed` where the boundary starts a line after a bare CR or LF.
    */
-  async *upToDelimiter(): AsyncGenerator<Buffer, boolean, void> {
+  async *readToDelimiter(): AsyncGenerator<Buffer, boolean, void> {
     for (;;) {
       const at = this.#findDelimiter()
       if (at >= 0) {
-        const bytes = this.#take(at)
-        this.#take(this.#delimiter.length)
+        const bytes = this.#consume(at)
+        this.#consume(this.#delimiter.length)
         if (bytes.length > 0) yield bytes
         return true
       }
-      const bytes = this.#take(this.#possibleStart())
+      const bytes = this.#consume(this.#partialDelimiterAt())
       if (bytes.length > 0) yield bytes
-      if (await this.more()) continue
-      if (this.#held.length > 0) yield this.#take(this.#held.length)
+      if (await this.readMore()) continue
+      if (this.#buffer.length > 0) yield this.#consume(this.#buffer.length)
       return false
     }
   }
 
   #findDelimiter(): number {
-    const at = this.#held.indexOf(this.#delimiter)
-    const before = at < 0 ? this.#held : this.#held.subarray(0, at)
+    const at = this.#buffer.indexOf(this.#delimiter)
+    const before = at < 0 ? this.#buffer : this.#buffer.subarray(0, at)
     const bareLf = before.indexOf(this.#afterBareLf)
     if (bareLf >= 0 || before.indexOf(this.#afterBareCr) >= 0)
-      throw malformed('a boundary starts a line after a bare CR or LF; lines end in CRLF')
+      throw malformedForm('a boundary starts a line after a bare CR or LF; lines end in CRLF')
     return at
   }
 
-  /** Where the last bytes may be the start of a delimiter. */
-  #possibleStart(): number {
-    const from = Math.max(0, this.#held.length - this.#delimiter.length + 1)
-    const starts = [this.#held.indexOf(cr, from), this.#held.indexOf(lf, from)].filter((at) => at >= 0)
-    return starts.length > 0 ? Math.min(...starts) : this.#held.length
+  /** The position from which the last bytes may be the start of a delimiter. */
+  #partialDelimiterAt(): number {
+    const from = Math.max(0, this.#buffer.length - this.#delimiter.length + 1)
+    const starts = [this.#buffer.indexOf(cr, from), this.#buffer.indexOf(lf, from)].filter((at) => at >= 0)
+    return starts.length > 0 ? Math.min(...starts) : this.#buffer.length
   }
 
-  /** The rest of a line without its CRLF, which is consumed too; `ended` where the body ends within it. */
-  async restOfLine(most: number): Promise<{ text: string; ended: boolean }> {
+  /** Consumes the rest of a line and its CRLF. `ended` is true where the body ends before the CRLF. */
+  async readLine(maxLength: number): Promise<{ text: string; ended: boolean }> {
     for (;;) {
-      const end = this.#held.indexOf('\r\n')
-      if (end > most || (end < 0 && this.#held.length > most)) throw malformed('a boundary line is too long')
+      const end = this.#buffer.indexOf('\r\n')
+      if (end > maxLength || (end < 0 && this.#buffer.length > maxLength))
+        throw malformedForm('a boundary line is too long')
       if (end >= 0) {
-        const text = this.#take(end).toString('latin1')
-        this.#take('\r\n'.length)
+        const text = this.#consume(end).toString('latin1')
+        this.#consume('\r\n'.length)
         return { text, ended: false }
       }
-      if (!(await this.more())) return { text: this.#take(this.#held.length).toString('latin1'), ended: true }
+      if (!(await this.readMore()))
+        return { text: this.#consume(this.#buffer.length).toString('latin1'), ended: true }
     }
   }
 
   /**
-   * The header lines of a part up to its blank line; null where the body ends first. The CRLF of the blank line stays, since
-   * it starts the delimiter of a part without a body.
+   * Consumes the header lines of a part; returns null where the body ends first. The CRLF of the blank line stays, because
+   * it belongs to the delimiter where the part has no body.
    */
-  async headerBlock(most: number): Promise<string | null> {
+  async readHeaderBlock(maxLength: number): Promise<string | null> {
     for (;;) {
-      const end = this.#held.indexOf('\r\n\r\n')
-      if (end > most || (end < 0 && this.#held.length > most + '\r\n\r\n'.length))
-        throw malformed('the headers of a part are too long')
+      const end = this.#buffer.indexOf('\r\n\r\n')
+      if (end > maxLength || (end < 0 && this.#buffer.length > maxLength + '\r\n\r\n'.length))
+        throw malformedForm('the headers of a part are too long')
       if (end >= 0) {
-        const block = this.#take(end).toString('latin1')
-        this.#take('\r\n'.length)
+        const block = this.#consume(end).toString('latin1')
+        this.#consume('\r\n'.length)
         return block
       }
-      if (!(await this.more())) return null
+      if (!(await this.readMore())) return null
     }
   }
 
-  /** Puts a line break before what follows, so that a delimiter may be the next line. */
-  startLine(): void {
-    this.#held = Buffer.concat([Buffer.from('\r\n'), this.#held])
+  /** Inserts a line break, so that the next line can be a delimiter. */
+  insertLineBreak(): void {
+    this.#buffer = Buffer.concat([Buffer.from('\r\n'), this.#buffer])
   }
 
-  #take(length: number): Buffer {
-    const taken = this.#held.subarray(0, length)
-    this.#held = length < this.#held.length ? this.#held.subarray(length) : empty
+  #consume(length: number): Buffer {
+    const taken = this.#buffer.subarray(0, length)
+    this.#buffer = length < this.#buffer.length ? this.#buffer.subarray(length) : empty
     return taken
   }
 
-  async leave(): Promise<void> {
+  /** Ends the source. */
+  async close(): Promise<void> {
     await this.#source.return?.()
   }
 }

@@ -5,7 +5,7 @@ import type { BodyReader } from '../bodies/body-reader.ts'
 import { dispositionFilename } from '../headers/content-disposition.ts'
 import { parseParameters } from '../headers/parameters.ts'
 
-/** A raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
+/** Yields a raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
 export function readRawFile(request: IncomingMessage, readBody: BodyReader): AsyncIterable<IncomingFile> {
   const header = request.headers['content-disposition']
   const disposition = header === undefined ? null : parseParameters(header)
@@ -15,13 +15,13 @@ export function readRawFile(request: IncomingMessage, readBody: BodyReader): Asy
       'filename-malformed',
       'Content-Disposition must have the form: attachment; filename="name.ext"; filename*=UTF-8\'\'name.ext',
     )
-  return oneFile({
+  return yieldFile({
     source: readBody(request, true),
     filename: filename ?? null,
     declaredType: request.headers['content-type'] ?? null,
   })
 }
 
-async function* oneFile(file: IncomingFile): AsyncGenerator<IncomingFile> {
+async function* yieldFile(file: IncomingFile): AsyncGenerator<IncomingFile> {
   yield file
 }

@@ -3,46 +3,50 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import mime from 'mime'
 
-/** The bytes of a file in one coding, and a strong tag of exactly these bytes. */
-interface Coded {
+/** A file in one content coding, with the strong entity tag of its bytes. */
+interface EncodedFile {
   readonly bytes: Buffer
   readonly etag: string
 }
 
-/** A file of the gallery as the build left it; null where the build found a coding not worth its while. */
+/** A built file of the gallery; a coding is null where it is not smaller. */
 export interface GalleryFile {
   readonly contentType: string
-  readonly plain: Coded
-  readonly br: Coded | null
-  readonly gzip: Coded | null
+  readonly identity: EncodedFile
+  readonly br: EncodedFile | null
+  readonly gzip: EncodedFile | null
 }
 
 export interface Gallery {
   readonly page: GalleryFile
-  /** By their names below `/assets/`. */
+  /** Keyed by names below `/assets/`. */
   readonly assets: ReadonlyMap<string, GalleryFile>
 }
 
 /**
- * Reads the built gallery whole, which is small: what is served never changes under a running service, and no path
- * that a client sends reaches the disk. Null where it is not built.
+ * Reads the built gallery into memory: it does not change while the service runs, and no path of a request reaches the
+ * disk. Returns null where it is not built.
  */
 export async function readGallery(directory: string): Promise<Gallery | null> {
   const names = await readdir(directory, { recursive: true }).catch((): string[] => [])
   if (!names.includes('index.html')) return null
   const isAsset = (name: string) => /^assets[/\\][^/\\]+$/.test(name) && !/\.(br|gz)$/.test(name)
-  const has = new Set(names)
+  const existing = new Set(names)
 
-  async function coded(name: string): Promise<Coded | null> {
-    if (!has.has(name)) return null
+  async function readEncoded(name: string): Promise<EncodedFile | null> {
+    if (!existing.has(name)) return null
     const bytes = await readFile(join(directory, name))
     return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
   }
 
   async function read(name: string): Promise<GalleryFile> {
-    const [plain, br, gzip] = await Promise.all([coded(name), coded(`${name}.br`), coded(`${name}.gz`)])
-    if (plain === null) throw new Error(`the gallery has no ${name}`)
-    return { contentType: typeOf(name), plain, br, gzip }
+    const [identity, br, gzip] = await Promise.all([
+      readEncoded(name),
+      readEncoded(`${name}.br`),
+      readEncoded(`${name}.gz`),
+    ])
+    if (identity === null) throw new Error(`the gallery has no ${name}`)
+    return { contentType: contentType(name), identity, br, gzip }
   }
 
   const assets = names
@@ -51,7 +55,7 @@ export async function readGallery(directory: string): Promise<Gallery | null> {
   return { page: await read('index.html'), assets: new Map(await Promise.all(assets)) }
 }
 
-function typeOf(name: string): string {
+function contentType(name: string): string {
   const type = mime.getType(name) ?? 'application/octet-stream'
   return /^text\/|^image\/svg/.test(type) ? `${type}; charset=utf-8` : type
 }

@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 import { acceptsCoding } from '../headers/accept-encoding.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
-import { sameHost } from '../media/media-host.ts'
+import { isSameHost } from '../media/media-host.ts'
 import type { Gallery, GalleryFile } from './gallery-files.ts'
 
 /**
- * Nothing from within the page itself, code from `assets` alone, data from this origin and that of the bytes. The page
- * narrows `'self'` to its assets once it runs (packages/gallery/src/restrict-scripts.ts), since only it knows where it is.
+ * Allows code from `assets` only, data from this origin and from that of the bytes, and nothing inline. The page itself
+ * narrows `'self'` to its assets (packages/gallery/src/restrict-scripts.ts), since only the page knows its path.
  */
-const policyOf = (assets: string, media: string): string =>
+const contentSecurityPolicy = (assets: string, media: string): string =>
   [
     "default-src 'none'",
     `script-src ${assets}`,
@@ -28,38 +28,38 @@ const policyOf = (assets: string, media: string): string =>
 
 interface Addresses {
   readonly baseUrl: string
-  /** The base URL is configured, and does not follow host and port. */
+  /** Whether the base URL is configured; otherwise it is made of host and port. */
   readonly hasOwnAddress: boolean
   readonly mediaBaseUrl: string | null
 }
 
-/** In a policy `;` and `,` end a path. */
-const source = (url: string): string => url.replaceAll(';', '%3B').replaceAll(',', '%2C')
+/** Escapes the characters that end a path in a policy. */
+const escapeSource = (url: string): string => url.replaceAll(';', '%3B').replaceAll(',', '%2C')
 
-/** The policy for a page that is requested from this host. */
+/** Returns a function from the requested host to the policy of the page. */
 function createPolicy({ baseUrl, hasOwnAddress, mediaBaseUrl }: Addresses): (host: string) => string {
   const media = mediaBaseUrl === null ? '' : ` ${new URL(mediaBaseUrl).origin}`
-  const anywhere = policyOf("'self'", media)
-  if (!hasOwnAddress) return () => anywhere
+  const elsewhere = contentSecurityPolicy("'self'", media)
+  if (!hasOwnAddress) return () => elsewhere
   const base = new URL(baseUrl)
-  const atBase = policyOf(source(`${baseUrl}/assets/`), media)
-  return (host) => (sameHost(host, base) ? atBase : anywhere)
+  const atBase = contentSecurityPolicy(escapeSource(`${baseUrl}/assets/`), media)
+  return (host) => (isSameHost(host, base) ? atBase : elsewhere)
 }
 
-const shared = {
+const commonHeaders = {
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'same-origin',
 }
 const pageHeaders = {
-  ...shared,
+  ...commonHeaders,
   'cache-control': 'no-cache',
   'cross-origin-opener-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
 }
-/** Their names hold a hash of their bytes. */
-const assetHeaders = { ...shared, 'cache-control': 'public, max-age=31536000, immutable' }
+/** The names of assets contain a hash of their bytes. */
+const assetHeaders = { ...commonHeaders, 'cache-control': 'public, max-age=31536000, immutable' }
 
-/** `/` and `/assets/{name}`: the page for people (docs/interface.md, Gallery). */
+/** `/` and `/assets/{name}`: the gallery (docs/interface.md, Gallery). The OpenAPI document does not contain them. */
 export function galleryRoutes(
   app: FastifyInstance,
   { gallery, settings, vary }: { gallery: Gallery; settings: Addresses; vary: string },
@@ -67,7 +67,7 @@ export function galleryRoutes(
   function serve(request: FastifyRequest, reply: FastifyReply, file: GalleryFile) {
     const accepted = request.headers['accept-encoding']
     const coding = (['br', 'gzip'] as const).find((name) => file[name] && acceptsCoding(accepted, name))
-    const { bytes, etag } = (coding && file[coding]) ?? file.plain
+    const { bytes, etag } = (coding && file[coding]) ?? file.identity
     reply.headers({ etag, vary, ...(coding ? { 'content-encoding': coding } : {}) })
     const match = request.headers['if-none-match']
     if (match !== undefined && matchesWeakly(match, etag)) return reply.code(304).send()

@@ -1,4 +1,4 @@
-/** Whether an Accept-Encoding allows the coding (RFC 9110, section 12.5.3). Without the header, it does not. */
+/** Whether an Accept-Encoding header allows the coding (RFC 9110, section 12.5.3); false without the header. */
 export function acceptsCoding(header: string | undefined, coding: 'gzip' | 'br'): boolean {
   if (header === undefined) return false
   const weights = new Map(

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-const exposed = [
+const exposedHeaders = [
   'ETag',
   'Location',
   'Content-Range',
@@ -24,7 +24,7 @@ const exposed = [
   'Upload-Expires',
 ]
 
-const requestHeaders = [
+const allowedHeaders = [
   'Authorization',
   'Content-Type',
   'Content-Disposition',
@@ -46,34 +46,35 @@ const requestHeaders = [
 
 const preflightHeaders = {
   'access-control-allow-methods': 'GET, HEAD, POST, PATCH, DELETE',
-  'access-control-allow-headers': requestHeaders.join(', '),
+  'access-control-allow-headers': allowedHeaders.join(', '),
   'access-control-max-age': '7200',
 }
 
-export type CorsPolicy = (asked: IncomingHttpHeaders) => Readonly<Record<string, string>>
+/** Returns the response headers for the headers of a request. */
+export type CorsPolicy = (request: IncomingHttpHeaders) => Readonly<Record<string, string>>
 
 /**
- * What every answer, problems included, says to pages of the configured origins, and to no others (docs/interface.md
- * C1, C2). A preflight is an OPTIONS like any other, with more headers.
+ * Allows pages of the configured origins, and no others, to read every response, problems included (docs/interface.md C1,
+ * C2). A preflight is an ordinary OPTIONS request whose response has more headers.
  */
 export function createCorsPolicy(origins: readonly string[]): CorsPolicy {
-  const any = origins.includes('*')
+  const allowsAny = origins.includes('*')
   const none = {}
-  const stranger = any || origins.length === 0 ? none : { vary: 'Origin' }
-  return (asked) => {
+  const base = allowsAny || origins.length === 0 ? none : { vary: 'Origin' }
+  return (request) => {
     if (origins.length === 0) return none
-    const { origin } = asked
-    const allowed = any ? '*' : origins.find((known) => known === origin)
-    if (allowed === undefined) return stranger
+    const { origin } = request
+    const allowed = allowsAny ? '*' : origins.find((configured) => configured === origin)
+    if (allowed === undefined) return base
     return {
-      ...stranger,
+      ...base,
       'access-control-allow-origin': allowed,
-      'access-control-expose-headers': exposed.join(', '),
-      ...(asked['access-control-request-method'] === undefined ? {} : preflightHeaders),
+      'access-control-expose-headers': exposedHeaders.join(', '),
+      ...(request['access-control-request-method'] === undefined ? {} : preflightHeaders),
     }
   }
 }
 
-/** A `Vary` that names what the answer depends on, the origin included where origins are told apart. */
+/** The value of `Vary`: the given names, and `Origin` where responses differ by origin. */
 export const varyHeader = (origins: readonly string[], ...names: string[]): string =>
   [...(origins.length > 0 && !origins.includes('*') ? ['Origin'] : []), ...names].join(', ')

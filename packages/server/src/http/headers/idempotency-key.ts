@@ -1,18 +1,18 @@
 import { Fault } from '../../core/fault.ts'
 
-/** A string of RFC 9651, as the draft of the header asks for, or the bare token that most clients send. */
+/** A string of RFC 9651, as the draft requires, or the bare token that most clients send. */
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])+)"$/
 const bare = /^[\w!#$%&'*+.^`|~:/=@-]+$/
 
-const longest = 255
+const maxLength = 255
 
-/** The key of an Idempotency-Key header; quoted and bare, it is the same key (docs/interface.md I1). Throws Fault. */
+/** Returns the key of an Idempotency-Key header; quoted and bare forms are the same key (docs/interface.md I1). Throws Fault. */
 export function parseIdempotencyKey(header: string): string {
   const key = quoted.exec(header)?.[1]?.replace(/\\(.)/g, '$1') ?? bare.exec(header)?.[0]
-  if (key === undefined || key.length > longest)
+  if (key === undefined || key.length > maxLength)
     throw new Fault(
       'idempotency-key-malformed',
-      `Idempotency-Key must be one quoted string, or one word, of 1 to ${longest} visible ASCII characters.`,
+      `Idempotency-Key must be one quoted string, or one word, of 1 to ${maxLength} visible ASCII characters.`,
     )
   return key
 }

@@ -5,15 +5,15 @@ const next = new RegExp(
   'sy',
 )
 
-/** A header of the form `value; name=value; name="value"`, as Content-Type and Content-Disposition have it. */
+/** A header of the form `value; name=value; name="value"`, such as Content-Type or Content-Disposition. */
 export interface ParameterisedValue {
   /** In lower case. */
   readonly value: string
-  /** By their names in lower case. */
+  /** Keyed by names in lower case. */
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Null when the header is malformed or repeats a parameter. */
+/** Returns null where the header is malformed or repeats a parameter. */
 export function parseParameters(header: string): ParameterisedValue | null {
   start.lastIndex = 0
   const value = start.exec(header)?.[1]?.toLowerCase()
@@ -30,5 +30,5 @@ export function parseParameters(header: string): ParameterisedValue | null {
   return { value, parameters }
 }
 
-/** Of the pairs of RFC 9110, section 5.6.4, only those that are needed: some clients send bare Windows paths. */
+/** Unescapes only `\"` and `\\` of RFC 9110, section 5.6.4, because some clients send unescaped Windows paths. */
 const unquote = (text: string): string => text.replace(/\\(["\\])/g, '$1')

@@ -1,12 +1,12 @@
 import { matchesStrongly, matchesWeakly } from './entity-tag.ts'
 
-/** What a stored item is compared by: its entity tag, quotes included, and milliseconds since 1970. */
+/** The validators of an item: its entity tag with quotes, and its time of storage in milliseconds since 1970. */
 export interface Validators {
   readonly etag: string
   readonly lastModified: number
 }
 
-/** The headers that ask conditionally; Node's IncomingHttpHeaders fit. */
+/** The conditional headers; Node's IncomingHttpHeaders are assignable. */
 export type PreconditionHeaders = Readonly<
   Partial<
     Record<
@@ -16,7 +16,7 @@ export type PreconditionHeaders = Readonly<
   >
 >
 
-/** For GET and HEAD of what exists, in the order of RFC 9110, section 13.2.2 (docs/interface.md B4). */
+/** Evaluates the preconditions of a GET or HEAD of an existing item in the order of RFC 9110, section 13.2.2 (docs/interface.md B4). */
 export function checkPreconditions(
   headers: PreconditionHeaders,
   validators: Validators,
@@ -43,22 +43,22 @@ export function checkPreconditions(
 }
 
 /**
- * Whether a Range is to be honoured (RFC 9110, section 13.1.5): always without If-Range, else only when it names
- * exactly this state. Bytes never change under their URL, which makes the date a strong validator.
+ * Whether the Range header applies (RFC 9110, section 13.1.5): always without If-Range, otherwise only where If-Range
+ * matches. The bytes of a URL never change, so its date is a strong validator.
  */
 export function rangeApplies(ifRange: string | undefined, validators: Validators): boolean {
   if (ifRange === undefined) return true
-  // A list or `*` is not allowed here, and a weak tag never matches.
+  // If-Range allows neither a list nor `*`, and a weak tag never matches.
   if (ifRange.startsWith('"')) return ifRange === validators.etag
   return parseHttpDate(ifRange) === seconds(validators.lastModified)
 }
 
-/** HTTP dates know whole seconds only. */
+/** HTTP dates have whole seconds. */
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
 /**
- * Seconds since 1970. Only the one form that is generated today (IMF-fixdate, RFC 9110, section 5.6.7) is taken:
- * Date.parse alone guesses at anything, and a date not understood only costs a full answer.
+ * Seconds since 1970; null for anything but IMF-fixdate (RFC 9110, section 5.6.7), the only form in use. Date.parse alone
+ * accepts any text; an ignored date only costs a full response.
  */
 function parseHttpDate(text: string | undefined): number | null {
   if (text === undefined) return null

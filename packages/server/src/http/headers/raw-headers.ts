@@ -2,20 +2,20 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 
-/** How often a header was sent; `name` in lower case. Of some headers Node keeps the first and silently drops others. */
+/** How often the request has a header; `name` is in lower case. `headers` does not show it: Node drops repeated ones silently. */
 export function countHeader(request: IncomingMessage, name: string): number {
-  let times = 0
+  let count = 0
   for (let i = 0; i < request.rawHeaders.length; i += 2) {
     const sent = request.rawHeaders[i]
-    if (sent?.length === name.length && sent.toLowerCase() === name) times += 1
+    if (sent?.length === name.length && sent.toLowerCase() === name) count += 1
   }
-  return times
+  return count
 }
 
-/** RFC 9112, section 3.2. Node looks for a missing Host alone, and its own answer to that is no problem (P1). */
+/** Throws Fault unless the request has one Host header (RFC 9112, section 3.2). Node does not refuse a second one. */
 export function requireHostHeader({ raw }: FastifyRequest): void {
-  const times = countHeader(raw, 'host')
-  if (times > 1) throw new Fault('request-malformed', 'The request has more than one Host header.')
-  if (times === 0 && raw.httpVersion !== '1.0')
+  const count = countHeader(raw, 'host')
+  if (count > 1) throw new Fault('request-malformed', 'The request has more than one Host header.')
+  if (count === 0 && raw.httpVersion !== '1.0')
     throw new Fault('request-malformed', 'The request has no Host header.')
 }

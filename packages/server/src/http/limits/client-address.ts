@@ -2,21 +2,21 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { addressFamily, addressGroup, inRanges } from '../../core/ip-address.ts'
 
-/** The addresses of clients, for limits alone: no URL is made from them (docs/interface.md L18, W1). */
+/** The addresses of clients. They are used for limits only, never in URLs (docs/interface.md L18, W1). */
 export interface ClientAddresses {
   /** An IPv4 address, or the /64 of an IPv6 address. */
   readonly ofRequest: (request: IncomingMessage) => string
-  /** The same of a connection; null where a trusted proxy opened it, which carries requests of many clients. */
+  /** The same for a connection; null for a trusted proxy, whose connections carry requests of many clients. */
   readonly ofConnection: (socket: Socket) => string | null
 }
 
-/** What is known of a connection's other end. */
+/** The peer of a connection. */
 interface Peer {
   readonly group: string
   readonly isProxy: boolean
 }
 
-/** A socket that is closed, or that is no TCP socket, has no address. */
+/** The group of closed sockets and of sockets other than TCP, which have no address. */
 const unknown = 'unknown'
 
 /** `proxies` are addresses, CIDR ranges and range names (core/ip-address.ts). */
@@ -49,8 +49,8 @@ export function createClientAddresses(proxies: readonly string[]): ClientAddress
 }
 
 /**
- * The right-most entry of X-Forwarded-For that is no trusted proxy, or the left-most where all are; null where an entry
- * on the way is no address. What stands further left was sent by the client and proves nothing.
+ * Returns the right-most entry of X-Forwarded-For that is not a trusted proxy, or the left-most one where all are; null
+ * where an entry up to there is not an address. Entries further left come from the client and are not trustworthy.
  */
 function clientOf(header: string, isProxy: (address: string) => boolean): string | null {
   let client: string | null = null
@@ -65,7 +65,7 @@ function clientOf(header: string, isProxy: (address: string) => boolean): string
   return client
 }
 
-/** The address of an entry, which some proxies write with a port. */
+/** The address of an entry; some proxies append a port. */
 function addressOf(entry: string): string | null {
   if (addressFamily(entry) !== 0) return entry
   const address = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(entry)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(entry)?.[1]

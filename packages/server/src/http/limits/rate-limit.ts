@@ -1,28 +1,28 @@
 import type { RequestRate } from '../../core/request-rate.ts'
 
-/** When the quota of a key is whole again. Milliseconds of the monotonic clock. */
+/** When the quota of a key is full again. Milliseconds of the monotonic clock. */
 interface Entry {
-  wholeAt: number
+  fullAt: number
 }
 
-/** One limit, counted for each key on its own. */
+/** A rate limit that counts each key separately. */
 export interface RateLimit {
   readonly rate: RequestRate
-  /** Counts a request and returns 0, or returns the milliseconds until the next one is accepted. Refused requests do not count. */
+  /** Returns 0 and counts the request, or returns the milliseconds until the next one is accepted. Refused requests do not count. */
   readonly take: (key: string) => number
 }
 
-/** Keys in one generation; two of them exist, so this bounds the memory to a few megabytes. */
+/** Keys of one generation. There are two generations, so memory is limited to a few megabytes. */
 const keysPerGeneration = 20_000
 
 /**
- * The generic cell rate algorithm: `requests` at once, refilled evenly over `window`. Keys that are not used are
- * forgotten after two generations, and begin with a whole quota again.
+ * The generic cell rate algorithm: `requests` at once, refilled evenly over `window`. Unused keys are dropped after two
+ * generations and start with a full quota again.
  */
 export function createRateLimit(
   rate: RequestRate,
   now: () => number = () => performance.now(),
-  keys = keysPerGeneration,
+  maxKeys = keysPerGeneration,
 ): RateLimit {
   const { requests, window } = rate
   const perRequest = window / requests
@@ -32,11 +32,11 @@ export function createRateLimit(
   function entryOf(key: string, at: number): Entry {
     const known = current.get(key)
     if (known) return known
-    if (current.size >= keys) {
+    if (current.size >= maxKeys) {
       previous = current
       current = new Map()
     }
-    const entry = previous.get(key) ?? { wholeAt: at }
+    const entry = previous.get(key) ?? { fullAt: at }
     current.set(key, entry)
     return entry
   }
@@ -46,11 +46,11 @@ export function createRateLimit(
     take(key) {
       const at = now()
       const entry = entryOf(key, at)
-      const wholeAt = Math.max(entry.wholeAt, at) + perRequest
-      const wait = wholeAt - at - window
-      // Sums of fractions differ from the window by less than a thousandth of a millisecond.
+      const fullAt = Math.max(entry.fullAt, at) + perRequest
+      const wait = fullAt - at - window
+      // Tolerates rounding errors of less than a thousandth of a millisecond.
       if (wait > 0.001) return wait
-      entry.wholeAt = wholeAt
+      entry.fullAt = fullAt
       return 0
     },
   }

@@ -10,11 +10,11 @@ import { type LimitName, RateLimitFault } from './rate-limit-fault.ts'
 
 /** The limits of all requests (docs/interface.md, Rate limits). */
 export interface RequestLimits {
-  /** Counts a request of an address; returns why it is refused, null where it is accepted. */
+  /** Counts a request of an address; returns the reason for a refusal, null where the request is accepted. */
   readonly countAddress: (request: IncomingMessage) => RateLimitFault | null
   /** The same for a request of a valid token. */
   readonly countToken: (id: TokenId) => RateLimitFault | null
-  /** Counts the fault if it refuses a token, and returns the fault to answer. */
+  /** Counts the fault where it refuses a token; returns the fault to respond with. */
   readonly countAuthFailure: (fault: Fault, request: IncomingMessage) => Fault
 }
 
@@ -25,7 +25,7 @@ export interface RateSettings {
   readonly authFailureRate: RequestRate | null
 }
 
-/** A request without a token guesses nothing. */
+/** `token-missing` is not counted: a request without a token is no guess. */
 const refusedTokens: ReadonlySet<FaultCode> = new Set([
   'token-malformed',
   'token-unknown',
@@ -47,11 +47,12 @@ export function createRequestLimits(
   const clients = limitOf(addressRate)
   const failures = limitOf(authFailureRate)
 
-  let warned = false
-  /** Behind a proxy that is not trusted, all clients have one address. The operator should know. */
-  function warnOfProxy({ headers, socket }: IncomingMessage) {
-    if (warned || headers['x-forwarded-for'] === undefined || addresses.ofConnection(socket) === null) return
-    warned = true
+  let hasWarned = false
+  /** All clients behind an untrusted proxy share its address, so the operator is warned once. */
+  function warnAboutProxy({ headers, socket }: IncomingMessage) {
+    if (hasWarned || headers['x-forwarded-for'] === undefined || addresses.ofConnection(socket) === null)
+      return
+    hasWarned = true
     log.warn(
       { peer: socket.remoteAddress },
       'a rate limit was exceeded by requests with X-Forwarded-For from a peer that is not in MEDIABUCKET_TRUSTED_PROXIES; if it is your reverse proxy, add it',
@@ -62,7 +63,7 @@ export function createRequestLimits(
     const wait = limit.take(key)
     if (wait === 0) return null
     metrics.limitedRequests.inc({ limit: name })
-    if (request) warnOfProxy(request)
+    if (request) warnAboutProxy(request)
     return new RateLimitFault(name, limit.rate, wait)
   }
 
@@ -73,8 +74,8 @@ export function createRequestLimits(
     countToken(id) {
       return tokens && take('token', tokens, id, null)
     },
-    // The token is looked up before: valid ones pass, so a guesser behind a shared address locks nobody out. All
-    // others get one and the same answer.
+    // Called after the token lookup, so that guesses do not lock out valid tokens behind the same address. All invalid
+    // tokens get the same response.
     countAuthFailure(fault, request) {
       if (failures === null || !refusedTokens.has(fault.code)) return fault
       return take('authentication', failures, addresses.ofRequest(request), request) ?? fault

@@ -6,71 +6,71 @@ import type { AuthorizationVerifier } from '../tokens/authorizer.ts'
 import { areIdentical, type FastPathRequest } from './fast-path-request.ts'
 import type { ListingResponder, ListingResponse } from './listing-response.ts'
 
-// An answer is right for every request that was there before its reading began, and for no other. So requests that
-// come in together and ask the same of the same bucket share one: collect, then look; never look, then reuse.
+// A response is correct for every request that arrived before its data were read, and for no later one. So identical
+// requests are collected during one event-loop tick, and the data are read after it. No result is kept for later requests.
 
-/** What identical requests share: the check of their token, and the answer once one of them was accepted. */
-interface Shared {
-  readonly asked: FastPathRequest
+/** Identical requests of one tick: the token is verified once, and all accepted ones get the same response. */
+interface Group {
+  readonly request: FastPathRequest
   readonly grant: Promise<Grant>
-  answer: Promise<ListingResponse> | null
+  response: Promise<ListingResponse> | null
 }
 
-/** `answer`, shared by the requests of one turn of the event loop that are alike in all that shapes it. */
+/** Returns a function that calls `respondToListing` once for identical requests of one event-loop tick. */
 export function coalesceRequests(parts: {
   readonly verifyAuthorization: AuthorizationVerifier
-  /** Counts each request, shared or not; returns why it is refused, null where it is accepted. */
+  /** Counts each request; returns the reason for a refusal, null where the request is accepted. */
   readonly countToken: (id: TokenId) => Fault | null
-  readonly answer: ListingResponder
+  readonly respondToListing: ListingResponder
   readonly corsHeaders: CorsPolicy
-}): (asked: FastPathRequest) => Promise<ListingResponse> {
-  const { verifyAuthorization, countToken, answer, corsHeaders } = parts
-  /** By Authorization header: who asks tells most requests apart. */
-  let gathered: Map<string, Shared[]> | null = null
-  let over = Promise.resolve()
+}): (request: FastPathRequest) => Promise<ListingResponse> {
+  const { verifyAuthorization, countToken, respondToListing, corsHeaders } = parts
+  /** The groups of the current tick by Authorization header, the part in which requests differ most often. */
+  let groups: Map<string, Group[]> | null = null
+  let tickEnd = Promise.resolve()
 
-  function gather() {
-    over = new Promise((resolve) => {
+  function startTick() {
+    tickEnd = new Promise((resolve) => {
       setImmediate(() => {
-        // From here on nobody can join.
-        gathered = null
+        // Later requests start a new tick.
+        groups = null
         resolve()
       })
     })
-    return new Map<string, Shared[]>()
+    return new Map<string, Group[]>()
   }
 
-  async function verify(authorization: string, turnOver: Promise<void>): Promise<Grant> {
-    await turnOver
+  async function verifyAfter(end: Promise<void>, authorization: string): Promise<Grant> {
+    await end
     return verifyAuthorization(authorization)
   }
 
-  async function begin(grant: Grant, asked: FastPathRequest): Promise<ListingResponse> {
+  async function respond(grant: Grant, request: FastPathRequest): Promise<ListingResponse> {
     requireScope(grant, 'media:read')
-    const answered = await answer(grant, asked)
-    // A listing's own Vary names the origin where it matters.
-    const { vary, ...cors } = corsHeaders({ origin: asked.origin })
-    const added = Object.entries(cors).flat()
-    return added.length === 0 ? answered : { ...answered, head: [...added, ...answered.head] }
+    const response = await respondToListing(grant, request)
+    // The Vary of a listing already contains Origin where responses differ by origin.
+    const { vary, ...cors } = corsHeaders({ origin: request.origin })
+    const corsHead = Object.entries(cors).flat()
+    return corsHead.length === 0 ? response : { ...response, head: [...corsHead, ...response.head] }
   }
 
-  function join(asked: FastPathRequest): Shared {
-    gathered ??= gather()
-    const sameCaller = gathered.get(asked.authorization)
-    const known = sameCaller?.find((one) => areIdentical(one.asked, asked))
-    if (known) return known
-    const shared = { asked, grant: verify(asked.authorization, over), answer: null }
-    if (sameCaller) sameCaller.push(shared)
-    else gathered.set(asked.authorization, [shared])
-    return shared
+  function groupOf(request: FastPathRequest): Group {
+    groups ??= startTick()
+    const sameToken = groups.get(request.authorization)
+    const existing = sameToken?.find((group) => areIdentical(group.request, request))
+    if (existing) return existing
+    const group = { request, grant: verifyAfter(tickEnd, request.authorization), response: null }
+    if (sameToken) sameToken.push(group)
+    else groups.set(request.authorization, [group])
+    return group
   }
 
-  return async (asked) => {
-    const shared = join(asked)
-    const grant = await shared.grant
-    const limited = countToken(grant.tokenId)
-    if (limited) throw limited
-    shared.answer ??= begin(grant, asked)
-    return shared.answer
+  return async (request) => {
+    const group = groupOf(request)
+    const grant = await group.grant
+    const refusal = countToken(grant.tokenId)
+    if (refusal) throw refusal
+    group.response ??= respond(grant, request)
+    return group.response
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { countHeader } from '../headers/raw-headers.ts'
 
-/** All of a plain listing's request that its answer and its headers depend on. */
+/** The parts of a plain listing request that determine the response. */
 export interface FastPathRequest {
   readonly url: string
   readonly authorization: string
@@ -10,14 +10,14 @@ export interface FastPathRequest {
   readonly origin: string | undefined
 }
 
-/** Null for a request that is not of the plain form: it has a body, expects something, or asks twice. */
+/** Returns null for requests that need the framework, such as those with a body, with `Expect` or with repeated headers. */
 export function parseFastPathRequest(request: IncomingMessage): FastPathRequest | null {
   const { method, url, headers } = request
   const { authorization, origin } = headers
   if (method !== 'GET' || url === undefined || authorization === undefined) return null
   if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) return null
   if (headers.expect !== undefined || headers['access-control-request-method'] !== undefined) return null
-  // Of these, Node keeps one and drops others.
+  // `headers` does not show repeated ones.
   if (countHeader(request, 'host') !== 1 || countHeader(request, 'authorization') !== 1) return null
   return {
     url,
@@ -28,7 +28,7 @@ export function parseFastPathRequest(request: IncomingMessage): FastPathRequest 
   }
 }
 
-/** Whether one answer is right for both. */
+/** Whether both requests get the same response. */
 export const areIdentical = (one: FastPathRequest, other: FastPathRequest): boolean =>
   one.url === other.url &&
   one.authorization === other.authorization &&

@@ -7,10 +7,10 @@ import { ListingQuery, Page } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 import type { ListingResponder } from './listing-response.ts'
 
-/** The four paths of the one operation (docs/interface.md L1). */
+/** The four paths of the listing (docs/interface.md L1). */
 export const listingPaths = ['/api/media', '/api/media/', '/v1/media', '/v1/media/']
 
-/** `GET` and `HEAD` of the listing; most requests take the straight way of listing-lane.ts instead. */
+/** `GET` and `HEAD` of the listing, for the requests that do not take the fast path (fast-path.ts). */
 export function listMediaRoute(
   app: FastifyInstance,
   parts: { readonly authorize: Authorizer; readonly respondToListing: ListingResponder },
@@ -35,7 +35,7 @@ export function listMediaRoute(
   }
 }
 
-/** Sends a body chunk by chunk as the client takes it, so that a slow reader holds no copy of it. */
+/** Streams the chunks as the client reads them, so that slow readers need no copy of the page. */
 function sendPage(reply: FastifyReply, body: PageBody | null): FastifyReply {
   if (body === null || reply.request.method === 'HEAD') return reply.send()
   const { whole } = body
@@ -48,11 +48,11 @@ const description: OperationDescription = {
   operationId: 'listMedia',
   tag: 'Listing',
   summary: 'List the bucket',
-  description: `One page of at most ten URLs, in the order of their upload, oldest first. \`total\` is exact and belongs to the same
-snapshot as \`data\`. \`links\` holds one entry for every page, or a window around the current one where the deployment says so.
+  description: `Returns one page of at most ten URLs in the order of upload, oldest first. \`total\` is exact and from the same
+snapshot as \`data\`. \`links\` has one entry for every page, or a window around the current page if so configured.
 
-To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, send the \`ETag\` of the last answer in
-\`If-None-Match\`: an unchanged bucket is a 304. A page past the end is a 200 with empty \`data\`.`,
+To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, send the \`ETag\` of the last response in
+\`If-None-Match\`: an unchanged bucket returns 304. A page past the end is a 200 with empty \`data\`.`,
   rules: 'L1 to L18',
   needs: 'media:read',
   query: ListingQuery,
@@ -70,7 +70,7 @@ To read a whole bucket, follow \`next_page_url\` until it is null. To poll it, s
       },
     },
     304: {
-      description: 'Nothing has changed since the answer with this tag.',
+      description: 'The page has not changed since the response with this tag.',
       headers: ['ETag', 'Cache-Control', 'Vary'],
     },
   },

@@ -5,7 +5,7 @@ import { exampleBase, type OperationDescription, routeOptions } from '../openapi
 import { BucketObject } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 
-/** `GET /api/bucket`: what the caller's bucket holds and may hold (docs/interface.md Q3). */
+/** `GET /api/bucket`: the contents and the quota of the caller's bucket (docs/interface.md Q3). */
 export function describeBucketRoute(
   app: FastifyInstance,
   { authorize, catalog }: { authorize: Authorizer; catalog: Pick<Catalog, 'bucket'> },
@@ -19,9 +19,9 @@ export function describeBucketRoute(
 const description: OperationDescription = {
   operationId: 'describeBucket',
   tag: 'Items',
-  summary: 'Look at the bucket',
+  summary: 'Get the bucket',
   description:
-    'What the bucket of the token holds, what unfinished uploads have reserved, and what it may hold at the most.',
+    'Returns the contents of the token’s bucket, the reservations of unfinished uploads, and the quota.',
   rules: 'Q1 to Q4',
   needs: 'media:read',
   responses: {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/fault.ts'
 
-/** Fetch destinations with which a browser runs a response, styles a page with it, or installs it. */
+/** Fetch destinations for which a browser runs a response, applies it as a style sheet or installs it. */
 const codeDestinations: ReadonlySet<string> = new Set([
   'audioworklet',
   'json',
@@ -19,8 +19,8 @@ const codeDestinations: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Throws Fault `destination-refused` where a browser requests bytes to run them, from whatever site (docs/interface.md B10).
- * Browsers send Sec-Fetch-Dest with every request, and pages cannot set it.
+ * Throws Fault `destination-refused` where a browser requests bytes to run them, from any site (docs/interface.md B10).
+ * Browsers send Sec-Fetch-Dest with every request, and pages cannot change it.
  */
 export function refuseCodeDestination(headers: IncomingHttpHeaders): void {
   const destination = headers['sec-fetch-dest']
@@ -28,7 +28,7 @@ export function refuseCodeDestination(headers: IncomingHttpHeaders): void {
     throw new Fault('destination-refused', `Bytes of items are not served as ${destination.trim()}.`)
 }
 
-/** Throws Fault `destination-refused` where a browser fetches the script of a service worker, which is none of ours. */
+/** Throws Fault `destination-refused` where a browser fetches a service worker; the service has none. */
 export function refuseServiceWorker(headers: IncomingHttpHeaders): void {
   if (headers['service-worker'] !== undefined)
     throw new Fault('destination-refused', 'This service has no service worker.')

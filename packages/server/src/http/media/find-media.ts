@@ -8,7 +8,7 @@ import { sampleMedia } from '../openapi/samples.ts'
 import { MediaObject, MediaParams } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 
-/** `GET /api/media/{id}`: one item's media object (docs/interface.md M1, M3). */
+/** `GET /api/media/{id}`: the media object of an item (docs/interface.md M1, M3). */
 export function findMediaRoute(
   app: FastifyInstance,
   parts: { authorize: Authorizer; catalog: Catalog; form: UrlSettings },
@@ -24,9 +24,9 @@ export function findMediaRoute(
 const description: OperationDescription = {
   operationId: 'findMedia',
   tag: 'Items',
-  summary: 'Look at one item',
+  summary: 'Get one item',
   description:
-    'What is known of an item. An id that is unknown, deleted or in another bucket is one and the same 404.',
+    'Returns the media object. Ids that are unknown, deleted or in another bucket return the same 404.',
   rules: 'M1 and M3',
   needs: 'media:read',
   path: MediaParams,

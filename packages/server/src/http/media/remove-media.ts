@@ -26,8 +26,8 @@ const description: OperationDescription = {
   operationId: 'removeMedia',
   tag: 'Items',
   summary: 'Delete one item',
-  description: `From the 204 on the item is neither listed nor served here; caches elsewhere may keep its bytes until they expire.
-A second delete is a 404.`,
+  description: `After the 204 the item is neither listed nor served. Caches may keep its bytes until they expire.
+A second delete returns 404.`,
   rules: 'M2 and M3',
   needs: 'media:delete',
   path: MediaParams,

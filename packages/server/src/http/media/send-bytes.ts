@@ -1,39 +1,39 @@
 import type { FastifyReply } from 'fastify'
 import type { OpenBlob } from '../../blobs/blobs.ts'
 
-/** Bytes up to which an answer is read whole and sent in one write with its head. */
+/** Responses up to this length are read whole and sent in one write with their headers. Bytes. */
 const wholeLength = 65_536
 
-/** Bytes per read. Each slow reader holds two blocks of them; once many do, blocks are smaller. */
+/** Bytes per read. Each download holds two blocks; with many downloads blocks are smaller. */
 const blockLength = 256 * 1024
-const leastBlockLength = 16 * 1024
+const minBlockLength = 16 * 1024
 
-/** Bytes that all downloads together hold in blocks, but for those of the least length. */
+/** The limit for the blocks of all downloads together, except those of the minimal length. Bytes. */
 const blockRoom = 64 * 1024 * 1024
 
 /**
- * Answers bytes `start` to `end`, both inclusive, and closes the blob. A read that fails before the answer begins is
- * thrown; later it cuts the answer off.
+ * Sends the bytes from `start` to `end`, both inclusive, and closes the blob. Throws where a read fails before the
+ * response has begun; a later failure aborts the response.
  */
 export type ByteSender = (
   reply: FastifyReply,
   blob: Pick<OpenBlob, 'read' | 'close'>,
   start: number,
   end: number,
-  /** Called with an error that cuts the answer off. */
+  /** Called with the error that aborts a response. */
   onFailure: (error: unknown) => void,
 ) => Promise<FastifyReply>
 
-/** The blocks of all downloads together are bounded. */
+/** The memory for the blocks of all downloads together is limited. */
 export function createByteSender(): ByteSender {
   let held = 0
   return async (reply, blob, start, end, onFailure) => {
     try {
       const length = end - start + 1
       if (length > wholeLength) {
-        // An eighth of what is left, so that the next ones find room too.
-        const fair = Math.max(leastBlockLength, Math.min(blockLength, Math.floor((blockRoom - held) / 8)))
-        const block = Math.min(fair, length)
+        // An eighth of the remaining room, so that further downloads find room too.
+        const fairShare = Math.max(minBlockLength, Math.min(blockLength, Math.floor((blockRoom - held) / 8)))
+        const block = Math.min(fairShare, length)
         held += 2 * block
         try {
           await sendBlocks(reply, blob, { start, end, block }, onFailure)
@@ -52,8 +52,8 @@ export function createByteSender(): ByteSender {
 }
 
 /**
- * Two blocks take turns, one being read while the other is written: new memory for each would cost as much as the reading.
- * A block is read into again only once the system has taken all of it.
+ * Alternates between two blocks: one is filled while the other is written. New memory for each block would cost as much as
+ * reading it. A block is reused only after the system has accepted all of it.
  */
 async function sendBlocks(
   reply: FastifyReply,
@@ -62,15 +62,15 @@ async function sendBlocks(
   onFailure: (error: unknown) => void,
 ): Promise<void> {
   const response = reply.raw
-  // Node forgets the callback of a write to a connection that has just been closed.
-  const gone = new Error('the connection was closed')
-  let giveUp = () => {}
-  response.once('close', () => giveUp())
+  // Node does not call the callback of a write to a connection that has just been closed.
+  const closed = new Error('the connection was closed')
+  let rejectWrite = () => {}
+  response.once('close', () => rejectWrite())
   const write = (bytes: Uint8Array) =>
     new Promise<void>((resolve, reject) => {
-      giveUp = () => reject(gone)
-      if (response.destroyed) giveUp()
-      else response.write(bytes, (error) => (error ? reject(gone) : resolve()))
+      rejectWrite = () => reject(closed)
+      if (response.destroyed) rejectWrite()
+      else response.write(bytes, (error) => (error ? reject(closed) : resolve()))
     })
   let position = start
   async function readInto(target: Buffer): Promise<Buffer> {
@@ -94,9 +94,9 @@ async function sendBlocks(
     }
     response.end(bytes)
   } catch (error) {
-    if (error !== gone) {
+    if (error !== closed) {
       onFailure(error)
-      reply.log.error({ err: error }, 'an answer was cut off')
+      reply.log.error({ err: error }, 'a response was aborted')
     }
     response.destroy()
   }

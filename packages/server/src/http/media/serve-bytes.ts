@@ -16,24 +16,24 @@ import { deliveryOf } from './delivery.ts'
 import { createByteSender } from './send-bytes.ts'
 
 interface Parts {
-  /** The item that a name (`id` or `id.ext`) stands for. Throws Fault `media-unknown`. */
+  /** Finds the item for a name (`id` or `id.ext`). Throws Fault `media-unknown`. */
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenBlob>
   readonly openVariant: Variants['open']
   /** Milliseconds. */
   readonly maxAge: number
-  /** Counts errors of the storage. */
-  readonly countError: (error: unknown) => void
+  /** Counts errors that the storage caused. */
+  readonly countStorageError: (error: unknown) => void
 }
 
-/** No script, no source; styles within the file alone, without which pictures in SVG lose their looks. */
+/** Forbids scripts and all external sources; allows inline styles, which SVG pictures need. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-/** On every answer, problems included (docs/interface.md B5). */
+/** Headers of every response, problems included (docs/interface.md B5). */
 const headers = {
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'cross-origin',
-  // The URL of an item is a capability: links in a PDF do not send it on.
+  // The URL of an item grants access to it, so links in a PDF must not send it as their referrer.
   'referrer-policy': 'no-referrer',
   'content-security-policy': policy,
 }
@@ -44,30 +44,30 @@ export const bytesPath = '/media/:name'
 type Querystring = { variant?: unknown; download?: unknown }
 type BytesRequest = FastifyRequest<{ Params: BytesParams; Querystring: Querystring }>
 
-/** What is sent of an item: its bytes as they are, or a variant of them. */
-interface Form {
+/** The representation that is sent of an item: its bytes or a variant (RFC 9110, section 3.2). */
+interface Representation {
   readonly etag: string
   readonly contentType: string
   readonly filename: string | null
   readonly open: () => Promise<OpenVariant>
 }
 
-/** `GET` and `HEAD /media/{id}[.ext]`: the bytes, or a variant of them (docs/interface.md, Bytes and Variants). */
+/** `GET` and `HEAD /media/{id}[.ext]`: the bytes or a variant (docs/interface.md, Bytes and Variants). */
 export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
-  const { findByName, openBytes, openVariant, maxAge, countError } = parts
+  const { findByName, openBytes, openVariant, maxAge, countStorageError } = parts
   const sendBytes = createByteSender()
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
 
-  const formOf = (media: Media, variant: Variant | null): Form =>
+  const representationOf = (media: Media, variant: Variant | null): Representation =>
     variant === null
       ? {
-          etag: `"${nameOf(media)}"`,
+          etag: `"${contentKey(media)}"`,
           contentType: media.contentType,
           filename: media.filename,
           open: () => openBytes(media),
         }
       : {
-          etag: `"${nameOf(media)}.${variantKey(variant)}"`,
+          etag: `"${contentKey(media)}.${variantKey(variant)}"`,
           contentType: 'image/webp',
           filename: media.filename && `${media.filename.replace(/(?<=.)\.[^.]*$/, '')}.webp`,
           open: () => openVariant(media, variant),
@@ -76,46 +76,46 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
   async function serve(request: BytesRequest, reply: FastifyReply) {
     const variant = parseVariant(request.query.variant)
     const media = await findByName(request.params.name)
-    const form = formOf(media, variant)
-    const { contentType, sandboxed, ...delivery } = deliveryOf(form.contentType)
+    const representation = representationOf(media, variant)
+    const { contentType, isSandboxed, ...delivery } = deliveryOf(representation.contentType)
     const disposition = request.query.download === undefined ? delivery.disposition : 'attachment'
-    // PDF alone goes without the policy.
-    if (!sandboxed) reply.removeHeader('content-security-policy')
-    // A cache must not give a download to a page that loads it as code (B10). Browsers run no picture, audio or video.
+    if (!isSandboxed) reply.removeHeader('content-security-policy')
+    // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
     if (disposition === 'attachment') appendVary(reply, 'Sec-Fetch-Dest')
 
-    const validators = { etag: form.etag, lastModified: media.createdAt }
+    const validators = { etag: representation.etag, lastModified: media.createdAt }
     reply.headers({
       etag: validators.etag,
       'last-modified': new Date(media.createdAt).toUTCString(),
       'cache-control': cacheControl,
     })
-    // What an item has no variant of meets no condition (RFC 9110, section 13.2.1); who knows its tag has had it.
-    const opened = variant === null || namesTag(request, form.etag) ? null : await form.open()
-    const verdict = checkPreconditions(request.headers, validators)
-    if (verdict !== 'proceed') await opened?.close()
-    if (verdict === 'not-modified') return reply.code(304).send()
-    if (verdict === 'failed')
-      throw new Fault('precondition-failed', 'The present bytes do not meet the precondition.')
+    // A missing variant meets no condition (RFC 9110, section 13.2.1). A client with its tag has received it before.
+    const opened =
+      variant === null || namesTag(request, representation.etag) ? null : await representation.open()
+    const outcome = checkPreconditions(request.headers, validators)
+    if (outcome !== 'proceed') await opened?.close()
+    if (outcome === 'not-modified') return reply.code(304).send()
+    if (outcome === 'failed')
+      throw new Fault('precondition-failed', 'The current bytes do not meet the precondition.')
 
     reply.headers({
       'content-type': contentType,
-      'content-disposition': create(form.filename ?? undefined, { type: disposition }),
+      'content-disposition': create(representation.filename ?? undefined, { type: disposition }),
       'accept-ranges': 'bytes',
     })
 
-    // Of the bytes themselves the row tells the size, so that a range past them needs no file.
+    // The size of the bytes is in the row, so a range past their end needs no file.
     const size = opened?.size ?? media.size
-    // RFC 9110, section 14.2: Range has a meaning for GET alone.
-    const asked =
+    // RFC 9110, section 14.2: Range is defined for GET only.
+    const hasRange =
       request.method === 'GET' && rangeApplies(request.headers['if-range']?.toString(), validators)
-    const range = parseByteRange(asked ? request.headers.range : undefined, size)
+    const range = parseByteRange(hasRange ? request.headers.range : undefined, size)
     if (range === 'unsatisfiable') {
       await opened?.close()
       reply.header('content-range', `bytes */${size}`)
-      throw new Fault('range-unsatisfiable', `The file has ${size} bytes; the range lies past them.`)
+      throw new Fault('range-unsatisfiable', `The file has ${size} bytes; the range begins after them.`)
     }
-    const blob = opened ?? (await form.open())
+    const blob = opened ?? (await representation.open())
     const { start, end } = range === 'whole' ? { start: 0, end: size - 1 } : range
     if (range !== 'whole') reply.code(206).header('content-range', `bytes ${start}-${end}/${size}`)
     reply.header('content-length', end - start + 1)
@@ -123,7 +123,7 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
       await blob.close()
       return reply.send()
     }
-    return sendBytes(reply, blob, start, end, countError)
+    return sendBytes(reply, blob, start, end, countStorageError)
   }
 
   const { schema, config } = routeOptions(description)
@@ -137,64 +137,68 @@ export function serveBytesRoute(app: FastifyInstance, parts: Parts): void {
 }
 
 function appendVary(reply: FastifyReply, name: string): void {
-  const present = reply.getHeader('vary')
-  reply.header('vary', present === undefined ? name : `${present}, ${name}`)
+  const current = reply.getHeader('vary')
+  reply.header('vary', current === undefined ? name : `${current}, ${name}`)
 }
 
-/** From the bytes alone, so that an entity tag of it is strong; an item without bytes is known by its id. */
-const nameOf = ({ sha256, id }: Media): string => (sha256 ? Buffer.from(sha256).toString('base64url') : id)
+/** The hash of the bytes, which makes a strong entity tag; the id for an item without bytes. */
+const contentKey = ({ sha256, id }: Media): string =>
+  sha256 ? Buffer.from(sha256).toString('base64url') : id
 
-/** Whether If-None-Match names the tag itself; `*` names what exists, whatever it is. */
+/** Whether If-None-Match contains the tag; `*` does not count, since it matches tags that the client does not know. */
 function namesTag({ headers }: BytesRequest, etag: string): boolean {
   const match = headers['if-none-match']
   return match !== undefined && match.trim() !== '*' && matchesWeakly(match, etag)
 }
 
-const embedding: readonly ResponseHeader[] = [
+const embeddingHeaders: readonly ResponseHeader[] = [
   'Content-Security-Policy',
   'Cross-Origin-Resource-Policy',
   'Referrer-Policy',
 ]
-const safety: readonly ResponseHeader[] = [...embedding, 'X-Content-Type-Options']
-const validators: readonly ResponseHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
-const whole: readonly ResponseHeader[] = [
-  ...validators,
+const securityHeaders: readonly ResponseHeader[] = [...embeddingHeaders, 'X-Content-Type-Options']
+const validatorHeaders: readonly ResponseHeader[] = ['ETag', 'Last-Modified', 'Cache-Control']
+const fullHeaders: readonly ResponseHeader[] = [
+  ...validatorHeaders,
   'Vary',
   'Content-Disposition',
   'Accept-Ranges',
-  ...safety,
+  ...securityHeaders,
 ]
 
 const description: OperationDescription = {
   operationId: 'serveBytes',
   tag: 'Bytes',
-  summary: 'Fetch the bytes',
-  description: `The file, byte for byte as it was sent. The id holds 130 random bits: whoever has the URL may fetch it.
+  summary: 'Get the bytes',
+  description: `Returns the file byte for byte as it was sent. The id has 130 random bits, and the URL alone grants access.
 
-Pictures, audio, video, PDF and plain text are served \`inline\`; every other type as an \`attachment\`. The address with the
-item's own extension and the one without are the same; any other extension is a 404.
+Pictures, audio, video, PDF and plain text are served \`inline\`, all other types as an \`attachment\`. The extension of the
+item is optional in the URL; any other extension returns 404.
 
-With \`variant\` the answer is a smaller picture of the file, as WebP without metadata, made when it is first asked for. Items
-that cannot be pictured answer 404.
+With \`variant\` the response is a smaller picture of the file, as WebP without metadata, rendered at the first request. Items
+without variants return 404.
 
-With \`download\`, whatever its value, every type is served as an \`attachment\`, so that browsers save the file.`,
+With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
   rules: 'B1 to B11, V1 to V7',
   needs: 'nothing',
   path: BytesParams,
   query: BytesQuery,
   headers: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
   responses: {
-    200: { description: 'The whole file.', headers: whole, content: { '*/*': {} } },
+    200: { description: 'The whole file.', headers: fullHeaders, content: { '*/*': {} } },
     206: {
-      description: 'The range that was asked for.',
-      headers: ['Content-Range', ...whole],
+      description: 'The requested range.',
+      headers: ['Content-Range', ...fullHeaders],
       content: { '*/*': {} },
     },
     308: {
-      description: 'The bytes are served by another host (`MEDIABUCKET_MEDIA_BASE_URL`).',
-      headers: ['Location', 'Cache-Control', 'Vary', ...embedding],
+      description: 'Another host serves the bytes (`MEDIABUCKET_MEDIA_BASE_URL`).',
+      headers: ['Location', 'Cache-Control', 'Vary', ...embeddingHeaders],
     },
-    304: { description: 'The client has these bytes.', headers: [...validators, 'Vary', ...safety] },
+    304: {
+      description: 'The bytes have not changed since the response with this tag.',
+      headers: [...validatorHeaders, 'Vary', ...securityHeaders],
+    },
   },
   problems: [
     'destination-refused',
@@ -207,7 +211,7 @@ With \`download\`, whatever its value, every type is served as an \`attachment\`
     'variants-busy',
     'catalog-busy',
   ],
-  problemHeaders: embedding,
+  problemHeaders: embeddingHeaders,
   head: true,
   curl: `curl -OJ ${exampleBase}/media/${sampleMedia.id}.jpg`,
 }

@@ -28,15 +28,15 @@ interface Parts {
   readonly metrics: Metrics
 }
 
-/** What a form adds to its files at the most, for refusing by the declared length alone. Bytes per part. */
+/** The most that a form adds to a file, for a refusal by the declared length. Bytes per part. */
 const partOverhead = 16_384
 
-/** `POST /api/media`: one or many files, all or none (docs/interface.md, Upload). */
+/** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
 export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
   const { authorize, readBody, storeMedia, form, maxFileSize, maxParts, metrics } = parts
 
   countUploads(app, metrics)
-  // Bodies stay unread until the handler has seen the token; JSON and text are files like any others (U3).
+  // Bodies stay unread until the handler has verified the token; JSON and text are files too (U3).
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
 
@@ -46,27 +46,27 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       if (request.headers['content-encoding'] !== undefined) {
         throw new Fault('content-coding-unsupported', 'Send the file without Content-Encoding.')
       }
-      // Node keeps the first one, which may name another form than the client means.
+      // Node keeps the first one, which may not be the one that describes the body.
       if (countHeader(request.raw, 'content-type') > 1)
         throw new Fault('request-malformed', 'The request has more than one Content-Type header.')
       const length = request.headers['content-length']
       const declared = Number(length ?? 0)
-      const asForm = isMultipartForm(request.headers['content-type'] ?? '')
-      if (declared > (asForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
-        throw tooLarge(maxFileSize)
-      const sentKey = request.headers['idempotency-key']
+      const isForm = isMultipartForm(request.headers['content-type'] ?? '')
+      if (declared > (isForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
+        throw fileTooLarge(maxFileSize)
+      const keyHeader = request.headers['idempotency-key']
       const key =
-        sentKey === undefined
+        keyHeader === undefined
           ? null
-          : { tokenId: grant.tokenId, key: parseIdempotencyKey(sentKey.toString()) }
-      const files = asForm
+          : { tokenId: grant.tokenId, key: parseIdempotencyKey(keyHeader.toString()) }
+      const files = isForm
         ? readFormFiles(request.raw, readBody, maxParts)
         : readRawFile(request.raw, readBody)
 
       const stored = await storeMedia(grant.bucketId, files, {
         key,
-        declaredBytes: asForm ? 0 : declared,
-        atMost: asForm || length === undefined ? null : declared,
+        declaredBytes: isForm ? 0 : declared,
+        atMost: isForm || length === undefined ? null : declared,
       })
       if (!stored.repeated) {
         metrics.uploadedItems.inc(stored.media.length)
@@ -74,52 +74,53 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       }
 
       const media = stored.media.map((item) => describeMedia(form, item))
-      const [only, ...others] = media
+      const [first, ...others] = media
       reply.code(201).header('cache-control', 'private, no-cache')
-      if (!only || others.length > 0) return { data: media }
-      return reply.header('location', `${form.baseUrl}/api/media/${only.id}`).send(only)
+      if (!first || others.length > 0) return { data: media }
+      return reply.header('location', `${form.baseUrl}/api/media/${first.id}`).send(first)
     })
   }
 }
 
-const tooLarge = (limit: number) => new Fault('file-too-large', `A file may have at most ${limit} bytes.`)
+const fileTooLarge = (limit: number) => new Fault('file-too-large', `A file may have at most ${limit} bytes.`)
 
-/** A file part may have any name. */
+/** The form in the OpenAPI document; a file part may have any name. */
 const Form = Type.Object(
   {
     file: Type.Array(Type.String({ format: 'binary' }), {
-      description: 'One file or many.',
+      description: 'One or more files.',
     }),
   },
   {
     additionalProperties: true,
     description:
-      'Every part with a filename is a file; fields are ignored. A malformed or ambiguous form is refused.',
+      'Every part with a filename is a file; fields are ignored. Malformed and ambiguous forms are refused.',
   },
 )
 
 const description: OperationDescription = {
   operationId: 'storeMedia',
   tag: 'Upload',
-  summary: 'Upload one file or many',
-  description: `Either a form, every file part of which is stored, all of them or none; or any other body, which is one file as it
-is: its type is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk.
+  summary: 'Upload files',
+  description: `The body is a form, whose file parts are all stored or none, or any other body, which is stored as one file: its type
+is \`Content-Type\`, its name the \`filename\` of \`Content-Disposition\`. A 201 means that bytes and rows are synced to disk.
 
-The stored type is the one that the bytes show. Where they show none, it is the declared type, or that of the name's extension
-where none is declared.
+The stored type is detected from the bytes. Where that fails, it is the declared type, or the type of the name's extension
+if none is declared.
 
-An \`Idempotency-Key\` makes it safe to send an upload again whose answer was lost.`,
+With an \`Idempotency-Key\` an upload can be sent again safely after its response was lost.`,
   rules: 'U1 to U12, I1 to I5',
   needs: 'media:write',
   headers: ['Content-Disposition', 'Idempotency-Key', 'Expect'],
   body: {
-    description: 'The files. A `Content-Encoding` is refused: bytes are kept exactly as they are sent.',
+    description:
+      'The files. A `Content-Encoding` is refused, because bytes are stored exactly as they are sent.',
     content: { 'multipart/form-data': { schema: Form }, '*/*': {} },
   },
   responses: {
     201: {
       description:
-        'Stored. One file answers its media object and `Location`; several answer a list in the order sent.',
+        'Stored. One file returns its media object and `Location`, several files a list in the order sent.',
       headers: ['Location', 'Cache-Control'],
       content: {
         'application/json': {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Metrics } from './metrics.ts'
 
-/** Counts the requests of a scope that upload, from their headers to the end of their answers. */
+/** Counts the active upload requests of a scope, from their headers to the end of their responses. */
 export function countUploads(
   scope: FastifyInstance,
   { activeUploads }: Pick<Metrics, 'activeUploads'>,

@@ -3,16 +3,16 @@ import { version } from '../../core/version.ts'
 import { PrelabelledHistogram } from './prelabelled-histogram.ts'
 import { createStorageMetrics } from './storage-metrics.ts'
 
-/** `status` is null where the connection ended before an answer began. */
+/** `status` is null where the connection ended before the response began. */
 type ResponseObserver = (status: number | null, seconds: number) => void
 
-/** What `/metrics` tells (docs/interface.md O2); one set per service, no global registry. */
+/** The metrics of `/metrics` (docs/interface.md O2); one set for each service, without the global registry. */
 export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const duration = new PrelabelledHistogram({
     name: 'mediabucket_http_request_duration_seconds',
-    help: 'Time from the end of a request’s headers to the end of its answer.',
+    help: 'Time from the end of a request’s headers to the end of its response.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30],
     registers: [registry],
@@ -34,14 +34,14 @@ export function createMetrics() {
   })
   const limitedRequests = new Counter({
     name: 'mediabucket_limited_requests_total',
-    help: 'Requests answered 429, by the rate limit that they exceeded.',
+    help: 'Requests refused with 429, by rate limit.',
     labelNames: ['limit'],
     registers: [registry],
   })
   for (const limit of ['token', 'address', 'authentication']) limitedRequests.inc({ limit }, 0)
   const refusedConnections = new Counter({
     name: 'mediabucket_connections_refused_total',
-    help: 'Connections refused, by the limit that was reached.',
+    help: 'Connections refused, by limit.',
     labelNames: ['reason'],
     registers: [registry],
   })
@@ -64,14 +64,14 @@ export function createMetrics() {
   }
   const variantSeconds = new Histogram({
     name: 'mediabucket_variant_seconds',
-    help: 'Time from the first request for a variant until it was made, or was known not to be; what stood already is not counted.',
+    help: 'Time from the first request for a variant until it was rendered or had failed; stored variants are not counted.',
     labelNames: ['variant', 'outcome'],
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 20],
     registers: [registry],
   })
   const activeUploads = new Gauge({
     name: 'mediabucket_active_uploads',
-    help: 'Requests under way that upload: to /api/media, or chunks of resumable uploads.',
+    help: 'Upload requests in progress: to /api/media, or chunks of resumable uploads.',
     registers: [registry],
   })
   const buildInfo = new Gauge({
@@ -83,30 +83,31 @@ export function createMetrics() {
   buildInfo.set({ version, node: process.versions.node }, 1)
   const storage = createStorageMetrics(registry)
 
-  function watchPageLinkCache(bytesHeld: () => number): void {
+  /** `bytes` returns the size of the cache. */
+  function watchPageLinkCache(bytes: () => number): void {
     new Gauge({
       name: 'mediabucket_link_ribbon_bytes',
-      help: 'Bytes held of the links that all pages share.',
+      help: 'Size of the cache of the page links that all pages share.',
       registers: [registry],
       collect() {
-        this.set(bytesHeld())
+        this.set(bytes())
       },
     })
   }
   const observers = new Map<string, ResponseObserver>()
-  /** One for each method and route. */
+  /** One observer for each method and route. */
   function responseObserver(method: string, route: string): ResponseObserver {
     const key = `${method} ${route}`
     const known = observers.get(key)
     if (known) return known
     const byStatus = new Map<number | null, (seconds: number) => void>()
     const observe: ResponseObserver = (status, seconds) => {
-      let one = byStatus.get(status)
-      if (!one) {
-        one = duration.observer({ method, route, status: status ?? 'none' })
-        byStatus.set(status, one)
+      let observeStatus = byStatus.get(status)
+      if (!observeStatus) {
+        observeStatus = duration.observer({ method, route, status: status ?? 'none' })
+        byStatus.set(status, observeStatus)
       }
-      one(seconds)
+      observeStatus(seconds)
     }
     observers.set(key, observe)
     return observe

@@ -2,7 +2,7 @@ import { Histogram, type HistogramConfiguration } from 'prom-client'
 
 type Labels = Readonly<Record<string, string | number>>
 
-/** One combination of labels: how many values fell into each bucket, the last of which has no bound, and their sum. */
+/** The values of one combination of labels: the count of each bucket, the last of which has no bound, and the sum. */
 interface Series {
   readonly labels: Labels
   readonly counts: number[]
@@ -10,25 +10,25 @@ interface Series {
 }
 
 /**
- * A histogram whose observers know their labels. The library's own looks them up and checks them at each observation,
- * which takes a listing as long as its SQL; here an observation is two additions.
+ * A histogram whose labels are resolved once, by `observer`, instead of at each observation. prom-client validates labels
+ * each time, which takes as long as the SQL of a listing; here an observation is two additions.
  */
 export class PrelabelledHistogram extends Histogram<string> {
-  readonly #about: HistogramConfiguration<string>
+  readonly #configuration: HistogramConfiguration<string>
   readonly #bounds: readonly number[]
-  readonly #all: Series[] = []
+  readonly #series: Series[] = []
 
-  constructor(about: HistogramConfiguration<string> & { readonly buckets: number[] }) {
-    super(about)
-    this.#about = about
-    this.#bounds = about.buckets
+  constructor(configuration: HistogramConfiguration<string> & { readonly buckets: number[] }) {
+    super(configuration)
+    this.#configuration = configuration
+    this.#bounds = configuration.buckets
   }
 
-  /** To be asked for once for each combination of labels. */
+  /** Call it once for each combination of labels. */
   observer(labels: Labels): (value: number) => void {
     const bounds = this.#bounds
     const series: Series = { labels, counts: [0, ...bounds.map(() => 0)], sum: 0 }
-    this.#all.push(series)
+    this.#series.push(series)
     return (value) => {
       let bucket = 0
       while (value > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
@@ -37,23 +37,23 @@ export class PrelabelledHistogram extends Histogram<string> {
     }
   }
 
-  /** What the library's registry and its `get` take the samples from. */
+  /** The registry of prom-client calls this to read the samples. */
   async getForPromString() {
-    const { name, help } = this.#about
+    const { name, help } = this.#configuration
     return {
       name,
       help,
       type: 'histogram',
       aggregator: 'sum',
-      values: this.#all.flatMap((series) => this.#samples(series)),
+      values: this.#series.flatMap((series) => this.#samples(series)),
     }
   }
 
   /** The cumulative counts and the sum. */
   #samples({ labels, counts, sum }: Series) {
-    const sample = (suffix: string, value: number, own: Labels = {}) => ({
-      metricName: this.#about.name + suffix,
-      labels: own,
+    const sample = (suffix: string, value: number, extraLabels: Labels = {}) => ({
+      metricName: this.#configuration.name + suffix,
+      labels: extraLabels,
       sharedLabels: labels,
       value,
     })

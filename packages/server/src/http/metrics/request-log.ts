@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { redactTokens } from '../../core/redact-tokens.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What is recorded of a request. `route` is the pattern of its path, `url` the path with its query. */
+/** The logged fields of a request. `route` is the pattern of its path, `url` its path with the query. */
 export interface LoggedRequest {
   readonly id: string
   readonly method: string
@@ -12,21 +13,21 @@ export interface LoggedRequest {
 
 export type RequestLogger = (request: LoggedRequest, response: ServerResponse) => void
 
-/** Where the lines of requests go: the log's own destination, or nowhere where its level is above them. */
-export type WriteLine = (line: string) => void
+/** Writes a line to the destination of the log, or nothing where the log level excludes requests. */
+export type LineWriter = (line: string) => void
 
-/** One line of log and one observation for each request, answered or cut short (docs/interface.md O3). */
-export function createRequestLogger(metrics: Metrics, writeLine: WriteLine): RequestLogger {
+/** Writes one log line and one observation for each request, completed or aborted (docs/interface.md O3). */
+export function createRequestLogger(metrics: Metrics, writeLine: LineWriter): RequestLogger {
   return ({ id, method, url, route }, response) => {
-    const begun = performance.now()
+    const startedAt = performance.now()
     const observe = metrics.responseObserver(method, route)
-    // `close` comes once and always: after the last byte, or when the connection ends before it.
+    // `close` is emitted exactly once: after the last byte, or when the connection ends before it.
     response.on('close', () => {
-      const ms = performance.now() - begun
+      const ms = performance.now() - startedAt
       const status = response.headersSent ? response.statusCode : null
       observe(status, ms / 1000)
-      const msg = response.writableFinished ? 'answered' : 'cut short'
-      writeLine(lineOf({ id, method, path: pathOf(url), status, ms, msg }))
+      const msg = response.writableFinished ? 'completed' : 'aborted'
+      writeLine(formatLine({ id, method, path: loggedPath(url), status, ms, msg }))
     })
   }
 }
@@ -34,8 +35,8 @@ export function createRequestLogger(metrics: Metrics, writeLine: WriteLine): Req
 /** The level `info` of the log. */
 const info = 30
 
-/** What the logger would write; it takes twice the time, which is a tenth of a listing's. */
-function lineOf(about: {
+/** Formats the line like the logger, which would take twice the time: a tenth of a listing's. */
+function formatLine(fields: {
   readonly id: string
   readonly method: string
   readonly path: string
@@ -43,21 +44,29 @@ function lineOf(about: {
   readonly ms: number
   readonly msg: string
 }): string {
-  const { id, method, path, status, ms, msg } = about
+  const { id, method, path, status, ms, msg } = fields
   return `{"level":${info},"time":${Date.now()},"requestId":"${id}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${Math.round(ms * 10) / 10},"msg":"${msg}"}\n`
 }
 
-/** Paths that hold no escape, no token and no authority, as nearly all do. */
+/** Matches nearly all paths: those without percent-encoding and authority, and too short for a token. */
 const plainPath = /^\/[^%?#]{0,37}$/
 
-/** The path without its query and fragment, escaped ones included, and without tokens (docs/interface.md O3, A5). */
-function pathOf(url: string): string {
+/** The path without query and fragment, percent-encoded ones included, and with tokens redacted (docs/interface.md O3, A5). */
+function loggedPath(url: string): string {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
   if (plainPath.test(path) && !/mbkt_/i.test(path)) return path
-  // The absolute form of a request-target may name a user and a password.
+  // A request target in absolute form may contain a user name and a password.
   const [withoutQuery = ''] = path
     .replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
     .split(/[?#]|%(?:25)*(?:3f|23)/i, 1)
   return redactTokens(withoutQuery)
 }
+
+/** The logged fields of a request that the framework handles. */
+export const loggedRequest = ({ id, method, originalUrl, routeOptions }: FastifyRequest): LoggedRequest => ({
+  id,
+  method,
+  url: originalUrl,
+  route: routeOptions.url ?? 'unknown',
+})

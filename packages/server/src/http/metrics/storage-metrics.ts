@@ -3,36 +3,36 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { CatalogStatistics } from '../../catalog/catalog.ts'
 import { storageCauseOf, storageCauses } from '../../core/storage-error.ts'
 
-/** What the gauges are read from at each scrape. */
+/** The sources of the gauges, read at each scrape. */
 interface Sources {
   readonly statistics: () => Promise<CatalogStatistics>
-  /** Of the file system of the data. Bytes. */
+  /** The size of the file system of the data directory. Bytes. */
   readonly space: () => Promise<{ readonly free: number; readonly total: number }>
 }
 
 export interface StorageMetrics {
   readonly observeCommit: (seconds: number) => void
   readonly observeSync: (seconds: number) => void
-  /** Counts an error that the storage caused; any other one counts nothing. */
+  /** Counts an error of the storage; ignores all others. */
   readonly countError: (error: unknown) => void
-  /** From here on scrapes have the gauges too. */
+  /** Adds the gauges. */
   readonly watch: (sources: Sources) => void
 }
 
 const latencies = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
-/** What an operator watches of the data (docs/operations/monitoring.md). */
+/** The metrics of the data directory (docs/operations/monitoring.md). */
 export function createStorageMetrics(registry: Registry): StorageMetrics {
   const registers = [registry]
   const commitSeconds = new Histogram({
     name: 'mediabucket_commit_seconds',
-    help: 'Time of a transaction that writes the catalog, its sync included.',
+    help: 'Time of a write transaction of the catalog, its sync included.',
     buckets: latencies,
     registers,
   })
   const syncSeconds = new Histogram({
     name: 'mediabucket_fsync_seconds',
-    help: 'Time of a sync of a new file or of a directory.',
+    help: 'Time of an fsync of a new file or of a directory.',
     buckets: latencies,
     registers,
   })
@@ -56,9 +56,9 @@ export function createStorageMetrics(registry: Registry): StorageMetrics {
 }
 
 function addGauges(registry: Registry, sources: Sources): void {
-  /** All gauges of one scrape are read at once. */
+  /** The catalog is read once for all gauges of a scrape. */
   let statistics: Promise<CatalogStatistics> | null = null
-  const readFigures = () => {
+  const readStatistics = () => {
     if (statistics === null) {
       statistics = sources.statistics()
       setImmediate(() => {
@@ -73,38 +73,38 @@ function addGauges(registry: Registry, sources: Sources): void {
       help,
       registers: [registry],
       async collect() {
-        // What cannot be read is no number; the other metrics are shown all the same.
+        // A failed read must not hide the other metrics.
         this.set(await read().catch(() => Number.NaN))
       },
     })
-  const figure = (name: string, help: string, of: (read: CatalogStatistics) => number) =>
-    gauge(name, help, async () => of(await readFigures()))
+  const figure = (name: string, help: string, select: (statistics: CatalogStatistics) => number) =>
+    gauge(name, help, async () => select(await readStatistics()))
   const run = (kind: 'backup' | 'fsck', { upkeep }: CatalogStatistics) =>
     upkeep.find((one) => one.kind === kind)
 
   figure('items', 'Items in all buckets.', ({ items }) => items)
   figure('items_bytes', 'Bytes of the items in all buckets.', ({ bytes }) => bytes)
-  figure('unfinished_uploads', 'Resumable uploads that are not finished.', (read) => read.unfinishedUploads)
+  figure('unfinished_uploads', 'Unfinished resumable uploads.', (read) => read.unfinishedUploads)
   figure(
     'unfinished_upload_bytes',
-    'Bytes that unfinished resumable uploads have reserved: their lengths where known, otherwise what has arrived.',
+    'Bytes that unfinished resumable uploads have reserved: their lengths where known, otherwise the received bytes.',
     (read) => read.unfinishedBytes,
   )
-  figure(
-    'writer_queue_changes',
-    'Changes of the catalog that are not committed yet.',
-    (read) => read.waitingChanges,
-  )
+  figure('writer_queue_changes', 'Catalog changes that wait for their commit.', (read) => read.waitingChanges)
   figure('wal_bytes', 'Size of the write-ahead log of the catalog.', ({ logBytes }) => logBytes)
   gauge(
     'data_free_bytes',
-    'Bytes that are free on the file system of the data.',
+    'Free bytes on the file system of the data directory.',
     async () => (await sources.space()).free,
   )
-  gauge('data_size_bytes', 'Size of the file system of the data.', async () => (await sources.space()).total)
+  gauge(
+    'data_size_bytes',
+    'Size of the file system of the data directory.',
+    async () => (await sources.space()).total,
+  )
   figure(
     'last_backup_timestamp_seconds',
-    'When the last backup finished, in seconds since 1970; 0 where none has.',
+    'When the last backup finished, in seconds since 1970; 0 where there was none.',
     (read) => (run('backup', read)?.finishedAt ?? 0) / 1000,
   )
   figure(
@@ -114,7 +114,7 @@ function addGauges(registry: Registry, sources: Sources): void {
   )
   figure(
     'last_fsck_timestamp_seconds',
-    'When the last fsck finished, in seconds since 1970; 0 where none has.',
+    'When the last fsck finished, in seconds since 1970; 0 where there was none.',
     (read) => (run('fsck', read)?.finishedAt ?? 0) / 1000,
   )
   figure(

@@ -20,10 +20,10 @@ import { requestHeaders } from './request-headers.ts'
 import { type ResponseHeader, responseHeaders } from './response-headers.ts'
 import { Problem, WrappedPage } from './schemas.ts'
 
-type Node = Readonly<Record<string, unknown>>
+type JsonObject = Readonly<Record<string, unknown>>
 type Envelope = 'bare' | 'wrapped'
 
-/** What several operations share, each under its name. */
+/** The components that operations share, by name. */
 interface Components {
   readonly schemas: Record<string, unknown>
   readonly headers: Record<string, unknown>
@@ -31,20 +31,20 @@ interface Components {
   readonly examples: Record<string, unknown>
 }
 
-export const about = `A media bucket: files go in, are listed ten to a page with an exact total, and are served by URLs that stay.
+export const introduction = `A media bucket: stores files, lists them ten to a page with an exact total, and serves them by permanent URLs.
 
-Every error is a problem as RFC 9457 has it; its \`code\` is for programs, its \`type\` leads to a page with cause and cure.
-Operations under \`/api\` and \`/v1\` need a bearer token in the \`Authorization\` header, never in the URL. Every path answers
-\`OPTIONS\` with \`Allow\`, and methods that it lacks with a 405 problem. Unknown query parameters are ignored.`
+Every error is a problem document (RFC 9457); its \`code\` is for programs, its \`type\` links to a page with cause and cure.
+Operations under \`/api\` and \`/v1\` need a bearer token in the \`Authorization\` header, never in the URL. Every path responds to
+\`OPTIONS\` with \`Allow\`, and to unsupported methods with a 405 problem. Unknown query parameters are ignored.`
 
-/** The OpenAPI 3.1 document of these operations, as this deployment answers (docs/interface.md D1). */
+/** Builds the OpenAPI 3.1 document of the operations for this deployment (docs/interface.md D1). */
 export function buildDocument(
-  descriptions: OperationList,
+  operationList: OperationList,
   settings: { readonly baseUrl: string; readonly envelope: Envelope },
-): Node {
+): JsonObject {
   const components: Components = { schemas: {}, headers: {}, responses: {}, examples: {} }
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const operation of descriptions.all()) {
+  for (const operation of operationList.all()) {
     const path = paths[operation.path] ?? {}
     paths[operation.path] = path
     path[operation.method.toLowerCase()] = describeOperation(operation, settings.envelope, components)
@@ -55,7 +55,7 @@ export function buildDocument(
       title: 'Mediabucket',
       version,
       summary: 'A self-hosted media bucket.',
-      description: about,
+      description: introduction,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: exampleBase, description: 'The configured base URL' }],
@@ -68,7 +68,7 @@ export function buildDocument(
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'mbkt_…',
-          description: 'A token of one bucket, made with `mediabucket token create`.',
+          description: 'A token of one bucket, created with `mediabucket token create`.',
         },
       },
       ...Object.fromEntries(Object.entries(components).map(([kind, named]) => [kind, sorted(named)])),
@@ -80,8 +80,8 @@ export function buildDocument(
 function describeOperation(
   { method, path, description, isHeadOfGet }: DescribedOperation,
   envelope: Envelope,
-  into: Components,
-): Node {
+  components: Components,
+): JsonObject {
   const { operationId, tag, summary, needs, body, curl } = description
   const suffix = `${path.startsWith('/v1/') ? 'V1' : ''}${isHeadOfGet ? 'Head' : ''}`
   const parameters = parametersOf(method, description)
@@ -89,29 +89,31 @@ function describeOperation(
   return {
     operationId: `${operationId}${suffix}`,
     tags: [tag],
-    summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${isHeadOfGet ? ', the headers alone' : ''}`,
-    description: `${description.description}\n\n${needed(needs)} ${rule}`,
+    summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${isHeadOfGet ? ', headers only' : ''}`,
+    description: `${description.description}\n\n${requirement(needs)} ${rule}`,
     security: needs === 'nothing' ? [] : [{ bearer: needs === 'any token' ? [] : [needs] }],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body ? { requestBody: { ...body, content: contentOf(body, envelope, into), required: true } } : {}),
-    responses: responsesOf(method, description, envelope, into),
+    ...(body
+      ? { requestBody: { ...body, content: contentOf(body, envelope, components), required: true } }
+      : {}),
+    responses: responsesOf(method, description, envelope, components),
     'x-codeSamples': [
       { lang: 'Shell', label: 'curl', source: isHeadOfGet ? curl.replace('curl', 'curl -I') : curl },
     ],
   }
 }
 
-export const needed = (needs: OperationDescription['needs']): string =>
+export const requirement = (needs: OperationDescription['needs']): string =>
   needs === 'nothing'
     ? 'Needs no token.'
     : needs === 'any token'
-      ? 'Needs a token, whatever its scopes.'
+      ? 'Needs a token with any scopes.'
       : `Needs a token with the scope \`${needs}\`.`
 
 function parametersOf(
   method: DescribedOperation['method'],
   { path, query, headers = [] }: OperationDescription,
-): Node[] {
+): JsonObject[] {
   return [
     ...membersOf('path', path),
     ...membersOf('query', query),
@@ -124,9 +126,9 @@ function parametersOf(
   ]
 }
 
-const membersOf = (place: 'path' | 'query', members: TObject | undefined): Node[] =>
+const membersOf = (place: 'path' | 'query', members: TObject | undefined): JsonObject[] =>
   Object.entries(members?.properties ?? {}).map(([name, member]) => {
-    const { description, examples, ...schema }: Node = { ...member }
+    const { description, examples, ...schema }: JsonObject = { ...member }
     return {
       name,
       in: place,
@@ -141,45 +143,49 @@ function responsesOf(
   method: DescribedOperation['method'],
   description: OperationDescription,
   envelope: Envelope,
-  into: Components,
-): Node {
+  components: Components,
+): JsonObject {
   const responses: Record<string, unknown> = {}
-  for (const [status, answer] of Object.entries(description.responses)) {
-    if (method === 'HEAD' && aboutRanges.has(Number(status))) continue
+  for (const [status, response] of Object.entries(description.responses)) {
+    if (method === 'HEAD' && rangeStatuses.has(Number(status))) continue
     responses[status] = {
-      description: answer.description,
-      ...headersOf(answer.headers ?? [], into),
-      ...(method === 'HEAD' || !answer.content ? {} : { content: contentOf(answer, envelope, into) }),
+      description: response.description,
+      ...headersOf(response.headers ?? [], components),
+      ...(method === 'HEAD' || !response.content
+        ? {}
+        : { content: contentOf(response, envelope, components) }),
     }
   }
   for (const [status, codes] of problemsByStatus(description)) {
-    if (method === 'HEAD' && aboutRanges.has(status)) continue
-    const answer = {
+    if (method === 'HEAD' && rangeStatuses.has(status)) continue
+    const response = {
       description: describeProblems(codes),
-      ...headersOf([...problemHeaderNames(status), ...(description.problemHeaders ?? [])], into),
-      ...(method === 'HEAD' ? {} : { content: problemContent(status, codes, into) }),
+      ...headersOf([...problemHeaderNames(status), ...(description.problemHeaders ?? [])], components),
+      ...(method === 'HEAD' ? {} : { content: problemContent(status, codes, components) }),
     }
     const name = responseComponentName(status, codes) + (method === 'HEAD' ? 'Head' : '')
-    responses[status] = shared(name, answer, into)
+    responses[status] = shareResponse(name, response, components)
   }
   return responses
 }
 
-/** RFC 9110, section 14.2: Range has a meaning for GET alone. */
-const aboutRanges: ReadonlySet<number> = new Set([206, 416])
+/** RFC 9110, section 14.2: Range is defined for GET only. */
+const rangeStatuses: ReadonlySet<number> = new Set([206, 416])
 
-/** A reference to the component, which is made if its name is free; the answer itself where another has the name. */
-function shared(name: string, answer: Node, into: Components): Node {
-  into.responses[name] ??= answer
-  return isDeepStrictEqual(into.responses[name], answer) ? { $ref: `#/components/responses/${name}` } : answer
+/** Returns a reference to the response as a component, or the response itself where another component has its name. */
+function shareResponse(name: string, response: JsonObject, components: Components): JsonObject {
+  components.responses[name] ??= response
+  return isDeepStrictEqual(components.responses[name], response)
+    ? { $ref: `#/components/responses/${name}` }
+    : response
 }
 
-function headersOf(names: readonly ResponseHeader[], into: Components): Node {
+function headersOf(names: readonly ResponseHeader[], components: Components): JsonObject {
   if (names.length === 0) return {}
   const headers: Record<string, unknown> = {}
   for (const name of names) {
-    const { optional, ...header }: Node = responseHeaders[name]
-    into.headers[name] = { ...header, required: optional !== true }
+    const { optional, ...header }: JsonObject = responseHeaders[name]
+    components.headers[name] = { ...header, required: optional !== true }
     headers[name] = { $ref: `#/components/headers/${name}` }
   }
   return { headers }
@@ -188,20 +194,20 @@ function headersOf(names: readonly ResponseHeader[], into: Components): Node {
 function contentOf(
   { content = {} }: Pick<ResponseDescription, 'content'>,
   envelope: Envelope,
-  into: Components,
-): Node {
+  components: Components,
+): JsonObject {
   const entries = Object.entries(content).map(([type, { schema, examples, enveloped }]) => {
-    const wrap = enveloped && envelope === 'wrapped'
+    const isWrapped = enveloped && envelope === 'wrapped'
     return [
       type,
       {
-        ...(schema ? { schema: hoist(wrap ? WrappedPage : schema, into) } : {}),
+        ...(schema ? { schema: hoist(isWrapped ? WrappedPage : schema, components) } : {}),
         ...(examples
           ? {
               examples: Object.fromEntries(
                 Object.entries(examples).map(([name, value]) => [
                   name,
-                  { value: wrap ? { data: value } : value },
+                  { value: isWrapped ? { data: value } : value },
                 ]),
               ),
             }
@@ -212,31 +218,31 @@ function contentOf(
   return Object.fromEntries(entries)
 }
 
-function problemContent(status: number, codes: readonly FaultCode[], into: Components): Node {
+function problemContent(status: number, codes: readonly FaultCode[], components: Components): JsonObject {
   for (const code of codes) {
-    into.examples[code] = { summary: exampleProblem(code).title, value: exampleProblem(code) }
+    components.examples[code] = { summary: exampleProblem(code).title, value: exampleProblem(code) }
   }
-  const narrowed = { properties: { status: { const: status }, code: { enum: codes } } }
+  const constraints = { properties: { status: { const: status }, code: { enum: codes } } }
   return {
     'application/problem+json': {
-      schema: { allOf: [hoist(Problem, into), narrowed] },
+      schema: { allOf: [hoist(Problem, components), constraints] },
       examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
     },
   }
 }
 
-/** The schema with a reference in place of every titled one, which becomes a component. */
-function hoist(schema: unknown, into: Components): unknown {
-  if (Array.isArray(schema)) return schema.map((item) => hoist(item, into))
+/** Moves each schema with a title to the components and returns a reference to it. */
+function hoist(schema: unknown, components: Components): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => hoist(item, components))
   if (typeof schema !== 'object' || schema === null) return schema
-  const { title, ...rest }: Node = { ...schema }
-  if (typeof title !== 'string') return hoistMembers(schema, into)
-  into.schemas[title] ??= hoistMembers(rest, into)
+  const { title, ...rest }: JsonObject = { ...schema }
+  if (typeof title !== 'string') return hoistMembers(schema, components)
+  components.schemas[title] ??= hoistMembers(rest, components)
   return { $ref: `#/components/schemas/${title}` }
 }
 
-const hoistMembers = (members: object, into: Components): Node =>
-  Object.fromEntries(Object.entries(members).map(([name, member]) => [name, hoist(member, into)]))
+const hoistMembers = (members: object, components: Components): JsonObject =>
+  Object.fromEntries(Object.entries(members).map(([name, member]) => [name, hoist(member, components)]))
 
-const sorted = (named: Node): Node =>
+const sorted = (named: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -7,47 +7,50 @@ import { exampleBase, type OperationDescription, routeOptions } from './operatio
 import type { ResponseHeader } from './response-headers.ts'
 
 interface Parts {
-  readonly descriptions: OperationList
+  readonly operationList: OperationList
   readonly settings: { readonly baseUrl: string; readonly envelope: 'bare' | 'wrapped' }
 }
 
-interface Made {
+interface StaticResponse {
   readonly bytes: Buffer
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** `/openapi.json` and `/docs` (docs/interface.md D1, D2), made when they are first asked for. */
-export function documentationRoutes(app: FastifyInstance, { descriptions, settings }: Parts): void {
-  async function makeDocument(): Promise<Made> {
+/** `/openapi.json` and `/docs` (docs/interface.md D1, D2), rendered at the first request. */
+export function documentationRoutes(app: FastifyInstance, { operationList, settings }: Parts): void {
+  async function renderDocument(): Promise<StaticResponse> {
     const { buildDocument } = await import('./build-document.ts')
-    const document = buildDocument(descriptions, settings)
-    return made(`${JSON.stringify(document, null, 2)}\n`, {
+    const document = buildDocument(operationList, settings)
+    return staticResponse(`${JSON.stringify(document, null, 2)}\n`, {
       'content-type': 'application/json; charset=utf-8',
     })
   }
 
-  async function makePage(): Promise<Made> {
+  async function renderHtml(): Promise<StaticResponse> {
     const { renderPage } = await import('./render-page.ts')
-    const { html, policy } = renderPage(descriptions, settings)
-    return made(html, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy })
+    const { html, policy } = renderPage(operationList, settings)
+    return staticResponse(html, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policy,
+    })
   }
 
-  const serve = (url: string, description: typeof interfacePage, make: () => Promise<Made>) => {
-    let kept: Promise<Made> | null = null
+  const serve = (url: string, description: OperationDescription, render: () => Promise<StaticResponse>) => {
+    let cached: Promise<StaticResponse> | null = null
     app.get(url, routeOptions(description), async (request, reply) => {
-      kept ??= make()
-      const { bytes, headers } = await kept
+      cached ??= render()
+      const { bytes, headers } = await cached
       reply.headers(headers)
       const match = request.headers['if-none-match']
       if (match !== undefined && matchesWeakly(match, headers['etag'] ?? '')) return reply.code(304).send()
       return reply.send(bytes)
     })
   }
-  serve('/openapi.json', interfaceDocument, makeDocument)
-  serve('/docs', interfacePage, makePage)
+  serve('/openapi.json', documentDescription, renderDocument)
+  serve('/docs', pageDescription, renderHtml)
 }
 
-function made(text: string, headers: Readonly<Record<string, string>>): Made {
+function staticResponse(text: string, headers: Readonly<Record<string, string>>): StaticResponse {
   const bytes = Buffer.from(text)
   const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`
   return {
@@ -58,13 +61,13 @@ function made(text: string, headers: Readonly<Record<string, string>>): Made {
 
 const headers: readonly ResponseHeader[] = ['ETag', 'Cache-Control', 'X-Content-Type-Options']
 const pageHeaders: readonly ResponseHeader[] = [...headers, 'Content-Security-Policy']
-const unchanged = 'The client has the present one.'
+const notModified = 'It has not changed since the response with this tag.'
 
-const interfaceDocument: OperationDescription = {
+const documentDescription: OperationDescription = {
   operationId: 'interfaceDocument',
   tag: 'Operations',
-  summary: 'This description, for programs',
-  description: 'OpenAPI 3.1, with the base URL and the envelope of this deployment.',
+  summary: 'Get the OpenAPI document',
+  description: 'Returns the OpenAPI 3.1 document with the base URL and the envelope of this deployment.',
   rules: 'D1',
   needs: 'nothing',
   headers: ['If-None-Match'],
@@ -74,17 +77,17 @@ const interfaceDocument: OperationDescription = {
       headers,
       content: { 'application/json': { schema: Type.Object({}, { description: 'An OpenAPI document.' }) } },
     },
-    304: { description: unchanged, headers },
+    304: { description: notModified, headers },
   },
   problems: [],
   curl: `curl ${exampleBase}/openapi.json`,
 }
 
-const interfacePage: OperationDescription = {
+const pageDescription: OperationDescription = {
   operationId: 'interfacePage',
   tag: 'Operations',
-  summary: 'This description, for people',
-  description: 'A page of HTML that needs nothing else: no script, no font, no other host.',
+  summary: 'Get the documentation',
+  description: 'Returns an HTML page without scripts, fonts or resources of other hosts.',
   rules: 'D2',
   needs: 'nothing',
   headers: ['If-None-Match'],
@@ -94,7 +97,7 @@ const interfacePage: OperationDescription = {
       headers: pageHeaders,
       content: { 'text/html': { schema: Type.String() } },
     },
-    304: { description: unchanged, headers: pageHeaders },
+    304: { description: notModified, headers: pageHeaders },
   },
   problems: [],
   curl: `curl ${exampleBase}/docs`,

@@ -8,11 +8,11 @@ import { ProblemParams } from './schemas.ts'
 
 const isCode = (text: string): text is FaultCode => Object.hasOwn(problemKinds, text)
 
-/** `GET /problems/{code}`: where a problem's `type` leads: its cause and its cure (docs/interface.md P2). */
+/** `GET /problems/{code}`: the page that a problem's `type` links to, with cause and cure (docs/interface.md P2). */
 export function explainProblemRoute(app: FastifyInstance, vary: string): void {
   app.get<{ Params: ProblemParams }>('/problems/:code', routeOptions(description), async (request, reply) => {
     const { code } = request.params
-    if (!isCode(code)) throw new Fault('route-unknown', 'There is no problem with this code.')
+    if (!isCode(code)) throw new Fault('route-unknown', 'No problem has this code.')
     reply.headers({ 'cache-control': 'public, max-age=3600', vary, 'x-content-type-options': 'nosniff' })
     const { status, title, cause, cure } = problemKinds[code]
     if (!prefersHtml(request.headers.accept)) {
@@ -36,7 +36,7 @@ const description: OperationDescription = {
   tag: 'Operations',
   summary: 'Explain a problem',
   description:
-    'Where the `type` of a problem leads: what causes it and what to do. Plain text, or HTML for whoever accepts that.',
+    'Returns the cause of a problem and what to do about it. The `type` of a problem links here. Plain text, or HTML for clients that accept it.',
   rules: 'P2',
   needs: 'nothing',
   path: ProblemParams,

@@ -9,14 +9,14 @@ const entities: Readonly<Record<string, string>> = {
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
 
-/** Paragraphs and code, which is all of CommonMark that our texts use, as HTML. */
+/** Renders CommonMark as HTML; supports only paragraphs and code, which are all that the texts use. */
 export const commonMarkToHtml = (text: string): string =>
   text
     .split(/\n{2,}/)
     .map((paragraph) => `<p>${escapeHtml(paragraph).replaceAll(/`([^`]+)`/g, '<code>$1</code>')}</p>`)
     .join('\n')
 
-/** A page that needs no script and nothing from elsewhere; `style` is CSS of our own. */
+/** An HTML page without scripts and external resources. `style` is trusted CSS. */
 export const htmlPage = (parts: { title: string; body: string; style?: string }): string => `<!doctype html>
 <html lang="en">
 <head>
@@ -31,7 +31,7 @@ ${parts.body}
 </html>
 `
 
-/** Whether whoever asks takes HTML by name, as browsers do (RFC 9110, section 12.5.1). */
+/** Whether an Accept header contains `text/html`, as those of browsers do (RFC 9110, section 12.5.1). */
 export const prefersHtml = (accept: string | undefined): boolean =>
   (accept ?? '')
     .split(',')

@@ -4,40 +4,40 @@ import type { Scope } from '../../core/scopes.ts'
 import type { RequestHeader } from './request-headers.ts'
 import type { ResponseHeader } from './response-headers.ts'
 
-/** How examples begin; the configured base URL takes its place. */
+/** The base URL in examples; the document has the configured one instead. */
 export const exampleBase = 'https://media.example.org'
 
 export const tags = {
-  Listing: 'What is in the bucket, page by page.',
-  Upload: 'Files in, durable when acknowledged.',
-  Items: 'One item: look at it, delete it.',
-  Bytes: 'The files themselves, by URLs that need no token.',
-  Tokens: 'Who is asking.',
-  Operations: 'Health, metrics, and this description.',
+  Listing: 'List the items of the bucket page by page.',
+  Upload: 'Upload files; they are durable once the response arrives.',
+  Items: 'Get or delete one item, or get the bucket.',
+  Bytes: 'Get the files by URLs that need no token.',
+  Tokens: 'Get the properties of the token.',
+  Operations: 'Health, metrics and this documentation.',
 }
 
 interface Content {
   /** Left out for bytes of any kind. */
   readonly schema?: TSchema
   readonly examples?: Readonly<Record<string, unknown>>
-  /** The schema and the examples stand inside `data` where the deployment says so (docs/interface.md L15). */
+  /** Whether schema and examples are inside `data` in the wrapped envelope (docs/interface.md L15). */
   readonly enveloped?: true
 }
 
 export interface ResponseDescription {
   readonly description: string
   readonly headers?: readonly ResponseHeader[]
-  /** By media type. */
+  /** Keyed by media type. */
   readonly content?: Readonly<Record<string, Content>>
 }
 
-/** What people and programs are told of one operation; descriptions are CommonMark. */
+/** The documentation of one operation, for the OpenAPI document and for `/docs`. Descriptions are CommonMark. */
 export interface OperationDescription {
   readonly operationId: string
   readonly tag: keyof typeof tags
   readonly summary: string
   readonly description: string
-  /** The rules of docs/interface.md that it keeps, as ranges: `L1 to L18`. */
+  /** The rules of docs/interface.md that the operation follows, as ranges: `L1 to L18`. */
   readonly rules: string
   readonly needs: Scope | 'any token' | 'nothing'
   readonly path?: TObject
@@ -45,13 +45,13 @@ export interface OperationDescription {
   readonly headers?: readonly RequestHeader[]
   readonly body?: { readonly description: string; readonly content: Readonly<Record<string, Content>> }
   readonly responses: Readonly<Record<number, ResponseDescription>>
-  /** Besides those that every operation, or every operation with a token, can meet. */
+  /** Besides those of every operation and of every operation with a token. */
   readonly problems: readonly FaultCode[]
-  /** What its problems carry besides what all problems do. */
+  /** Headers of its problems besides those of all problems. */
   readonly problemHeaders?: readonly ResponseHeader[]
-  /** Monitoring works while the rate limits are met (docs/interface.md W3). */
+  /** Whether rate limits do not apply, as for monitoring (docs/interface.md W3). */
   readonly unlimited?: true
-  /** HEAD is told of where the contract names it. */
+  /** Whether the HEAD of this GET is documented too. */
   readonly head?: true
   readonly curl: string
 }
@@ -59,14 +59,14 @@ export interface OperationDescription {
 declare module 'fastify' {
   interface FastifyContextConfig {
     description?: OperationDescription
-    /** What every answer of the route carries, problems included. */
+    /** Headers of every response of the route, problems included. */
     headers?: Readonly<Record<string, string>>
   }
 }
 
 /**
- * The options of a described route. Its JSON answers are serialised by their schemas, so that nothing else gets out;
- * what is sent is judged by the guards of the core, not here. Pages and unions are sent as they are.
+ * The Fastify options of a described route. JSON responses are serialized by their schemas, so that no other members are
+ * sent; pages and unions are sent as they are. Requests are validated by the operations, not here.
  */
 export function routeOptions(description: OperationDescription) {
   const response: Record<number, TSchema> = {}

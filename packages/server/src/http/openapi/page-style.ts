@@ -1,4 +1,4 @@
-/** The looks of `/docs`, in both colour schemes, on paper too. */
+/** The style sheet of `/docs`, for both colour schemes and for print. */
 export const pageStyle = `
 :root{color-scheme:light dark;--ink:light-dark(#1c2330,#dde3ec);--soft:light-dark(#5a6577,#97a3b6);
 --paper:light-dark(#fff,#12161d);--panel:light-dark(#f4f6f9,#1a2029);--line:light-dark(#dde2ea,#2c3543);

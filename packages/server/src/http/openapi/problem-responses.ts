@@ -5,10 +5,16 @@ import { problemKinds } from '../problems/problems.ts'
 import { exampleBase, type OperationDescription } from './operation-description.ts'
 import type { ResponseHeader } from './response-headers.ts'
 
-/** What every request can meet. */
-const always: readonly FaultCode[] = ['request-malformed', 'request-timeout', 'headers-too-large', 'internal']
+/** Problems of every operation. */
+const commonProblems: readonly FaultCode[] = [
+  'request-malformed',
+  'request-timeout',
+  'headers-too-large',
+  'internal',
+]
 
-const withToken: readonly FaultCode[] = [
+/** Problems of every operation with a token. */
+const tokenProblems: readonly FaultCode[] = [
   'authorization-repeated',
   'token-missing',
   'token-malformed',
@@ -18,15 +24,15 @@ const withToken: readonly FaultCode[] = [
   'catalog-busy',
 ]
 
-/** The codes that an operation can answer, by status, ascending. */
+/** The problem codes of an operation by status, in ascending order. */
 export function problemsByStatus(
   description: OperationDescription,
 ): ReadonlyMap<number, readonly FaultCode[]> {
   const { needs, problems, unlimited } = description
   const codes = new Set<FaultCode>([
-    ...always,
+    ...commonProblems,
     ...(unlimited ? [] : (['rate-limited'] as const)),
-    ...(needs === 'nothing' ? [] : withToken),
+    ...(needs === 'nothing' ? [] : tokenProblems),
     ...(needs === 'nothing' || needs === 'any token' ? [] : (['scope-missing'] as const)),
     ...problems,
   ])
@@ -34,7 +40,7 @@ export function problemsByStatus(
   return new Map([...byStatus].sort(([a], [b]) => a - b))
 }
 
-/** The headers that an answer with this status and a problem has. */
+/** The headers of a problem response with this status. */
 export const problemHeaderNames = (status: number): readonly ResponseHeader[] => [
   'Cache-Control',
   ...(status === 401 || status === 403 ? (['WWW-Authenticate'] as const) : []),
@@ -46,7 +52,7 @@ export const problemHeaderNames = (status: number): readonly ResponseHeader[] =>
 export const describeProblems = (codes: readonly FaultCode[]): string =>
   codes.map((code) => `\`${code}\`: ${problemKinds[code].title}.`).join('\n\n')
 
-/** What the answer is called among the components: by its one code, or by its status. */
+/** The name of a response component: from its only code, or from its status. */
 export const responseComponentName = (status: number, codes: readonly FaultCode[]): string =>
   (codes.length === 1 ? `${codes[0]}` : (STATUS_CODES[status] ?? `${status}`)).replaceAll(
     /(?:^|[-' ])(\w?)/g,
@@ -60,7 +66,7 @@ const parameters: Partial<Record<FaultCode, readonly ParameterFault[]>> = {
   'scope-missing': [{ parameter: 'scope', detail: 'media:write' }],
 }
 
-/** A problem with this code, as it could be answered. */
+/** An example of a problem with this code. */
 export const exampleProblem = (code: FaultCode): Problem =>
   problemDetails(
     new Fault(code, problemKinds[code].cause, { parameters: parameters[code] ?? [] }),

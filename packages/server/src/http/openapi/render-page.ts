@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
 import { version } from '../../core/version.ts'
 import { problemKinds } from '../problems/problems.ts'
-import { about, needed } from './build-document.ts'
+import { introduction, requirement } from './build-document.ts'
 import type { DescribedOperation, OperationList } from './collect-operations.ts'
 import { commonMarkToHtml, escapeHtml, htmlPage } from './html.ts'
 import {
@@ -20,16 +20,16 @@ import { requestHeaders } from './request-headers.ts'
 /** An operation with all its methods and paths. */
 interface Entry {
   readonly description: OperationDescription
-  readonly addresses: readonly DescribedOperation[]
+  readonly endpoints: readonly DescribedOperation[]
 }
 
-/** The description as a page for people, and the policy under which it shows (docs/interface.md D2). */
+/** Renders the documentation as an HTML page, with its Content-Security-Policy (docs/interface.md D2). */
 export function renderPage(
-  descriptions: OperationList,
+  operationList: OperationList,
   settings: { readonly baseUrl: string; readonly envelope: 'bare' | 'wrapped' },
 ): { html: string; policy: string } {
-  const byDescription = Map.groupBy(descriptions.all(), ({ description }) => description)
-  const entries = [...byDescription].map(([description, addresses]) => ({ description, addresses }))
+  const byDescription = Map.groupBy(operationList.all(), ({ description }) => description)
+  const entries = [...byDescription].map(([description, endpoints]) => ({ description, endpoints }))
   const groups = Object.entries(tags).map(([tag, text]) => ({
     tag,
     text,
@@ -40,15 +40,15 @@ export function renderPage(
 ${groups.map(({ tag, entries: some }) => `<h2>${escapeHtml(tag)}</h2>\n<ul>\n${some.map(navItem).join('\n')}\n</ul>`).join('\n')}
 </nav>
 <main id="top">
-<h1>The interface of this bucket</h1>
-${commonMarkToHtml(about)}
-<p>Every address below begins with <code>${exampleBase}</code>. For programs, and for tools that send requests:
+<h1>HTTP API</h1>
+${commonMarkToHtml(introduction)}
+<p>All paths are below <code>${exampleBase}</code>. For programs:
 <a href="openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
 ${groups.map(({ tag, text, entries: some }) => `<h2>${escapeHtml(tag)}</h2>\n${commonMarkToHtml(text)}\n${some.map((entry) => article(entry, settings.envelope)).join('\n')}`).join('\n')}
 </main>`
   const hash = createHash('sha256').update(pageStyle).digest('base64')
   return {
-    html: htmlPage({ title: 'Mediabucket: the interface', body, style: pageStyle }).replaceAll(
+    html: htmlPage({ title: 'Mediabucket: HTTP API', body, style: pageStyle }).replaceAll(
       exampleBase,
       escapeHtml(settings.baseUrl),
     ),
@@ -59,24 +59,24 @@ ${groups.map(({ tag, text, entries: some }) => `<h2>${escapeHtml(tag)}</h2>\n${c
 const navItem = ({ description }: Entry) =>
   `<li><a href="#${description.operationId}">${escapeHtml(description.summary)}</a></li>`
 
-function article({ description, addresses }: Entry, envelope: 'bare' | 'wrapped'): string {
+function article({ description, endpoints }: Entry, envelope: 'bare' | 'wrapped'): string {
   const { operationId, summary, needs, rules, body, responses, curl } = description
   const parts = [
     `<h3>${escapeHtml(summary)}</h3>`,
-    ...[...Map.groupBy(addresses, ({ path }) => path)].map(([path, some]) => addressHtml(path, some)),
+    ...[...Map.groupBy(endpoints, ({ path }) => path)].map(([path, some]) => endpointHtml(path, some)),
     commonMarkToHtml(description.description),
-    `<div class="needs">${commonMarkToHtml(`${needed(needs)} Rules: ${rules}.`)}</div>`,
+    `<div class="needs">${commonMarkToHtml(`${requirement(needs)} Rules: ${rules}.`)}</div>`,
     `<pre>${escapeHtml(curl)}</pre>`,
     parameters(description),
     ...(body ? [`<h4>Body</h4>`, commonMarkToHtml(`${mediaTypes(body)}. ${body.description}`)] : []),
-    '<h4>Answers</h4>',
+    '<h4>Responses</h4>',
     ...Object.entries(responses).map(([status, response]) => responseHtml(status, response, envelope)),
     problems(problemsByStatus(description)),
   ]
   return `<article id="${operationId}">\n${parts.filter(Boolean).join('\n')}\n</article>`
 }
 
-const addressHtml = (path: string, methods: readonly DescribedOperation[]): string =>
+const endpointHtml = (path: string, methods: readonly DescribedOperation[]): string =>
   `<div class="address">${methods.map(({ method }) => `<span class="method ${method.toLowerCase()}">${method}</span>`).join('')}${escapeHtml(path)}</div>`
 
 const mediaTypes = ({ content = {} }: Pick<ResponseDescription, 'content'>): string =>
@@ -97,28 +97,28 @@ function parameters({ path, query, headers = [] }: OperationDescription): string
     ),
     ...headers.map((name) => row(`\`${name}\``, 'header', requestHeaders[name].description)),
   ]
-  return rows.length === 0 ? '' : `<h4>Parameters</h4>\n${table(['Name', 'In', 'What it is'], rows)}`
+  return rows.length === 0 ? '' : `<h4>Parameters</h4>\n${table(['Name', 'In', 'Description'], rows)}`
 }
 
 function responseHtml(status: string, response: ResponseDescription, envelope: 'bare' | 'wrapped'): string {
   const types = mediaTypes(response)
   const headers = (response.headers ?? []).map((name) => `\`${name}\``).join(', ')
-  const told = [
+  const sentences = [
     `\`${status}\` ${response.description}`,
-    types && `As ${types}.`,
-    headers && `With ${headers}.`,
+    types && `Type: ${types}.`,
+    headers && `Headers: ${headers}.`,
   ]
   const examples = Object.entries(response.content ?? {}).flatMap(([, { examples: some = {}, enveloped }]) =>
     Object.entries(some).map(([name, value]) => {
-      const shown = enveloped && envelope === 'wrapped' ? { data: value } : value
-      return `<details><summary>Example: ${escapeHtml(name)}</summary><pre>${escapeHtml(JSON.stringify(shown, null, 2))}</pre></details>`
+      const example = enveloped && envelope === 'wrapped' ? { data: value } : value
+      return `<details><summary>Example: ${escapeHtml(name)}</summary><pre>${escapeHtml(JSON.stringify(example, null, 2))}</pre></details>`
     }),
   )
   const schemas = Object.values(response.content ?? {}).map(({ schema }) => members(schema))
-  return [commonMarkToHtml(told.filter(Boolean).join(' ')), ...schemas, ...examples].join('\n')
+  return [commonMarkToHtml(sentences.filter(Boolean).join(' ')), ...schemas, ...examples].join('\n')
 }
 
-/** The members of an object that JSON Schema describes; nothing for what is no object. */
+/** Renders the members of an object schema; returns an empty string for other schemas. */
 function members(schema: TSchema | undefined): string {
   if (!schema || !('properties' in schema)) return ''
   const rows = Object.entries<Readonly<Record<string, unknown>>>(Object(schema.properties)).map(
@@ -126,7 +126,7 @@ function members(schema: TSchema | undefined): string {
   )
   return rows.length === 0
     ? ''
-    : `<details><summary>Members</summary>${table(['Name', 'Type', 'What it is'], rows)}</details>`
+    : `<details><summary>Members</summary>${table(['Name', 'Type', 'Description'], rows)}</details>`
 }
 
 function problems(byStatus: ReadonlyMap<number, readonly FaultCode[]>): string {

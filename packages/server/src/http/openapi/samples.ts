@@ -2,7 +2,7 @@ import { pageObject } from '../../core/page.ts'
 import type { MediaObject } from '../../media/describe-media.ts'
 import { exampleBase } from './operation-description.ts'
 
-// What the examples of the descriptions are about.
+// The values in the examples of the OpenAPI document.
 
 export const sampleMedia: MediaObject = {
   id: 'k92v8d0q3h5wkc9r1n6x7zjy4tam',

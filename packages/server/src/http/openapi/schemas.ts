@@ -4,105 +4,113 @@ import { pageSize } from '../../core/page.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
 import { type Variant, variantSides, variants } from '../../core/variant.ts'
 
-// What the wire carries. A schema with a title is a component of the OpenAPI document under that name.
+// The schemas of requests and responses. A schema with a title is a component of the OpenAPI document with that name.
 
-/** As JSON Schema has it since 2019, which generators and serialisers take better than a union. */
+/** A list of types, which code generators and serializers support better than a union. */
 const nullable = <T extends TSchema & { type: string }>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
 
-const closed = <T extends Parameters<typeof Type.Object>[0]>(title: string, about: string, members: T) =>
-  Type.Object(members, { title, description: about, additionalProperties: false })
+const closedObject = <T extends Parameters<typeof Type.Object>[0]>(
+  title: string,
+  description: string,
+  members: T,
+) => Type.Object(members, { title, description, additionalProperties: false })
 
 const url = (description: string) => Type.String({ format: 'uri', description })
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 const time = (description: string) => Type.String({ format: 'date-time', description })
 const pixels = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
 
-const Link = closed('Link', 'One entry of `links`.', {
-  url: nullable(url('Null where there is nothing to link.')),
+const Link = closedObject('Link', 'One entry of `links`.', {
+  url: nullable(url('Null where there is no such page.')),
   label: Type.String({
     description: 'A page number, `&laquo; Previous`, `Next &raquo;`, or `...` for a gap.',
   }),
-  active: Type.Boolean({ description: 'True on the number of the current page alone.' }),
+  active: Type.Boolean({ description: 'True only for the number of the current page.' }),
 })
 
-export const Page = closed('Page', 'One page of a listing, in the shape of Laravel’s LengthAwarePaginator.', {
-  current_page: Type.Integer({ minimum: 1, description: 'The page that was asked for.' }),
-  data: Type.Array(url('Where an item’s bytes are.'), {
-    maxItems: pageSize,
-    description: 'The URLs of the items, in the order of their upload, oldest first.',
-  }),
-  first_page_url: url('The first page.'),
-  from: nullable(
-    Type.Integer({ minimum: 1, description: 'Position of the first item; null on an empty page.' }),
-  ),
-  last_page: Type.Integer({ minimum: 1, description: 'The number of pages; 1 for an empty bucket.' }),
-  last_page_url: url('The last page.'),
-  links: Type.Array(Link, { description: 'Previous, one entry for each page number, next.' }),
-  next_page_url: nullable(url('Null on the last page and after it.')),
-  path: url('The listing without a page.'),
-  per_page: Type.Integer({ const: pageSize, description: 'Always 10.' }),
-  prev_page_url: nullable(url('Null on the first page.')),
-  to: nullable(
-    Type.Integer({ minimum: 1, description: 'Position of the last item; null on an empty page.' }),
-  ),
-  total: count('The exact number of items, in the same snapshot as `data`.'),
-})
+export const Page = closedObject(
+  'Page',
+  'One page of a listing, in the shape of Laravel’s LengthAwarePaginator.',
+  {
+    current_page: Type.Integer({ minimum: 1, description: 'The requested page.' }),
+    data: Type.Array(url('The URL of an item’s bytes.'), {
+      maxItems: pageSize,
+      description: 'The URLs of the items in the order of upload, oldest first.',
+    }),
+    first_page_url: url('The first page.'),
+    from: nullable(
+      Type.Integer({ minimum: 1, description: 'Position of the first item; null on an empty page.' }),
+    ),
+    last_page: Type.Integer({ minimum: 1, description: 'The number of pages; 1 for an empty bucket.' }),
+    last_page_url: url('The last page.'),
+    links: Type.Array(Link, {
+      description: 'The previous page, one entry for each page number, the next page.',
+    }),
+    next_page_url: nullable(url('Null on the last page and after it.')),
+    path: url('The URL of the listing without `page`.'),
+    per_page: Type.Integer({ const: pageSize, description: 'Always 10.' }),
+    prev_page_url: nullable(url('Null on the first page.')),
+    to: nullable(
+      Type.Integer({ minimum: 1, description: 'Position of the last item; null on an empty page.' }),
+    ),
+    total: count('The exact number of items, from the same snapshot as `data`.'),
+  },
+)
 
-export const WrappedPage = closed('WrappedPage', 'A page inside `data`.', { data: Page })
+export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', { data: Page })
 
-export const MediaObject = closed('MediaObject', 'An item.', {
+export const MediaObject = closedObject('MediaObject', 'An item.', {
   id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
-  url: url('Where the bytes are. Whoever holds it may fetch them.'),
-  filename: nullable(Type.String({ description: 'The name it was sent with, cleaned; null without one.' })),
+  url: url('The URL of the bytes. It grants access without a token.'),
+  filename: nullable(Type.String({ description: 'The sanitized filename; null where none was sent.' })),
   content_type: Type.String({
-    description:
-      'The stored type: the one that the bytes show, else the declared one, else that of the extension (U7).',
+    description: 'The stored type: detected from the bytes, else declared, else that of the extension (U7).',
   }),
-  size: count('Bytes.'),
+  size: count('The size in bytes.'),
   sha256: nullable(
     Type.String({
       pattern: '^[0-9a-f]{64}$',
-      description: 'Of the bytes, in hex; null only for rows that were seeded without bytes.',
+      description: 'The SHA-256 of the bytes in hex; null only for items that were seeded without bytes.',
     }),
   ),
-  created_at: time('When it was stored, in UTC.'),
-  width: pixels('Of a picture as it is displayed, in pixels; null where unknown.'),
-  height: pixels('Of a picture as it is displayed, in pixels; null where unknown.'),
+  created_at: time('The time of storage, in UTC.'),
+  width: pixels('The displayed width of a picture in pixels; null where unknown.'),
+  height: pixels('The displayed height of a picture in pixels; null where unknown.'),
 })
 
-export const MediaList = closed('MediaList', 'The items of one form, in the order sent.', {
+export const MediaList = closedObject('MediaList', 'The items of one form, in the order sent.', {
   data: Type.Array(MediaObject),
 })
 
-export const TokenObject = closed('Token', 'What a token is; never the token itself.', {
-  id: Type.String({ description: 'What `mediabucket token revoke` takes.' }),
-  name: Type.String({ description: 'The name it was made with; may be empty.' }),
-  bucket: Type.String({ description: 'The name of the one bucket it belongs to.' }),
+export const TokenObject = closedObject('Token', 'The properties of a token, without the token itself.', {
+  id: Type.String({ description: 'The id for `mediabucket token revoke`.' }),
+  name: Type.String({ description: 'The name; may be empty.' }),
+  bucket: Type.String({ description: 'The name of its bucket.' }),
   scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
     uniqueItems: true,
-    description: 'What it may do.',
+    description: 'Its scopes.',
   }),
-  created_at: time('When it was made, in UTC.'),
-  expires_at: nullable(time('When it ends, in UTC; null where it does not.')),
+  created_at: time('The time of creation, in UTC.'),
+  expires_at: nullable(time('The time of expiry, in UTC; null where it does not expire.')),
 })
 
-export const BucketObject = closed('Bucket', 'What a bucket holds, and what it may hold.', {
+export const BucketObject = closedObject('Bucket', 'The contents and the quota of a bucket.', {
   name: Type.String({ description: 'The name of the bucket.' }),
-  items: count('How many items it holds.'),
-  bytes: count('How many bytes they have together.'),
-  reserved_items: count('Unfinished uploads in pieces.'),
-  reserved_bytes: count('What they have reserved.'),
-  max_items: nullable(count('The most items; null where there is no limit.')),
-  max_bytes: nullable(count('The most bytes; null where there is no limit.')),
+  items: count('The number of items.'),
+  bytes: count('The total size of the items in bytes.'),
+  reserved_items: count('The number of unfinished resumable uploads.'),
+  reserved_bytes: count('The bytes that they have reserved.'),
+  max_items: nullable(count('The limit of items; null where there is none.')),
+  max_bytes: nullable(count('The limit of bytes; null where there is none.')),
 })
 
-export const Problem = closed('Problem', 'An error as RFC 9457 has it.', {
-  type: url('A page that tells the cause and the cure.'),
+export const Problem = closedObject('Problem', 'An error (RFC 9457).', {
+  type: url('A page with the cause and the cure.'),
   title: Type.String({ description: 'The same for every problem with this code.' }),
-  status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the answer.' }),
-  detail: Type.String({ description: 'What was wrong this time.' }),
-  instance: Type.String({ description: 'The id under which the request is logged.' }),
+  status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the response.' }),
+  detail: Type.String({ description: 'The cause in this request.' }),
+  instance: Type.String({ description: 'The id of the request in the log.' }),
   code: Type.Unsafe<FaultCode>({
     type: 'string',
     pattern: '^[a-z0-9-]+$',
@@ -113,20 +121,20 @@ export const Problem = closed('Problem', 'An error as RFC 9457 has it.', {
       Type.Object(
         {
           parameter: Type.String({ description: 'The name of a parameter.' }),
-          detail: Type.String({ description: 'What it accepts.' }),
+          detail: Type.String({ description: 'What the parameter accepts.' }),
         },
         { additionalProperties: false },
       ),
-      { minItems: 1, description: 'The parameters at fault.' },
+      { minItems: 1, description: 'The invalid parameters.' },
     ),
   ),
 })
 
-export const Health = closed('Health', 'How the service is.', {
+export const Health = closedObject('Health', 'The state of the process.', {
   status: Type.String({ description: '`ok`.' }),
 })
 
-export const ReadinessObject = closed('Readiness', 'What the service can serve now.', {
+export const ReadinessObject = closedObject('Readiness', 'What the service can do now.', {
   status: Type.Literal('ready'),
   reads: Type.Boolean({ description: 'Listings and bytes can be served.' }),
   writes: Type.Boolean({ description: 'Uploads can be stored.' }),
@@ -136,13 +144,13 @@ export const ReadinessObject = closed('Readiness', 'What the service can serve n
         (reason) => Type.Literal(reason),
       ),
     ),
-    { description: 'Why something cannot be served; empty where all is well.' },
+    { description: 'Why something fails; empty where nothing does.' },
   ),
 })
 
 export const ReadinessQuery = Type.Object({
   writes: Type.Optional(
-    Type.String({ description: 'With any value, a 503 where uploads cannot be stored.' }),
+    Type.String({ description: 'With any value: return 503 if uploads cannot be stored.' }),
   ),
 })
 
@@ -154,7 +162,7 @@ export const ListingQuery = Type.Object({
       default: 1,
       examples: [2],
       description:
-        'The page: a decimal integer from 1 to 9007199254740991 without sign, leading zero, fraction, exponent or spaces, and at most once.',
+        'The page number: a decimal integer from 1 to 9007199254740991 without sign, leading zero, fraction, exponent or spaces, and at most once.',
     }),
   ),
 })
@@ -183,14 +191,12 @@ export const BytesQuery = Type.Object({
       type: 'string',
       enum: [...variants],
       examples: ['thumb'],
-      description: `A smaller picture in place of the bytes, as WebP: ${variants
+      description: `A smaller picture instead of the bytes, as WebP: ${variants
         .map((name) => `\`${name}\` fits into ${variantSides[name]} × ${variantSides[name]} pixels`)
         .join(', ')}.`,
     }),
   ),
-  download: Type.Optional(
-    Type.String({ description: 'Present, with any value: sends the file as an `attachment`, to be saved.' }),
-  ),
+  download: Type.Optional(Type.String({ description: 'With any value: send the file as an `attachment`.' })),
 })
 
 export const ProblemParams = Type.Object({

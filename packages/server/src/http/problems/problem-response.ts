@@ -2,7 +2,7 @@ import type { Fault, FaultCode, ParameterFault } from '../../core/fault.ts'
 import { RateLimitFault } from '../limits/rate-limit-fault.ts'
 import { problemKinds } from './problems.ts'
 
-/** RFC 9457, with `code` for programs and `errors` for faulty parameters (docs/interface.md P1). */
+/** RFC 9457, extended by `code` for programs and `errors` for invalid parameters (docs/interface.md P1). */
 export interface Problem {
   readonly type: string
   readonly title: string
@@ -26,7 +26,7 @@ export function problemDetails(fault: Fault, baseUrl: string, instance: string):
   }
 }
 
-/** A problem as it stands on the wire (docs/interface.md P1, P5), whoever writes it there. */
+/** The status, headers and body of a problem (docs/interface.md P1, P5). */
 export function problemResponse(
   fault: Fault,
   baseUrl: string,
@@ -34,7 +34,7 @@ export function problemResponse(
 ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer } {
   const problem = problemDetails(fault, baseUrl, instance)
   const { status } = problem
-  // As bytes: Fastify adds a charset to text, and RFC 9457 knows none.
+  // A Buffer, because Fastify adds a charset to text, which RFC 9457 does not define.
   const body = Buffer.from(JSON.stringify(problem))
   const headers = {
     'content-type': 'application/problem+json',
@@ -48,7 +48,7 @@ export function problemResponse(
   return { status, headers, body }
 }
 
-/** RFC 6750, section 3: no error code when no token was sent. */
+/** RFC 6750, section 3: a request without a token gets no error code. */
 function challenge(fault: Fault): string {
   const realm = 'Bearer realm="mediabucket"'
   if (fault.code === 'token-missing') return realm

@@ -5,7 +5,7 @@ import { exampleBase, type OperationDescription, routeOptions } from '../openapi
 import { TokenObject } from '../openapi/schemas.ts'
 import type { Authorizer } from './authorizer.ts'
 
-/** `GET /api/token`: what the caller's token is (docs/interface.md T1 to T3). */
+/** `GET /api/token`: the properties of the caller's token (docs/interface.md T1 to T3). */
 export function describeTokenRoute(
   app: FastifyInstance,
   { authorize, catalog }: { authorize: Authorizer; catalog: Pick<Catalog, 'token'> },
@@ -19,9 +19,9 @@ export function describeTokenRoute(
 const description: OperationDescription = {
   operationId: 'describeToken',
   tag: 'Tokens',
-  summary: 'Look at the token itself',
+  summary: 'Get the token’s properties',
   description:
-    'What the token of this request is, as of now: its bucket, its scopes, its end. Never the token or its hash.',
+    'Returns the bucket, the scopes and the expiry of the request’s token, never the token or its hash.',
   rules: 'T1 to T3',
   needs: 'any token',
   responses: {

@@ -28,7 +28,7 @@ const plain: FastPathRequest = {
 function counting(limit = Number.POSITIVE_INFINITY) {
   const asked: unknown[] = []
   const judged: string[] = []
-  const answer: ListingResponder = async (_grant, one) => {
+  const respondToListing: ListingResponder = async (_grant, one) => {
     asked.push(one)
     return { status: 200, head: ['etag', `"${asked.length}"`], body: null }
   }
@@ -41,7 +41,12 @@ function counting(limit = Number.POSITIVE_INFINITY) {
     left -= 1
     return left < 0 ? new Fault('rate-limited', 'Too many.') : null
   }
-  const share = coalesceRequests({ verifyAuthorization, countToken, answer, corsHeaders: () => ({}) })
+  const share = coalesceRequests({
+    verifyAuthorization,
+    countToken,
+    respondToListing,
+    corsHeaders: () => ({}),
+  })
   return { asked, judged, share }
 }
 

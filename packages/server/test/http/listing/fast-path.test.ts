@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createListingFastPath } from '../../../src/http/listing/fast-path.ts'
 
@@ -25,10 +24,9 @@ test('L7 a large answer waits for its reader, and arrives whole and in order', a
       }),
       logRequest: () => undefined,
       corsHeaders: () => ({}),
-      limits: { countAddress: () => null, countAuthFailure: (fault) => fault },
-      countError: () => undefined,
+      limits: { countAddress: () => null },
+      reportFault: () => expect.unreachable(),
       baseUrl: 'http://x',
-      log: pino({ level: 'silent' }),
       isStopping: () => false,
     },
     (_request, response) => void response.writeHead(404).end(),

@@ -17,7 +17,7 @@ test.each([
   'video/webm',
   'video/quicktime',
 ])('B6 %s is served inline, B5 in a sandbox', (type) => {
-  expect(deliveryOf(type)).toEqual({ contentType: type, disposition: 'inline', sandboxed: true })
+  expect(deliveryOf(type)).toEqual({ contentType: type, disposition: 'inline', isSandboxed: true })
 })
 
 test.each([
@@ -35,11 +35,11 @@ test.each([
   'x-image/jpeg',
   '',
 ])('B6 %j is served as an attachment, B5 in a sandbox', (type) => {
-  expect(deliveryOf(type)).toEqual({ contentType: type, disposition: 'attachment', sandboxed: true })
+  expect(deliveryOf(type)).toEqual({ contentType: type, disposition: 'attachment', isSandboxed: true })
 })
 
 test('B5 only PDF goes without a sandbox', () => {
-  const pdf = { contentType: 'application/pdf', disposition: 'inline', sandboxed: false }
+  const pdf = { contentType: 'application/pdf', disposition: 'inline', isSandboxed: false }
   expect(deliveryOf('application/pdf')).toEqual(pdf)
 })
 
@@ -47,13 +47,13 @@ test('B6 plain text is served inline as UTF-8, any other text as an attachment',
   expect(deliveryOf('text/plain')).toEqual({
     contentType: 'text/plain; charset=utf-8',
     disposition: 'inline',
-    sandboxed: true,
+    isSandboxed: true,
   })
   for (const type of ['text/html', 'text/xml', 'text/css', 'text/javascript', 'text/csv', 'text/vtt']) {
     expect(deliveryOf(type)).toEqual({
       contentType: `${type}; charset=utf-8`,
       disposition: 'attachment',
-      sandboxed: true,
+      isSandboxed: true,
     })
   }
 })

@@ -31,7 +31,7 @@ test.each([
   )
   const requestId = '0b7d2c9e-0000-4000-8000-000000000000'
   // An answer that is on no socket has not been taken.
-  log.info({ requestId, method, path, status, ms }, 'cut short')
+  log.info({ requestId, method, path, status, ms }, 'aborted')
   expect(line).toBe(written[0])
   expect(Math.abs(Date.now() - time)).toBeLessThan(60_000)
   expect(ms * 10).toBeCloseTo(Math.round(ms * 10))

@@ -1,0 +1,75 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { OpenBlob } from '../blobs/blobs.ts'
+import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
+import type { PageSettings } from '../core/page.ts'
+import type { UploadId } from '../core/upload-id.ts'
+import type { Readiness } from '../media/check-readiness.ts'
+import type { ListMedia } from '../media/listing/list-media.ts'
+import type { Variants } from '../media/pictures/open-variant.ts'
+import type { StoreMedia } from '../media/store-media.ts'
+import type { AppendUpload } from '../media/uploads/append-upload.ts'
+import type { CreateUpload } from '../media/uploads/create-upload.ts'
+import type { RemoveUpload } from '../media/uploads/remove-upload.ts'
+import type { Gallery } from './gallery/gallery-files.ts'
+import type { RequestLimits } from './limits/request-limits.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import type { LineWriter } from './metrics/request-log.ts'
+
+/** The operations that clients call over HTTP. */
+export interface Operations {
+  readonly verifyToken: (token: string) => Promise<Grant>
+  readonly listMedia: ListMedia
+  readonly storeMedia: StoreMedia
+  readonly createUpload: CreateUpload
+  readonly appendUpload: AppendUpload
+  readonly removeUpload: RemoveUpload
+  /** Waits for the request that writes to the upload (UploadLocks). */
+  readonly waitForWriter: (id: UploadId) => Promise<void>
+  readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
+  readonly findByName: (name: string) => Promise<Media>
+  readonly openBytes: (media: Media) => Promise<OpenBlob>
+  readonly openVariant: Variants['open']
+  readonly readiness: () => Promise<Readiness>
+}
+
+/** The settings of the HTTP service. Durations are in milliseconds, sizes in bytes. */
+export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
+  readonly mediaBaseUrl: string | null
+  /** Whether the base URL is configured; otherwise it is made of host and port. */
+  readonly hasOwnAddress: boolean
+  readonly envelope: 'bare' | 'wrapped'
+  readonly corsOrigins: readonly string[]
+  readonly maxFileSize: number
+  readonly maxParts: number
+  readonly mediaMaxAge: number
+  readonly headerTimeout: number
+  readonly idleTimeout: number
+  /** Bytes per second; 0 for no limit. */
+  readonly minSendRate: number
+}
+
+/** What the HTTP service needs besides the operations. */
+export interface AppParts {
+  readonly catalog: Catalog
+  readonly settings: HttpSettings
+  readonly log: FastifyBaseLogger
+  readonly writeLine: LineWriter
+  readonly isStopping: () => boolean
+  /** Null where the gallery is off or not built. */
+  readonly gallery: Gallery | null
+  readonly metrics: Metrics
+  readonly limits: RequestLimits
+}
+
+/** The settings that determine the URLs and links of pages. */
+export const pageSettingsOf = ({
+  baseUrl,
+  mediaBaseUrl,
+  extensions,
+  links,
+}: Omit<PageSettings, 'mediaBaseUrl'> & { readonly mediaBaseUrl: string | null }): PageSettings => ({
+  baseUrl,
+  extensions,
+  links,
+  ...(mediaBaseUrl === null ? {} : { mediaBaseUrl }),
+})

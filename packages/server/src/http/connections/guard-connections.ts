@@ -1,0 +1,27 @@
+import type { Server } from 'node:http'
+import type { FastifyBaseLogger } from 'fastify'
+import { handleExpectations } from '../bodies/unread-bodies.ts'
+import { closeOnIdleTimeout } from './idle-timeout.ts'
+import { refuseTunnels } from './require-http1.ts'
+import { closeSlowReaders } from './slow-readers.ts'
+
+/** Adds the server's listeners for `Expect`, `CONNECT`, idle connections and slow readers. */
+export function guardConnections(
+  server: Server,
+  parts: {
+    readonly settings: {
+      readonly baseUrl: string
+      readonly idleTimeout: number
+      readonly minSendRate: number
+    }
+    readonly log: Pick<FastifyBaseLogger, 'info'>
+    /** Called for each connection that is closed because its client reads too slowly. */
+    readonly onSlowReader: () => void
+  },
+): void {
+  const { settings, log, onSlowReader } = parts
+  handleExpectations(server)
+  refuseTunnels(server, { baseUrl: settings.baseUrl, log })
+  closeOnIdleTimeout(server, settings.idleTimeout)
+  closeSlowReaders(server, settings, onSlowReader)
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyBaseLogger } from 'fastify'
+import { Fault, type FaultCode } from '../../core/fault.ts'
+import type { RequestLimits } from '../limits/request-limits.ts'
+import { problemKinds } from './problems.ts'
+
+/** The code and the detail of a fault. */
+export type CodeAndDetail = readonly [FaultCode, detail: string]
+
+export const incompleteBody: CodeAndDetail = [
+  'upload-incomplete',
+  'The connection ended before the whole body had arrived.',
+]
+
+/** Codes of errors that Node and Fastify throw for faulty requests. */
+const requestErrors: Readonly<Record<string, CodeAndDetail>> = {
+  FST_ERR_BAD_URL: ['request-malformed', 'The path of the request cannot be decoded.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['request-malformed', 'The Content-Type header is not a media type.'],
+  ECONNRESET: incompleteBody,
+}
+
+/** The system has no file descriptor, memory, thread or process left. */
+const resourceErrors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN'])
+
+/** Turns a thrown value into a Fault: `internal`, without details, where it is unexpected. */
+function toFault(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const known = typeof code === 'string' ? requestErrors[code] : undefined
+  if (known) return new Fault(known[0], known[1], { cause: error })
+  if (typeof code === 'string' && resourceErrors.has(code))
+    return new Fault('overloaded', 'The service has no resources left for this request.', { cause: error })
+  return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
+}
+
+/** A full bucket and a reached reserve of free space are no errors of the service, although their status is 507. */
+const isExpected = ({ code, cause }: Fault): boolean =>
+  code === 'quota-exceeded' || (code === 'storage-full' && cause === undefined)
+
+/** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */
+export type FaultReporter = (error: unknown, request: IncomingMessage, requestId: string) => Fault
+
+export function createFaultReporter(parts: {
+  readonly limits: Pick<RequestLimits, 'countAuthFailure'>
+  /** Counts errors that the storage caused. */
+  readonly countStorageError: (error: unknown) => void
+  readonly log: Pick<FastifyBaseLogger, 'error'>
+}): FaultReporter {
+  const { limits, countStorageError, log } = parts
+  return (error, request, requestId) => {
+    const fault = limits.countAuthFailure(toFault(error), request)
+    if (problemKinds[fault.code].status >= 500 && !isExpected(fault)) {
+      countStorageError(fault)
+      log.error({ requestId, err: fault.cause ?? fault }, fault.message)
+    }
+    return fault
+  }
+}

@@ -1,0 +1,48 @@
+import type { ProblemKinds } from './problem-kind.ts'
+
+/** Problems of the service, which no change of the request prevents. */
+export const serviceProblems = {
+  'connections-too-many': {
+    status: 503,
+    title: 'Too many connections are open',
+    cause:
+      'The service has as many open connections as `MEDIABUCKET_MAX_CONNECTIONS` allows, or as many from one address as `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` allows.',
+    cure: 'Reuse connections, close unused ones, and try again after the seconds in `Retry-After`.',
+  },
+  'catalog-busy': {
+    status: 503,
+    title: 'The service is busy',
+    cause: 'Another process locked the catalog for longer than the service waits.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  overloaded: {
+    status: 503,
+    title: 'The service is out of resources',
+    cause: 'The machine has no file descriptor, memory, thread or process left for the request.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator can raise the limits, such as that of open files.',
+  },
+  'storage-unavailable': {
+    status: 503,
+    title: 'The stored bytes are unavailable',
+    cause: 'The directory of the stored bytes does not exist; its disk may not be mounted.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk.',
+  },
+  'shutting-down': {
+    status: 503,
+    title: 'The service is stopping',
+    cause: 'The service is stopping and finishes the requests in progress.',
+    cure: 'Try again after the seconds in `Retry-After`.',
+  },
+  'not-ready': {
+    status: 503,
+    title: 'The service is not ready',
+    cause: '`/readyz` found that the service cannot read or store data; `detail` names the reasons.',
+    cure: 'Operators find the reasons in docs/operations.md and in the log.',
+  },
+  internal: {
+    status: 500,
+    title: 'Internal error',
+    cause: 'An unexpected error occurred. The log contains it under the `instance` of the response.',
+    cure: 'Send the operator the `instance`.',
+  },
+} satisfies ProblemKinds

@@ -1,0 +1,54 @@
+import type { ProblemKinds } from './problem-kind.ts'
+
+/** Problems of authentication, authorization and rate limits. */
+export const tokenProblems = {
+  'authorization-repeated': {
+    status: 400,
+    title: 'More than one Authorization header',
+    cause: 'The request has several Authorization headers, so the token to use is ambiguous.',
+    cure: 'Send exactly one `Authorization: Bearer …` header.',
+  },
+  'token-missing': {
+    status: 401,
+    title: 'A token is required',
+    cause: 'The request has no bearer token in its Authorization header.',
+    cure: 'Send `Authorization: Bearer …`. A token in the URL is never accepted. `mediabucket token create` creates a token.',
+  },
+  'token-malformed': {
+    status: 401,
+    title: 'The token is malformed',
+    cause: 'The value is not a token of this service: its form or its checksum is wrong.',
+    cure: 'Copy the whole token again. It begins with `mbkt_` and is 43 characters long.',
+  },
+  'token-unknown': {
+    status: 401,
+    title: 'The token is unknown',
+    cause: 'The token is well formed, but this service has no such token.',
+    cure: 'Check that the token belongs to this service, or create a token with `mediabucket token create`.',
+  },
+  'token-expired': {
+    status: 401,
+    title: 'The token has expired',
+    cause: 'The expiry time of the token has passed.',
+    cure: 'Create a new token with `mediabucket token create`.',
+  },
+  'token-revoked': {
+    status: 401,
+    title: 'The token was revoked',
+    cause: 'The token was revoked, or its bucket was deleted.',
+    cure: 'Create a new token with `mediabucket token create`.',
+  },
+  'scope-missing': {
+    status: 403,
+    title: 'The token lacks a scope',
+    cause: 'The token is valid, but lacks the scope that this operation requires.',
+    cure: 'Use a token with the scope that the response names; `mediabucket token create --scope …` creates one.',
+  },
+  'rate-limited': {
+    status: 429,
+    title: 'Too many requests',
+    cause:
+      'A rate limit was exceeded: that of the token, of the client’s address, or of invalid tokens from that address. `RateLimit-Policy` names the limit.',
+    cure: 'Wait for the seconds in `Retry-After`, then repeat the request. Operators set the limits with `MEDIABUCKET_TOKEN_RATE`, `MEDIABUCKET_ADDRESS_RATE` and `MEDIABUCKET_AUTH_FAILURE_RATE`.',
+  },
+} satisfies ProblemKinds

@@ -1,0 +1,37 @@
+import type { RequestListener } from 'node:http'
+import { discardUnreadBody } from './bodies/unread-bodies.ts'
+import { requireHttp1 } from './connections/require-http1.ts'
+import type { CorsPolicy } from './headers/cors.ts'
+import type { RequestLimits } from './limits/request-limits.ts'
+import { coalesceRequests } from './listing/coalesce-requests.ts'
+import { createListingFastPath } from './listing/fast-path.ts'
+import type { ListingResponder } from './listing/listing-response.ts'
+import type { MediaHost } from './media/media-host.ts'
+import type { RequestLogger } from './metrics/request-log.ts'
+import type { FaultReporter } from './problems/report-fault.ts'
+import type { AuthorizationVerifier } from './tokens/authorizer.ts'
+
+/** The server's listener: refuses other protocols, sends listings to their fast path and all else to the framework. */
+export function createRequestListener(
+  parts: {
+    readonly verifyAuthorization: AuthorizationVerifier
+    readonly respondToListing: ListingResponder
+    readonly logRequest: RequestLogger
+    readonly corsHeaders: CorsPolicy
+    readonly limits: RequestLimits
+    readonly reportFault: FaultReporter
+    readonly mediaHost: MediaHost | null
+    readonly baseUrl: string
+    readonly isStopping: () => boolean
+  },
+  framework: RequestListener,
+): RequestListener {
+  const { limits, mediaHost } = parts
+  const useFramework: RequestListener = (request, response) => {
+    discardUnreadBody(request, response)
+    framework(request, response)
+  }
+  const respondToListing = coalesceRequests({ ...parts, countToken: limits.countToken })
+  const useFastPath = createListingFastPath({ ...parts, respondToListing }, useFramework)
+  return requireHttp1(parts, mediaHost?.routeByHost(useFastPath, useFramework) ?? useFastPath)
+}

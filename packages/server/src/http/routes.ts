@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify'
+import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
+import { createBackpressure } from './bodies/backpressure.ts'
+import { createBodyReader } from './bodies/body-reader.ts'
+import { varyHeader } from './headers/cors.ts'
+import { listMediaRoute } from './listing/list-media.ts'
+import type { ListingResponder } from './listing/listing-response.ts'
+import { describeBucketRoute } from './media/describe-bucket.ts'
+import { findMediaRoute } from './media/find-media.ts'
+import { removeMediaRoute } from './media/remove-media.ts'
+import { serveBytesRoute } from './media/serve-bytes.ts'
+import { storeMediaRoute } from './media/store-media.ts'
+import { monitoringRoutes } from './monitoring-routes.ts'
+import type { OperationList } from './openapi/collect-operations.ts'
+import { documentationRoutes } from './openapi/documentation-routes.ts'
+import { explainProblemRoute } from './openapi/explain-problem.ts'
+import { type AuthorizationVerifier, createAuthorizer } from './tokens/authorizer.ts'
+import { describeTokenRoute } from './tokens/describe-token.ts'
+import { resumableUploadsRoute } from './uploads/resumable-uploads.ts'
+
+/** Bytes of all bodies together that have been read and are not processed yet. */
+const bodiesRoom = 8 * 1024 * 1024
+
+/** Adds the routes of all operations. */
+export async function addRoutes(
+  app: FastifyInstance,
+  parts: AppParts & {
+    readonly operations: Operations
+    /** For the OpenAPI document: the operations that the routes describe. */
+    readonly operationList: OperationList
+    readonly verifyAuthorization: AuthorizationVerifier
+    readonly respondToListing: ListingResponder
+  },
+): Promise<void> {
+  const { operations, operationList, catalog, settings, metrics, limits, isStopping } = parts
+  const { verifyAuthorization, respondToListing } = parts
+  const { baseUrl, maxFileSize, maxParts, corsOrigins } = settings
+  const form = pageSettingsOf(settings)
+  const authorize = createAuthorizer(verifyAuthorization, limits)
+  const readBody = createBodyReader(createBackpressure(bodiesRoom))
+
+  listMediaRoute(app, { authorize, respondToListing })
+  // In scopes of their own, because their content type parsers leave bodies unread.
+  await app.register((scope) =>
+    storeMediaRoute(scope, { ...operations, authorize, readBody, form, maxFileSize, maxParts, metrics }),
+  )
+  await app.register((scope) =>
+    resumableUploadsRoute(scope, {
+      ...operations,
+      authorize,
+      readBody,
+      catalog,
+      baseUrl,
+      maxFileSize,
+      metrics,
+    }),
+  )
+  findMediaRoute(app, { authorize, catalog, form })
+  removeMediaRoute(app, { ...operations, authorize, metrics })
+  serveBytesRoute(app, {
+    ...operations,
+    maxAge: settings.mediaMaxAge,
+    countStorageError: metrics.storage.countError,
+  })
+  describeBucketRoute(app, { authorize, catalog })
+  describeTokenRoute(app, { authorize, catalog })
+  explainProblemRoute(app, varyHeader(corsOrigins, 'Accept'))
+  monitoringRoutes(app, { ...operations, isStopping, metrics })
+  documentationRoutes(app, { operationList, settings })
+}
