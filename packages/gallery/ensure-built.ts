@@ -6,8 +6,9 @@ import { promisify } from 'node:util'
 
 const gallery = import.meta.dirname
 const root = join(gallery, '../..')
+const dist = join(gallery, 'dist')
 
-/** All that the built page is made of. */
+/** The inputs of the build. */
 const sources = [
   'packages/gallery/src',
   'packages/gallery/index.html',
@@ -18,28 +19,29 @@ const sources = [
   'package-lock.json',
 ]
 
-/** Builds the gallery where that was not done since its sources changed. */
+/** Builds the gallery if a source is newer than the last build. */
 export default async function ensureBuilt(): Promise<void> {
-  const built = await changed(join(gallery, 'dist/index.html'))
-  const newest = Math.max(...(await Promise.all(sources.map((path) => newestBelow(join(root, path))))))
-  if (built >= newest) return
+  const builtAt = await modifiedAt(join(dist, 'index.html'))
+  const changedAt = Math.max(...(await Promise.all(sources.map((path) => newestBelow(join(root, path))))))
+  if (builtAt >= changedAt) return
   const vite = viteProgram()
   if (vite === null) {
-    console.error('The gallery is not built: that needs the development dependencies.')
+    console.error('The gallery is not built, because the development dependencies are not installed.')
     return
   }
-  // Built aside and put in place at once: servers may be starting, and other tests building. In a process of its own,
-  // for this one may be a test's, and what is built for tests is not what people get.
-  const fresh = join(gallery, `dist-${process.pid}`)
-  const former = join(gallery, `dist-${process.pid}-former`)
+  // Build beside `dist` and swap by renaming: other processes may read `dist` or build at the same time.
+  // A child process, because Vite would take NODE_ENV and other settings from a test runner.
+  const fresh = `${dist}-${process.pid}`
+  const former = `${dist}-${process.pid}-former`
   await promisify(execFile)(process.execPath, [vite, 'build', '--outDir', fresh, '--logLevel', 'warn'], {
     cwd: gallery,
   })
-  await rename(join(gallery, 'dist'), former).catch(() => undefined)
-  await rename(fresh, join(gallery, 'dist')).catch(() => undefined)
-  for (const left of [fresh, former]) await rm(left, { recursive: true, force: true })
+  await rename(dist, former).catch(() => undefined)
+  await rename(fresh, dist).catch(() => undefined)
+  for (const path of [fresh, former]) await rm(path, { recursive: true, force: true })
 }
 
+/** The path of Vite's command; null if Vite is not installed. */
 function viteProgram(): string | null {
   try {
     return join(createRequire(import.meta.url).resolve('vite/package.json'), '../bin/vite.js')
@@ -49,12 +51,12 @@ function viteProgram(): string | null {
 }
 
 async function newestBelow(path: string): Promise<number> {
-  if (!(await stat(path)).isDirectory()) return await changed(path)
+  if (!(await stat(path)).isDirectory()) return await modifiedAt(path)
   const names = await readdir(path, { recursive: true })
-  return Math.max(...(await Promise.all(names.map((name) => changed(join(path, name))))))
+  return Math.max(...(await Promise.all(names.map((name) => modifiedAt(join(path, name))))))
 }
 
-/** Milliseconds since 1970; 0 for what is not there. */
-const changed = async (path: string): Promise<number> => (await stat(path).catch(() => null))?.mtimeMs ?? 0
+/** Milliseconds since 1970; 0 if the file does not exist. */
+const modifiedAt = async (path: string): Promise<number> => (await stat(path).catch(() => null))?.mtimeMs ?? 0
 
 if (import.meta.main) await ensureBuilt()

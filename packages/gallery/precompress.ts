@@ -4,12 +4,12 @@ import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import type { Plugin } from 'vite'
 
-/** Below this share of the plain size a compressed copy is worth its place. */
-const worthwhile = 0.9
+/** A compressed copy is written only if it is smaller than this share of the original. */
+const maxShare = 0.9
 
 const codings = { br: promisify(brotliCompress), gz: promisify(gzip) }
 
-/** Puts `.br` and `.gz` beside every built file that shrinks, so that no server compresses anything twice. */
+/** Writes `.br` and `.gz` copies of the built files, so that the server does not compress at run time. */
 export const precompress = (): Plugin => ({
   name: 'precompress',
   apply: 'build',
@@ -18,7 +18,7 @@ export const precompress = (): Plugin => ({
       Object.entries(codings).map(async ([extension, compress]) => {
         const plain = await readFile(join(dir, name))
         const compressed = await compress(plain)
-        if (compressed.length < plain.length * worthwhile) {
+        if (compressed.length < plain.length * maxShare) {
           await writeFile(join(dir, `${name}.${extension}`), compressed)
         }
       }),

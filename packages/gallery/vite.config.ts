@@ -1,19 +1,19 @@
 import { defineConfig } from 'vite'
 import { precompress } from './precompress.ts'
 
-/** Where the service is while the page is worked on. */
+/** The server that `vite` and `vite preview` forward requests to. */
 const service = process.env['MEDIABUCKET_URL'] ?? 'http://127.0.0.1:8080'
 
 export default defineConfig(({ command }) => {
-  // Whatever the environment says, which tests set: else the paths of this machine would be built in.
+  // Test runners set NODE_ENV to `test`; a development build would contain paths of this machine.
   if (command === 'build') process.env['NODE_ENV'] = 'production'
   return {
-    // Relative, so that the page works below any path.
+    // Relative URLs, so that the page works below any path.
     base: './',
     plugins: [precompress()],
     build: {
       target: 'es2023',
-      // A data: URL would need room in the Content-Security-Policy.
+      // The Content-Security-Policy forbids `data:` URLs.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
     },

@@ -46,7 +46,7 @@ async function shows({ page }: Visit, number: number): Promise<void> {
   await dialog.getByText(`Text ${number}.`, { exact: true }).filter({ visible: true }).waitFor()
 }
 
-const gone = ({ page }: Visit) => page.getByRole('dialog', { name: strings.viewer.gone, exact: true })
+const gone = ({ page }: Visit) => page.getByRole('dialog', { name: strings.viewer.deleted, exact: true })
 
 describe('an address with an item', () => {
   browserTest('shows it whatever page it is on, walks where it is on the page, and stays', async () => {
@@ -96,11 +96,11 @@ describe('an address with an item', () => {
     await guest.signIn(server.token)
     await shows(guest, 4)
     const hash = await typed(guest, '#page=2&item=zzzz')
-    await gone(guest).getByText(strings.viewer.gone).waitFor()
+    await gone(guest).getByText(strings.viewer.deleted).waitFor()
     await until('the page below', async () => {
       return (await guest.page.locator('[data-item]').first().getAttribute('data-item')) === ids[11]
     })
-    await gone(guest).getByText(strings.viewer.gone).waitFor()
+    await gone(guest).getByText(strings.viewer.deleted).waitFor()
     expect(hashOf(guest)).toBe(hash)
     await guest.button(strings.viewer.back).click()
     await guest.files.getByText('file-11.txt').waitFor()

@@ -96,7 +96,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(guest, 'deleting')
     await page.keyboard.press('Escape')
     await page.goto(`${server.url}/#page=1&item=zzzz`)
-    await page.getByRole('dialog').getByText(strings.viewer.gone).waitFor()
+    await page.getByRole('dialog').getByText(strings.viewer.deleted).waitFor()
     await expectAccessible(guest, 'gone')
     await guest.button(strings.viewer.back).click()
     await page.goto(`${server.url}/#page=7`)

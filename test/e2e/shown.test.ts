@@ -17,7 +17,8 @@ const drawing = (size: string) =>
   )
 const clear = () =>
   sharp({ create: { width: 300, height: 200, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } })
-/** Of a long text, bytes. */
+const cutOff = (bytes: Buffer) => bytes.subarray(0, Math.floor(bytes.length / 2))
+/** Bytes. */
 const mostShown = 64 * 1024
 const markup = '<b>bold</b><script>document.title="owned"</script>\n'
 const lines = (count: number) =>
@@ -43,6 +44,8 @@ beforeAll(async () => {
     ['long.txt', Buffer.from(lines(20_000)), 'text/plain'],
     ['empty.txt', Buffer.alloc(0), 'text/plain'],
     ['page.html', Buffer.from(`<!doctype html>${markup}`), 'text/html'],
+    ['cut.jpg', cutOff(await picture(2, 2400, 1600).jpeg().toBuffer()), 'image/jpeg'],
+    ['cut.avif', cutOff(await picture(3, 640, 480).avif({ effort: 0 }).toBuffer()), 'image/avif'],
   ]
   for (const [name, bytes, type] of files)
     ids.set(name, (await upload(server, new Uint8Array(bytes), { name, type })).id)
@@ -111,6 +114,26 @@ describe('pictures', () => {
     await until('the picture', () => isDrawn(large(guest, 'harbour.jpg')))
     const ground = `getComputedStyle(document.querySelector('img[alt="harbour.jpg"]')).backgroundImage`
     expect(await guest.page.evaluate(ground)).toBe('none')
+  })
+})
+
+describe('G17 damaged pictures', () => {
+  browserTest('a picture that ends early is marked as damaged and partly shown', async () => {
+    await using guest = await opened('cut.jpg')
+    const dialog = dialogOf(guest, 'cut.jpg')
+    await dialog.getByText(strings.viewer.partlyShown).waitFor()
+    await until('the picture', () => isDrawn(dialog.getByRole('img', { name: 'cut.jpg', exact: true })))
+    await guest.page.goto(`${server.url}/${hashOf('harbour.jpg')}`)
+    const whole = dialogOf(guest, 'harbour.jpg')
+    await until('the whole picture', () =>
+      isDrawn(whole.getByRole('img', { name: 'harbour.jpg', exact: true })),
+    )
+    expect(await guest.page.getByText(strings.viewer.partlyShown).count()).toBe(0)
+  })
+
+  browserTest('a picture that the browser cannot load is reported as damaged', async () => {
+    await using guest = await opened('cut.avif')
+    await dialogOf(guest, 'cut.avif').getByText(strings.viewer.damaged).waitFor()
   })
 })
 

@@ -75,10 +75,10 @@ browserTest(
     await using guest = await visit(browser, server)
     await guest.signIn(token)
     await drop(guest.page, files.paths, async () => {
-      await guest.page.getByText(strings.uploads.dropMayNot, { exact: true }).waitFor()
+      await guest.page.getByText(strings.uploads.dropNotAllowed, { exact: true }).waitFor()
       expect(await guest.page.getByText(strings.uploads.drop, { exact: true }).count()).toBe(0)
     })
-    await guest.page.getByText(strings.uploads.mayNot).first().waitFor()
+    await guest.page.getByText(strings.uploads.notAllowed).first().waitFor()
   },
 )
 
@@ -159,7 +159,7 @@ browserTest('G14 leaving the page asks while files are on their way, and only th
   const leave = page.goto('about:blank').catch(() => 'stayed')
   await until('a question', () => asked.length > 0)
   expect([asked, await leave]).toEqual([['beforeunload'], 'stayed'])
-  await tray(guest).getByText(strings.uploads.keptForLater).waitFor()
+  await tray(guest).getByText(strings.uploads.continuesLater).waitFor()
   open()
   await told(guest, strings.uploads.finished(2))
   await page.reload()
@@ -206,7 +206,7 @@ browserTest('G12 a list that is done goes by itself, but not while somebody is a
   await page.clock.runFor(120_000)
   expect(await tray(guest).count()).toBe(1)
   await page.mouse.move(5, 400)
-  await guest.button(strings.uploads.clear).focus()
+  await guest.button(strings.uploads.close).focus()
   await page.clock.runFor(120_000)
   expect(await tray(guest).count()).toBe(1)
   await guest.button(strings.header.signOut).focus()

@@ -249,7 +249,7 @@ describe('deleting', () => {
     await page.keyboard.press('ArrowRight')
     await box(11).click()
     await guest.button(strings.selection.delete).click()
-    await page.getByRole('dialog').getByText(strings.deletion.elsewhere(2)).waitFor()
+    await page.getByRole('dialog').getByText(strings.deletion.onOtherPages(2)).waitFor()
   })
 
   browserTest('M2 many at once: a range, a whole page, and what is left of the last page', async () => {

@@ -14,14 +14,14 @@ import { DropZone } from './uploads/drop-zone.tsx'
 import { UploadTray } from './uploads/tray/upload-tray.tsx'
 import { Viewer } from './viewer/viewer.tsx'
 
-/** What a signed-in person sees. */
+/** The page of a signed-in person. */
 export function BucketPage({ signedIn, session }: { signedIn: SignedIn; session: Session }) {
   const gallery = useMemo(() => openGallery(signedIn, session), [signedIn, session])
   useEffect(() => () => gallery.close(), [gallery])
   const { router, listing } = gallery
   const page = router.page.value
   useEffect(() => {
-    document.title = `${strings.listing.title(signedIn.about.bucket, page)} – ${strings.product}`
+    document.title = `${strings.listing.title(signedIn.tokenInfo.bucket, page)} – ${strings.product}`
   }, [page, signedIn])
   const open = router.item.value !== null && listing.page.value !== null
   return (

@@ -1,17 +1,17 @@
 /**
- * Puts text on the clipboard. Browsers give pages without TLS no Clipboard API; there a selected field is copied as if
- * by hand. The field must be inside the open dialog, since the rest of the page cannot be selected then.
+ * Copies text to the clipboard; false if the browser refuses. Pages without TLS have no Clipboard API; there the text of a
+ * temporary field is copied. The field is added to the open dialog, because a modal dialog makes the rest of the page inert.
  */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
-    return copyByField(text)
+    return copyFromField(text)
   }
 }
 
-function copyByField(text: string): boolean {
+function copyFromField(text: string): boolean {
   const focused = document.activeElement
   const field = document.createElement('textarea')
   field.className = 'off-screen'

@@ -2,7 +2,7 @@ import type { Token } from '@mediabucket/client'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { copyText } from './copy-text.ts'
-import { createUsage, type Usage } from './listing/bucket-usage.ts'
+import { type BucketUsage, createBucketUsage } from './listing/bucket-usage.ts'
 import { createListing, type Listing } from './listing/listing.ts'
 import { createMediaCache, type MediaCache } from './listing/media-cache.ts'
 import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
@@ -15,122 +15,124 @@ import { createNotices, type Notices } from './shell/notices.ts'
 import { strings } from './strings.ts'
 import { createUploads, type Uploads } from './uploads/uploads.ts'
 
-/** Everything that one signed-in person works with. */
+/** The state and the operations of the page while a person is signed in. */
 export interface Gallery {
-  readonly about: Token
+  readonly tokenInfo: Token
   readonly canDelete: boolean
   readonly router: Router
   readonly connection: Connection
   readonly notices: Notices
   readonly listing: Listing
-  readonly items: MediaCache
-  readonly usage: Usage
+  readonly mediaCache: MediaCache
+  readonly usage: BucketUsage
   readonly selection: Selection
   readonly deletion: Deletion
   readonly uploads: Uploads
-  /** The part of the viewer that is loaded with the first item that is opened. */
+  /** Loads the code that the viewer needs for its first item. */
   loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
   copyLinks(ids: readonly string[]): Promise<void>
-  /** The links of all files of the list of uploads that are done. */
+  /** Copies the links of all uploaded files in the list of uploads. */
   copyUploaded(): Promise<void>
   signOut(): void
   close(): void
 }
 
-/** The only place that puts the stores together. */
-export function openGallery({ client, token, about }: SignedIn, session: Session): Gallery {
+/** After an upload the listing is reloaded at most this often, until all uploads are done. Milliseconds. */
+const reloadInterval = 1500
+
+/** Creates the stores and connects them. No other file does. */
+export function openGallery({ client, token, tokenInfo }: SignedIn, session: Session): Gallery {
   const notices = createNotices()
   const router = createRouter()
   const connection = createConnection(() => client.whoami(), session.end)
   const listing = createListing(client, router, connection)
-  const items = createMediaCache(client, connection, () => void listing.reload())
-  const usage = createUsage(client, connection)
+  const mediaCache = createMediaCache(client, connection, () => void listing.reload())
+  const usage = createBucketUsage(client, connection)
   const selection = createSelection()
 
-  const refresh = async () => {
+  const reload = async () => {
     await Promise.all([listing.reload(), usage.refresh()])
   }
 
-  const deletion = createDeletion(client, connection, async ({ removed, failed, reason }) => {
-    selection.remove(removed)
-    for (const id of removed) items.forget(id)
+  const deletion = createDeletion(client, connection, async ({ deleted, failed, reason }) => {
+    selection.remove(deleted)
+    for (const id of deleted) mediaCache.forget(id)
     const open = router.item.value
-    const place = open === null ? -1 : listing.ids.value.indexOf(open)
-    await refresh()
+    const position = open === null ? -1 : listing.ids.value.indexOf(open)
+    await reload()
     const last = listing.page.value?.last_page ?? 1
     if (router.page.value > last) router.replace({ page: last, item: null })
-    else if (open !== null && removed.includes(open) && router.item.value === open) {
-      // A neighbour takes its place; an item that was shown alone has none.
-      const ids = place < 0 ? [] : listing.ids.value
-      router.replace({ page: router.page.value, item: ids[Math.min(place, ids.length - 1)] ?? null })
+    else if (open !== null && deleted.includes(open) && router.item.value === open) {
+      // Open the item that moved to the position of the deleted one, if that was on the page.
+      const ids = position < 0 ? [] : listing.ids.value
+      router.replace({ page: router.page.value, item: ids[Math.min(position, ids.length - 1)] ?? null })
     }
-    if (removed.length > 0) notices.tell(strings.deletion.done(removed.length))
-    if (failed > 0) notices.tell(strings.deletion.failed(failed, reason), { tone: 'bad' })
+    if (deleted.length > 0) notices.show(strings.deletion.done(deleted.length))
+    if (failed > 0) notices.show(strings.deletion.failed(failed, reason), { tone: 'bad' })
   })
 
-  let swipe: ReturnType<Gallery['loadPhotoSwipe']> | null = null
-  let shownAt = 0
+  let photoSwipe: ReturnType<Gallery['loadPhotoSwipe']> | null = null
+  let reloadedAt = 0
   const uploads = createUploads({
-    bucket: about.bucket,
+    bucket: tokenInfo.bucket,
     token,
     client,
-    allowed: about.scopes.includes('media:write'),
-    tell: (text, tone) => notices.tell(text, { tone: tone ?? 'plain' }),
-    onAdded(allDone) {
-      // Of many files one after another, not each brings the page anew.
-      if (!allDone && Date.now() - shownAt < 1500) return
-      shownAt = Date.now()
-      void refresh()
+    allowed: tokenInfo.scopes.includes('media:write'),
+    notify: (text, tone) => notices.show(text, { tone: tone ?? 'plain' }),
+    onUploaded(allDone) {
+      if (!allDone && Date.now() - reloadedAt < reloadInterval) return
+      reloadedAt = Date.now()
+      void reload()
     },
-    onUnreachable: connection.report,
-    reached: connection.reached,
-    onRefused: session.end,
-    onFull: () => void usage.refresh(),
+    onUnreachable: connection.reportLoss,
+    untilReached: connection.untilReached,
+    onUnauthorized: session.end,
+    onBucketFull: () => void usage.refresh(),
   })
 
-  connection.onBack(() => {
-    notices.tell(strings.connection.back)
-    uploads.serverBack()
+  connection.onRestored(() => {
+    notices.show(strings.connection.back)
+    uploads.onServerBack()
   })
   void usage.refresh()
   void uploads.resumeUnfinished()
-  // Under an open viewer or a question nothing changes; the look after it is closed shows what did.
-  const isCalm = () => router.item.value === null && deletion.asked.value === null
+  // The listing does not change below an open viewer or dialog; the next refresh after it is closed shows the changes.
+  const canRefresh = () => router.item.value === null && deletion.pending.value === null
   const stopRefreshing = refreshWhileVisible(async () => {
-    if (connection.lost.value || !isCalm()) return
-    if (await listing.refresh(isCalm)) await usage.refresh()
+    if (connection.lost.value || !canRefresh()) return
+    if (await listing.refresh(canRefresh)) await usage.refresh()
   })
 
-  async function copyUrls(looked: readonly Promise<string | null>[]): Promise<void> {
-    const urls = (await Promise.all(looked)).filter((url) => url !== null)
+  const urlOf = async (id: string) => (await mediaCache.load(id))?.url ?? null
+
+  async function copyUrls(pending: readonly Promise<string | null>[]): Promise<void> {
+    const urls = (await Promise.all(pending)).filter((url) => url !== null)
     const copied = urls.length > 0 && (await copyText(urls.join('\n')))
-    if (copied) notices.tell(strings.link.copied(urls.length))
-    else notices.tell(strings.link.failed, { tone: 'bad' })
+    if (copied) notices.show(strings.link.copied(urls.length))
+    else notices.show(strings.link.failed, { tone: 'bad' })
   }
 
   return {
-    about,
-    canDelete: about.scopes.includes('media:delete'),
+    tokenInfo,
+    canDelete: tokenInfo.scopes.includes('media:delete'),
     router,
     connection,
     notices,
     listing,
-    items,
+    mediaCache,
     usage,
     selection,
     deletion,
     uploads,
     loadPhotoSwipe() {
-      swipe ??= connection.reached().then(() => import('./viewer/photo-swipe.tsx'))
-      return swipe
+      photoSwipe ??= connection.untilReached().then(() => import('./viewer/photo-swipe.tsx'))
+      return photoSwipe
     },
-    copyLinks: (ids) => copyUrls(ids.map(async (id) => (await items.load(id))?.url ?? null)),
-    copyUploaded: () =>
-      copyUrls(
-        (uploads.uploader.value?.items() ?? []).map(
-          async ({ id, url }) => url ?? (await items.load(id))?.url ?? null,
-        ),
-      ),
+    copyLinks: (ids) => copyUrls(ids.map(urlOf)),
+    async copyUploaded() {
+      const items = uploads.uploader.value?.uploadedItems() ?? []
+      await copyUrls(items.map(async ({ id, url }) => url ?? (await urlOf(id))))
+    },
     signOut() {
       uploads.cancelAll()
       session.signOut()
@@ -149,6 +151,6 @@ export const GalleryContext = createContext<Gallery | null>(null)
 
 export function useGallery(): Gallery {
   const gallery = useContext(GalleryContext)
-  if (gallery === null) throw new Error('there is no gallery before somebody has signed in')
+  if (gallery === null) throw new Error('useGallery() was called outside GalleryContext')
   return gallery
 }

@@ -1,6 +1,6 @@
 /**
- * Limits code to the directory of the page's own assets. The service's policy names the whole origin, which also serves uploads,
- * where it does not know the path that a proxy puts before it.
+ * Restricts scripts and styles to the page's own assets directory (docs/interface.md, G15). The policy in the server's header
+ * allows the whole origin, uploads included, because the server does not know the path that a proxy adds.
  */
 if (import.meta.env.PROD) {
   const assets = new URL('.', import.meta.url).href.replaceAll(';', '%3B').replaceAll(',', '%2C')

@@ -2,13 +2,13 @@ import { formatCount } from './format/count.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
 
-/** Every word that people read. */
+/** All texts of the user interface. */
 export const strings = {
   product: 'Mediabucket',
   files,
   unnamed: 'Unnamed file',
   byte: '1 byte',
-  /** In steps of 1000. */
+  /** Each is 1000 of the one before. */
   units: ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'],
   close: 'Close',
   cancel: 'Cancel',
@@ -23,25 +23,24 @@ export const strings = {
     show: 'Show the token',
     hide: 'Hide the token',
     keep: 'Keep me signed in for a day',
-    keepAbout: 'On a shared computer, untick this: the session then ends when you close this tab.',
+    keepAbout: 'On a shared computer, clear this box. The session then ends when you close this tab.',
     submit: 'Sign in',
     busy: 'Signing in…',
     where:
-      'The first start of the service prints a token. “npx mediabucket token create --bucket default” creates another.',
-    missing: 'Enter a token first.',
-    malformed: 'This is not a token. A token begins with “mbkt_” and has no spaces.',
-    refused: 'This token is not valid: it is mistyped, has expired, or was revoked.',
-    mayNotRead: (scopes: string) =>
-      `This token may not look at files: it has ${scopes}. Use one with the scope media:read.`,
-    noScopes: 'no scope at all',
-    ended: 'You were signed out: the token has expired or was revoked. Sign in with another one.',
+      'No token? The server prints one when it starts for the first time. To create another, run “npx mediabucket token create --bucket default”.',
+    missing: 'Enter a token.',
+    malformed: 'This is not a token. Tokens begin with “mbkt_” and contain no spaces.',
+    refused: 'This token is not valid. It is mistyped, expired or revoked. Check it or use another one.',
+    cannotRead: (scopes: string) =>
+      `This token cannot view files. Its scopes: ${scopes}. Use a token with the scope media:read.`,
+    noScopes: 'none',
+    ended: 'You were signed out because the token expired or was revoked. Sign in with another token.',
     signedOut: 'You are signed out.',
-    dayPassed: 'You were signed out, because a day has passed. Sign in again.',
+    dayPassed: 'Your session ended after 24 hours. Sign in again.',
     resuming: 'Opening your bucket…',
   },
 
   header: {
-    actions: 'Bucket',
     upload: 'Upload',
     uploadFolder: 'Upload a folder',
     signOut: 'Sign out',
@@ -55,12 +54,12 @@ export const strings = {
     title: 'Sign out now?',
     about: (left: number) =>
       `${left === 1 ? '1 file is' : `${formatCount(left)} files are`} still being uploaded. Signing out cancels ${left === 1 ? 'this upload' : 'these uploads'}.`,
-    stay: 'Stay',
+    stay: 'Stay signed in',
     leave: 'Sign out',
   },
 
   listing: {
-    noThumbnail: 'No preview: damaged or too large',
+    noThumbnail: 'No preview: the picture is damaged or too large',
     title: (bucket: string, page: number) => `${bucket}, page ${formatCount(page)}`,
     range: (from: number, to: number, total: number) =>
       from === to
@@ -69,14 +68,14 @@ export const strings = {
     grid: 'Files on this page',
     loading: 'Loading the files…',
     loaded: (page: number, last: number) => `Page ${formatCount(page)} of ${formatCount(last)}`,
-    failed: 'This page could not be loaded',
-    pastEnd: (page: number) => `There is no page ${formatCount(page)}`,
+    failed: 'The files could not be loaded',
+    pastEnd: (page: number) => `Page ${formatCount(page)} does not exist`,
     pastEndAbout: (last: number) =>
-      last === 1 ? 'The bucket has one page.' : `The last page is ${formatCount(last)}.`,
+      last === 1 ? 'The bucket has only one page.' : `The last page is ${formatCount(last)}.`,
     toLast: 'Go to the last page',
-    empty: 'Nothing here yet',
-    emptyAbout: 'Drop files or folders anywhere on this page, paste a picture, or choose them here.',
-    emptyReadOnly: 'There are no files in this bucket, and this token may not add any.',
+    empty: 'This bucket is empty',
+    emptyAbout: 'Drop files or folders anywhere on this page, paste a picture, or choose files below.',
+    emptyReadOnly: 'To upload files, sign in with a token that has the scope media:write.',
     chooseFiles: 'Choose files',
     chooseFolder: 'Choose a folder',
   },
@@ -89,7 +88,7 @@ export const strings = {
     jump: 'Go to page',
     of: (last: number) => `of ${formatCount(last)}`,
     go: 'Go',
-    range: (last: number) => `Enter a page from 1 to ${formatCount(last)}`,
+    range: (last: number) => `Enter a page number from 1 to ${formatCount(last)}.`,
   },
 
   selection: {
@@ -104,20 +103,19 @@ export const strings = {
 
   deletion: {
     title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
-    one: (name: string) => `“${name}” will be gone for everyone who has its link. This cannot be undone.`,
-    many: 'They will be gone for everyone who has their links. This cannot be undone.',
+    one: (name: string) => `“${name}” will be deleted for everyone who has its link. This cannot be undone.`,
+    many: 'They will be deleted for everyone who has their links. This cannot be undone.',
     confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
     busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
-    done: (count: number) => (count === 1 ? 'Deleted.' : `${files(count)} deleted.`),
-    elsewhere: (count: number) =>
+    done: (count: number) => `${files(count)} deleted.`,
+    onOtherPages: (count: number) =>
       `${count === 1 ? '1 of them is' : `${formatCount(count)} of them are`} on other pages.`,
-    failed: (count: number, reason: string) =>
-      `${count === 1 ? 'One file was' : `${files(count)} were`} not deleted. ${reason}`,
+    failed: (count: number, reason: string) => `${files(count)} could not be deleted. ${reason}`,
   },
 
   link: {
     copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),
-    failed: 'The browser did not allow copying. Select the link in the details and copy it by hand.',
+    failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
   },
 
   viewer: {
@@ -131,18 +129,20 @@ export const strings = {
     delete: 'Delete',
     openPdf: 'Open the PDF',
     open: 'Open in a new tab',
-    noPreview: 'There is no preview of this kind of file.',
-    noPicture: 'This picture cannot be shown here. Download it to see it.',
+    noPreview: 'There is no preview for this type of file. Download it to open it.',
+    noPicture: 'The browser cannot display this picture. Download it to view it.',
+    damaged: 'This picture is damaged. Upload the original again.',
+    partlyShown: 'This picture is damaged and only partly shown. Upload the original again.',
     noPlayback: 'The browser cannot play this file. Download it to play it.',
     loading: 'Loading…',
-    notLoaded: 'The viewer could not be loaded. Reload the page and try again.',
-    noText: 'This text could not be loaded.',
+    notLoaded: 'The viewer could not be loaded. Check your connection and reload the page.',
+    noText: 'This text could not be loaded. Try again later or download the file.',
     emptyText: 'This file is empty.',
     textPreview: (shown: string, size: string) =>
-      `The first ${shown} of ${size} are shown. Download the file to see all of it.`,
-    gone: 'This file was deleted.',
-    unknown: 'The server returned no information about this file. Try again later.',
-    back: 'Back to the page',
+      `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
+    deleted: 'This file was deleted.',
+    failed: 'This file could not be loaded. Try again later.',
+    back: 'Back to the files',
   },
 
   details: {
@@ -162,9 +162,9 @@ export const strings = {
   uploads: {
     label: 'Uploads',
     drop: 'Drop to upload',
-    dropMayNot: 'This token may not add files',
-    dropMayNotAbout: 'Nothing will be uploaded. The scope media:write is needed.',
-    dropAbout: (bucket: string) => `Files and folders go into “${bucket}”.`,
+    dropNotAllowed: 'This token cannot upload files',
+    dropNotAllowedAbout: 'Sign in with a token that has the scope media:write.',
+    dropAbout: (bucket: string) => `Files and folders are uploaded to “${bucket}”.`,
     sending: (done: number, all: number) => `Uploading: ${formatCount(done)} of ${files(all)}`,
     waitingForServer: 'Waiting for the server',
     paused: (left: number) => `${files(left)} paused`,
@@ -183,32 +183,31 @@ export const strings = {
     minutes: (count: number) => `${count} min`,
     hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
     notDone: (failed: number) => `${formatCount(failed)} not uploaded`,
-    keptForLater: 'You may close the page: the rest continues when you sign in again in this browser.',
-    keepOpen: 'Keep the page open until this is done.',
-    orderNote: 'Files that you pause, retry or choose again are listed after the others.',
+    continuesLater: 'You can close this page. The uploads continue when you sign in again in this browser.',
+    keepOpen: 'Keep this page open until the uploads are done.',
     systemFiles: (count: number) =>
-      `${count === 1 ? '1 system file' : `${formatCount(count)} system files`} left out (such as .DS_Store and Thumbs.db)`,
+      `${count === 1 ? '1 system file' : `${formatCount(count)} system files`} skipped (such as .DS_Store and Thumbs.db)`,
     emptyFolders: (count: number) =>
-      `${count === 1 ? '1 empty folder' : `${formatCount(count)} empty folders`} left out`,
+      `${count === 1 ? '1 empty folder' : `${formatCount(count)} empty folders`} skipped`,
     unreadableFolders: (count: number) =>
-      `${count === 1 ? '1 folder' : `${formatCount(count)} folders`} could not be read, and nothing in ${count === 1 ? 'it' : 'them'} was uploaded`,
+      `${count === 1 ? '1 folder' : `${formatCount(count)} folders`} could not be read. Nothing in ${count === 1 ? 'it' : 'them'} was uploaded.`,
     duplicates: (count: number) =>
       count === 1
-        ? '1 file is in the list already, with the same name, size and date. It was not added again.'
-        : `${files(count)} are in the list already, with the same name, size and date. They were not added again.`,
+        ? '1 file is already in the list, with the same name, size and date. It was not added again.'
+        : `${files(count)} are already in the list, with the same name, size and date. They were not added again.`,
     addAgain: 'Add again',
     copy: 'Copy links',
     retryFailed: 'Retry failed files',
     showMore: (count: number) => `Show ${formatCount(count)} more`,
     overall: 'All uploads',
-    one: (name: string) => `Upload of ${name}`,
+    uploadOf: (name: string) => `Upload of ${name}`,
     progress: (sent: string, size: string) => `${sent} of ${size}`,
     waiting: 'Waiting',
-    underWay: 'Uploading',
+    inProgress: 'Uploading',
     pausedAll: 'Paused',
     pausedAt: (sent: string, size: string) => `Paused at ${sent} of ${size}`,
     done: 'Uploaded',
-    again: 'Choose this file again to continue',
+    chooseAgain: 'Choose this file again to continue',
     pause: (name: string) => `Pause ${name}`,
     resume: (name: string) => `Resume ${name}`,
     retry: (name: string) => `Try ${name} again`,
@@ -217,32 +216,33 @@ export const strings = {
     resumeAll: 'Resume all',
     collapse: 'Show less',
     expand: 'Show all uploads',
-    clear: 'Close the list of uploads',
+    close: 'Close the list of uploads',
     cancelAll: 'Cancel all',
-    more: (count: number) => `and ${files(count)} more`,
-    show: 'Show them',
+    more: (count: number) => `and ${formatCount(count)} more`,
+    showUploaded: 'Show the uploaded files',
     continued: (count: number) => `Continuing ${files(count)} from your last visit.`,
-    mayNot: 'This token may not add files. Sign in with one that has the scope media:write.',
-    unknown: 'The server refused this file.',
-    unreadable: 'This file could not be read. It was moved or deleted, or you have no permission to read it.',
-    changed: 'This file changed after you chose it, or is gone. Choose it again.',
-    tooLarge: 'This file is too large for the server.',
-    noRoom: (limit: string) => `There is no room for this file: the bucket may hold ${limit}.`,
-    tooLargeFor: (limit: string) => `This file is too large: the server takes files of up to ${limit}.`,
-    held: 'Uploads start when the server responds again.',
-    notLoaded: 'The uploader could not be loaded. Reload the page and try again.',
+    notAllowed: 'This token cannot upload files. Sign in with a token that has the scope media:write.',
+    unknown:
+      'The server refused this file and gave no reason. Try again; if it happens again, see the server’s log.',
+    unreadable: 'This file could not be read: it was moved or deleted, or you have no permission to read it.',
+    changed: 'This file was changed, moved or deleted after you chose it. Choose it again.',
+    tooLarge: 'This file is larger than the server allows.',
+    noRoom: (limit: string) => `This file does not fit: the bucket is limited to ${limit}.`,
+    tooLargeFor: (limit: string) => `This file is too large: the server allows up to ${limit} per file.`,
+    delayed: 'The uploads start when the server responds again.',
+    notLoaded: 'The uploader could not be loaded. Check your connection and reload the page.',
   },
 
   connection: {
     lost: 'The server cannot be reached.',
     offline: 'You are offline.',
-    retrying: 'Reconnecting automatically.',
-    now: 'Try now',
-    back: 'The server is back.',
+    retrying: 'Reconnecting…',
+    retryNow: 'Try now',
+    back: 'Connected again.',
   },
 
-  faults: {
-    connection: 'The server cannot be reached. Check that it runs and that you are online.',
+  errors: {
+    unreachable: 'The server cannot be reached. Check that it is running and that you are online.',
     unexpected: 'An unexpected error occurred. Try again; if it happens again, see the server’s log.',
   },
 } as const

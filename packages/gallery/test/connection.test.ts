@@ -12,7 +12,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('G12 however long the service was gone, its return is noticed within two seconds', async () => {
+test('G12 the connection is restored within two seconds after the server is back, however long it was gone', async () => {
   let gone = true
   const connection = createConnection(
     async () => {
@@ -20,15 +20,15 @@ test('G12 however long the service was gone, its return is noticed within two se
     },
     () => undefined,
   )
-  let back = 0
-  connection.onBack(() => {
-    back += 1
+  let restored = 0
+  connection.onRestored(() => {
+    restored += 1
   })
-  connection.report()
+  connection.reportLoss()
   await vi.advanceTimersByTimeAsync(120_000)
-  expect([connection.lost.value, back]).toEqual([true, 0])
+  expect([connection.lost.value, restored]).toEqual([true, 0])
   gone = false
   await vi.advanceTimersByTimeAsync(2000)
-  expect([connection.lost.value, back]).toEqual([false, 1])
+  expect([connection.lost.value, restored]).toEqual([false, 1])
   connection.close()
 })

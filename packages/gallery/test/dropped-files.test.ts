@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { droppedFiles } from '../src/uploads/files/dropped-files.ts'
 
-/** What a drop holds: text is a file, null a file or a folder that cannot be read. */
+/** The content of a drop: text is a file, null a file that cannot be read. */
 interface Tree {
   readonly [name: string]: string | null | Tree
 }
@@ -19,19 +19,19 @@ function entryOf(name: string, content: string | null | Tree, above: string): En
   const createReader = () => {
     let at = 0
     return {
-      readEntries(resolve: (part: Entry[]) => void, reject: (error: Error) => void) {
+      readEntries(resolve: (batch: Entry[]) => void, reject: (error: Error) => void) {
         if ('unreadable' in content) return reject(new Error('NotReadableError'))
-        // A hundred at a time, as in Chromium.
-        const part = entries.slice(at, at + 100)
-        at += part.length
-        resolve(part)
+        // Batches of 100, as in Chromium.
+        const batch = entries.slice(at, at + 100)
+        at += batch.length
+        resolve(batch)
       },
     }
   }
   return Object.assign({ name, fullPath, isFile: false, isDirectory: true }, { createReader })
 }
 
-/** The part of a DataTransfer that is read. */
+/** The members of a DataTransfer that `droppedFiles` uses. */
 function transferOf(tree: Tree): DataTransfer {
   const items = Object.entries(tree).map(([name, content]) => ({
     kind: 'file',
@@ -41,7 +41,7 @@ function transferOf(tree: Tree): DataTransfer {
   return { items } as unknown as DataTransfer
 }
 
-test('G9 every entry of a drop is a file, a file that could not be read, or left out with the reason', async () => {
+test('G9 every entry of a drop is a file, an unreadable file, or skipped with the reason', async () => {
   const many = Object.fromEntries(Array.from({ length: 250 }, (_, number) => [`${number}.txt`, 'x']))
   const counts: number[] = []
   const { files, skipped } = await droppedFiles(

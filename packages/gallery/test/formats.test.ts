@@ -14,8 +14,8 @@ test.each([
   [999_500, '1 MB'],
   [5_000_000_000, '5 GB'],
   [Number.MAX_SAFE_INTEGER, '9 PB'],
-])('%i bytes are %s', (bytes, told) => {
-  expect(formatSize(bytes)).toBe(told)
+])('%i bytes are %s', (bytes, text) => {
+  expect(formatSize(bytes)).toBe(text)
 })
 
 test.each([
@@ -35,7 +35,7 @@ test.each([
   expect(kindOf(type)).toBe(kind)
 })
 
-test('a few letters tell the type: of the name, else of the type, else none', () => {
+test('the label of an icon is the extension, or else the subtype, or else empty', () => {
   expect(shortType('a.tar.gz', 'application/gzip')).toBe('GZ')
   expect(shortType(null, 'image/jpeg')).toBe('JPEG')
   expect(shortType('no extension.', 'application/octet-stream')).toBe('')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatHash, hasWrongPage, pageNumberOf, parseHash } from '../src/routing/hash-route.ts'
+import { formatHash, hasInvalidPage, pageNumberOf, parseHash } from '../src/routing/hash-route.ts'
 
 test.each([
   ['', 1, null],
@@ -18,7 +18,7 @@ test.each([
   expect(parseHash(hash)).toEqual({ page, item })
 })
 
-test('a route survives its own address', () => {
+test('a formatted route is parsed to the same route', () => {
   for (const route of [
     { page: 1, item: null },
     { page: 99_999, item: 'k92v8d0q3h5wkc9r1n6x7zjy4tam' },
@@ -26,14 +26,14 @@ test('a route survives its own address', () => {
     expect(parseHash(formatHash(route))).toEqual(route)
 })
 
-test('a page that cannot be one is wrong; none, and one with zeros before it, are not', () => {
+test('an invalid page number is detected; none, and one with leading zeros, are valid', () => {
   for (const hash of ['#page=', '#page=0', '#page=two&item=2v8d', '#page=1e3'])
-    expect([hash, hasWrongPage(hash)]).toEqual([hash, true])
+    expect([hash, hasInvalidPage(hash)]).toEqual([hash, true])
   for (const hash of ['', '#item=2v8d', '#page=3', '#page=03&item=2v8d', '#media'])
-    expect([hash, hasWrongPage(hash)]).toEqual([hash, false])
+    expect([hash, hasInvalidPage(hash)]).toEqual([hash, false])
 })
 
-test('people may type a page number with spaces and zeros before it, and nothing else', () => {
+test('a typed page number may have spaces and leading zeros, and nothing else', () => {
   expect([' 12 ', '007', '1'].map(pageNumberOf)).toEqual([12, 7, 1])
   expect(['', '0', '1.5', '-1', 'x', '1 2', '99999999999999999999'].map(pageNumberOf)).toEqual(
     Array(7).fill(null),

@@ -20,7 +20,7 @@ test.each([
   ).toBe(shown)
 })
 
-test('whatever the page, at most nine entries lead up from 1 to the last one, the current one among them', () => {
+test('for every page, at most nine ascending entries include the first, the last and the current page', () => {
   const places = fc
     .integer({ min: 1, max: 2 ** 40 })
     .chain((last) => fc.record({ last: fc.constant(last), current: fc.integer({ min: 1, max: last }) }))

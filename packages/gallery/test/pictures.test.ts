@@ -1,6 +1,6 @@
 import type { Media } from '@mediabucket/client'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { mediaIdOf } from '../src/listing/media-id.ts'
+import { mediaIdOf } from '../src/service/urls.ts'
 import { pictureSlide } from '../src/viewer/picture-slide.ts'
 
 beforeEach(() => {
@@ -29,7 +29,7 @@ test.each([
   expect(mediaIdOf(url)).toBe(id)
 })
 
-test('G5 pictures come from where the page is, whatever the listing says', () => {
+test('G5 pictures are loaded from the page’s own origin, whatever host the listing names', () => {
   const slide = pictureSlide(media({}), 'x')
   expect(slide.src).toBe('https://proxy.example/box/media/2v8d')
   expect(slide.msrc).toBe('https://proxy.example/box/media/2v8d?variant=thumb')
@@ -38,7 +38,7 @@ test('G5 pictures come from where the page is, whatever the listing says', () =>
   )
 })
 
-test('a picture is fetched itself when it is small, of unknown size, or may move', () => {
+test('the original is loaded if the picture is small, of unknown size, or may be animated', () => {
   for (const about of [
     { width: 1600, height: 1200 },
     { width: null, height: null },
@@ -47,6 +47,6 @@ test('a picture is fetched itself when it is small, of unknown size, or may move
     expect(pictureSlide(media(about), 'x')).not.toHaveProperty('srcset')
 })
 
-test('what browsers do not show is fetched as the service pictures it', () => {
+test('pictures of types that browsers do not display are loaded as the medium variant', () => {
   expect(pictureSlide(media({ content_type: 'image/tiff' }), 'x').src).toMatch(/\?variant=medium$/)
 })

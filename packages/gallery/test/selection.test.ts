@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
-import { rangeBetween } from '../src/selection/range-between.ts'
-import { createSelection } from '../src/selection/selection.ts'
+import { createSelection, rangeBetween } from '../src/selection/selection.ts'
 
 const page = ['a', 'b', 'c', 'd', 'e']
 
-test('a range runs between two entries in either direction; without a beginning it is its end alone', () => {
+test('a range includes both ends, in either direction; without a start it is its end alone', () => {
   expect(rangeBetween(page, 'b', 'd')).toEqual(['b', 'c', 'd'])
   expect(rangeBetween(page, 'd', 'b')).toEqual(['b', 'c', 'd'])
   expect(rangeBetween(page, null, 'b')).toEqual(['b'])
@@ -12,18 +11,18 @@ test('a range runs between two entries in either direction; without a beginning 
   expect(rangeBetween(page, 'a', 'gone')).toEqual([])
 })
 
-test('a selection is picked one by one and by ranges, across pages, and loses what is deleted', () => {
+test('files are selected one by one and by ranges, across pages, and deselected when deleted', () => {
   const selection = createSelection()
-  const picked = () => [...selection.ids.value].join('')
+  const selected = () => [...selection.ids.value].join('')
   selection.toggle('b')
   selection.extendTo('d', page)
-  expect(picked()).toBe('bcd')
+  expect(selected()).toBe('bcd')
   selection.toggle('c')
   selection.extendTo('z', ['x', 'y', 'z'])
-  expect(picked()).toBe('bdz')
+  expect(selected()).toBe('bdz')
   selection.remove(['d'])
-  expect([picked(), selection.count.value]).toEqual(['bz', 2])
+  expect([selected(), selection.count.value]).toEqual(['bz', 2])
   selection.clear()
   selection.extendTo('c', page)
-  expect(picked()).toBe('c')
+  expect(selected()).toBe('c')
 })

@@ -3,17 +3,17 @@ import { decode, isShownAsText } from '../src/viewer/text-preview.ts'
 
 const bytes = (...all: number[]) => new Uint8Array(all).buffer
 
-test('a text that is cut within a character loses that character and nothing else', () => {
+test('a text that is cut within a character loses only that character', () => {
   const whole = new TextEncoder().encode('Möwe ä')
   expect(decode(whole.slice(0, -1).buffer, true)).toBe('Möwe ')
   expect(decode(whole.buffer, false)).toBe('Möwe ä')
 })
 
-test('what is no UTF-8 is read as Windows wrote it', () => {
+test('a text that is not UTF-8 is decoded as Windows-1252', () => {
   expect(decode(bytes(0x4d, 0xf6, 0x77, 0x65), false)).toBe('Möwe')
 })
 
-test('texts are shown as text; pages, drawings and what only ends alike are not', () => {
+test('text types are shown as text; HTML, SVG and similar names are not', () => {
   for (const type of ['text/plain', 'text/markdown', 'text/csv; charset=utf-8', 'application/json'])
     expect([type, isShownAsText(type)]).toEqual([type, true])
   for (const type of ['text/html', 'image/svg+xml', 'application/xml', 'text/plainly', 'video/mp4'])

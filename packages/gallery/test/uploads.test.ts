@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest'
-import { formatDuration } from '../src/format/duration.ts'
 import { strings } from '../src/strings.ts'
 import { byPath } from '../src/uploads/files/chosen-files.ts'
 import { isSystemFile } from '../src/uploads/files/system-files.ts'
-import { ownUploadUrl } from '../src/uploads/own-origin.ts'
-import { problemDetail } from '../src/uploads/problem-detail.ts'
-import { newEntry, type UploadEntry } from '../src/uploads/upload-entry.ts'
+import { formatDuration } from '../src/uploads/tray/tray-texts.ts'
 import { nextForm } from '../src/uploads/uploader/form.ts'
-import { refusal } from '../src/uploads/uploader/refusal.ts'
+import { problemDetail, refusalMessage } from '../src/uploads/uploader/refusal.ts'
+import { ownUploadUrl } from '../src/uploads/uploader/resumable.ts'
 import { createSpeed } from '../src/uploads/uploader/speed.ts'
+import { newEntry, type UploadEntry } from '../src/uploads/uploader/upload-entry.ts'
 import { createUploadList, type UploadList } from '../src/uploads/uploader/upload-list.ts'
 import { canFit } from '../src/uploads/uploads-view.ts'
 
@@ -17,11 +16,11 @@ test.each([
   ['https://media.example.org/box/api/uploads/2azf7zjf?x=1', 'http://10.0.0.5:8080/api/uploads/2azf7zjf'],
   ['http://10.0.0.5:8080/api/uploads', 'http://10.0.0.5:8080/api/uploads'],
   ['https://elsewhere.example/steal', 'http://10.0.0.5:8080/api/uploads'],
-])('an upload at %s is reached at %s, on the page’s own origin', (told, reached) => {
-  expect(ownUploadUrl(told, 'http://10.0.0.5:8080/api/uploads')).toBe(reached)
+])('G5 the upload URL %s becomes %s, on the page’s own origin', (url, own) => {
+  expect(ownUploadUrl(url, 'http://10.0.0.5:8080/api/uploads')).toBe(own)
 })
 
-test('a problem is told in its own words, and what is none is not', () => {
+test('the text of a problem is its detail or its title; other bodies have none', () => {
   expect(problemDetail('{"title":"Full","detail":"The bucket holds 3 of 3 files."}')).toBe(
     'The bucket holds 3 of 3 files.',
   )
@@ -29,16 +28,16 @@ test('a problem is told in its own words, and what is none is not', () => {
   for (const body of ['<html>', '', 'null', '"x"', '{"detail":1}']) expect(problemDetail(body)).toBeNull()
 })
 
-let made = 0
-/** An entry on the list. */
+let lastId = 0
+/** Adds an entry to the list. */
 function entry(list: UploadList, path: string, size: number, modified = 1): UploadEntry {
   const file = new File([new Uint8Array(size)], path, { lastModified: modified })
-  const one = newEntry({ file, path, reread: null }, `${++made}`)
+  const one = newEntry({ file, path, reread: null }, `${++lastId}`)
   list.add(one)
   return one
 }
 
-test('what moves comes first, then what needs somebody, what is done at the end, each in its order', () => {
+test('rows are ordered by state: sending, failed, paused, waiting, done', () => {
   const list = createUploadList()
   const states = ['done', 'waiting', 'sending', 'failed', 'waiting', 'paused'] as const
   for (const [index, state] of states.entries()) list.move(entry(list, `${index}`, 1), state)
@@ -47,11 +46,11 @@ test('what moves comes first, then what needs somebody, what is done at the end,
   expect(paths(4)).toEqual(['2', '3', '5', '1'])
 })
 
-test('Q1 a file may fit unless it is larger than its bucket may ever be', () => {
+test('Q1 a file can fit unless it is larger than the limit of the bucket', () => {
   expect([null, 10, 9].map((limit) => canFit(10, limit))).toEqual([true, true, false])
 })
 
-test('totals count files by their state, and bytes; an empty file counts when it is done', () => {
+test('totals count files by state, and bytes; an empty file adds to the progress', () => {
   const list = createUploadList()
   const [empty, large, half] = [entry(list, 'a', 0), entry(list, 'b', 60), entry(list, 'c', 40)]
   expect(list.totals()).toMatchObject({ all: 3, left: 3, done: 0, sentBytes: 0, allBytes: 100, share: 0 })
@@ -82,7 +81,7 @@ test('G9 files of one name, size and time in different folders are different fil
   expect(list.unfinished({ path: 'one/same.txt', size: 5, modified: 1 })).toBeUndefined()
 })
 
-test('G11 one form takes consecutive small files, up to 100 of them and 4 MiB', () => {
+test('G11 one form contains consecutive small files, at most 100 files and 4 MiB', () => {
   const list = createUploadList()
   for (let index = 0; index < 130; index++) entry(list, `${index}`, 10)
   expect(nextForm(list.in('waiting'))).toHaveLength(100)
@@ -94,7 +93,7 @@ test('G11 one form takes consecutive small files, up to 100 of them and 4 MiB', 
   expect(nextForm(heavy.in('waiting'))).toHaveLength(4)
 })
 
-test('G11 files of a folder stand in the natural order of their paths', () => {
+test('G11 the files of a folder are in the natural order of their paths', () => {
   const paths = ['a/b10.jpg', 'a/b2.jpg', 'a/10/x', 'a/9/x', 'b/1', 'a/B2.jpg', 'a/b2.jpg2', 'A/1']
   const sorted = paths.map((path) => ({ path })).toSorted(byPath)
   expect(sorted.map(({ path }) => path)).toEqual([
@@ -120,11 +119,11 @@ test.each([
   ['thumbs.db.txt', false],
   ['.gitignore', false],
   ['_.jpg', false],
-])('G9 whether %s is a system file: %s', (path, is) => {
-  expect(isSystemFile(path)).toBe(is)
+])('G9 %s is a system file: %s', (path, expected) => {
+  expect(isSystemFile(path)).toBe(expected)
 })
 
-test('speed is smoothed, and what stands still does not count', () => {
+test('the speed is averaged, and pauses do not count', () => {
   const speed = createSpeed()
   const at = (now: number, mega: number) =>
     speed.update(now, { bytes: mega * 1e6, files: 0 }, { bytes: (100 - mega) * 1e6, files: 0 })
@@ -145,27 +144,29 @@ test.each([
   [31, '35 s'],
   [119, '2 min'],
   [3600 * 3 + 100, '3 h 2 min'],
-])('%s seconds are shown as %s', (seconds, told) => {
-  expect(formatDuration(seconds)).toBe(told)
+])('%s seconds are shown as %s', (seconds, text) => {
+  expect(formatDuration(seconds)).toBe(text)
 })
 
-test('R12 a file that is too large is told with the limit, where the server names it', () => {
+test('R12 the message for a file that is too large names the limit, if the server sent it', () => {
   const problem = (detail: string) => JSON.stringify({ title: 'The file is too large', detail })
-  expect(refusal(413, problem('A file may have at most 5000000 bytes.'))).toBe(
+  expect(refusalMessage(413, problem('A file may have at most 5000000 bytes.'))).toBe(
     strings.uploads.tooLargeFor('5 MB'),
   )
   for (const body of [problem('Maximum size exceeded.'), '<html>413 Request Entity Too Large</html>'])
-    expect(refusal(413, body)).toBe(strings.uploads.tooLarge)
-  expect(refusal(507, problem('The bucket holds 3 of 3 files.'))).toBe('The bucket holds 3 of 3 files.')
-  expect(refusal(400, '')).toBe(strings.uploads.unknown)
+    expect(refusalMessage(413, body)).toBe(strings.uploads.tooLarge)
+  expect(refusalMessage(507, problem('The bucket holds 3 of 3 files.'))).toBe(
+    'The bucket holds 3 of 3 files.',
+  )
+  expect(refusalMessage(400, '')).toBe(strings.uploads.unknown)
 })
 
-test('Q1 a full bucket is reported with its limit in the units of the page', () => {
+test('Q1 the message for a full bucket names its limit in the units of the page', () => {
   const problem = (parameter: string, limit: string) =>
     JSON.stringify({
       detail: `The bucket may hold ${limit}, and this upload would exceed that.`,
       parameters: [{ parameter }],
     })
-  expect(refusal(507, problem('max_bytes', '20000000 bytes'))).toBe(strings.uploads.noRoom('20 MB'))
-  expect(refusal(507, problem('max_items', '2000 items'))).toBe(strings.uploads.noRoom('2,000 files'))
+  expect(refusalMessage(507, problem('max_bytes', '20000000 bytes'))).toBe(strings.uploads.noRoom('20 MB'))
+  expect(refusalMessage(507, problem('max_items', '2000 items'))).toBe(strings.uploads.noRoom('2,000 files'))
 })

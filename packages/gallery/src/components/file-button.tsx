@@ -9,7 +9,7 @@ interface FileButtonProps {
   readonly children: ComponentChildren
 }
 
-/** A button that opens the browser's choice of files, or of a folder. */
+/** A button that opens the browser's file picker, for files or for a folder. */
 export function FileButton({ class: name, folder = false, label, onChoose, children }: FileButtonProps) {
   const input = useRef<HTMLInputElement>(null)
   useLayoutEffect(() => {
@@ -35,7 +35,7 @@ export function FileButton({ class: name, folder = false, label, onChoose, child
         onChange={(event) => {
           const { files } = event.currentTarget
           onChoose([...(files ?? [])])
-          // So that the same file can be chosen again.
+          // Otherwise choosing the same file again fires no event.
           event.currentTarget.value = ''
         }}
       />

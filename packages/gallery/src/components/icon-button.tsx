@@ -10,7 +10,7 @@ interface IconButtonProps {
   readonly class?: string
 }
 
-/** A button that shows an icon alone; its label is for screen readers and for those who point at it. */
+/** A button with an icon only. The label is its accessible name and its tooltip. */
 export function IconButton({
   icon,
   label,

@@ -1,6 +1,6 @@
 import type { Kind } from '../format/kind.ts'
 
-/** Outlines on a field of 24 by 24. */
+/** SVG paths in a view box of 24 by 24. */
 const outlines = {
   upload: 'M12 16V4m0 0L7 9m5-5 5 5M4 16v2.5A1.5 1.5 0 0 0 5.5 20h13a1.5 1.5 0 0 0 1.5-1.5V16',
   folder:
@@ -42,7 +42,7 @@ const outlines = {
 
 export type IconName = keyof typeof outlines
 
-/** Decoration: what it means is said beside it, or by the label of what holds it. */
+/** A decorative icon, hidden from screen readers. The element around it needs a text or a label. */
 export function Icon({ name, size = 20 }: { name: IconName; size?: number }) {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true" focusable="false">

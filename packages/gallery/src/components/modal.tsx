@@ -5,12 +5,12 @@ interface ModalProps {
   readonly labelledBy?: string
   readonly label?: string
   readonly class: string
-  /** Escape was pressed, or the browser's own way to go back. */
+  /** Called for Escape and for the browser's own close gesture. */
   readonly onCancel: () => void
   readonly children: ComponentChildren
 }
 
-/** A native modal dialog: the browser keeps the focus inside, and gives it back at the end. */
+/** A native modal dialog: the browser traps the focus and restores it when the dialog closes. */
 export function Modal({ labelledBy, label, class: name, onCancel, children }: ModalProps) {
   const ref = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
@@ -18,7 +18,7 @@ export function Modal({ labelledBy, label, class: name, onCancel, children }: Mo
     dialog?.showModal()
     return () => {
       dialog?.close()
-      setTimeout(keepFocus)
+      setTimeout(restoreFocus)
     }
   }, [])
   return (
@@ -28,7 +28,7 @@ export function Modal({ labelledBy, label, class: name, onCancel, children }: Mo
       aria-labelledby={labelledBy}
       aria-label={label}
       onCancel={(event) => {
-        // Of file inputs and dialogs inside, the same event arrives here.
+        // Cancel events of file inputs and nested dialogs bubble.
         if (event.target !== event.currentTarget) return
         event.preventDefault()
         onCancel()
@@ -39,10 +39,10 @@ export function Modal({ labelledBy, label, class: name, onCancel, children }: Mo
   )
 }
 
-/** Where the focus came from may be gone with what was done in the dialog; then it goes to what is open, or to the page. */
-function keepFocus(): void {
+/** Focuses the open dialog or the page if the element that had the focus no longer exists, such as a deleted file. */
+function restoreFocus(): void {
   if (document.activeElement !== document.body) return
   const dialogs = document.querySelectorAll<HTMLElement>('dialog[open] button')
-  const place = dialogs[0] ?? document.querySelector<HTMLElement>('main')
-  place?.focus()
+  const target = dialogs[0] ?? document.querySelector<HTMLElement>('main')
+  target?.focus()
 }

@@ -2,7 +2,7 @@ export type Kind = 'picture' | 'video' | 'audio' | 'pdf' | 'text' | 'archive' | 
 
 const archives = /(?:^|[/+.-])(?:zip|gzip|x-tar|x-bzip2?|x-xz|zstd|x-7z-compressed|vnd\.rar|x-rar)/
 
-/** What sort of thing a content type is, for icons and viewers. */
+/** The kind of a content type, which selects the icon and the viewer. */
 export function kindOf(contentType: string): Kind {
   const type = contentType.toLowerCase().split(';', 1)[0]?.trim() ?? ''
   if (type.startsWith('image/')) return 'picture'
@@ -14,7 +14,7 @@ export function kindOf(contentType: string): Kind {
   return 'file'
 }
 
-/** A few letters for an icon: the extension of the name, or the second half of the type. */
+/** The label of a file's icon: the extension of its name, or else the subtype of its content type. */
 export function shortType(filename: string | null, contentType: string): string {
   const extension = /\.([a-z0-9]{1,5})$/i.exec(filename ?? '')?.[1]
   const subtype = contentType

@@ -1,11 +1,11 @@
 import { strings } from '../strings.ts'
 
-/** Bytes for people, in powers of 1000 as the service's own settings count. */
+/** A size in bytes as text, in powers of 1000 like the server's settings. */
 export function formatSize(bytes: number): string {
   if (bytes === 1) return strings.byte
   let step = 0
   let amount = bytes
-  // 999.5 of a unit would be shown as 1000 of it.
+  // 999.5 would be rounded to 1000.
   while (amount >= 999.5 && step < strings.units.length - 1) {
     amount /= 1000
     step += 1

@@ -2,21 +2,22 @@ import type { Bucket, Client } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 
-/** What the bucket holds and may hold. */
-export interface Usage {
+/** The size and the limits of the bucket. */
+export interface BucketUsage {
+  /** Null until it is loaded. */
   readonly bucket: ReadonlySignal<Bucket | null>
   refresh(): Promise<void>
 }
 
-export function createUsage(client: Client, connection: Connection): Usage {
+export function createBucketUsage(client: Client, connection: Connection): BucketUsage {
   const bucket = signal<Bucket | null>(null)
   async function refresh(): Promise<void> {
     try {
       bucket.value = await connection.watch(() => client.bucket())
     } catch {
-      // The header does without; the listing tells what is wrong.
+      // The header is shown without it; the listing shows errors.
     }
   }
-  connection.onBack(() => void refresh())
+  connection.onRestored(() => void refresh())
   return { bucket, refresh }
 }

@@ -1,35 +1,34 @@
 import type { Page } from '@mediabucket/client'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
-import { EmptyBucket } from './empty-bucket.tsx'
-import { Grid } from './grid.tsx'
-import { FailedPage, PageSkeleton, PastEnd } from './page-states.tsx'
+import { EmptyBucket, FailedPage, PageSkeleton, PastEnd } from './page-states.tsx'
+import { Tile } from './tile.tsx'
 
-/** The heading, and below it the page or why there is none. */
+/** The heading, and below it the files of the page or the reason why there are none. */
 export function ListingView() {
-  const { about, listing, router } = useGallery()
+  const { tokenInfo, listing, router } = useGallery()
   const page = listing.page.value
   const loading = listing.loading.value
-  const fault = listing.fault.value
-  const wanted = router.page.value
-  const current = page !== null && page.current_page === wanted ? page : null
+  const error = listing.error.value
+  const requested = router.page.value
+  const current = page !== null && page.current_page === requested ? page : null
   return (
     <>
       <div class="listing-head">
-        <h1>{about.bucket}</h1>
-        <p class="muted">{fault === null && page !== null && countOf(page)}</p>
+        <h1>{tokenInfo.bucket}</h1>
+        <p class="muted">{error === null && page !== null && rangeOf(page)}</p>
       </div>
       <p class="off-screen" role="status">
-        {loading ? strings.listing.loading : current && strings.listing.loaded(wanted, current.last_page)}
+        {loading ? strings.listing.loading : current && strings.listing.loaded(requested, current.last_page)}
       </p>
-      {fault !== null && !loading ? (
-        <FailedPage reason={fault} />
+      {error !== null && !loading ? (
+        <FailedPage reason={error} />
       ) : page === null ? (
         <PageSkeleton />
       ) : page.total === 0 ? (
         <EmptyBucket />
       ) : page.data.length === 0 && current ? (
-        <PastEnd page={wanted} last={page.last_page} />
+        <PastEnd page={requested} last={page.last_page} />
       ) : (
         <Grid stale={loading && current === null} />
       )}
@@ -37,7 +36,25 @@ export function ListingView() {
   )
 }
 
-function countOf({ from, to, total }: Page): string {
+/** The files of the page; `stale` while another page is loading. */
+function Grid({ stale }: { stale: boolean }) {
+  const { listing, selection } = useGallery()
+  const selecting = selection.count.value > 0
+  return (
+    <ul
+      class={selecting ? 'grid selecting' : 'grid'}
+      aria-label={strings.listing.grid}
+      aria-busy={stale}
+      data-stale={stale}
+    >
+      {listing.ids.value.map((id) => (
+        <Tile key={id} id={id} />
+      ))}
+    </ul>
+  )
+}
+
+function rangeOf({ from, to, total }: Page): string {
   if (from !== null && to !== null) return strings.listing.range(from, to, total)
   return total > 0 ? strings.files(total) : ''
 }

@@ -3,65 +3,65 @@ import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { isNotFound } from '../service/errors.ts'
 
-/** The media objects of the items that were shown, each asked for once. */
+/** The media objects of the items that were shown. Each is loaded once, because items never change. */
 export interface MediaCache {
-  /** Null until it is known. */
-  of(id: string): ReadonlySignal<Media | null>
-  /** Resolves when it is known, or known not to be had; never rejects. */
+  /** Null until it is loaded. */
+  get(id: string): ReadonlySignal<Media | null>
+  /** Loads the item unless it is cached; resolves with null if that fails. Never rejects. */
   load(id: string): Promise<Media | null>
-  /** Asks anew, since it may be deleted by now: whether it is there, null when nobody could tell. Never rejects. */
-  ask(id: string): Promise<boolean | null>
+  /** Requests the item even if it is cached; resolves with whether it exists, null if that is unknown. Never rejects. */
+  check(id: string): Promise<boolean | null>
   forget(id: string): void
 }
 
-/** An item is never changed, so it is kept; but not more of them than this. */
-const mostKept = 2000
+/** Media objects. */
+const maxCached = 2000
 
-/** `onGone` hears that an item was deleted elsewhere, and so the page is an old one. */
-export function createMediaCache(client: Client, connection: Connection, onGone: () => void): MediaCache {
-  const known = new Map<string, Signal<Media | null>>()
-  const underWay = new Map<string, Promise<Media | null>>()
+/** `onDeleted` is called when an item was deleted by others, so that the page shown is out of date. */
+export function createMediaCache(client: Client, connection: Connection, onDeleted: () => void): MediaCache {
+  const cached = new Map<string, Signal<Media | null>>()
+  const pending = new Map<string, Promise<Media | null>>()
 
-  function entry(id: string): Signal<Media | null> {
-    const found = known.get(id)
+  function get(id: string): Signal<Media | null> {
+    const found = cached.get(id)
     if (found) return found
-    for (const [oldest] of known) {
-      if (known.size < mostKept) break
-      known.delete(oldest)
+    for (const [oldest] of cached) {
+      if (cached.size < maxCached) break
+      cached.delete(oldest)
     }
-    const fresh = signal<Media | null>(null)
-    known.set(id, fresh)
-    return fresh
+    const created = signal<Media | null>(null)
+    cached.set(id, created)
+    return created
   }
 
-  async function ask(id: string): Promise<boolean | null> {
+  async function check(id: string): Promise<boolean | null> {
     try {
-      entry(id).value = await connection.watch(() => client.describe(id))
+      get(id).value = await connection.watch(() => client.describe(id))
       return true
     } catch (error) {
-      // The connection and the session have heard of it; the tile goes on without.
+      // `watch` has handled lost connections and invalid tokens.
       if (!isNotFound(error)) return null
-      onGone()
+      onDeleted()
       return false
     }
   }
 
-  async function fetchItem(id: string): Promise<Media | null> {
-    await ask(id)
-    underWay.delete(id)
-    return entry(id).peek()
+  async function request(id: string): Promise<Media | null> {
+    await check(id)
+    pending.delete(id)
+    return get(id).peek()
   }
 
   return {
-    of: entry,
-    ask,
+    get,
+    check,
     async load(id) {
-      const media = entry(id).peek()
+      const media = get(id).peek()
       if (media) return media
-      const pending = underWay.get(id) ?? fetchItem(id)
-      underWay.set(id, pending)
-      return await pending
+      const promise = pending.get(id) ?? request(id)
+      pending.set(id, promise)
+      return await promise
     },
-    forget: (id) => void known.delete(id),
+    forget: (id) => void cached.delete(id),
   }
 }

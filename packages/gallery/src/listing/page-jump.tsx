@@ -3,13 +3,13 @@ import { useGallery } from '../gallery.ts'
 import { pageNumberOf } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
 
-/** A field for the number of a page, for buckets with more of them than anybody would click through. */
+/** A field to go to a page by its number, for buckets with many pages. */
 export function PageJump({ current, last }: { current: number; last: number }) {
   const { router, notices } = useGallery()
   const input = useRef<HTMLInputElement>(null)
-  const [bad, setBad] = useState(false)
+  const [invalid, setInvalid] = useState(false)
   useEffect(() => {
-    setBad(false)
+    setInvalid(false)
     if (input.current) input.current.value = String(current)
   }, [current])
   return (
@@ -19,10 +19,10 @@ export function PageJump({ current, last }: { current: number; last: number }) {
       onSubmit={(event) => {
         event.preventDefault()
         const page = pageNumberOf(input.current?.value ?? '')
-        const good = page !== null && page <= last
-        setBad(!good)
-        if (good) router.go({ page, item: null })
-        else notices.tell(strings.pager.range(last))
+        const valid = page !== null && page <= last
+        setInvalid(!valid)
+        if (valid) router.go({ page, item: null })
+        else notices.show(strings.pager.range(last))
         input.current?.select()
       }}
     >
@@ -34,7 +34,7 @@ export function PageJump({ current, last }: { current: number; last: number }) {
         autocomplete="off"
         enterkeyhint="go"
         size={Math.max(3, String(last).length)}
-        aria-invalid={bad}
+        aria-invalid={invalid}
         onFocus={(event) => event.currentTarget.select()}
       />
       <span>{strings.pager.of(last)}</span>

@@ -1,3 +1,4 @@
+import { FileButton } from '../components/file-button.tsx'
 import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
@@ -8,7 +9,7 @@ export function PageSkeleton() {
       {Array.from({ length: 10 }, (_, index) => (
         <li key={index} class="tile">
           <span class="tile-picture skeleton" />
-          <span class="tile-words">
+          <span class="tile-caption">
             <span class="skeleton line" />
           </span>
         </li>
@@ -41,6 +42,32 @@ export function PastEnd({ page, last }: { page: number; last: number }) {
       <button type="button" class="button primary" onClick={() => router.go({ page: last, item: null })}>
         {strings.listing.toLast}
       </button>
+    </div>
+  )
+}
+
+export function EmptyBucket() {
+  const { uploads } = useGallery()
+  const add = (files: File[]) => void uploads.add(files)
+  return (
+    <div class={uploads.allowed ? 'state empty' : 'state'}>
+      <span class="empty-icon">
+        <Icon name="picture" size={44} />
+      </span>
+      <h2>{strings.listing.empty}</h2>
+      <p>{uploads.allowed ? strings.listing.emptyAbout : strings.listing.emptyReadOnly}</p>
+      {uploads.allowed && (
+        <div class="state-actions">
+          <FileButton class="button primary" onChoose={add}>
+            <Icon name="upload" />
+            {strings.listing.chooseFiles}
+          </FileButton>
+          <FileButton class="button" folder onChoose={add}>
+            <Icon name="folder" />
+            {strings.listing.chooseFolder}
+          </FileButton>
+        </div>
+      )}
     </div>
   )
 }

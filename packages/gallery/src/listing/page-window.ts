@@ -1,4 +1,4 @@
-/** The page numbers that a pager shows, null for a gap: the ends, and a few about the current one. Never more than nine. */
+/** The page numbers in the pager: the first, the last and those near the current one, null for a gap. At most nine entries. */
 export function pageWindow(current: number, last: number): (number | null)[] {
   if (last <= 9) return range(1, last)
   const middle = Math.min(Math.max(current, 1), last)

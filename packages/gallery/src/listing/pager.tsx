@@ -6,7 +6,7 @@ import { strings } from '../strings.ts'
 import { PageJump } from './page-jump.tsx'
 import { pageWindow } from './page-window.ts'
 
-/** Leads to other pages. However many there are, it never has more than a few links. */
+/** Links to other pages: a few, however many pages there are. */
 export function Pager() {
   const { listing, router } = useGallery()
   const last = listing.page.value?.last_page ?? 1
@@ -54,11 +54,11 @@ export function Pager() {
 interface StepProps {
   readonly icon: 'previous' | 'next'
   readonly label: string
-  /** Null where there is no further page. */
+  /** Null on the first and on the last page. */
   readonly onClick: (() => void) | null
 }
 
-/** Stays reachable at the ends, so that whoever pages by keyboard does not lose their place. */
+/** Not `disabled` at the ends, because a disabled button would lose the keyboard focus. */
 function Step({ icon, label, onClick }: StepProps) {
   return (
     <button

@@ -1,48 +1,48 @@
-/** Milliseconds between two looks while the page is visible. An unchanged listing costs the service a 304. */
+/** Between two refreshes. An unchanged listing costs the server a 304. Milliseconds. */
 const interval = 10_000
 
-/** Looks that follow each other faster, as when a window is switched back and forth, are left out. Milliseconds. */
-const shortest = 1000
+/** A window that is switched back and forth triggers no refresh sooner than this after the last. Milliseconds. */
+const minInterval = 1000
 
 /**
- * Calls `look` at once when the page becomes visible or gets the focus, and then from time to time while it is visible;
- * never while it is hidden or the browser is offline. Returns what ends it.
+ * Calls `refresh` when the page becomes visible or gets the focus, and then at an interval while it is visible; never while
+ * it is hidden or the browser is offline (docs/interface.md, G8). Returns a function that stops it.
  */
-export function refreshWhileVisible(look: () => Promise<unknown>): () => void {
+export function refreshWhileVisible(refresh: () => Promise<unknown>): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
-  let last = Date.now()
-  let closed = false
+  let lastAt = Date.now()
+  let stopped = false
 
-  const mayLook = () => !closed && document.visibilityState === 'visible' && navigator.onLine
+  const canRefresh = () => !stopped && document.visibilityState === 'visible' && navigator.onLine
 
-  function wait(): void {
+  function schedule(): void {
     clearTimeout(timer)
-    if (mayLook()) timer = setTimeout(lookNow, interval)
+    if (canRefresh()) timer = setTimeout(refreshNow, interval)
   }
 
-  async function lookNow(): Promise<void> {
+  async function refreshNow(): Promise<void> {
     clearTimeout(timer)
-    if (!mayLook()) return
-    last = Date.now()
-    await look()
-    wait()
+    if (!canRefresh()) return
+    lastAt = Date.now()
+    await refresh()
+    schedule()
   }
 
-  const wake = () => {
-    if (mayLook() && Date.now() - last >= shortest) void lookNow()
-    else wait()
+  const onEvent = () => {
+    if (canRefresh() && Date.now() - lastAt >= minInterval) void refreshNow()
+    else schedule()
   }
-  const causes = [
+  const events = [
     [document, 'visibilitychange'],
     [window, 'focus'],
     [window, 'online'],
     [window, 'pageshow'],
   ] as const
-  for (const [target, cause] of causes) target.addEventListener(cause, wake)
-  wait()
+  for (const [target, name] of events) target.addEventListener(name, onEvent)
+  schedule()
   return () => {
-    closed = true
+    stopped = true
     clearTimeout(timer)
-    for (const [target, cause] of causes) target.removeEventListener(cause, wake)
+    for (const [target, name] of events) target.removeEventListener(name, onEvent)
   }
 }

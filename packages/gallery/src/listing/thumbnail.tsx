@@ -3,55 +3,52 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { kindOf, shortType } from '../format/kind.ts'
 import { useGallery } from '../gallery.ts'
-import { thumbnailDelay } from '../service/thumbnail-retry.ts'
+import { hasThumbnail, thumbnailRetryDelay } from '../service/thumbnail.ts'
 import { bytesUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 
-/** Of these the service makes smaller pictures (docs/interface.md V3). */
-const pictured = /^image\/(?:jpeg|png|gif|webp|tiff|avif)$/
+/** After this many failures the icon is shown. */
+const maxTries = 5
 
-/** A picture that fails more often is taken for one that cannot be shown. */
-const mostTries = 5
-
-/** The picture of an item; the icon of its kind where it has none. */
+/** The thumbnail of an item, or an icon of its kind if it has none. */
 export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
-  const [state, setState] = useState<'coming' | 'shown' | 'waiting' | 'none'>('coming')
+  const [state, setState] = useState<'loading' | 'shown' | 'waiting' | 'none'>('loading')
   const tries = useRef(1)
   const { lost } = useGallery().connection
   const url = bytesUrl(id, 'thumb')
   useEffect(() => {
-    // What failed while the service was gone is tried again when it is back.
+    // A thumbnail that failed while the server was unreachable is requested again.
     if (lost.value || state !== 'none') return
     tries.current = 1
-    setState('coming')
+    setState('loading')
   }, [lost.value])
   useEffect(() => {
     if (state !== 'waiting') return
     let timer: ReturnType<typeof setTimeout> | undefined
-    let left = false
+    let unmounted = false
     const wait = async () => {
-      const delay = tries.current < mostTries ? await thumbnailDelay(url) : null
-      if (left) return
+      const delay = tries.current < maxTries ? await thumbnailRetryDelay(url) : null
+      if (unmounted) return
       tries.current += 1
       if (delay === null) setState('none')
-      else timer = setTimeout(() => setState('coming'), delay)
+      else timer = setTimeout(() => setState('loading'), delay)
     }
     void wait()
     return () => {
-      left = true
+      unmounted = true
       clearTimeout(timer)
     }
   }, [state, url])
   if (media === null) return <span class="tile-picture skeleton" />
   const kind = kindOf(media.content_type)
-  if (!pictured.test(media.content_type) || state === 'none') {
+  if (!hasThumbnail(media.content_type) || state === 'none') {
     return (
       <span class={`tile-picture kind ${kind}`}>
         <Icon name={kind} size={44} />
         <span class="tile-type" aria-hidden="true">
           {shortType(media.filename, media.content_type)}
         </span>
-        {state === 'none' && <span class="tile-fault">{strings.listing.noThumbnail}</span>}
+        {state === 'none' && <span class="tile-error">{strings.listing.noThumbnail}</span>}
       </span>
     )
   }

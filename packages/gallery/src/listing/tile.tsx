@@ -6,17 +6,17 @@ import { formatHash } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
 import { Thumbnail } from './thumbnail.tsx'
 
-/** One item: a link that opens it, and a box that selects it. */
+/** One item: a link that opens it and a checkbox that selects it. */
 export function Tile({ id }: { id: string }) {
-  const { items, selection, listing, router, connection } = useGallery()
-  // What could not be had while the service was gone is asked for again when it is back.
-  useEffect(() => void items.load(id), [id, items, connection.lost.value])
-  const media = items.of(id).value
+  const { mediaCache, selection, listing, router, connection } = useGallery()
+  // Loaded again when the connection is restored, if it failed before.
+  useEffect(() => void mediaCache.load(id), [id, mediaCache, connection.lost.value])
+  const media = mediaCache.get(id).value
   const name = media === null ? '' : (media.filename ?? strings.unnamed)
   const selected = selection.ids.value.has(id)
   const route = { page: router.page.value, item: id }
 
-  const pick = (extend: boolean) => {
+  const select = (extend: boolean) => {
     if (extend) selection.extendTo(id, listing.ids.value)
     else selection.toggle(id)
   }
@@ -30,13 +30,13 @@ export function Tile({ id }: { id: string }) {
         draggable={false}
         onClick={(event) => {
           event.preventDefault()
-          const picking = event.shiftKey || event.ctrlKey || event.metaKey || selection.count.value > 0
-          if (picking) pick(event.shiftKey)
+          const selects = event.shiftKey || event.ctrlKey || event.metaKey || selection.count.value > 0
+          if (selects) select(event.shiftKey)
           else router.go(route)
         }}
       >
         <Thumbnail id={id} media={media} />
-        <span class="tile-words">
+        <span class="tile-caption">
           {media === null ? (
             <span class="skeleton line">
               <span class="off-screen">{strings.viewer.loading}</span>
@@ -57,9 +57,9 @@ export function Tile({ id }: { id: string }) {
           checked={selected}
           aria-label={strings.selection.select(name || strings.unnamed)}
           onClick={(event) => {
-            // The signal decides what is ticked, so that a range can be.
+            // The selection sets `checked`, because a click with Shift may select several items.
             event.stopPropagation()
-            pick(event.shiftKey)
+            select(event.shiftKey)
           }}
         />
         <span class="tick">

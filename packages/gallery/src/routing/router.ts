@@ -1,30 +1,30 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
-import { formatHash, hasWrongPage, parseHash, type Route } from './hash-route.ts'
+import { formatHash, hasInvalidPage, parseHash, type Route } from './hash-route.ts'
 
-/** The address of the page, as signals that follow the browser's back and forward. */
+/** The route in the page's URL, as signals that follow the browser's history. */
 export interface Router {
   readonly page: ReadonlySignal<number>
   readonly item: ReadonlySignal<string | null>
-  /** A new entry in the browser's history. */
+  /** Adds an entry to the browser's history. */
   go(route: Route): void
-  /** The same entry, changed. */
+  /** Replaces the current entry of the browser's history. */
   replace(route: Route): void
   close(): void
 }
 
 export function createRouter(): Router {
   const read = () => {
-    const there = parseHash(location.hash)
-    if (hasWrongPage(location.hash)) history.replaceState(null, '', formatHash(there))
-    return there
+    const parsed = parseHash(location.hash)
+    if (hasInvalidPage(location.hash)) history.replaceState(null, '', formatHash(parsed))
+    return parsed
   }
   const route = signal(read())
-  const follow = () => {
+  const update = () => {
     route.value = read()
   }
-  // Besides the hash being typed over, `popstate` is what back and forward tell after pushState.
-  addEventListener('hashchange', follow)
-  addEventListener('popstate', follow)
+  // A typed hash fires `hashchange`; back and forward after pushState fire `popstate`.
+  addEventListener('hashchange', update)
+  addEventListener('popstate', update)
   return {
     page: computed(() => route.value.page),
     item: computed(() => route.value.item),
@@ -37,8 +37,8 @@ export function createRouter(): Router {
       route.value = next
     },
     close() {
-      removeEventListener('hashchange', follow)
-      removeEventListener('popstate', follow)
+      removeEventListener('hashchange', update)
+      removeEventListener('popstate', update)
     },
   }
 }

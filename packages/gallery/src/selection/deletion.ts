@@ -3,34 +3,35 @@ import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage, isNotFound, isUnauthorized } from '../service/errors.ts'
 
-/** Deleting, which asks first. */
+/** Deletes items after the person has confirmed it. */
 export interface Deletion {
-  /** The ids that the person is asked about; null when nothing is asked. */
-  readonly asked: ReadonlySignal<readonly string[] | null>
-  /** How many of them are done; null while none is under way. */
-  readonly done: ReadonlySignal<number | null>
-  ask(ids: readonly string[]): void
+  /** The ids that wait for confirmation or are being deleted; null if the dialog is closed. */
+  readonly pending: ReadonlySignal<readonly string[] | null>
+  /** How many of them have been processed; null before the confirmation. */
+  readonly processed: ReadonlySignal<number | null>
+  /** Opens the dialog that asks for confirmation. */
+  request(ids: readonly string[]): void
   cancel(): void
   confirm(): Promise<void>
 }
 
 export interface DeletionResult {
-  readonly removed: readonly string[]
+  readonly deleted: readonly string[]
   readonly failed: number
-  /** Of the last failure; empty when there was none. */
+  /** Of the last failure; empty if there was none. */
   readonly reason: string
 }
 
 export function createDeletion(
   client: Client,
   connection: Connection,
-  onRemoved: (outcome: DeletionResult) => Promise<void>,
+  onFinished: (result: DeletionResult) => Promise<void>,
 ): Deletion {
-  const asked = signal<readonly string[] | null>(null)
-  const done = signal<number | null>(null)
+  const pending = signal<readonly string[] | null>(null)
+  const processed = signal<number | null>(null)
 
-  /** Resolves with why it failed; null when the item is gone. */
-  async function remove(id: string): Promise<unknown> {
+  /** Resolves with the error, or with null if the item no longer exists. */
+  async function deleteItem(id: string): Promise<unknown> {
     try {
       await connection.watch(() => client.delete(id))
       return null
@@ -40,30 +41,30 @@ export function createDeletion(
   }
 
   return {
-    asked,
-    done,
-    ask(ids) {
-      if (ids.length > 0 && done.value === null) asked.value = ids
+    pending,
+    processed,
+    request(ids) {
+      if (ids.length > 0 && processed.value === null) pending.value = ids
     },
     cancel() {
-      if (done.value === null) asked.value = null
+      if (processed.value === null) pending.value = null
     },
     async confirm() {
-      const ids = asked.value ?? []
-      const removed: string[] = []
+      const ids = pending.value ?? []
+      const deleted: string[] = []
       let reason = ''
-      done.value = 0
+      processed.value = 0
       for (const id of ids) {
-        const error = await remove(id)
+        const error = await deleteItem(id)
         if (isUnauthorized(error)) break
-        if (error === null) removed.push(id)
+        if (error === null) deleted.push(id)
         else reason = errorMessage(error)
-        done.value += 1
+        processed.value += 1
         if (connection.lost.value) break
       }
-      await onRemoved({ removed, failed: ids.length - removed.length, reason })
-      done.value = null
-      asked.value = null
+      await onFinished({ deleted, failed: ids.length - deleted.length, reason })
+      processed.value = null
+      pending.value = null
     },
   }
 }

@@ -3,7 +3,7 @@ import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 
-/** What can be done with the items that are selected. */
+/** The actions for the selected items. */
 export function SelectionBar() {
   const { selection, listing, deletion, copyLinks, canDelete } = useGallery()
   const count = selection.count.value
@@ -26,7 +26,7 @@ export function SelectionBar() {
             <span>{strings.selection.copy}</span>
           </button>
           {canDelete && (
-            <button type="button" class="button quiet bad" onClick={() => deletion.ask(ids())}>
+            <button type="button" class="button quiet bad" onClick={() => deletion.request(ids())}>
               <Icon name="trash" />
               <span>{strings.selection.delete}</span>
             </button>

@@ -1,12 +1,11 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals'
-import { rangeBetween } from './range-between.ts'
 
-/** The items that were picked out, on this page and others. */
+/** The selected items, on all pages. */
 export interface Selection {
   readonly ids: ReadonlySignal<ReadonlySet<string>>
   readonly count: ReadonlySignal<number>
   toggle(id: string): void
-  /** Selects everything on the page between the last one touched and this one. */
+  /** Selects the items of the page from the last one clicked to this one. */
   extendTo(id: string, page: readonly string[]): void
   add(ids: readonly string[]): void
   remove(ids: readonly string[]): void
@@ -15,13 +14,13 @@ export interface Selection {
 
 export function createSelection(): Selection {
   const ids = signal<ReadonlySet<string>>(new Set())
-  let touched: string | null = null
-  const add = (more: readonly string[]) => {
-    ids.value = new Set([...ids.value, ...more])
+  let lastClicked: string | null = null
+  const add = (added: readonly string[]) => {
+    ids.value = new Set([...ids.value, ...added])
   }
-  const remove = (gone: readonly string[]) => {
+  const remove = (removed: readonly string[]) => {
     const left = new Set(ids.value)
-    for (const id of gone) left.delete(id)
+    for (const id of removed) left.delete(id)
     ids.value = left
   }
   return {
@@ -30,17 +29,26 @@ export function createSelection(): Selection {
     toggle(id) {
       if (ids.value.has(id)) remove([id])
       else add([id])
-      touched = id
+      lastClicked = id
     },
     extendTo(id, page) {
-      add(rangeBetween(page, touched, id))
-      touched = id
+      add(rangeBetween(page, lastClicked, id))
+      lastClicked = id
     },
     add,
     remove,
     clear() {
       ids.value = new Set()
-      touched = null
+      lastClicked = null
     },
   }
+}
+
+/** The entries between two of a list, both included, in either direction; `to` alone if `from` is not in the list. */
+export function rangeBetween<T>(all: readonly T[], from: T | null, to: T): T[] {
+  const start = from === null ? -1 : all.indexOf(from)
+  const end = all.indexOf(to)
+  if (end === -1) return []
+  if (start === -1) return [to]
+  return all.slice(Math.min(start, end), Math.max(start, end) + 1)
 }

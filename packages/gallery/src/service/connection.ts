@@ -1,79 +1,80 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import { isUnauthorized, isUnreachable } from './errors.ts'
 
-/** Whether the service answers, and the patience to wait until it does again. */
+/** Whether the server responds. While it does not, a cheap request is repeated until it does. */
 export interface Connection {
   readonly lost: ReadonlySignal<boolean>
-  /** Runs a call and learns from its outcome. */
-  watch<T>(call: () => Promise<T>): Promise<T>
-  /** Tells of a loss that something else met. */
-  report(): void
+  /** Runs a request and updates `lost` from its outcome. */
+  watch<T>(request: () => Promise<T>): Promise<T>
+  /** Reports that a request made elsewhere got no response. */
+  reportLoss(): void
   retryNow(): void
   /**
-   * Resolves when the service has answered, however long that takes; `onWait` hears when it takes long. Code is loaded
-   * after this: a browser that could not fetch a module once never tries it again.
+   * Resolves when the server has responded, however long that takes; `onWait` is called if it does not respond at once.
+   * Wait for this before `import()`: browsers do not retry a module that failed to load.
    */
-  reached(onWait?: () => void): Promise<void>
-  /** Runs when the service is back. */
-  onBack(listener: () => void): void
+  untilReached(onWait?: () => void): Promise<void>
+  /** Calls the listener each time the connection is restored. */
+  onRestored(listener: () => void): void
   close(): void
 }
 
+/** Between two tries. Milliseconds. */
 const firstDelay = 500
-const longestDelay = 2000
+const maxDelay = 2000
 
-/** `probe` is a cheap call; `onRefused` hears that the token is good no more. */
-export function createConnection(probe: () => Promise<unknown>, onRefused: () => void): Connection {
+/** `probe` is a cheap request; `onUnauthorized` is called when the token is no longer valid. */
+export function createConnection(probe: () => Promise<unknown>, onUnauthorized: () => void): Connection {
   const lost = signal(false)
   const listeners = new Set<() => void>()
   let delay = firstDelay
   let timer: ReturnType<typeof setTimeout> | undefined
   let closed = false
 
-  function report(): void {
+  function reportLoss(): void {
     if (closed || lost.value) return
     lost.value = true
     delay = firstDelay
-    timer = setTimeout(attempt, delay)
+    timer = setTimeout(retry, delay)
   }
 
-  function found(): void {
+  function restore(): void {
     if (!lost.value) return
     lost.value = false
     clearTimeout(timer)
     for (const listener of listeners) listener()
   }
 
-  async function attempt(): Promise<void> {
+  async function retry(): Promise<void> {
     clearTimeout(timer)
     try {
       await probe()
-      found()
+      restore()
     } catch (error) {
-      if (isUnauthorized(error)) return onRefused()
-      if (!isUnreachable(error)) return found()
+      if (isUnauthorized(error)) return onUnauthorized()
+      if (!isUnreachable(error)) return restore()
       if (closed || !lost.value) return
-      delay = Math.min(delay * 2, longestDelay)
-      timer = setTimeout(attempt, delay)
+      delay = Math.min(delay * 2, maxDelay)
+      timer = setTimeout(retry, delay)
     }
   }
 
   const retryNow = () => {
     if (!lost.value) return
     delay = firstDelay
-    void attempt()
+    void retry()
   }
   addEventListener('online', retryNow)
-  addEventListener('offline', report)
+  addEventListener('offline', reportLoss)
 
-  async function watch<T>(call: () => Promise<T>): Promise<T> {
+  async function watch<T>(request: () => Promise<T>): Promise<T> {
     try {
-      const result = await call()
-      found()
+      const result = await request()
+      restore()
       return result
     } catch (error) {
-      if (isUnreachable(error)) report()
-      if (isUnauthorized(error)) onRefused()
+      if (isUnreachable(error)) reportLoss()
+      if (isUnauthorized(error)) onUnauthorized()
       throw error
     }
   }
@@ -81,8 +82,8 @@ export function createConnection(probe: () => Promise<unknown>, onRefused: () =>
   return {
     lost,
     watch,
-    report,
-    async reached(onWait) {
+    reportLoss,
+    async untilReached(onWait) {
       if (!lost.value) await watch(probe).catch(() => undefined)
       if (!lost.value) return
       onWait?.()
@@ -95,12 +96,12 @@ export function createConnection(probe: () => Promise<unknown>, onRefused: () =>
       })
     },
     retryNow,
-    onBack: (listener) => void listeners.add(listener),
+    onRestored: (listener) => void listeners.add(listener),
     close() {
       closed = true
       clearTimeout(timer)
       removeEventListener('online', retryNow)
-      removeEventListener('offline', report)
+      removeEventListener('offline', reportLoss)
     },
   }
 }

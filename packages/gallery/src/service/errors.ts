@@ -1,7 +1,7 @@
 import { AnswerError, ConnectionError, ProblemError, TimeoutError } from '@mediabucket/client'
 import { strings } from '../strings.ts'
 
-/** Whether nobody answered, or only somebody in front of the service: worth waiting for. */
+/** Whether the server did not respond, or only a proxy in front of it did: a retry may succeed. */
 export const isUnreachable = (error: unknown): boolean =>
   error instanceof ConnectionError ||
   error instanceof TimeoutError ||
@@ -12,10 +12,10 @@ export const isUnauthorized = (error: unknown): boolean =>
 
 export const isNotFound = (error: unknown): boolean => error instanceof AnswerError && error.status === 404
 
-/** What a person is told of an error: the service's own words where it has some. */
+/** The message to show for an error: the server's own text if it sent a problem (RFC 9457). */
 export function errorMessage(error: unknown): string {
-  if (isUnreachable(error)) return strings.faults.connection
+  if (isUnreachable(error)) return strings.errors.unreachable
   if (error instanceof ProblemError)
-    return error.problem.detail ?? error.problem.title ?? strings.faults.unexpected
-  return strings.faults.unexpected
+    return error.problem.detail ?? error.problem.title ?? strings.errors.unexpected
+  return strings.errors.unexpected
 }

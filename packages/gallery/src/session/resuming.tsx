@@ -3,14 +3,14 @@ import { Logo } from '../components/logo.tsx'
 import { strings } from '../strings.ts'
 import type { Session } from './session.ts'
 
-/** Milliseconds between two looks for a service that is gone. */
-const patience = 3000
+/** Between two tries while the server is unreachable. Milliseconds. */
+const retryInterval = 3000
 
-/** While a kept token is shown again, after the page was loaded anew. */
+/** Shown after a page load while the stored token is verified. */
 export function Resuming({ session, unreachable }: { session: Session; unreachable: boolean }) {
   useEffect(() => {
     if (!unreachable) return
-    const timer = setInterval(() => void session.resume(), patience)
+    const timer = setInterval(() => void session.resume(), retryInterval)
     return () => clearInterval(timer)
   }, [unreachable, session])
   return (
@@ -23,7 +23,7 @@ export function Resuming({ session, unreachable }: { session: Session; unreachab
       {unreachable && (
         <div class="splash-actions">
           <button type="button" class="button primary" onClick={() => void session.resume()}>
-            {strings.connection.now}
+            {strings.connection.retryNow}
           </button>
           <button type="button" class="button" onClick={session.signOut}>
             {strings.header.signOut}

@@ -3,7 +3,6 @@ import { type ReadonlySignal, signal } from '@preact/signals'
 import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
 import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
-import { openSessionChannel } from './session-channel.ts'
 import {
   forgetSession,
   type StoredSession,
@@ -12,10 +11,10 @@ import {
   storeSession,
 } from './stored-session.ts'
 
-/** Somebody who has shown a good token. */
+/** A verified token and what it gives access to. */
 export interface SignedIn {
   readonly token: string
-  readonly about: Token
+  readonly tokenInfo: Token
   readonly client: Client
 }
 
@@ -26,60 +25,65 @@ export type SessionState =
 
 export interface Session {
   readonly state: ReadonlySignal<SessionState>
-  /** `everyTab`: for a day in every tab of this browser, also after it was closed; or in this tab until it is closed. */
+  /** `everyTab`: in all tabs of the browser for 24 hours; otherwise in this tab until it is closed. */
   signIn(token: string, everyTab: boolean): Promise<void>
-  /** Continues with the token that the browser stores, if there is one. */
+  /** Continues the stored session, if there is one. */
   resume(): Promise<void>
-  /** In every tab. */
+  /** Signs out in all tabs. */
   signOut(): void
-  /** The service does not take the token any more. */
+  /** Ends the session because the server rejected the token. */
   end(): void
 }
 
-const out = (message: string, failed: boolean): SessionState => ({ at: 'out', message, failed, busy: false })
+const signedOut = (message: string, failed: boolean): SessionState => ({
+  at: 'out',
+  message,
+  failed,
+  busy: false,
+})
 
 export function createSession(): Session {
   const state = signal<SessionState>(
-    storedSession() === null ? out('', false) : { at: 'resuming', unreachable: false },
+    storedSession() === null ? signedOut('', false) : { at: 'resuming', unreachable: false },
   )
   let current: StoredSession | null = null
-  let ending: ReturnType<typeof setTimeout> | undefined
+  let endTimer: ReturnType<typeof setTimeout> | undefined
 
   function close(message: string, failed: boolean, token?: string): void {
-    clearTimeout(ending)
+    clearTimeout(endTimer)
     forgetSession(token)
-    state.value = out(message, failed)
+    state.value = signedOut(message, failed)
   }
 
-  const channel = openSessionChannel(() => {
+  const otherTabs = connectTabs(() => {
     if (state.value.at !== 'out') close(strings.signIn.signedOut, false)
   })
 
-  /** Ends the session after its day; timers stand still while a computer sleeps, so this runs when the tab is shown too. */
-  function check(session: StoredSession): void {
-    clearTimeout(ending)
+  /** Ends the session when its time is over. Also called when the tab becomes visible, because timers stop during sleep. */
+  function scheduleEnd(session: StoredSession): void {
+    clearTimeout(endTimer)
     if (state.value.at !== 'in' || state.value.signedIn.token !== session.token) return
     const left = session.until - Date.now()
     if (left <= 0) close(strings.signIn.dayPassed, false, session.token)
-    else ending = setTimeout(() => check(session), left)
+    else endTimer = setTimeout(() => scheduleEnd(session), left)
   }
 
   async function open(session: StoredSession, store: () => void): Promise<void> {
     const { token } = session
     const client = clientFor(token)
-    const about = await client.whoami()
-    if (!about.scopes.includes('media:read')) {
-      const scopes = about.scopes.join(', ') || strings.signIn.noScopes
-      return close(strings.signIn.mayNotRead(scopes), true, token)
+    const tokenInfo = await client.whoami()
+    if (!tokenInfo.scopes.includes('media:read')) {
+      const scopes = tokenInfo.scopes.join(', ') || strings.signIn.noScopes
+      return close(strings.signIn.cannotRead(scopes), true, token)
     }
     store()
     current = session
-    state.value = { at: 'in', signedIn: { token, about, client } }
-    check(session)
+    state.value = { at: 'in', signedIn: { token, tokenInfo, client } }
+    scheduleEnd(session)
   }
 
   addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible' && current) check(current)
+    if (document.visibilityState === 'visible' && current) scheduleEnd(current)
   })
 
   return {
@@ -87,7 +91,7 @@ export function createSession(): Session {
     async signIn(typed, everyTab) {
       const token = typed.trim()
       if (!/^[\x21-\x7e]+$/.test(token)) {
-        state.value = out(token === '' ? strings.signIn.missing : strings.signIn.malformed, true)
+        state.value = signedOut(token === '' ? strings.signIn.missing : strings.signIn.malformed, true)
         return
       }
       state.value = { at: 'out', message: '', failed: false, busy: true }
@@ -95,7 +99,7 @@ export function createSession(): Session {
         const session = { token, until: Date.now() + sessionLength }
         await open(session, () => storeSession(session, everyTab))
       } catch (error) {
-        state.value = out(isUnauthorized(error) ? strings.signIn.refused : errorMessage(error), true)
+        state.value = signedOut(isUnauthorized(error) ? strings.signIn.refused : errorMessage(error), true)
       }
     },
     async resume() {
@@ -106,12 +110,12 @@ export function createSession(): Session {
       } catch (error) {
         if (isUnreachable(error)) state.value = { at: 'resuming', unreachable: true }
         else if (isUnauthorized(error)) close(strings.signIn.ended, true, session.token)
-        else state.value = out(errorMessage(error), true)
+        else state.value = signedOut(errorMessage(error), true)
       }
     },
     signOut() {
       close(strings.signIn.signedOut, false)
-      channel.signOut()
+      otherTabs.signOut()
     },
     end() {
       const token = state.value.at === 'in' ? state.value.signedIn.token : undefined
@@ -120,6 +124,15 @@ export function createSession(): Session {
   }
 }
 
-/** Few tries: the page tells of a service that is gone, and tries again by itself. */
+/** Few retries: the page itself reports a lost connection and reconnects. */
 const clientFor = (token: string): Client =>
   createClient({ url: serviceUrl(), token, timeout: 20_000, retry: { attempts: 2, delay: 300 } })
+
+/** Connects the tabs of this gallery in this browser. Messages contain no token. */
+function connectTabs(onSignOut: () => void) {
+  const channel = new BroadcastChannel(`mediabucket.session ${serviceUrl().pathname}`)
+  channel.onmessage = ({ data }) => {
+    if (data === 'signed-out') onSignOut()
+  }
+  return { signOut: () => channel.postMessage('signed-out') }
+}

@@ -6,11 +6,11 @@ import type { Session, SessionState } from './session.ts'
 
 type Out = Extract<SessionState, { at: 'out' }>
 
-/** A form that password managers know: a user's name, which is the service's, and a password, which is the token. */
+/** The sign-in form. Password managers store the host as the user name and the token as the password. */
 export function SignIn({ session, state }: { session: Session; state: Out }) {
   const input = useRef<HTMLInputElement>(null)
   const everyTab = useRef<HTMLInputElement>(null)
-  const [shown, show] = useState(false)
+  const [visible, setVisible] = useState(false)
   useEffect(() => {
     document.title = `${strings.signIn.submit} – ${strings.product}`
   }, [])
@@ -60,11 +60,11 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
             aria-invalid={state.failed}
           />
           <IconButton
-            icon={shown ? 'eyeOff' : 'eye'}
-            label={shown ? strings.signIn.hide : strings.signIn.show}
+            icon={visible ? 'eyeOff' : 'eye'}
+            label={visible ? strings.signIn.hide : strings.signIn.show}
             onClick={() => {
-              if (input.current) input.current.type = shown ? 'password' : 'text'
-              show(!shown)
+              if (input.current) input.current.type = visible ? 'password' : 'text'
+              setVisible(!visible)
             }}
           />
         </div>

@@ -1,22 +1,22 @@
 import { serviceUrl } from '../service/urls.ts'
 
-/** A sign-in that the browser stores. */
+/** A session in the browser's storage. */
 export interface StoredSession {
   readonly token: string
-  /** When it ends. Milliseconds since 1970. */
+  /** Its end. Milliseconds since 1970. */
   readonly until: number
 }
 
-/** From the sign-in on. Milliseconds. */
+/** Milliseconds. */
 export const sessionLength = 24 * 3_600_000
 
-/** With the path, since services behind one proxy may share an origin and must not see each other's tokens. */
+/** Contains the path, because servers behind one proxy may share an origin and must not read each other's tokens. */
 const key = () => `mediabucket.session ${serviceUrl().pathname}`
 
-/** For every tab of this browser, or for this tab alone. */
-type Place = 'localStorage' | 'sessionStorage'
+/** For all tabs of the browser, or for this tab only. */
+type StorageName = 'localStorage' | 'sessionStorage'
 
-/** The session of this tab, or else that of the browser; null where there is none that has not ended. */
+/** The session of this tab, or else of the browser; null if there is none or it has ended. */
 export function storedSession(): StoredSession | null {
   return read('sessionStorage') ?? read('localStorage')
 }
@@ -25,32 +25,32 @@ export function storeSession(session: StoredSession, everyTab: boolean): void {
   try {
     window[everyTab ? 'localStorage' : 'sessionStorage'].setItem(key(), JSON.stringify(session))
   } catch {
-    // It lasts until the page is loaded again.
+    // Without storage the session ends with the next page load.
   }
 }
 
-/** Removes the session with this token, or whatever is stored. */
+/** Removes the session with this token, or every session if no token is given. */
 export function forgetSession(token?: string): void {
-  for (const place of ['sessionStorage', 'localStorage'] as const)
-    if (token === undefined || read(place)?.token === token) remove(place)
+  for (const storage of ['sessionStorage', 'localStorage'] as const)
+    if (token === undefined || read(storage)?.token === token) remove(storage)
 }
 
-function read(place: Place): StoredSession | null {
+function read(storage: StorageName): StoredSession | null {
   try {
-    const stored: unknown = JSON.parse(window[place].getItem(key()) ?? 'null')
+    const stored: unknown = JSON.parse(window[storage].getItem(key()) ?? 'null')
     if (isSession(stored) && isCurrent(stored)) return stored
-    if (stored !== null) remove(place)
+    if (stored !== null) remove(storage)
     return null
   } catch {
     return null
   }
 }
 
-function remove(place: Place): void {
+function remove(storage: StorageName): void {
   try {
-    window[place].removeItem(key())
+    window[storage].removeItem(key())
   } catch {
-    // Nothing was stored.
+    // Without storage there is nothing to remove.
   }
 }
 
@@ -62,6 +62,6 @@ const isSession = (value: unknown): value is StoredSession =>
   'until' in value &&
   typeof value.until === 'number'
 
-/** An end further off than any session can have is that of a clock that has been set back. */
+/** An end later than a new session's means that the clock was set back. */
 const isCurrent = ({ until }: StoredSession): boolean =>
   until > Date.now() && until <= Date.now() + sessionLength

@@ -2,7 +2,7 @@ import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 
-/** Stands as long as the service does not answer. */
+/** Shown while the server does not respond. */
 export function ConnectionBanner() {
   const { connection } = useGallery()
   return (
@@ -15,7 +15,7 @@ export function ConnectionBanner() {
             {strings.connection.retrying}
           </span>
           <button type="button" class="button small" onClick={connection.retryNow}>
-            {strings.connection.now}
+            {strings.connection.retryNow}
           </button>
         </div>
       )}

@@ -2,26 +2,14 @@ import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 
-/** The notices that are up; they are spoken by `NoticeAnnouncer`, which is always there to be heard. */
+/** The visible notices. `NoticeAnnouncer` announces them, because a live region must exist before its text changes. */
 export function NoticeList() {
   const { notices } = useGallery()
   return (
     <div class="notices">
-      {notices.shown.value.map(({ id, text, tone, action }) => (
+      {notices.visible.value.map(({ id, text, tone }) => (
         <div key={id} class={`notice ${tone}`}>
           <span>{text}</span>
-          {action && (
-            <button
-              type="button"
-              class="button small quiet"
-              onClick={() => {
-                action.run()
-                notices.dismiss(id)
-              }}
-            >
-              {action.label}
-            </button>
-          )}
           <IconButton icon="close" label={strings.dismiss} onClick={() => notices.dismiss(id)} />
         </div>
       ))}
@@ -33,7 +21,7 @@ export function NoticeAnnouncer() {
   const { notices } = useGallery()
   return (
     <p class="off-screen" role="status">
-      {notices.spoken.value}
+      {notices.announcement.value}
     </p>
   )
 }

@@ -4,46 +4,49 @@ interface Notice {
   readonly id: number
   readonly text: string
   readonly tone: 'plain' | 'bad'
-  readonly action?: { readonly label: string; readonly run: () => void } | undefined
 }
 
-/** What is told in passing: short lines that go by themselves, and words for screen readers alone. */
+/** Short messages that disappear after a while, and messages for screen readers only. */
 export interface Notices {
-  readonly shown: ReadonlySignal<readonly Notice[]>
-  /** What screen readers say next. */
-  readonly spoken: ReadonlySignal<string>
-  tell(text: string, options?: Partial<Pick<Notice, 'tone' | 'action'>>): void
-  say(text: string): void
+  readonly visible: ReadonlySignal<readonly Notice[]>
+  /** The text of the live region that screen readers announce. */
+  readonly announcement: ReadonlySignal<string>
+  /** Shows and announces a message. A message with the tone `bad` stays until it is dismissed. */
+  show(text: string, options?: { readonly tone: Notice['tone'] }): void
+  /** Announces a text without showing it. */
+  announce(text: string): void
   dismiss(id: number): void
 }
 
-/** Milliseconds; what asks for a decision stays longer. */
+/** Milliseconds. */
 const lifetime = 6000
-const lifetimeWithAction = 15_000
+
+/** The oldest disappears when there are more. */
+const maxVisible = 3
 
 export function createNotices(): Notices {
-  const shown = signal<readonly Notice[]>([])
-  const spoken = signal('')
+  const visible = signal<readonly Notice[]>([])
+  const announcement = signal('')
   let last = 0
   const dismiss = (id: number) => {
-    shown.value = shown.value.filter((notice) => notice.id !== id)
+    visible.value = visible.value.filter((notice) => notice.id !== id)
   }
-  // The same words twice are a change only if something differs.
-  const say = (text: string) => {
-    spoken.value = spoken.value === text ? `${text}\u00a0` : text
+  // Screen readers announce a repeated text only if it differs.
+  const announce = (text: string) => {
+    announcement.value = announcement.value === text ? `${text}\u00a0` : text
   }
   return {
-    shown,
-    spoken,
-    say,
+    visible,
+    announcement,
+    announce,
     dismiss,
-    tell(text, { tone = 'plain', action } = {}) {
+    show(text, { tone } = { tone: 'plain' }) {
       last += 1
       const id = last
-      const others = shown.value.filter((notice) => notice.text !== text)
-      shown.value = [...others.slice(-2), { id, text, tone, action }]
-      say(text)
-      if (tone === 'plain') setTimeout(dismiss, action ? lifetimeWithAction : lifetime, id)
+      const others = visible.value.filter((notice) => notice.text !== text)
+      visible.value = [...others.slice(1 - maxVisible), { id, text, tone }]
+      announce(text)
+      if (tone === 'plain') setTimeout(dismiss, lifetime, id)
     },
   }
 }

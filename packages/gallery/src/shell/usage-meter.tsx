@@ -2,13 +2,13 @@ import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 
-/** The bucket's bytes beside its quota, and its files beside theirs. */
+/** The bytes and files of the bucket, and its limits. The meter shows the limit that is closest. */
 export function UsageMeter() {
   const { usage } = useGallery()
   const bucket = usage.bucket.value
   if (bucket === null) return <div class="usage" />
   const { bytes, max_bytes, items, max_items } = bucket
-  const told = [
+  const text = [
     max_bytes === null
       ? strings.header.used(formatSize(bytes))
       : strings.header.usedOf(formatSize(bytes), formatSize(max_bytes)),
@@ -21,7 +21,7 @@ export function UsageMeter() {
   const share = Math.min(1, Math.max(0, ...shares))
   return (
     <div class="usage">
-      <span>{told}</span>
+      <span>{text}</span>
       {shares.length > 0 && (
         <meter
           class="usage-meter"

@@ -3,32 +3,32 @@ import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 
-/** Takes files that are dropped or pasted anywhere on the page, and shows that it will. */
+/** Accepts files that are dropped or pasted anywhere on the page; shows a hint while files are dragged over it. */
 export function DropZone() {
-  const { about, uploads } = useGallery()
-  const [over, setOver] = useState(false)
+  const { tokenInfo, uploads } = useGallery()
+  const [dragging, setDragging] = useState(false)
   useEffect(() => {
-    // Enter and leave come for every element on the way; only the balance tells whether the files are over the page.
+    // `dragenter` and `dragleave` fire for each element below the pointer; the page is left when they are in balance.
     let depth = 0
-    const holdsFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
+    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
     const onEnter = (event: DragEvent) => {
-      if (!holdsFiles(event)) return
+      if (!hasFiles(event)) return
       depth += 1
-      setOver(true)
+      setDragging(true)
     }
     const onLeave = (event: DragEvent) => {
-      if (!holdsFiles(event)) return
+      if (!hasFiles(event)) return
       depth = Math.max(0, depth - 1)
-      if (depth === 0) setOver(false)
+      if (depth === 0) setDragging(false)
     }
     const onOver = (event: DragEvent) => {
-      // Without this the browser would leave the page and open the file.
-      if (holdsFiles(event)) event.preventDefault()
+      // Otherwise the browser opens the dropped file in place of the page.
+      if (hasFiles(event)) event.preventDefault()
     }
     const onDrop = (event: DragEvent) => {
       depth = 0
-      setOver(false)
-      if (!holdsFiles(event) || event.dataTransfer === null) return
+      setDragging(false)
+      if (!hasFiles(event) || event.dataTransfer === null) return
       event.preventDefault()
       void uploads.addDropped(event.dataTransfer)
     }
@@ -50,14 +50,16 @@ export function DropZone() {
       removeEventListener('paste', onPaste)
     }
   }, [uploads])
-  if (!over) return null
+  if (!dragging) return null
   return (
     <div class="drop-zone">
       <div class="drop-zone-card">
         <Icon name={uploads.allowed ? 'upload' : 'alert'} size={48} />
-        <strong>{uploads.allowed ? strings.uploads.drop : strings.uploads.dropMayNot}</strong>
+        <strong>{uploads.allowed ? strings.uploads.drop : strings.uploads.dropNotAllowed}</strong>
         <span>
-          {uploads.allowed ? strings.uploads.dropAbout(about.bucket) : strings.uploads.dropMayNotAbout}
+          {uploads.allowed
+            ? strings.uploads.dropAbout(tokenInfo.bucket)
+            : strings.uploads.dropNotAllowedAbout}
         </span>
       </div>
     </div>

@@ -1,110 +1,121 @@
-import type { FormKey, UploadEntry } from './upload-entry.ts'
+import type { FormKey, UploadEntry } from './uploader/upload-entry.ts'
 
 /** The record of one unfinished upload. */
 export interface Unfinished {
   readonly id: string
-  /** One bucket never shows the files of another. */
   readonly bucket: string
-  /** The page that uploads it. */
+  /** The id of the page that uploads it. */
   readonly page: string
   readonly path: string
   readonly contentType: string
+  /** Bytes. */
   readonly size: number
+  /** Milliseconds since 1970. */
   readonly modified: number
   readonly uploadUrl: string | null
   readonly form: FormKey | null
-  /** Of the content (`sampleHash`); null where that was not read. */
+  /** The `sampleHash` of the content; null if it was not computed. */
   readonly sample: number | null
-  /** Null for a file above the limits. */
+  /** Null for a file above the limits of the store. */
   readonly file: File | null
 }
 
-/** Keeps unfinished uploads in the browser, so that they continue after it was closed. Where it cannot, nothing is kept. */
+/** Stores unfinished uploads in the browser (IndexedDB), so that a later visit continues them. Ignores errors of the storage. */
 export interface UnfinishedStore {
+  /** Adds or replaces the records of these entries, as uploads of this page. */
   put(entries: readonly UploadEntry[]): void
   remove(ids: readonly string[]): void
-  /** All of this bucket, in the order in which they were added. */
+  /** All records of the bucket, in the order in which they were added. */
   all(): Promise<readonly Unfinished[]>
-  /** Records of another page become this page's own. */
-  readonly page: string
 }
 
-export const databaseName = 'mediabucket-uploads'
-const name = 'unfinished'
+const databaseName = 'mediabucket-uploads'
+const storeName = 'unfinished'
 
-/** What is kept of files. Bytes. */
-const [mostOfOne, mostOfAll] = [512 * 2 ** 20, 2 * 2 ** 30]
+/** Of one file, and of all files together. Bytes. */
+const [maxFileSize, maxTotalSize] = [512 * 2 ** 20, 2 * 2 ** 30]
+
+/** Whether a bucket has unfinished uploads of an earlier visit; false if the browser does not allow to read them. */
+export async function hasUnfinishedUploads(bucket: string): Promise<boolean> {
+  try {
+    const all = await indexedDB.databases()
+    if (!all.some(({ name }) => name === databaseName)) return false
+    return (await openUnfinishedStore(bucket, '').all()).length > 0
+  } catch {
+    return false
+  }
+}
 
 export function openUnfinishedStore(bucket: string, page: string): UnfinishedStore {
-  // At once, for nothing can wait for it while the page closes.
-  const opening = open()
+  // Opened early, because a closing page cannot wait for it.
+  const opening = openDatabase()
   opening.catch(() => undefined)
-  let bytes = 0
-  const sizes = new Map<string, number>()
-  // One after another, so that a removal never overtakes the record that it removes.
+  let storedBytes = 0
+  const storedSizes = new Map<string, number>()
+  // Transactions run one after another, so that a record is not removed before it is written.
   let last: Promise<unknown> = Promise.resolve()
 
-  function use<T>(
+  function transact<T>(
     mode: IDBTransactionMode,
     work: (store: IDBObjectStore) => IDBRequest<T> | null,
   ): Promise<T | null> {
     const done = last.then(async () => {
-      const transaction = (await opening).transaction(name, mode)
+      const transaction = (await opening).transaction(storeName, mode)
       return await new Promise<T | null>((resolve, reject) => {
-        const request = work(transaction.objectStore(name))
-        // Without waiting for the event loop: the page may be closing.
+        const request = work(transaction.objectStore(storeName))
+        // Do not wait for the automatic commit: the page may be closing.
         if (mode === 'readwrite') transaction.commit()
         transaction.oncomplete = () => resolve(request?.result ?? null)
         transaction.onerror = transaction.onabort = () => reject(transaction.error)
       })
     })
-    const quiet = done.catch(() => null)
-    last = quiet
-    return quiet
+    const withoutError = done.catch(() => null)
+    last = withoutError
+    return withoutError
   }
 
-  function record(entry: UploadEntry): Unfinished {
-    const { id, path, contentType, size, modified, uploadUrl, form, file } = entry
-    const fits = file !== null && size <= mostOfOne && bytes + size - (sizes.get(id) ?? 0) <= mostOfAll
+  function recordOf(entry: UploadEntry): Unfinished {
+    const { id, path, contentType, size, modified, uploadUrl, form, sample, file } = entry
+    const added = size - (storedSizes.get(id) ?? 0)
+    const fits = file !== null && size <= maxFileSize && storedBytes + added <= maxTotalSize
     if (fits) {
-      bytes += size - (sizes.get(id) ?? 0)
-      sizes.set(id, size)
+      storedBytes += added
+      storedSizes.set(id, size)
     }
-    const record = { id, bucket, page, path, contentType, size, modified, uploadUrl, form }
-    return { ...record, sample: entry.sample, file: fits ? file : null }
+    const stored = fits ? file : null
+    return { id, bucket, page, path, contentType, size, modified, uploadUrl, form, sample, file: stored }
   }
 
   return {
-    page,
     put(entries) {
-      const records = entries.map(record)
-      void use('readwrite', (store) => {
-        for (const one of records) store.put(one)
+      const records = entries.map(recordOf)
+      void transact('readwrite', (store) => {
+        for (const record of records) store.put(record)
         return null
       })
     },
     remove(ids) {
       if (ids.length === 0) return
       for (const id of ids) {
-        bytes -= sizes.get(id) ?? 0
-        sizes.delete(id)
+        storedBytes -= storedSizes.get(id) ?? 0
+        storedSizes.delete(id)
       }
-      void use('readwrite', (store) => {
+      void transact('readwrite', (store) => {
         for (const id of ids) store.delete(id)
         return null
       })
     },
     async all() {
-      const records = await use<Unfinished[]>('readonly', (store) => store.getAll())
-      return (records ?? []).filter((one) => one.bucket === bucket)
+      const records = await transact<Unfinished[]>('readonly', (store) => store.getAll())
+      return (records ?? []).filter((record) => record.bucket === bucket)
     },
   }
 }
 
-function open(): Promise<IDBDatabase> {
+function openDatabase(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(databaseName, 1)
-    request.onupgradeneeded = () => request.result.createObjectStore(name, { keyPath: 'id' })
+    request.onupgradeneeded = () => request.result.createObjectStore(storeName, { keyPath: 'id' })
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)
   })

@@ -1,26 +1,26 @@
+/** `needed`: the browser was closed and did not store the file, so the person must choose it again. */
 export type UploadState = 'waiting' | 'sending' | 'paused' | 'done' | 'failed' | 'needed'
 
-/** One file of the list, as people see it. */
+/** One file in the list of uploads. */
 export interface UploadRow {
   readonly id: string
-  /** With the folders that it was in. */
+  /** With the folders that contained it. */
   readonly path: string
   readonly contentType: string
   /** Bytes. */
   readonly size: number
   /** Bytes. */
   readonly sent: number
-  /** `needed`: the browser was closed and did not store the file, so the person must choose it again. */
   readonly state: UploadState
   /** Why it failed; empty otherwise. */
   readonly reason: string
-  /** Whether it can be paused and cancelled alone: not while it is in a request with other files. */
-  readonly alone: boolean
+  /** Whether it can be paused and cancelled: not while it is in a request with other files. */
+  readonly isSeparate: boolean
 }
 
 export interface UploadTotals {
   readonly all: number
-  /** Neither done nor failed nor needed. */
+  /** Waiting, sending or paused. */
   readonly left: number
   readonly done: number
   readonly failed: number
@@ -29,22 +29,21 @@ export interface UploadTotals {
   /** Bytes. */
   readonly sentBytes: number
   readonly allBytes: number
-  /** Of all files, by bytes, 0 to 1. */
+  /** Progress of all files by bytes, 0 to 1. */
   readonly share: number
 }
 
-/** What the list of uploads shows. */
+/** The state of the list of uploads. */
 export interface UploadsView {
-  /** The first rows, those that need attention before those that wait. */
+  /** The first rows; files that need attention come before files that wait. */
   readonly rows: readonly UploadRow[]
   readonly totals: UploadTotals
-  /** Everything is paused. */
-  readonly held: boolean
-  /** Whether everything that is not done continues after the page was closed. */
-  readonly kept: boolean
-  /** The server does not respond, and uploads wait for it. */
+  readonly allPaused: boolean
+  /** Whether the browser stores all unfinished uploads, so that they continue after the page is closed. */
+  readonly allSaved: boolean
+  /** Whether the server does not respond and uploads wait for it. */
   readonly waitingForServer: boolean
-  /** Null until there is enough to tell. */
+  /** Null until it can be estimated. */
   readonly bytesPerSecond: number | null
   readonly secondsLeft: number | null
 }
@@ -62,13 +61,13 @@ export const emptyView: UploadsView = {
     allBytes: 0,
     share: 0,
   },
-  held: false,
-  kept: false,
+  allPaused: false,
+  allSaved: false,
   waitingForServer: false,
   bytesPerSecond: null,
   secondsLeft: null,
 }
 
-/** Whether a file that failed may be taken when it is tried again: no emptying makes a bucket larger than it may be. */
+/** Whether a failed file can succeed on a retry: not if it is larger than the bucket's limit. */
 export const canFit = (size: number, bucketLimit: number | null): boolean =>
   bucketLimit === null || size <= bucketLimit

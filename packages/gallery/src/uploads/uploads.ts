@@ -4,29 +4,30 @@ import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { type Chosen, chosenByInput } from './files/chosen-files.ts'
 import { droppedFiles } from './files/dropped-files.ts'
-import { hasUnfinishedUploads } from './leftover.ts'
-import { duplicatesNote, type NewNote, type Note, skippedNotes } from './notes.ts'
+import { duplicatesNote, type NewNote, type Note, skippedNotes } from './tray/notes.ts'
+import { hasUnfinishedUploads } from './unfinished-store.ts'
 import type { Uploader } from './uploader/uploader.ts'
 import { emptyView, type UploadsView } from './uploads-view.ts'
 
-/** The files on their way. */
+/** The uploads of the page. Loads the uploader with the first file. */
 export interface Uploads {
   readonly view: ReadonlySignal<UploadsView>
-  /** What was left out, and why. */
+  /** Notes about files that were skipped. */
   readonly notes: ReadonlySignal<readonly Note[]>
-  /** So many files were found so far in folders that are being read; null while none are. */
+  /** The number of files found so far while dropped folders are read; null otherwise. */
   readonly reading: ReadonlySignal<number | null>
   readonly allowed: boolean
-  /** Files of a file input. */
+  /** Adds the files of a file input. */
   add(files: readonly File[]): Promise<void>
-  /** Call it while the event is handled. */
+  /** Adds dropped or pasted files. Call it in the event handler: the data is not available afterwards. */
   addDropped(transfer: DataTransfer): Promise<void>
   dismiss(note: number): void
-  /** Continues what an earlier visit left, if there is any. */
+  /** Continues the uploads of an earlier visit, if there are any. */
   resumeUnfinished(): Promise<void>
-  /** The loaded uploader; null before the first upload. */
+  /** Null before the first upload. */
   readonly uploader: ReadonlySignal<Uploader | null>
-  serverBack(): void
+  /** The connection was restored. */
+  onServerBack(): void
   cancelAll(): void
   close(): void
 }
@@ -35,19 +36,19 @@ export interface UploadsOptions {
   readonly bucket: string
   readonly token: string
   readonly client: Client
+  /** Whether the token may upload. */
   readonly allowed: boolean
-  readonly tell: (text: string, tone?: 'bad') => void
-  /** MediaCache were added: all that were under way are done, or some of many are. */
-  readonly onAdded: (allDone: boolean) => void
+  readonly notify: (text: string, tone?: 'bad') => void
+  /** Called when files were uploaded; `allDone` is false while others are in progress. */
+  readonly onUploaded: (allDone: boolean) => void
   readonly onUnreachable: () => void
-  readonly reached: (onWait?: () => void) => Promise<void>
-  readonly onRefused: () => void
-  /** The bucket had no room for a file. */
-  readonly onFull: () => void
+  readonly untilReached: (onWait?: () => void) => Promise<void>
+  readonly onUnauthorized: () => void
+  readonly onBucketFull: () => void
 }
 
 export function createUploads(options: UploadsOptions): Uploads {
-  const { bucket, token, client, allowed, tell } = options
+  const { bucket, token, client, allowed, notify } = options
   const view = signal<UploadsView>(emptyView)
   const notes = signal<readonly Note[]>([])
   const reading = signal<number | null>(null)
@@ -57,15 +58,15 @@ export function createUploads(options: UploadsOptions): Uploads {
   let lastNote = 0
 
   async function load(): Promise<Uploader> {
-    await options.reached(() => tell(strings.uploads.held))
+    await options.untilReached(() => notify(strings.uploads.delayed))
     const { createUploader } = await import('./uploader/uploader.ts')
-    const made = createUploader({
+    const created = createUploader({
       bucket,
       client,
       token,
       endpoint: new URL('api/uploads', serviceUrl()).href,
       async loadResumable() {
-        await options.reached()
+        await options.untilReached()
         return await import('./uploader/resumable.ts')
       },
       onChange(next) {
@@ -73,17 +74,17 @@ export function createUploads(options: UploadsOptions): Uploads {
         const before = view.value.totals
         view.value = next
         const { left, done } = next.totals
-        if (done > before.done) options.onAdded(left === 0)
+        if (done > before.done) options.onUploaded(left === 0)
       },
       onRefused(status) {
         if (closed) return
-        if (status === 401) options.onRefused()
-        if (status === 507) options.onFull()
+        if (status === 401) options.onUnauthorized()
+        if (status === 507) options.onBucketFull()
       },
       onUnreachable: () => !closed && options.onUnreachable(),
     })
-    uploader.value = made
-    return made
+    uploader.value = created
+    return created
   }
 
   function loaded(): Promise<Uploader> {
@@ -94,25 +95,25 @@ export function createUploads(options: UploadsOptions): Uploads {
     return loading
   }
 
-  function note(...added: readonly NewNote[]): void {
-    notes.value = [...notes.value, ...added.map((one) => ({ ...one, id: ++lastNote }))]
+  function addNotes(...added: readonly NewNote[]): void {
+    notes.value = [...notes.value, ...added.map((note) => ({ ...note, id: ++lastNote }))]
   }
 
-  async function take({ files, skipped }: Chosen): Promise<void> {
-    note(...skippedNotes(skipped))
+  async function upload({ files, skipped }: Chosen): Promise<void> {
+    addNotes(...skippedNotes(skipped))
     if (files.length === 0) return
     try {
-      const made = await loaded()
-      const there = await made.add(files)
-      if (there.length > 0) note(duplicatesNote(there, () => void made.add(there, true)))
+      const { add } = await loaded()
+      const duplicates = await add(files)
+      if (duplicates.length > 0) addNotes(duplicatesNote(duplicates, () => void add(duplicates, true)))
     } catch {
-      tell(strings.uploads.notLoaded, 'bad')
+      notify(strings.uploads.notLoaded, 'bad')
     }
   }
 
-  const refuse = () => tell(strings.uploads.mayNot, 'bad')
+  const refuse = () => notify(strings.uploads.notAllowed, 'bad')
 
-  // Only while something would be cut short: a page that always asks is closed without reading.
+  // Registered during uploads only: people ignore a page that always asks.
   const askBeforeLeaving = (event: BeforeUnloadEvent) => {
     uploader.value?.saveNow()
     event.preventDefault()
@@ -132,7 +133,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     async add(files) {
       if (files.length === 0) return
       if (!allowed) return refuse()
-      await take(chosenByInput(files))
+      await upload(chosenByInput(files))
     },
     async addDropped(transfer) {
       if (!allowed) return refuse()
@@ -140,23 +141,23 @@ export function createUploads(options: UploadsOptions): Uploads {
         reading.value = count
       })
       try {
-        await take(await found)
+        await upload(await found)
       } finally {
         reading.value = null
       }
     },
     dismiss(id) {
-      notes.value = notes.value.filter((one) => one.id !== id)
+      notes.value = notes.value.filter((note) => note.id !== id)
     },
     async resumeUnfinished() {
       if (!allowed || !(await hasUnfinishedUploads(bucket)) || closed) return
       const count = await loaded().then(
-        (made) => made.restore(),
+        ({ restore }) => restore(),
         () => 0,
       )
-      if (count > 0) tell(strings.uploads.continued(count))
+      if (count > 0) notify(strings.uploads.continued(count))
     },
-    serverBack: () => uploader.value?.serverBack(),
+    onServerBack: () => uploader.value?.onServerBack(),
     cancelAll() {
       notes.value = []
       uploader.value?.cancelAll()

@@ -5,61 +5,71 @@ import type { SlideView } from './photo-swipe.tsx'
 
 interface CarouselProps {
   readonly id: string
-  /** What is swiped through; the item is among it. */
-  readonly row: readonly string[]
+  /** The items to swipe through, `id` among them. */
+  readonly ids: readonly string[]
   readonly onClose: () => void
-  /** Somebody goes on from the last item of the page, or back from its first. */
-  readonly onPast: (forward: boolean) => void
+  /** Called for a step beyond the last (`forward`) or before the first item. */
+  readonly onPastEnd: (forward: boolean) => void
 }
 
-/** Holds the pictures that are swiped through; what does that is loaded with the first of them. */
-export function Carousel({ id, row, onClose, onPast }: CarouselProps) {
-  const { items, router, loadPhotoSwipe } = useGallery()
-  const place = useRef<HTMLDivElement>(null)
-  const swipe = useRef<SlideView | null>(null)
-  const [state, setState] = useState<'coming' | 'shown' | 'failed'>('coming')
-  const wanted = useRef(id)
-  wanted.current = id
-  const past = useRef(onPast)
-  past.current = onPast
+/** Shows one item and swipes to the others. Loads PhotoSwipe with the first item. */
+export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
+  const { mediaCache, router, loadPhotoSwipe } = useGallery()
+  const container = useRef<HTMLDivElement>(null)
+  const view = useRef<SlideView | null>(null)
+  const [state, setState] = useState<'loading' | 'shown' | 'failed'>('loading')
+  const [damaged, setDamaged] = useState<ReadonlySet<string>>(new Set())
+  const currentId = useRef(id)
+  currentId.current = id
+  const currentOnPastEnd = useRef(onPastEnd)
+  currentOnPastEnd.current = onPastEnd
 
   useEffect(() => {
-    let over = false
+    let unmounted = false
     const open = async () => {
-      const [{ openPhotoSwipe }, ...media] = await Promise.all([loadPhotoSwipe(), ...row.map(items.load)])
-      const start = row.indexOf(wanted.current)
-      if (over || place.current === null || start < 0) return
-      swipe.current = openPhotoSwipe({
-        place: place.current,
+      const [{ openPhotoSwipe }, ...media] = await Promise.all([
+        loadPhotoSwipe(),
+        ...ids.map(mediaCache.load),
+      ])
+      const start = ids.indexOf(currentId.current)
+      if (unmounted || container.current === null || start < 0) return
+      view.current = openPhotoSwipe({
+        container: container.current,
         media,
         start,
         onMove(index) {
-          const item = row[index]
-          if (item && item !== wanted.current) router.replace({ page: router.page.value, item })
+          const item = ids[index]
+          if (item && item !== currentId.current) router.replace({ page: router.page.value, item })
         },
-        onPast: (forward) => past.current(forward),
+        onPastEnd: (forward) => currentOnPastEnd.current(forward),
+        onPartlyShown: (shown) => setDamaged((others) => new Set([...others, shown])),
         onClose,
       })
       setState('shown')
     }
     open().catch(() => setState('failed'))
     return () => {
-      over = true
-      swipe.current?.close()
-      swipe.current = null
+      unmounted = true
+      view.current?.close()
+      view.current = null
     }
-    // Another page, or one with an item less, is another row of pictures.
-  }, [row.join()])
+    // A changed page needs new slides.
+  }, [ids.join()])
 
-  useEffect(() => swipe.current?.moveTo(row.indexOf(id)), [id])
+  useEffect(() => view.current?.moveTo(ids.indexOf(id)), [id])
 
   return (
-    <div class="swipe-place" ref={place}>
-      {state !== 'shown' && (
-        <p class="viewer-message" role="status">
-          {state === 'coming' ? strings.viewer.loading : strings.viewer.notLoaded}
-        </p>
-      )}
-    </div>
+    <>
+      <div class="carousel" ref={container}>
+        {state !== 'shown' && (
+          <p class="viewer-message" role="status">
+            {state === 'loading' ? strings.viewer.loading : strings.viewer.notLoaded}
+          </p>
+        )}
+      </div>
+      <p class="viewer-warning" role="status">
+        {damaged.has(id) && strings.viewer.partlyShown}
+      </p>
+    </>
   )
 }

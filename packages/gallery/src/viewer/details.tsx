@@ -1,10 +1,9 @@
 import type { Media } from '@mediabucket/client'
 import type { ComponentChildren } from 'preact'
-import { formatDate } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
 import { strings } from '../strings.ts'
 
-/** What is known of an item. */
+/** The properties of an item. */
 export function Details({ media }: { media: Media }) {
   const { width, height, sha256, url } = media
   return (
@@ -49,4 +48,12 @@ function Entry({ term, children }: { term: string; children: ComponentChildren }
       <dd>{children}</dd>
     </div>
   )
+}
+
+const dates = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' })
+
+/** A time of RFC 3339 in the browser's time zone; unchanged if it cannot be parsed. */
+function formatDate(time: string): string {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? time : dates.format(date)
 }

@@ -1,21 +1,22 @@
 import type { Media } from '@mediabucket/client'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { type Kind, kindOf } from '../format/kind.ts'
 import { formatSize } from '../format/size.ts'
 import { bytesUrl, downloadUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { isThumbnailRefused } from './picture-damage.ts'
 import { isShownAsText } from './text-preview.ts'
 import { TextSlide } from './text-slide.tsx'
 
-/** What is no picture: played or read where it can be, else told of. */
+/** A file that is not a picture: a player, a text, or a card if the browser cannot show it. */
 export function FileSlide({ media }: { media: Media }) {
-  const [broken, setBroken] = useState(false)
+  const [failed, setFailed] = useState(false)
   const kind = kindOf(media.content_type)
   const src = bytesUrl(media.id)
   const name = media.filename ?? strings.unnamed
-  const onError = () => setBroken(true)
-  if (kind === 'video' && !broken) {
+  const onError = () => setFailed(true)
+  if (kind === 'video' && !failed) {
     return (
       // biome-ignore lint/a11y/useMediaCaption: the bucket holds no captions
       <video
@@ -29,7 +30,7 @@ export function FileSlide({ media }: { media: Media }) {
       />
     )
   }
-  if (kind === 'audio' && !broken) {
+  if (kind === 'audio' && !failed) {
     return (
       <div class="slide-card">
         <Icon name="audio" size={64} />
@@ -40,9 +41,9 @@ export function FileSlide({ media }: { media: Media }) {
     )
   }
   const text = isShownAsText(media.content_type)
-  if (text && !broken) return <TextSlide media={media} onError={onError} />
-  const fault = text ? strings.viewer.noText : strings.viewer.noPlayback
-  return <FileCard media={media} kind={kind} about={broken ? fault : aboutOf(kind)} />
+  if (text && !failed) return <TextSlide media={media} onError={onError} />
+  const error = text ? strings.viewer.noText : strings.viewer.noPlayback
+  return <FileCard media={media} kind={kind} about={failed ? error : aboutOf(kind)} />
 }
 
 const aboutOf = (kind: Kind): string =>
@@ -52,8 +53,16 @@ const aboutOf = (kind: Kind): string =>
       ? strings.viewer.noPicture
       : strings.viewer.noPreview
 
-/** A file as a card, with the ways to get at it. */
-export function FileCard({ media, kind, about }: { media: Media; kind: Kind; about: string }) {
+/** A picture that the browser could not load. */
+export function PictureErrorCard({ media }: { media: Media }) {
+  const [damaged, setDamaged] = useState(false)
+  useEffect(() => void isThumbnailRefused(media).then(setDamaged), [media])
+  const about = damaged ? strings.viewer.damaged : strings.viewer.noPicture
+  return <FileCard media={media} kind="picture" about={about} />
+}
+
+/** A file as a card with its name, its size and buttons to open or download it. */
+function FileCard({ media, kind, about }: { media: Media; kind: Kind; about: string }) {
   const src = bytesUrl(media.id)
   const opens = kind === 'pdf' || media.content_type.startsWith('text/plain')
   return (

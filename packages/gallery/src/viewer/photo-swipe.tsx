@@ -4,17 +4,20 @@ import 'photoswipe/style.css'
 import { render } from 'preact'
 import { kindOf } from '../format/kind.ts'
 import { strings } from '../strings.ts'
-import { FileCard, FileSlide } from './file-slide.tsx'
+import { FileSlide, PictureErrorCard } from './file-slide.tsx'
+import { isPartlyShown } from './picture-damage.ts'
 import { pictureSlide } from './picture-slide.ts'
 
 export interface SlideViewOptions {
-  readonly place: HTMLElement
-  /** In the order of the page; null for what is not known. */
+  readonly container: HTMLElement
+  /** In the order of the page; null for items that could not be loaded. */
   readonly media: readonly (Media | null)[]
   readonly start: number
   readonly onMove: (index: number) => void
-  readonly onPast: (forward: boolean) => void
-  /** Somebody swiped the picture away, or touched beside it. */
+  readonly onPastEnd: (forward: boolean) => void
+  /** Called with the id of a damaged picture of which the browser draws only a part. */
+  readonly onPartlyShown: (id: string) => void
+  /** Called when a person swipes the picture away or taps beside it. */
   readonly onClose: () => void
 }
 
@@ -23,23 +26,17 @@ export interface SlideView {
   close(): void
 }
 
-/** PhotoSwipe for the gestures alone: the bar, the buttons and the focus are the dialog's around it. */
-export function openPhotoSwipe({
-  place,
-  media,
-  start,
-  onMove,
-  onPast,
-  onClose,
-}: SlideViewOptions): SlideView {
+/** Opens PhotoSwipe for gestures and zoom only. The dialog around it has the bar, the buttons and the focus. */
+export function openPhotoSwipe(options: SlideViewOptions): SlideView {
+  const { container, media, start, onMove, onPartlyShown, onClose } = options
   let closing = false
-  const still = matchMedia('(prefers-reduced-motion: reduce)').matches
+  const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
   const slides = media.map(slideOf)
   const pswp = new PhotoSwipe({
     dataSource: slides,
     index: start,
-    appendToEl: place,
-    getViewportSizeFn: () => ({ x: place.clientWidth, y: place.clientHeight }),
+    appendToEl: container,
+    getViewportSizeFn: () => ({ x: container.clientWidth, y: container.clientHeight }),
     loop: false,
     trapFocus: false,
     returnFocus: false,
@@ -52,7 +49,7 @@ export function openPhotoSwipe({
     counter: false,
     bgOpacity: 1,
     showHideAnimationType: 'none',
-    ...(still ? { zoomAnimationDuration: false } : {}),
+    ...(reducedMotion ? { zoomAnimationDuration: false } : {}),
     errorMsg: strings.viewer.noPicture,
   })
 
@@ -64,15 +61,7 @@ export function openPhotoSwipe({
     const element = document.createElement('div')
     element.className = 'pswp__content slide'
     render(<FileSlide media={item} />, element)
-    // What can be pressed, dragged, marked and scrolled inside is not for swiping; fingers swipe over texts too.
-    for (const name of ['pointerdown', 'click', 'wheel'] as const) {
-      element.addEventListener(name, (inner) => {
-        const swiping =
-          name === 'pointerdown' && inner instanceof PointerEvent && inner.pointerType === 'touch'
-        const own = swiping ? 'audio, video, a' : 'audio, video, a, .text-scroll'
-        if (inner.target instanceof Element && inner.target.closest(own)) inner.stopPropagation()
-      })
-    }
+    stopSwipingInside(element)
     content.element = element
     content.onLoaded()
   })
@@ -88,86 +77,69 @@ export function openPhotoSwipe({
     if (item) {
       element.textContent = ''
       element.className = 'slide'
-      render(
-        <FileCard media={item} kind={kindOf(item.content_type)} about={strings.viewer.noPicture} />,
-        element,
-      )
+      render(<PictureErrorCard media={item} />, element)
     }
     return element
   })
 
-  // The smaller picture may not be had just now, or not at all; then there is still the picture itself.
+  // The medium variant may be unavailable; fall back to the original.
   pswp.on('loadError', ({ content: { index } }) => {
-    const { srcset, ...itself } = slides[index] ?? {}
+    const { srcset, ...original } = slides[index] ?? {}
     if (srcset === undefined) return
-    slides[index] = itself
+    slides[index] = original
     setTimeout(() => pswp.refreshSlideContent(index))
   })
 
   type Slide = NonNullable<typeof pswp.currSlide>
-  /** A size that nobody has recorded is known when the picture is there; answers whether it is another one. */
-  const measure = (slide: Slide): boolean => {
+  /** Corrects the size of a slide from the loaded image if the recorded size is missing or wrong; returns whether it did. */
+  const correctSize = (slide: Slide): boolean => {
     const { content } = slide
     const image = content.element
     const item = media[content.index]
     if (!(image instanceof HTMLImageElement) || !image.complete || image.naturalWidth === 0) return false
-    if (item?.content_type !== 'image/jpeg') image.classList.add('see-through')
+    if (item?.content_type !== 'image/jpeg') image.classList.add('may-be-transparent')
     const recorded = slide.width / slide.height
-    const shown = image.naturalWidth / image.naturalHeight
-    if (item?.width && Math.abs(recorded / shown - 1) < 0.02) return false
+    const actual = image.naturalWidth / image.naturalHeight
+    if (item?.width && Math.abs(recorded / actual - 1) < 0.02) return false
     slide.width = content.width = image.naturalWidth
     slide.height = content.height = image.naturalHeight
     return true
   }
-  // A neighbour may have arrived before it had a slide.
-  pswp.on('slideInit', ({ slide }) => void measure(slide))
-  pswp.on('loadComplete', ({ slide }) => {
-    if (measure(slide)) slide.resize()
+  // The image of a neighbour may be loaded before its slide exists.
+  pswp.on('slideInit', ({ slide }) => void correctSize(slide))
+  pswp.on('loadComplete', ({ slide, content }) => {
+    if (correctSize(slide)) slide.resize()
+    const item = media[content.index]
+    const image = content.element
+    if (!item || !(image instanceof HTMLImageElement) || image.naturalWidth === 0) return
+    void isPartlyShown(item, image).then((partly) => partly && !closing && onPartlyShown(item.id))
   })
 
-  // While a swipe runs to its end, a picture that comes anew tells of a change too.
+  // `change` also fires when content is refreshed during a swipe.
   pswp.on('change', () => {
     if (pswp.currIndex === pswp.potentialIndex) onMove(pswp.currIndex)
   })
   pswp.on('close', () => {
     if (!closing) onClose()
   })
-  pswp.on('keydown', (event) => {
-    const { originalEvent } = event
-    const { key, target } = originalEvent
-    const dialog = place.closest('dialog')
-    // A text that was read and is left takes the focus with it; then the page's body has it.
-    const topmost = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog
-    const inside =
-      target instanceof Element &&
-      (target.closest('dialog') === dialog || (topmost && target === document.body))
-    const sideways = key === 'ArrowLeft' || key === 'ArrowRight'
-    const own = sideways ? 'audio, video, input' : 'audio, video, input, .text-scroll'
-    const used = target instanceof Element && target.closest(own) !== null
-    // One letter alone must not do anything (WCAG 2.1.4), and Tab is the browser's.
-    if (!inside || used || !key.startsWith('Arrow')) return event.preventDefault()
-    if (!sideways) return
-    event.preventDefault()
-    originalEvent.preventDefault()
-    onPast(key === 'ArrowRight')
-  })
+  pswp.on('keydown', (event) => onKey(event, options))
 
-  const watch = new ResizeObserver(() => {
+  const resizeObserver = new ResizeObserver(() => {
     pswp.updateSize(true)
-    const { left, top } = place.getBoundingClientRect()
+    const { left, top } = container.getBoundingClientRect()
     pswp.setScrollOffset(left, top + scrollY)
   })
 
   pswp.init()
   pswp.element?.removeAttribute('role')
-  watch.observe(place)
+  resizeObserver.observe(container)
   return {
     moveTo(index) {
       if (index >= 0 && index !== pswp.potentialIndex) pswp.goTo(index)
     },
     close() {
       closing = true
-      watch.disconnect()
+      resizeObserver.disconnect()
       pswp.destroy()
     },
   }
@@ -179,9 +151,44 @@ function slideOf(item: Media | null): SlideData {
   return { ...pictureSlide(item, item.filename ?? strings.unnamed) }
 }
 
-/** A neighbour waits out of sight: it must not be reached by keys, nor play on. */
+/** Keeps PhotoSwipe from handling events of players, links and texts. Texts can be swiped by touch only. */
+function stopSwipingInside(element: HTMLElement): void {
+  for (const name of ['pointerdown', 'click', 'wheel'] as const) {
+    element.addEventListener(name, (event) => {
+      const byTouch = name === 'pointerdown' && event instanceof PointerEvent && event.pointerType === 'touch'
+      const interactive = byTouch ? 'audio, video, a' : 'audio, video, a, .text-scroll'
+      if (event.target instanceof Element && event.target.closest(interactive)) event.stopPropagation()
+    })
+  }
+}
+
+/** Hides the slides beside the active one from keyboard and screen readers, and pauses their players. */
 function setActive(element: HTMLElement | undefined, active: boolean): void {
   if (!element) return
   element.inert = !active
   if (!active) for (const player of element.querySelectorAll<HTMLMediaElement>('audio, video')) player.pause()
+}
+
+/** Steps by arrow keys. PhotoSwipe listens on the document, so keys outside the dialog are ignored here. */
+function onKey(
+  event: { readonly originalEvent: KeyboardEvent; preventDefault(): void },
+  { container, onPastEnd }: SlideViewOptions,
+): void {
+  const { originalEvent } = event
+  const { key, target } = originalEvent
+  const dialog = container.closest('dialog')
+  // When a focused text leaves the view, the focus moves to the body.
+  const isTopmost = [...document.querySelectorAll('dialog[open]')].at(-1) === dialog
+  const isInside =
+    target instanceof Element &&
+    (target.closest('dialog') === dialog || (isTopmost && target === document.body))
+  const sideways = key === 'ArrowLeft' || key === 'ArrowRight'
+  const keyUsers = sideways ? 'audio, video, input' : 'audio, video, input, .text-scroll'
+  const isUsed = target instanceof Element && target.closest(keyUsers) !== null
+  // PhotoSwipe's own keys are disabled: single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
+  if (isInside && !isUsed && key.startsWith('Arrow') && !sideways) return
+  event.preventDefault()
+  if (!isInside || isUsed || !sideways) return
+  originalEvent.preventDefault()
+  onPastEnd(key === 'ArrowRight')
 }

@@ -1,28 +1,29 @@
 import type { Media } from '@mediabucket/client'
 import { bytesUrl } from '../service/urls.ts'
 
-/** How a picture is fetched and how large it is, in the terms of PhotoSwipe. */
+/** The URLs and the size of a picture, as PhotoSwipe's slide data. */
 export interface PictureSlide {
   readonly src: string
   readonly srcset?: string
-  /** Shown until the picture is there. */
+  /** The placeholder until the picture is loaded. */
   readonly msrc: string
   readonly width: number
   readonly height: number
   readonly alt: string
 }
 
-/** What every browser shows by itself. */
+/** Types that all browsers display. */
 const shownByBrowsers = /^image\/(?:jpeg|png|gif|webp|avif|bmp|svg\+xml|x-icon|vnd\.microsoft\.icon)$/
 const animated = /^image\/(?:gif|webp|png|avif|svg\+xml)$/
-/** Of variants, pixels: docs/interface.md V1. */
+/** The longest edge of the medium variant (docs/interface.md, V1). Pixels. */
 const mediumEdge = 1600
-/** For a picture of unknown size, until it has arrived. */
-const guess = { width: 1200, height: 900 }
+/** The size of a picture without a recorded size, until it is loaded. Pixels. */
+const defaultSize = { width: 1200, height: 900 }
 
-/** Screens that are small for a picture get a small one of it; zooming in fetches the picture itself. */
+/** Small screens load the medium variant of a large picture; zooming in loads the original. */
 export function pictureSlide(media: Media, alt: string): PictureSlide {
-  const { width, height } = media.width && media.height ? { width: media.width, height: media.height } : guess
+  const { width, height } =
+    media.width && media.height ? { width: media.width, height: media.height } : defaultSize
   const original = bytesUrl(media.id)
   const medium = bytesUrl(media.id, 'medium')
   const slide = { msrc: bytesUrl(media.id, 'thumb'), width, height, alt }

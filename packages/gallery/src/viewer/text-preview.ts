@@ -1,23 +1,24 @@
 import { bytesUrl } from '../service/urls.ts'
 
-/** Of a longer text only so many bytes are shown. */
+/** The viewer shows at most this much of a text. Bytes. */
 export const maxPreviewBytes = 64 * 1024
 
-/** What the viewer shows as text; pages and drawings, which are texts too, are not among them. */
+/** Whether the viewer shows files of a content type as text. HTML and SVG are not shown as text. */
 export const isShownAsText = (contentType: string): boolean =>
   /^(?:text\/(?:plain|markdown|csv)|application\/json)(?:;|$)/i.test(contentType)
 
-/** The text at the beginning of an item. Throws when it cannot be had. */
+/** The beginning of an item's text. Rejects if it cannot be loaded. */
 export async function textPreview(id: string, size: number, signal: AbortSignal): Promise<string> {
-  // A range of nothing cannot be satisfied (RFC 9110, section 14.1.1).
+  // An empty file satisfies no byte range (RFC 9110, section 14.1.1).
   if (size === 0) return ''
   const cut = size > maxPreviewBytes
-  const answer = await fetch(bytesUrl(id), { headers: { range: `bytes=0-${maxPreviewBytes - 1}` }, signal })
-  if (!answer.ok || (cut && answer.status !== 206)) throw new Error(`the text was answered ${answer.status}`)
-  return decode(await answer.arrayBuffer(), cut)
+  const response = await fetch(bytesUrl(id), { headers: { range: `bytes=0-${maxPreviewBytes - 1}` }, signal })
+  if (!response.ok || (cut && response.status !== 206))
+    throw new Error(`The server responded with ${response.status}`)
+  return decode(await response.arrayBuffer(), cut)
 }
 
-/** UTF-8, which may end within a character where it was cut; what is none was most often written on Windows. */
+/** Decodes UTF-8, ignoring an incomplete last character of a cut text; other texts are read as Windows-1252. */
 export function decode(bytes: ArrayBuffer, cut: boolean): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: cut })

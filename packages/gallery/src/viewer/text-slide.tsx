@@ -4,21 +4,21 @@ import { formatSize } from '../format/size.ts'
 import { strings } from '../strings.ts'
 import { maxPreviewBytes, textPreview } from './text-preview.ts'
 
-/** A text as it is, whatever it holds: nothing of it becomes an element of the page. */
+/** A text file as plain text. Its content never becomes markup. */
 export function TextSlide({ media, onError }: { media: Media; onError: () => void }) {
   const { id, size, filename } = media
   const [text, setText] = useState<string | null>(null)
   useEffect(() => {
-    const under = new AbortController()
-    textPreview(id, size, under.signal).then(setText, () => {
-      if (!under.signal.aborted) onError()
+    const aborter = new AbortController()
+    textPreview(id, size, aborter.signal).then(setText, () => {
+      if (!aborter.signal.aborted) onError()
     })
-    return () => under.abort()
+    return () => aborter.abort()
   }, [id, size])
   if (text === null) return <p role="status">{strings.viewer.loading}</p>
   return (
     <div class="slide-text">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys (WCAG 2.1.1) */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll it (WCAG 2.1.1) */}
       <section class="text-scroll" aria-label={filename ?? strings.unnamed} tabIndex={0}>
         <pre>{text}</pre>
       </section>

@@ -1,23 +1,23 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
 
-type ItemStatus = 'asked' | 'there' | 'gone' | 'unknown'
+type ItemStatus = 'checking' | 'exists' | 'deleted' | 'unknown'
 
-/** Whether an item is there: asked when it is opened, when its page has it no more, and when the service is back. */
+/** Whether an item exists. Checked when it is opened, when it leaves its page, and when the connection is restored. */
 export function useItemStatus(id: string, onPage: boolean): ItemStatus {
-  const { items, connection } = useGallery()
-  const [told, setTold] = useState<{ readonly id: string; readonly presence: ItemStatus } | null>(null)
+  const { mediaCache, connection } = useGallery()
+  const [result, setResult] = useState<{ readonly id: string; readonly status: ItemStatus } | null>(null)
   useEffect(() => {
-    let over = false
-    const ask = async () => {
-      const there = await items.ask(id)
-      const presence = there === null ? 'unknown' : there ? 'there' : 'gone'
-      if (!over) setTold({ id, presence })
+    let unmounted = false
+    const check = async () => {
+      const exists = await mediaCache.check(id)
+      const status = exists === null ? 'unknown' : exists ? 'exists' : 'deleted'
+      if (!unmounted) setResult({ id, status })
     }
-    void ask()
+    void check()
     return () => {
-      over = true
+      unmounted = true
     }
-  }, [id, onPage, items, connection.lost.value])
-  return told?.id === id ? told.presence : 'asked'
+  }, [id, onPage, mediaCache, connection.lost.value])
+  return result?.id === id ? result.status : 'checking'
 }

@@ -1,60 +1,62 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
 
-/** A step over the edge of a page, from this item, until that page is there. */
-interface Turn {
+/** A step from an item to the next or previous page, while that page is loading. */
+interface PageTurn {
   readonly from: string
   readonly page: number
   readonly to: 'first' | 'last'
 }
 
 interface Navigation {
-  /** The item that is shown: the one of the address, or the one that a step over the page's edge leads to. */
+  /** The item to show: that of the URL, or the first or last item of the page after a page turn. */
   readonly shown: string
-  /** What can be swiped through: the page, or the item alone when it is not on the page; null while that is not known. */
-  readonly row: readonly string[] | null
-  /** On the page; -1 when it is not. */
+  /** The items to swipe through: those of the page, or the item alone if it is not on the page; null while unknown. */
+  readonly ids: readonly string[] | null
+  /** The index of the item on the page; -1 if it is not on the page. */
   readonly index: number
+  /** Null if there is no previous item. */
   readonly previous: (() => void) | null
+  /** Null if there is no next item. */
   readonly next: (() => void) | null
 }
 
-/** Where an item stands on its page, and the ways to its neighbours, over the page's edge too. */
+/** The position of an item on its page, and the steps to its neighbours, on other pages too. */
 export function useNavigation(id: string): Navigation {
   const { listing, router } = useGallery()
-  const turning = useRef<Turn | null>(null)
-  const ids = listing.ids.value
+  const turning = useRef<PageTurn | null>(null)
+  const pageIds = listing.ids.value
   const page = router.page.value
   const last = listing.page.value?.last_page ?? 1
-  const arrived = listing.page.value?.current_page === page
+  const loaded = listing.page.value?.current_page === page
 
   const turn = turning.current
-  const over = arrived && turn?.from === id && turn.page === page && !ids.includes(id)
-  const edge = (over && (turn.to === 'first' ? ids[0] : ids.at(-1))) || null
-  const shown = edge ?? id
-  const index = ids.indexOf(shown)
+  const turned = loaded && turn?.from === id && turn.page === page && !pageIds.includes(id)
+  const target = (turned && (turn.to === 'first' ? pageIds[0] : pageIds.at(-1))) || null
+  const shown = target ?? id
+  const index = pageIds.indexOf(shown)
   useEffect(() => {
-    if (edge === null) return
+    if (target === null) return
     turning.current = null
-    router.replace({ page, item: edge })
-  }, [edge])
+    router.replace({ page, item: target })
+  }, [target])
 
-  const step = (place: number) => {
-    const item = ids[place]
+  const stepTo = (position: number) => {
+    const item = pageIds[position]
     if (item) return () => router.replace({ page, item })
-    if (place < 0 ? page <= 1 : page >= last) return null
+    if (position < 0 ? page <= 1 : page >= last) return null
     return () => {
-      const there = place < 0 ? page - 1 : page + 1
-      turning.current = { from: shown, page: there, to: place < 0 ? 'last' : 'first' }
-      router.replace({ page: there, item: shown })
+      const nextPage = position < 0 ? page - 1 : page + 1
+      turning.current = { from: shown, page: nextPage, to: position < 0 ? 'last' : 'first' }
+      router.replace({ page: nextPage, item: shown })
     }
   }
-  const walks = arrived && index >= 0
+  const onPage = loaded && index >= 0
   return {
     shown,
-    row: index >= 0 ? ids : arrived || !listing.loading.value ? [id] : null,
-    index: arrived ? index : -1,
-    previous: walks ? step(index - 1) : null,
-    next: walks ? step(index + 1) : null,
+    ids: index >= 0 ? pageIds : loaded || !listing.loading.value ? [id] : null,
+    index: loaded ? index : -1,
+    previous: onPage ? stepTo(index - 1) : null,
+    next: onPage ? stepTo(index + 1) : null,
   }
 }

@@ -7,15 +7,15 @@ import { strings } from '../strings.ts'
 
 interface ViewerActionsProps {
   readonly media: Media
-  readonly details: boolean
+  readonly detailsOpen: boolean
   readonly onDetails: () => void
 }
 
-export function ViewerActions({ media, details, onDetails }: ViewerActionsProps) {
+export function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsProps) {
   const { copyLinks, deletion, canDelete } = useGallery()
   return (
     <div class="viewer-actions">
-      <IconButton icon="info" label={strings.viewer.details} pressed={details} onClick={onDetails} />
+      <IconButton icon="info" label={strings.viewer.details} pressed={detailsOpen} onClick={onDetails} />
       <IconButton icon="link" label={strings.viewer.copy} onClick={() => void copyLinks([media.id])} />
       <a
         class="icon-button"
@@ -27,7 +27,7 @@ export function ViewerActions({ media, details, onDetails }: ViewerActionsProps)
         <Icon name="download" />
       </a>
       {canDelete && (
-        <IconButton icon="trash" label={strings.viewer.delete} onClick={() => deletion.ask([media.id])} />
+        <IconButton icon="trash" label={strings.viewer.delete} onClick={() => deletion.request([media.id])} />
       )}
     </div>
   )

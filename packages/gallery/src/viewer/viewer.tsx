@@ -1,10 +1,96 @@
+import { useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
+import { IconButton } from '../components/icon-button.tsx'
+import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery.ts'
-import { ViewerDialog } from './viewer-dialog.tsx'
+import { NoticeAnnouncer, NoticeList } from '../shell/notice-list.tsx'
+import { strings } from '../strings.ts'
+import { Carousel } from './carousel.tsx'
+import { Details } from './details.tsx'
+import { useItemStatus } from './use-item-status.ts'
+import { useNavigation } from './use-navigation.ts'
+import { ViewerActions } from './viewer-actions.tsx'
 
-/** Open while the address names an item. */
+/** The viewer, open while the URL names an item. */
 export function Viewer() {
   const { router, listing } = useGallery()
   const id = router.item.value
   if (id === null || listing.page.value === null) return null
   return <ViewerDialog id={id} />
+}
+
+/** One item in full size, with steps to the other items. */
+function ViewerDialog({ id }: { id: string }) {
+  const { mediaCache, listing, router, deletion, connection } = useGallery()
+  const [detailsOpen, setDetailsOpen] = useState(false)
+  const { shown, ids, index, previous, next } = useNavigation(id)
+  const status = useItemStatus(shown, index >= 0)
+  // After the deletion the viewer moves to the next item.
+  const deleting = deletion.processed.value !== null && deletion.pending.value?.includes(shown) === true
+  const deleted = status === 'deleted' && !deleting
+  const media = deleted ? null : mediaCache.get(shown).value
+  const failed = media === null && status === 'unknown' && !connection.lost.value
+  const page = listing.page.value
+  const close = () => router.replace({ page: router.page.value, item: null })
+  const name = media === null ? '' : (media.filename ?? strings.unnamed)
+  return (
+    <Modal
+      class={detailsOpen ? 'viewer with-details' : 'viewer'}
+      label={deleted ? strings.viewer.deleted : strings.viewer.label(name)}
+      onCancel={close}
+    >
+      <header class="viewer-bar">
+        <IconButton icon="close" label={strings.close} onClick={close} />
+        <p class="viewer-title" aria-live="polite">
+          <strong title={name}>{name}</strong>
+          {page?.from && index >= 0 && (
+            <span class="viewer-position">{strings.viewer.position(page.from + index, page.total)}</span>
+          )}
+        </p>
+      </header>
+      {media && (
+        <ViewerActions
+          media={media}
+          detailsOpen={detailsOpen}
+          onDetails={() => setDetailsOpen(!detailsOpen)}
+        />
+      )}
+      <div class="viewer-stage">
+        {deleted || failed ? (
+          <div class="viewer-message">
+            <Icon name={deleted ? 'trash' : 'alert'} size={48} />
+            <p role="status">{deleted ? strings.viewer.deleted : strings.viewer.failed}</p>
+            <button type="button" class="button primary" onClick={close}>
+              {strings.viewer.back}
+            </button>
+          </div>
+        ) : ids === null || media === null || (deleting && index < 0) ? (
+          <p class="viewer-message" role="status">
+            {strings.viewer.loading}
+          </p>
+        ) : (
+          <Carousel
+            id={shown}
+            ids={ids}
+            onClose={close}
+            onPastEnd={(forward) => (forward ? next : previous)?.()}
+          />
+        )}
+        {previous && (
+          <IconButton
+            class="viewer-step previous"
+            icon="previous"
+            label={strings.viewer.previous}
+            onClick={previous}
+          />
+        )}
+        {next && (
+          <IconButton class="viewer-step next" icon="next" label={strings.viewer.next} onClick={next} />
+        )}
+      </div>
+      {detailsOpen && media && <Details media={media} />}
+      <NoticeList />
+      <NoticeAnnouncer />
+    </Modal>
+  )
 }

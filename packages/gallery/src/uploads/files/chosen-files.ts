@@ -1,23 +1,23 @@
 import { isSystemFile } from './system-files.ts'
 
-/** A file that a person chose, dropped or pasted. */
+/** A file that was chosen, dropped or pasted. */
 export interface ChosenFile {
-  /** Null where it could not be read. */
+  /** Null if it could not be read. */
   readonly file: File | null
-  /** Its path below what was chosen, its name included. */
+  /** Its path within the chosen folder, ending with its name. */
   readonly path: string
-  /** Reads it from the disk again; null where the browser offers no way. */
+  /** Reads the file's current version; null if the browser has no API for that. */
   readonly reread: (() => Promise<File>) | null
 }
 
-/** Paths that are not uploaded, by reason. */
+/** Paths that are not uploaded (docs/interface.md, G9). */
 export interface Skipped {
   readonly system: readonly string[]
   readonly emptyFolders: readonly string[]
   readonly unreadableFolders: readonly string[]
 }
 
-/** All that a person chose with one action: every path is either in `files` or in `skipped`. */
+/** The files of one choice or drop. Each path is either in `files` or in `skipped`. */
 export interface Chosen {
   readonly files: readonly ChosenFile[]
   readonly skipped: Skipped
@@ -25,7 +25,7 @@ export interface Chosen {
 
 const nothingSkipped: Skipped = { system: [], emptyFolders: [], unreadableFolders: [] }
 
-/** The files of a file input, in the order chosen; those of a folder in the natural order of their paths. */
+/** The files of a file input in the order chosen; those of a folder in the natural order of their paths. */
 export function chosenByInput(files: readonly File[]): Chosen {
   const all = files.map((file): ChosenFile => {
     const path = file.webkitRelativePath || file.name
@@ -36,23 +36,23 @@ export function chosenByInput(files: readonly File[]): Chosen {
 }
 
 export function withoutSystemFiles(files: readonly ChosenFile[], skipped: Skipped): Chosen {
-  const [kept, system]: [ChosenFile[], string[]] = [[], []]
+  const [others, system]: [ChosenFile[], string[]] = [[], []]
   for (const file of files) {
     if (isSystemFile(file.path)) system.push(file.path)
-    else kept.push(file)
+    else others.push(file)
   }
-  return { files: kept, skipped: { ...skipped, system: [...skipped.system, ...system] } }
+  return { files: others, skipped: { ...skipped, system: [...skipped.system, ...system] } }
 }
 
-const names = new Intl.Collator('en', { numeric: true })
+const collator = new Intl.Collator('en', { numeric: true })
 
-/** Natural order, folder by folder: `img2` before `img10`. */
+/** Compares paths folder by folder in natural order: `img2` before `img10`. */
 export function byPath(a: { readonly path: string }, b: { readonly path: string }): number {
   const [left, right] = [a.path.split('/'), b.path.split('/')]
   for (const [index, segment] of left.entries()) {
     const other = right[index]
     if (other === undefined) return 1
-    if (segment !== other) return names.compare(segment, other) || (segment < other ? -1 : 1)
+    if (segment !== other) return collator.compare(segment, other) || (segment < other ? -1 : 1)
   }
   return left.length - right.length
 }

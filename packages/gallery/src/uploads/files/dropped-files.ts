@@ -2,8 +2,9 @@ import { byPath, type Chosen, type ChosenFile, withoutSystemFiles } from './chos
 import { isSystemFile } from './system-files.ts'
 
 /**
- * The files of a drop or a paste, those in folders included: items in the order dropped, and what a folder holds in
- * the natural order of the paths. Call it while the event is handled, because the entries are out of reach afterwards.
+ * The files of a drop or a paste, folders included: in the order dropped, and within a folder in the natural order of the
+ * paths. Call it in the event handler, because the entries are not available afterwards. `onFound` is called with the number
+ * of files found so far.
  */
 export function droppedFiles(transfer: DataTransfer, onFound: (count: number) => void): Promise<Chosen> {
   const items = [...transfer.items].filter((item) => item.kind === 'file')
@@ -58,7 +59,7 @@ async function filesOfFolder(
   const files = await Promise.all(entries.filter(isFile).map(chosenOf))
   found.count += files.length
   onFound(found.count)
-  // One folder after another, so that a large tree does not open all its folders at once.
+  // One folder at a time, so that few of a large tree are open at once.
   for (const inner of entries.filter(isDirectory)) {
     for (const file of await filesOfFolder(inner, found, onFound)) files.push(file)
   }
@@ -73,15 +74,15 @@ async function chosenOf(entry: FileSystemFileEntry): Promise<ChosenFile> {
 const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
   new Promise((resolve, reject) => entry.file(resolve, reject))
 
-/** A reader returns some entries at a time (100 in Chromium), and none at its end. */
+/** A reader returns its entries in batches (100 in Chromium), and an empty batch at the end. */
 async function entriesIn(reader: FileSystemDirectoryReader): Promise<FileSystemEntry[]> {
   const all: FileSystemEntry[] = []
   for (;;) {
-    const part = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+    const batch = await new Promise<FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),
     )
-    if (part.length === 0) return all
-    for (const entry of part) all.push(entry)
+    if (batch.length === 0) return all
+    for (const entry of batch) all.push(entry)
   }
 }
 

@@ -1,4 +1,4 @@
-/** What operating systems leave in folders: files by name, and folders whose content nobody put there. */
+/** Names of files and folders that operating systems create, in lower case. */
 const names = new Set([
   '.ds_store',
   '.localized',
@@ -16,6 +16,6 @@ const names = new Set([
   'icon\r',
 ])
 
-/** Whether a path is, or is inside, something that only an operating system needs. */
+/** Whether a path is, or is inside, a file or folder that an operating system created. */
 export const isSystemFile = (path: string): boolean =>
   path.split('/').some((segment) => segment.startsWith('._') || names.has(segment.toLowerCase()))

@@ -2,10 +2,10 @@ import { IconButton } from '../../components/icon-button.tsx'
 import { useGallery } from '../../gallery.ts'
 import { strings } from '../../strings.ts'
 
-/** Paths that are listed for those who point at a note. */
-const mostPaths = 20
+/** The tooltip of a note lists at most this many paths. */
+const maxPaths = 20
 
-/** What was left out. */
+/** Notes about files that were not added. */
 export function TrayNotes() {
   const { uploads } = useGallery()
   const notes = uploads.notes.value
@@ -14,7 +14,7 @@ export function TrayNotes() {
     <ul class="tray-notes">
       {notes.map(({ id, text, paths, isBad, action }) => (
         <li key={id} class={isBad ? 'tray-note bad' : 'tray-note'}>
-          <span title={paths.slice(0, mostPaths).join('\n')}>{text}</span>
+          <span title={paths.slice(0, maxPaths).join('\n')}>{text}</span>
           {action && (
             <button
               type="button"

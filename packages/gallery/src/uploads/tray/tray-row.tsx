@@ -9,37 +9,37 @@ import type { UploadRow } from '../uploads-view.ts'
 interface TrayRowProps {
   readonly row: UploadRow
   readonly uploader: Uploader
-  /** Whether the bucket is large enough for the file. */
+  /** Whether the file is within the bucket's limit. */
   readonly canFit: boolean
   readonly waitingForServer: boolean
 }
 
 export function TrayRow({ row, uploader, canFit, waitingForServer }: TrayRowProps) {
-  const { id, path, state, size, sent, alone } = row
+  const { id, path, state, size, sent, isSeparate } = row
   const name = path.slice(path.lastIndexOf('/') + 1)
   const folder = path.slice(0, -name.length)
   return (
     <li class={`tray-row ${state}`}>
       <Icon name={kindOf(row.contentType)} />
-      <div class="tray-words">
+      <div class="tray-text">
         <span class="tray-name" title={path}>
           {name}
           {folder !== '' && <span class="tray-folder"> {folder}</span>}
         </span>
         <span class="tray-state">{stateTextOf(row, waitingForServer)}</span>
-        {(state === 'sending' || state === 'paused') && alone && (
+        {(state === 'sending' || state === 'paused') && isSeparate && (
           <progress
             class="progress"
-            aria-label={strings.uploads.one(name)}
+            aria-label={strings.uploads.uploadOf(name)}
             max={Math.max(size, 1)}
             value={sent}
           />
         )}
       </div>
-      {(state === 'sending' || state === 'waiting') && alone && (
+      {(state === 'sending' || state === 'waiting') && isSeparate && (
         <IconButton icon="pause" label={strings.uploads.pause(name)} onClick={() => uploader.toggle(id)} />
       )}
-      {state === 'paused' && alone && (
+      {state === 'paused' && isSeparate && (
         <IconButton icon="play" label={strings.uploads.resume(name)} onClick={() => uploader.toggle(id)} />
       )}
       {state === 'failed' && canFit && (
@@ -50,7 +50,7 @@ export function TrayRow({ row, uploader, canFit, waitingForServer }: TrayRowProp
           <Icon name="check" />
         </span>
       ) : (
-        (alone || state === 'failed' || state === 'needed') && (
+        (isSeparate || state === 'failed' || state === 'needed') && (
           <IconButton icon="close" label={strings.uploads.cancel(name)} onClick={() => uploader.cancel(id)} />
         )
       )}
@@ -58,16 +58,19 @@ export function TrayRow({ row, uploader, canFit, waitingForServer }: TrayRowProp
   )
 }
 
-function stateTextOf({ state, sent, size, reason, alone }: UploadRow, waitingForServer: boolean): string {
+function stateTextOf(
+  { state, sent, size, reason, isSeparate }: UploadRow,
+  waitingForServer: boolean,
+): string {
   const { uploads } = strings
   switch (state) {
     case 'waiting':
       return `${uploads.waiting} · ${formatSize(size)}`
     case 'sending':
       if (waitingForServer) return `${uploads.waitingForServer} · ${formatSize(size)}`
-      return alone
+      return isSeparate
         ? uploads.progress(formatSize(sent), formatSize(size))
-        : `${uploads.underWay} · ${formatSize(size)}`
+        : `${uploads.inProgress} · ${formatSize(size)}`
     case 'paused':
       return sent > 0
         ? uploads.pausedAt(formatSize(sent), formatSize(size))
@@ -77,6 +80,6 @@ function stateTextOf({ state, sent, size, reason, alone }: UploadRow, waitingFor
     case 'failed':
       return reason
     case 'needed':
-      return uploads.again
+      return uploads.chooseAgain
   }
 }

@@ -1,10 +1,9 @@
 import { formatCount } from '../../format/count.ts'
-import { formatDuration } from '../../format/duration.ts'
 import { formatSize } from '../../format/size.ts'
 import { strings } from '../../strings.ts'
 import type { UploadsView } from '../uploads-view.ts'
 
-/** What the list of uploads says first. `reading`: files found so far in folders that are being read. */
+/** The heading of the list of uploads. `reading`: the number of files found so far in folders that are being read. */
 export function headlineOf({ totals, waitingForServer }: UploadsView, reading: number | null): string {
   const { uploads } = strings
   const { all, left, done, failed, needed, paused } = totals
@@ -16,7 +15,7 @@ export function headlineOf({ totals, waitingForServer }: UploadsView, reading: n
   return done > 0 ? uploads.finished(done) : uploads.nothing
 }
 
-/** Bytes, speed and time left, as far as they are known; once all have ended, how many are stored where some are not. */
+/** Bytes, speed and time left while files are left; afterwards how many were uploaded, if not all were. */
 export function progressLineOf({ totals, bytesPerSecond, secondsLeft, ...view }: UploadsView): string {
   const { uploads } = strings
   const { left, done, all, failed, paused, sentBytes, allBytes } = totals
@@ -29,4 +28,14 @@ export function progressLineOf({ totals, bytesPerSecond, secondsLeft, ...view }:
     ...(moving && secondsLeft !== null ? [uploads.timeLeft(formatDuration(secondsLeft))] : []),
     ...(failed > 0 ? [uploads.notDone(failed)] : []),
   ].join(' · ')
+}
+
+/** An estimated duration, rounded. */
+export function formatDuration(seconds: number): string {
+  const { uploads } = strings
+  if (seconds < 5) return uploads.fewSeconds
+  if (seconds < 55) return uploads.seconds(Math.ceil(seconds / 5) * 5)
+  const minutes = Math.ceil(seconds / 60)
+  if (minutes < 60) return uploads.minutes(minutes)
+  return uploads.hours(Math.floor(minutes / 60), minutes % 60)
 }

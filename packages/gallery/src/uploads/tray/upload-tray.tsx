@@ -8,43 +8,42 @@ import { TrayRow } from './tray-row.tsx'
 import { headlineOf, progressLineOf } from './tray-texts.ts'
 import { useAutoClose } from './use-auto-close.ts'
 
-/** Rows that are shown at first, and added with each step: a folder may hold thousands of files. */
-const step = 50
+/** Rows shown at first, and added by each click on "Show more": a folder may contain thousands of files. */
+const rowsPerStep = 50
 
-/** The files on their way, in a corner. */
+/** The list of uploads, in a corner of the page. */
 export function UploadTray() {
-  const { uploads, notices, listing, router, usage, copyUploaded } = useGallery()
+  const { uploads, notices, usage, copyUploaded } = useGallery()
   const [open, setOpen] = useState(true)
-  const [most, setMost] = useState(step)
-  const { rows, totals, held, kept, waitingForServer } = uploads.view.value
+  const [maxRows, setMaxRows] = useState(rowsPerStep)
+  const { rows, totals, waitingForServer } = uploads.view.value
   const notes = uploads.notes.value
   const reading = uploads.reading.value
   const uploader = uploads.uploader.value
   const { all, left, done, failed, needed, paused, share } = totals
   const headline = headlineOf(uploads.view.value, reading)
   const line = progressLineOf(uploads.view.value)
-  const settled = left === 0 && reading === null
+  const ended = left === 0 && reading === null
+  const succeeded = ended && failed + needed === 0
+  const visible = all > 0 || notes.length > 0 || reading !== null
   const limit = usage.bucket.value?.max_bytes ?? null
-  const finished = settled && failed + needed === 0
-  const shown = all > 0 || notes.length > 0 || reading !== null
-  const last = listing.page.value?.last_page ?? 1
-  useEffect(() => setOpen(!finished || done === 0), [finished, done === 0])
+  useEffect(() => setOpen(!succeeded || done === 0), [succeeded, done === 0])
   useEffect(() => {
-    if (!shown) setMost(step)
-  }, [shown])
-  useEffect(() => uploader?.show(most), [uploader, most])
-  const spoken = shown ? [headline, ...notes.map(({ text }) => text)].join('. ') : ''
+    if (!visible) setMaxRows(rowsPerStep)
+  }, [visible])
+  useEffect(() => uploader?.setMaxRows(maxRows), [uploader, maxRows])
+  const announcement = visible ? [headline, ...notes.map(({ text }) => text)].join('. ') : ''
   useEffect(() => {
-    if (spoken) notices.say(spoken)
-    // Of each file's progress nobody wants to hear; of the start, of pauses and of the end they do.
-  }, [shown, settled, paused === left, waitingForServer, failed, needed, notes.length])
-  const leave = useAutoClose(finished && shown && !notes.some(({ isBad }) => isBad), uploads.cancelAll)
-  if (!shown) return null
+    if (announcement) notices.announce(announcement)
+    // Announce the start, pauses and the end, not the progress of each file.
+  }, [visible, ended, paused === left, waitingForServer, failed, needed, notes.length])
+  const autoClose = useAutoClose(succeeded && visible && !notes.some(({ isBad }) => isBad), uploads.cancelAll)
+  if (!visible) return null
   return (
-    <section class="tray" aria-label={strings.uploads.label} data-open={open} {...leave}>
+    <section class="tray" aria-label={strings.uploads.label} data-open={open} {...autoClose}>
       <header class="tray-head">
         <h2>{headline}</h2>
-        {settled && done > 0 && (
+        {ended && done > 0 && (
           <IconButton icon="link" label={strings.uploads.copy} onClick={() => void copyUploaded()} />
         )}
         {uploader && left > paused && (
@@ -60,11 +59,11 @@ export function UploadTray() {
             onClick={() => setOpen(!open)}
           />
         )}
-        {settled && <IconButton icon="close" label={strings.uploads.clear} onClick={uploads.cancelAll} />}
+        {ended && <IconButton icon="close" label={strings.uploads.close} onClick={uploads.cancelAll} />}
       </header>
-      {(left > 0 || finished) && all > 0 && (
+      {(left > 0 || succeeded) && all > 0 && (
         <progress
-          class={finished ? 'progress done' : 'progress'}
+          class={succeeded ? 'progress done' : 'progress'}
           aria-label={strings.uploads.overall}
           max={1}
           value={share}
@@ -73,7 +72,7 @@ export function UploadTray() {
       {line !== '' && <p class="tray-line">{line}</p>}
       <TrayNotes />
       {open && uploader && rows.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and its rows may hold nothing that takes the focus
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll it, even if no row has a button
         <ul class="tray-rows" tabIndex={0} aria-label={strings.uploads.label}>
           {rows.map((row) => (
             <TrayRow
@@ -87,37 +86,53 @@ export function UploadTray() {
           {all > rows.length && (
             <li class="tray-more">
               <span>{strings.uploads.more(all - rows.length)}</span>
-              <button type="button" class="button small quiet" onClick={() => setMost(most + step)}>
-                {strings.uploads.showMore(Math.min(step, all - rows.length))}
+              <button
+                type="button"
+                class="button small quiet"
+                onClick={() => setMaxRows(maxRows + rowsPerStep)}
+              >
+                {strings.uploads.showMore(Math.min(rowsPerStep, all - rows.length))}
               </button>
             </li>
           )}
         </ul>
       )}
-      {(left > 1 || (settled && (failed > 0 || done > 0))) && (
-        <div class="tray-foot">
-          {left > 0 && !held && <p>{kept ? strings.uploads.keptForLater : strings.uploads.keepOpen}</p>}
-          {settled && done > 0 && router.page.value !== last && (
-            <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
-              {strings.uploads.show}
-            </button>
-          )}
-          {uploader && failed > 1 && (
-            <button
-              type="button"
-              class="button small"
-              onClick={() => uploader.retryAll((size) => canFit(size, limit))}
-            >
-              {strings.uploads.retryFailed}
-            </button>
-          )}
-          {left > 1 && (
-            <button type="button" class="button small quiet" onClick={uploads.cancelAll}>
-              {strings.uploads.cancelAll}
-            </button>
-          )}
-        </div>
-      )}
+      {(left > 1 || (ended && (failed > 0 || done > 0))) && <TrayFooter ended={ended} limit={limit} />}
     </section>
+  )
+}
+
+/** The actions for all files. `limit`: the bucket's limit in bytes, null if it has none. */
+function TrayFooter({ ended, limit }: { ended: boolean; limit: number | null }) {
+  const { uploads, listing, router } = useGallery()
+  const { totals, allPaused, allSaved } = uploads.view.value
+  const { left, done, failed } = totals
+  const uploader = uploads.uploader.value
+  const last = listing.page.value?.last_page ?? 1
+  return (
+    <div class="tray-foot">
+      {left > 0 && !allPaused && (
+        <p>{allSaved ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>
+      )}
+      {ended && done > 0 && router.page.value !== last && (
+        <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
+          {strings.uploads.showUploaded}
+        </button>
+      )}
+      {uploader && failed > 1 && (
+        <button
+          type="button"
+          class="button small"
+          onClick={() => uploader.retryAll((size) => canFit(size, limit))}
+        >
+          {strings.uploads.retryFailed}
+        </button>
+      )}
+      {left > 1 && (
+        <button type="button" class="button small quiet" onClick={uploads.cancelAll}>
+          {strings.uploads.cancelAll}
+        </button>
+      )}
+    </div>
   )
 }

@@ -1,22 +1,22 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** After so long a list in which nothing is left to do goes by itself. Milliseconds. */
-const lifetime = 30_000
+/** Milliseconds. */
+const closeAfter = 30_000
 
-/** Runs `leave` some time after `ready`, unless a person points at the element or is in it with the keyboard. */
-export function useAutoClose(ready: boolean, leave: () => void) {
-  const [hovered, hover] = useState(false)
-  const [focused, focus] = useState(false)
-  const busy = hovered || focused
+/** Calls `close` some time after `ready`, but not while the pointer or the focus is in the element. Returns its listeners. */
+export function useAutoClose(ready: boolean, close: () => void) {
+  const [hovered, setHovered] = useState(false)
+  const [focused, setFocused] = useState(false)
+  const inUse = hovered || focused
   useEffect(() => {
-    if (!ready || busy) return
-    const timer = setTimeout(leave, lifetime)
+    if (!ready || inUse) return
+    const timer = setTimeout(close, closeAfter)
     return () => clearTimeout(timer)
-  }, [ready, busy, leave])
+  }, [ready, inUse, close])
   return {
-    onPointerEnter: () => hover(true),
-    onPointerLeave: () => hover(false),
-    onFocusIn: () => focus(true),
-    onFocusOut: () => focus(false),
+    onPointerEnter: () => setHovered(true),
+    onPointerLeave: () => setHovered(false),
+    onFocusIn: () => setFocused(true),
+    onFocusOut: () => setFocused(false),
   }
 }

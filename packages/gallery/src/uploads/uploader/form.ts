@@ -1,7 +1,7 @@
 import { AnswerError, type Client, type Media } from '@mediabucket/client'
 import { isUnreachable } from '../../service/errors.ts'
-import type { UploadEntry } from '../upload-entry.ts'
 import { Refusal } from './refusal.ts'
+import type { UploadEntry } from './upload-entry.ts'
 
 /** A file whose bytes are in memory. */
 export interface ReadFile {
@@ -9,34 +9,34 @@ export interface ReadFile {
   readonly bytes: Uint8Array
 }
 
-/** Larger files are sent alone, by tus. Bytes. */
+/** Larger files are resumable uploads. Bytes. */
 export const maxFormFileSize = 1_048_576
 
-/** Of one form. The service takes 1,000 parts unless it is configured otherwise. */
-const [mostFiles, mostBytes] = [100, 4_194_304]
+/** Of one form. The server accepts 1,000 files by default. */
+const [maxFiles, maxBytes] = [100, 4_194_304]
 
-/** The next files that fit into one form: consecutive ones, so that the listing keeps their order. */
+/** The next files for one form: consecutive ones, so that the listing keeps their order. */
 export function nextForm(waiting: Iterable<UploadEntry>): UploadEntry[] {
   const form: UploadEntry[] = []
   let bytes = 0
   for (const entry of waiting) {
     bytes += entry.size
-    // What a closed page sent with one key stays together, since the service may have stored it.
+    // Files that a closed page sent with one key stay together, because the server may have stored them.
     if (form[0] && entry.form?.key !== form[0].form?.key) break
-    if (form.length === mostFiles || entry.size > maxFormFileSize || bytes > mostBytes) break
+    if (form.length === maxFiles || entry.size > maxFormFileSize || bytes > maxBytes) break
     form.push(entry)
   }
   return form
 }
 
-/** The key under which exactly these files were sent before; null where they were not. */
+/** The Idempotency-Key with which exactly these files were sent before; null if they were not. */
 export function formerKey(entries: readonly UploadEntry[]): string | null {
   const form = entries[0]?.form ?? null
   const same = form?.count === entries.length && entries.every((entry) => entry.form?.key === form.key)
   return same ? form.key : null
 }
 
-/** Sends a form once; rejects with a `Refusal`, or with the client's error where the service did not respond. */
+/** Sends a form once. Rejects with a `Refusal`, or with the client's error if the server did not respond. */
 export async function sendForm(
   client: Client,
   files: readonly ReadFile[],

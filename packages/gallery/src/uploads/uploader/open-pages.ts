@@ -1,33 +1,35 @@
-/** Which pages of this browser are open, so that a page takes over the uploads of those alone that are gone. */
+/** Finds out which pages of this browser are open, so that a page takes over the uploads of closed pages only. */
 export interface OpenPages {
-  /** Those of the pages that nobody answers for. */
-  gone(pages: Iterable<string>): Promise<ReadonlySet<string>>
+  /** Those of the pages that are closed. */
+  closedAmong(pages: Iterable<string>): Promise<ReadonlySet<string>>
   close(): void
 }
 
+/** `ask`: is this page open? `here`: this page is open. */
 interface Message {
   readonly type: 'ask' | 'here'
   readonly page: string
 }
 
-/** Milliseconds in which an open page answers. */
-const patience = 300
+/** An open page responds within this time. Milliseconds. */
+const responseTime = 300
 
+/** `own` is the id of this page. */
 export function createOpenPages(own: string): OpenPages {
   const channel = new BroadcastChannel('mediabucket-uploads')
-  const here = new Set<string>()
+  const open = new Set<string>()
   channel.onmessage = ({ data }: MessageEvent<Message>) => {
-    if (data.type === 'here') here.add(data.page)
+    if (data.type === 'here') open.add(data.page)
     else if (data.page === own) channel.postMessage({ type: 'here', page: own } satisfies Message)
   }
   return {
-    async gone(pages) {
-      const others = new Set(pages)
-      if (others.size === 0) return others
-      for (const page of others) channel.postMessage({ type: 'ask', page } satisfies Message)
-      await new Promise((resolve) => setTimeout(resolve, patience))
-      for (const page of here) others.delete(page)
-      return others
+    async closedAmong(pages) {
+      const closed = new Set(pages)
+      if (closed.size === 0) return closed
+      for (const page of closed) channel.postMessage({ type: 'ask', page } satisfies Message)
+      await new Promise((resolve) => setTimeout(resolve, responseTime))
+      for (const page of open) closed.delete(page)
+      return closed
     },
     close: () => channel.close(),
   }

@@ -1,30 +1,30 @@
 import type { Media } from '@mediabucket/client'
 import { isUnreachable } from '../../service/errors.ts'
-import type { UploadEntry } from '../upload-entry.ts'
-import { Refusal, refusal } from './refusal.ts'
+import { Refusal, refusalMessage } from './refusal.ts'
 import type { SendOptions } from './send-options.ts'
 import type { ServerWait } from './server-wait.ts'
+import type { UploadEntry } from './upload-entry.ts'
 import type { UploadList } from './upload-list.ts'
 
-/** What becomes of entries after their request. */
+/** Changes the state of entries according to the outcome of their request. */
 export interface Outcomes {
   stored(entries: readonly UploadEntry[], items: readonly Stored[]): void
-  /** The service refused this file. */
+  /** The server refused this file. */
   refused(entry: UploadEntry, refusal: Refusal): void
   failed(entry: UploadEntry, reason: string): void
-  /** Whether the bucket may have room for the file; where the service said no, the entry has failed. */
+  /** Whether the bucket may have room for the file. If the server has said that it has none, the entry fails. */
   hasRoom(entry: UploadEntry): boolean
-  /** Room may have been made. */
+  /** Forgets that the bucket is full, because files may have been deleted. */
   forgetFullBucket(): void
-  /** Waits where another try may succeed, and resolves with null; otherwise with why not. `null`: no response. */
+  /** Waits and resolves with null if a retry may succeed, otherwise with the refusal. `error` is null if there was no response. */
   waitForRetry(error: unknown, tries: number): Promise<Refusal | null>
 }
 
 type Stored = Pick<Media, 'id'> & { readonly url: string | null }
 
 export function createOutcomes(list: UploadList, server: ServerWait, options: SendOptions): Outcomes {
-  /** What the service said of the last file that found no room in the bucket. */
-  let full: { readonly from: number; readonly reason: string } | null = null
+  /** The reason for which the bucket is full, and the size from which files do not fit. Bytes. */
+  let full: { readonly minSize: number; readonly reason: string } | null = null
 
   function failed(entry: UploadEntry, reason: string): void {
     if (!list.get(entry.id)) return
@@ -34,7 +34,7 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
   }
 
   function hasRoom(entry: UploadEntry): boolean {
-    if (full === null || entry.size < full.from) return true
+    if (full === null || entry.size < full.minSize) return true
     failed(entry, full.reason)
     return false
   }
@@ -55,12 +55,12 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
       options.onStored(entries)
     },
     refused(entry, { status, body }) {
-      const reason = refusal(status, body)
+      const reason = refusalMessage(status, body)
       failed(entry, reason)
       options.onRefused(status)
       if (status !== 507) return
-      // Where a file has no room, one at least as large has none either; where the count is the limit, no file has.
-      full = { from: /"max_items"/.test(body) ? 0 : entry.size, reason }
+      // Files of at least this size do not fit either; if the number of files is the limit, no file fits.
+      full = { minSize: /"max_items"/.test(body) ? 0 : entry.size, reason }
       for (const other of [...list.in('waiting')]) hasRoom(other)
     },
     async waitForRetry(error, tries) {

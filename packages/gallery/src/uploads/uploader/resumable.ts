@@ -1,15 +1,14 @@
 import { DefaultHttpStack, type DetailedError, type HttpStack, Upload } from 'tus-js-client'
-import { ownUploadUrl } from '../own-origin.ts'
 import { Refusal } from './refusal.ts'
 
-/** The service did not respond, or only a proxy in front of it did. */
+/** The server did not respond, or only a proxy in front of it did. */
 export class NoResponse extends Error {}
 
 export interface ResumableRequest {
   readonly file: File
   readonly name: string
   readonly contentType: string
-  /** Where uploads begin, on the page's own origin. */
+  /** The URL that creates uploads, on the page's own origin. */
   readonly endpoint: string
   readonly token: string
   /** The upload to continue; null for a new one. */
@@ -19,29 +18,29 @@ export interface ResumableRequest {
 }
 
 export interface ResumableUpload {
-  /** Resolves with the id of the item; rejects with a `Refusal` or with `NoResponse`. Never settles once stopped. */
+  /** Resolves with the id of the item; rejects with a `Refusal` or with `NoResponse`. Does not settle after `stop`. */
   readonly finished: Promise<string>
-  /** Stops sending. The service keeps what it has. */
+  /** Stops sending. The server keeps the bytes that it has received. */
   stop(): void
 }
 
-/** Milliseconds without a byte in either direction, after which the connection counts as lost. */
-const silence = 60_000
+/** Without progress for this long the connection counts as lost. Milliseconds. */
+const idleTimeout = 60_000
 
-/** Sends one file by tus, from where the service has it. Retries are up to the caller. */
+/** Sends one file by tus, from the offset that the server has. Does not retry. */
 export function sendResumable(request: ResumableRequest): ResumableUpload {
   const { file, endpoint, uploadUrl, onUrl, onProgress } = request
   let timer: ReturnType<typeof setTimeout> | undefined
   let upload: Upload
   const finished = new Promise<string>((resolve, reject) => {
-    const heard = () => {
+    const restartIdleTimer = () => {
       clearTimeout(timer)
       timer = setTimeout(() => {
         void upload.abort()
         reject(new NoResponse())
-      }, silence)
+      }, idleTimeout)
     }
-    const settled = () => clearTimeout(timer)
+    const stopIdleTimer = () => clearTimeout(timer)
     upload = new Upload(file, {
       ...optionsOf(request),
       uploadUrl,
@@ -50,19 +49,19 @@ export function sendResumable(request: ResumableRequest): ResumableUpload {
         if (upload.url) onUrl(ownUploadUrl(upload.url, endpoint))
       },
       onProgress(sent) {
-        heard()
+        restartIdleTimer()
         onProgress(sent)
       },
       onSuccess({ lastResponse }) {
-        settled()
+        stopIdleTimer()
         resolve(/\/media\/([^/?#]+)$/.exec(lastResponse.getHeader('Content-Location') ?? '')?.[1] ?? '')
       },
       onError(error) {
-        settled()
+        stopIdleTimer()
         reject(reasonOf(error))
       },
     })
-    heard()
+    restartIdleTimer()
     upload.start()
   })
   return {
@@ -74,12 +73,14 @@ export function sendResumable(request: ResumableRequest): ResumableUpload {
   }
 }
 
-/** Ends an upload that will not continue, so that the service frees what it reserved. */
+/** Ends an upload that will not continue, so that the server frees the reserved space. */
 export const terminate = (url: string, to: { readonly endpoint: string; readonly token: string }): void =>
-  void Upload.terminate(url, { ...optionsOf(to), retryDelays: [...endDelays] }).catch(() => undefined)
+  void Upload.terminate(url, { ...optionsOf(to), retryDelays: [...terminateRetryDelays] }).catch(
+    () => undefined,
+  )
 
-/** A request that was cut off a moment ago locks the upload until the service notices (423). Milliseconds. */
-const endDelays = [250, 1000, 3000]
+/** An aborted request locks the upload until the server notices (423), so the request is repeated. Milliseconds. */
+const terminateRetryDelays = [250, 1000, 3000]
 
 const optionsOf = ({ endpoint, token }: { readonly endpoint: string; readonly token: string }) => ({
   endpoint,
@@ -89,7 +90,7 @@ const optionsOf = ({ endpoint, token }: { readonly endpoint: string; readonly to
   retryDelays: null,
 })
 
-/** Sends every request to the page's own origin, whichever the service's responses name. */
+/** Sends every request to the page's own origin, whatever host the server's responses name. */
 function ownOriginStack(endpoint: string): HttpStack {
   const stack = new DefaultHttpStack({})
   return {
@@ -103,4 +104,13 @@ function reasonOf(error: Error | DetailedError): Error {
   if (!response || response.getStatus() === 0) return new NoResponse()
   const seconds = Number(response.getHeader('Retry-After') ?? Number.NaN)
   return new Refusal(response.getStatus(), response.getBody(), Number.isNaN(seconds) ? null : seconds * 1000)
+}
+
+/**
+ * The URL of an upload on the page's own origin. The server names uploads by its base URL, which may differ from the URL of
+ * the page; only the upload's id is used.
+ */
+export function ownUploadUrl(url: string, endpoint: string): string {
+  const id = /\/api\/uploads\/([^/?#]+)/.exec(url)?.[1]
+  return id === undefined ? endpoint : `${endpoint}/${id}`
 }

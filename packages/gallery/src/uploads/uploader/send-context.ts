@@ -1,26 +1,26 @@
-import type { UploadEntry } from '../upload-entry.ts'
 import type { FileReader } from './file-reader.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { SendOptions } from './send-options.ts'
+import type { UploadEntry } from './upload-entry.ts'
 import type { UploadList } from './upload-list.ts'
 
-/** What the lane sends at this moment. */
+/** The request in progress. */
 export interface CurrentRequest {
   readonly entries: readonly UploadEntry[]
-  /** Stops it, unless all of it was sent; what was not stored is sent again. */
+  /** Stops it unless it was sent completely; files that were not stored are sent again. */
   readonly stop: () => void
   readonly cancel: () => void
-  /** Milliseconds since 1970. */
-  movedAt: number
+  /** The time of its last progress. Milliseconds since 1970. */
+  progressAt: number
 }
 
-/** What the senders share. */
+/** The parts of the send queue that the senders use. */
 export interface SendContext {
   readonly list: UploadList
   readonly reader: FileReader
   readonly outcomes: Outcomes
   readonly options: SendOptions
-  /** Resolves once nothing is held: false when the lane was closed. */
-  ready(): Promise<boolean>
+  /** Resolves when the queue is not paused; with false if it was closed. */
+  untilResumed(): Promise<boolean>
   begin(request: CurrentRequest): void
 }

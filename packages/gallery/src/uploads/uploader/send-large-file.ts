@@ -1,6 +1,6 @@
 import { strings } from '../../strings.ts'
-import type { UploadEntry } from '../upload-entry.ts'
 import type { SendContext } from './send-context.ts'
+import type { UploadEntry } from './upload-entry.ts'
 
 /** Sends one file as a resumable upload, until it is stored, refused, paused or cancelled. */
 export async function sendLargeFile(context: SendContext, entry: UploadEntry): Promise<void> {
@@ -8,12 +8,12 @@ export async function sendLargeFile(context: SendContext, entry: UploadEntry): P
   const loaded = await options.loadResumable().catch(() => null)
   if (loaded === null) return outcomes.failed(entry, strings.uploads.notLoaded)
   const { sendResumable, NoResponse } = loaded
-  for (let tries = 1; await context.ready(); tries += 1) {
-    // It may have been paused or cancelled in the meantime.
+  for (let tries = 1; await context.untilResumed(); tries += 1) {
+    // It may have been paused or cancelled while waiting.
     if (list.get(entry.id)?.state !== 'sending') return
-    const file = await context.reader.usable(entry)
+    const file = await context.reader.readableFile(entry)
     if (file === null) return
-    const before = entry.sent
+    const sentBefore = entry.sent
     const upload = sendResumable({
       file,
       name: entry.name,
@@ -27,7 +27,7 @@ export async function sendLargeFile(context: SendContext, entry: UploadEntry): P
         options.onSending([entry])
       },
       onProgress(sent) {
-        request.movedAt = Date.now()
+        request.progressAt = Date.now()
         if (list.get(entry.id)) list.update(entry, { sent })
         options.onChange()
       },
@@ -39,15 +39,15 @@ export async function sendLargeFile(context: SendContext, entry: UploadEntry): P
         resolve(null)
       }
     })
-    const request = { entries: [entry], stop, cancel: stop, movedAt: Date.now() }
+    const request = { entries: [entry], stop, cancel: stop, progressAt: Date.now() }
     context.begin(request)
     try {
       const id = await Promise.race([upload.finished, stopped])
       if (id !== null) return outcomes.stored([entry], [{ id, url: null }])
     } catch (error) {
-      // A file that changed on the disk ends a request just as a lost connection does.
-      if (error instanceof NoResponse && (await context.reader.usable(entry)) === null) return
-      if (entry.sent > before) tries = 1
+      // A request also ends without response when the file changes on the disk.
+      if (error instanceof NoResponse && (await context.reader.readableFile(entry)) === null) return
+      if (entry.sent > sentBefore) tries = 1
       const refused = await outcomes.waitForRetry(error instanceof NoResponse ? null : error, tries)
       if (refused !== null) return outcomes.refused(entry, refused)
     }

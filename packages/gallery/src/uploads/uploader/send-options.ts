@@ -1,18 +1,18 @@
 import type { Client } from '@mediabucket/client'
-import type { UploadEntry } from '../upload-entry.ts'
+import type { UploadEntry } from './upload-entry.ts'
 
 export interface SendOptions {
   readonly client: Client
   readonly token: string
-  /** Where resumable uploads begin, on the page's own origin. */
+  /** The URL that creates resumable uploads, on the page's own origin. */
   readonly endpoint: string
   loadResumable(): Promise<typeof import('./resumable.ts')>
   onChange(): void
   onStored(entries: readonly UploadEntry[]): void
-  /** What a later visit must know of these entries has changed. */
+  /** The upload URL or the form of these entries changed, which a later visit needs. */
   onSending(entries: readonly UploadEntry[]): void
-  /** The service did not respond. */
+  /** The server did not respond. */
   onUnreachable(): void
-  /** The service refused with this status. */
+  /** The server refused an upload with this status. */
   onRefused(status: number): void
 }

@@ -1,4 +1,3 @@
-import type { UploadEntry } from '../upload-entry.ts'
 import { createFileReader } from './file-reader.ts'
 import { maxFormFileSize, nextForm } from './form.ts'
 import { createOutcomes } from './outcomes.ts'
@@ -8,51 +7,52 @@ import type { SendOptions } from './send-options.ts'
 import { sendSmallFiles } from './send-small-files.ts'
 import { createServerWait } from './server-wait.ts'
 import { createTerminateUpload } from './terminate-upload.ts'
+import type { UploadEntry } from './upload-entry.ts'
 import type { UploadList } from './upload-list.ts'
 
 /**
- * Sends files one request after another, in the order in which they wait, so that the listing has that order. Small
- * files share a form, which makes up for there being one request at a time; larger ones are resumable uploads.
+ * Sends the waiting files in order, one request at a time, so that the listing has the same order. Small files share a
+ * request, which keeps this fast; larger files are resumable uploads (docs/interface.md, G11).
  */
 export interface SendQueue {
-  /** Sends what waits, if nothing is being sent. */
+  /** Starts to send the waiting files, unless it is sending already. */
   run(): void
-  /** Holds everything, until `release`. */
-  hold(): void
-  release(): void
-  readonly held: boolean
+  pause(): void
+  resume(): void
+  readonly paused: boolean
   readonly waitingForServer: boolean
-  /** Stops the request of this entry, if it is sent alone; its new state says what becomes of it. */
+  /** Stops the request of this entry if it carries no other. Change the entry's state first. */
   stop(entry: UploadEntry): void
-  isSentAlone(entry: UploadEntry): boolean
-  /** Ends the request that is under way, whatever it carries. */
+  /** Whether an entry can be stopped without others: it is not in a request with other files. */
+  isSeparate(entry: UploadEntry): boolean
+  /** Cancels the current request. */
   cancel(): void
-  /** The service responds again. */
-  serverBack(): void
+  /** The connection was restored. */
+  onServerBack(): void
   close(): void
 }
 
-/** A request that has not moved for so long when the service comes back is a lost one. Milliseconds. */
-const stale = 2000
+/** A request without progress for this long when the connection is restored is sent again. Milliseconds. */
+const stalledAfter = 2000
 
 export function createSendQueue(list: UploadList, options: SendOptions): SendQueue {
   const server = createServerWait()
   const terminateUpload = createTerminateUpload(options)
-  const reader = createFileReader(list, dropResumable)
+  const reader = createFileReader(list, restartResumable)
   const outcomes = createOutcomes(list, server, options)
-  let [running, held, closed] = [false, false, false]
+  let [running, paused, closed] = [false, false, false]
   let current: CurrentRequest | null = null
-  let released = () => {}
+  let onResumed = () => {}
 
   const context: SendContext = {
     list,
     reader,
     outcomes,
     options,
-    async ready() {
-      while (held && !closed) {
+    async untilResumed() {
+      while (paused && !closed) {
         await new Promise<void>((resolve) => {
-          released = resolve
+          onResumed = resolve
         })
       }
       return !closed
@@ -62,8 +62,8 @@ export function createSendQueue(list: UploadList, options: SendOptions): SendQue
     },
   }
 
-  /** The service has a part of the former content, which no request continues. */
-  function dropResumable(entry: UploadEntry): void {
+  /** Ends the resumable upload of a file that changed: its new content cannot continue it. */
+  function restartResumable(entry: UploadEntry): void {
     if (entry.uploadUrl === null) return
     terminateUpload(entry.uploadUrl)
     entry.uploadUrl = null
@@ -75,7 +75,7 @@ export function createSendQueue(list: UploadList, options: SendOptions): SendQue
     running = true
     outcomes.forgetFullBucket()
     try {
-      while (await context.ready()) {
+      while (await context.untilResumed()) {
         const [first] = list.in('waiting')
         if (first === undefined) return
         const entries = first.size > maxFormFileSize ? [first] : nextForm(list.in('waiting'))
@@ -85,7 +85,7 @@ export function createSendQueue(list: UploadList, options: SendOptions): SendQue
           await sendLargeFile(context, first)
         } else {
           const files = await reader.read(entries)
-          // The disk and the network work at the same time.
+          // Read the next files during the request.
           reader.prefetch(nextForm(list.in('waiting')))
           await sendSmallFiles(context, files)
         }
@@ -100,17 +100,17 @@ export function createSendQueue(list: UploadList, options: SendOptions): SendQue
   const run = () => void send()
   return {
     run,
-    hold() {
-      held = true
+    pause() {
+      paused = true
       current?.stop()
     },
-    release() {
-      held = false
-      released()
+    resume() {
+      paused = false
+      onResumed()
       run()
     },
-    get held() {
-      return held
+    get paused() {
+      return paused
     },
     get waitingForServer() {
       return server.waiting
@@ -125,16 +125,16 @@ export function createSendQueue(list: UploadList, options: SendOptions): SendQue
       current?.cancel()
       server.end()
     },
-    isSentAlone: (entry) => entry.size > maxFormFileSize || entry.state !== 'sending',
-    serverBack() {
+    isSeparate: (entry) => entry.size > maxFormFileSize || entry.state !== 'sending',
+    onServerBack() {
       if (server.waiting) server.end()
-      else if (current && Date.now() - current.movedAt > stale) current.stop()
+      else if (current && Date.now() - current.progressAt > stalledAfter) current.stop()
     },
     close() {
       closed = true
       current?.stop()
       server.end()
-      released()
+      onResumed()
     },
   }
 }

@@ -1,22 +1,22 @@
-/** Waits for a service that does not respond, or that asked to wait. */
+/** Waits for a server that does not respond, or that asked to wait. */
 export interface ServerWait {
-  /** Whether the service does not respond. */
+  /** Whether the server does not respond. */
   readonly waiting: boolean
-  /** Resolves when the service is back, or when the wait is cut short. */
+  /** Resolves when `end` is called. */
   untilBack(): Promise<void>
-  /** Resolves after these milliseconds, or when the wait is cut short. */
+  /** Resolves after these milliseconds, or when `end` is called. */
   delay(milliseconds: number): Promise<void>
-  /** Ends every wait. */
+  /** Ends the current wait. */
   end(): void
 }
 
 export function createServerWait(): ServerWait {
   let waiting = false
-  let end = () => {}
+  let endCurrent = () => {}
   const wait = (milliseconds: number | null) =>
     new Promise<void>((resolve) => {
-      const timer = milliseconds === null ? undefined : setTimeout(() => end(), milliseconds)
-      end = () => {
+      const timer = milliseconds === null ? undefined : setTimeout(() => endCurrent(), milliseconds)
+      endCurrent = () => {
         clearTimeout(timer)
         waiting = false
         resolve()
@@ -31,6 +31,6 @@ export function createServerWait(): ServerWait {
       await wait(null)
     },
     delay: (milliseconds) => wait(milliseconds),
-    end: () => end(),
+    end: () => endCurrent(),
   }
 }

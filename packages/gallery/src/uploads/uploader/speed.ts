@@ -1,10 +1,10 @@
-/** How fast uploads go, smoothed over some seconds. */
+/** The upload speed, averaged over a few seconds. */
 export interface Speed {
-  /** Takes a reading: bytes and files done so far, and those left. Milliseconds. */
+  /** Adds a measurement: the amounts done so far and left, at a time in milliseconds. */
   update(now: number, done: Amount, left: Amount): void
   readonly bytesPerSecond: number | null
   readonly secondsLeft: number | null
-  /** Uploads stand still, and the time until they go on does not count. */
+  /** Excludes the time until the next measurement, because uploads are paused. */
   pause(): void
 }
 
@@ -13,32 +13,32 @@ interface Amount {
   readonly files: number
 }
 
-/** What a file costs beside its bytes, in bytes. */
-const perFile = 16_384
+/** The cost of a file in addition to its bytes. Bytes. */
+const costPerFile = 16_384
 
-/** In which time the weight of a reading falls to about a third. Seconds. */
-const memory = 3
+/** The time after which a measurement's weight falls to 1/e. Seconds. */
+const timeConstant = 3
 
-/** Before this much time there is not enough to tell. Seconds. */
-const least = 1
+/** There is no estimate before this much time. Seconds. */
+const minSeconds = 1
 
 export function createSpeed(): Speed {
   let last: { readonly now: number; readonly done: Amount } | null = null
-  // Sums in which what is older counts less.
+  // Exponentially weighted sums.
   let [seconds, bytes, work, workLeft] = [0, 0, 0, 0]
-  const workOf = (amount: Amount) => amount.bytes + amount.files * perFile
-  const known = () => seconds >= least && work > 0
+  const workOf = (amount: Amount) => amount.bytes + amount.files * costPerFile
+  const known = () => seconds >= minSeconds && work > 0
   return {
     update(now, done, left) {
       workLeft = workOf(left)
-      // What goes back, as after a lost connection, starts a new reading.
+      // After a lost connection less may be done than before; start again.
       if (last === null || workOf(done) < workOf(last.done)) {
         last = { now, done }
         return
       }
       const passed = (now - last.now) / 1000
       if (passed < 0.2) return
-      const fade = Math.exp(-passed / memory)
+      const fade = Math.exp(-passed / timeConstant)
       seconds = seconds * fade + passed
       bytes = bytes * fade + (done.bytes - last.done.bytes)
       work = work * fade + (workOf(done) - workOf(last.done))

@@ -1,6 +1,6 @@
 import type { SendOptions } from './send-options.ts'
 
-/** Ends a resumable upload that will not continue, so that the service frees what it reserved. */
+/** Ends a resumable upload that will not continue, so that the server frees the reserved space. */
 export type TerminateUpload = (url: string) => void
 
 export const createTerminateUpload =

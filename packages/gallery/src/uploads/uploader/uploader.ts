@@ -1,19 +1,19 @@
 import type { Client } from '@mediabucket/client'
 import type { ChosenFile } from '../files/chosen-files.ts'
-import { newEntry, type UploadEntry } from '../upload-entry.ts'
 import type { UploadsView } from '../uploads-view.ts'
 import { sampleHash } from './sample-hash.ts'
 import { createSavedUploads } from './saved-uploads.ts'
 import { createSendQueue } from './send-queue.ts'
 import { createSpeed } from './speed.ts'
 import { createTerminateUpload } from './terminate-upload.ts'
+import { newEntry, type UploadEntry } from './upload-entry.ts'
 import { createUploadList } from './upload-list.ts'
 
 export interface UploaderOptions {
   readonly bucket: string
   readonly client: Client
   readonly token: string
-  /** Where resumable uploads begin, on the page's own origin. */
+  /** The URL that creates resumable uploads, on the page's own origin. */
   readonly endpoint: string
   loadResumable(): Promise<typeof import('./resumable.ts')>
   onChange(view: UploadsView): void
@@ -21,34 +21,35 @@ export interface UploaderOptions {
   onRefused(status: number): void
 }
 
-/** What is loaded with the first upload. */
+/** Uploads files. This module is loaded with the first upload. */
 export interface Uploader {
-  /** Returns those that are in the list already and not done, which are added with `again` alone. */
+  /** Adds files; returns those that are already in the list and not done, which are added only if `again` is true. */
   add(files: readonly ChosenFile[], again?: boolean): Promise<readonly ChosenFile[]>
-  /** Continues what pages left that are closed now; resolves with how many files. */
+  /** Continues the unfinished uploads of closed pages; resolves with the number of files. */
   restore(): Promise<number>
-  /** Pauses what runs, and lets run what is paused; what is resumed becomes the last in order. */
+  /** Pauses or resumes a file. A resumed file comes after the others. */
   toggle(id: string): void
   pauseAll(): void
   resumeAll(): void
   retry(id: string): void
   retryAll(canFit: (size: number) => boolean): void
-  serverBack(): void
+  /** The connection was restored. */
+  onServerBack(): void
   cancel(id: string): void
-  /** Empties the list, and ends what is not done. */
+  /** Cancels unfinished uploads and empties the list. */
   cancelAll(): void
-  /** Shows so many rows. */
-  show(rows: number): void
-  /** Of the stored items, in order; the URL is null where only the id is known. */
-  items(): readonly { readonly id: string; readonly url: string | null }[]
-  /** Stores what is unfinished for a later visit, at once. */
+  /** Sets the maximum number of rows in the view. */
+  setMaxRows(count: number): void
+  /** The stored items in order; the URL is null if only the id is known. */
+  uploadedItems(): readonly { readonly id: string; readonly url: string | null }[]
+  /** Saves all unfinished uploads for a later visit, because the page is about to close. */
   saveNow(): void
-  /** Stops without cancelling, so that a later visit can continue. */
+  /** Stops without cancelling, so that a later visit can continue the uploads. */
   close(): void
 }
 
-/** Between two updates of the page. Milliseconds. */
-const pace = 100
+/** Between two updates of the view. Milliseconds. */
+const updateInterval = 100
 
 export function createUploader(options: UploaderOptions): Uploader {
   const { bucket, client, token, endpoint } = options
@@ -57,7 +58,7 @@ export function createUploader(options: UploaderOptions): Uploader {
   const speed = createSpeed()
   const page = `${Date.now()}-${Math.random().toString(36).slice(2)}`
   const saved = createSavedUploads(list, bucket, page, changed)
-  let [counter, shownRows] = [0, 50]
+  let [counter, maxRows] = [0, 50]
   let scheduled: ReturnType<typeof setTimeout> | undefined
 
   const queue = createSendQueue(list, {
@@ -73,28 +74,28 @@ export function createUploader(options: UploaderOptions): Uploader {
   })
 
   function changed(): void {
-    scheduled ??= setTimeout(publish, pace)
+    scheduled ??= setTimeout(publish, updateInterval)
   }
 
   function publish(): void {
     scheduled = undefined
     const totals = list.totals()
-    if (queue.held || queue.waitingForServer) speed.pause()
+    if (queue.paused || queue.waitingForServer) speed.pause()
     else
       speed.update(
         performance.now(),
         { bytes: totals.sentBytes, files: totals.done },
         { bytes: totals.allBytes - totals.sentBytes, files: totals.left },
       )
-    const rows = list.rows(shownRows, queue.isSentAlone)
+    const rows = list.rows(maxRows, queue.isSeparate)
     options.onChange({
-      rows: queue.held
-        ? rows.map((row) => (isUnderWay(row.state) ? { ...row, state: 'paused', alone: false } : row))
+      rows: queue.paused
+        ? rows.map((row) => (isInProgress(row.state) ? { ...row, state: 'paused', isSeparate: false } : row))
         : rows,
-      totals: queue.held ? { ...totals, paused: totals.left } : totals,
-      held: queue.held,
+      totals: queue.paused ? { ...totals, paused: totals.left } : totals,
+      allPaused: queue.paused,
       waitingForServer: queue.waitingForServer,
-      kept: saved.hasAll(),
+      allSaved: saved.hasAll(),
       bytesPerSecond: speed.bytesPerSecond,
       secondsLeft: speed.secondsLeft,
     })
@@ -102,8 +103,8 @@ export function createUploader(options: UploaderOptions): Uploader {
 
   const nextId = () => `${page}-${String(counter++).padStart(9, '0')}`
 
-  /** Takes the file as it is on the disk now, where the browser can. */
-  async function reread(entry: UploadEntry): Promise<void> {
+  /** Queues a failed entry again, with the current version of its file if the browser can read it. */
+  async function retryEntry(entry: UploadEntry): Promise<void> {
     const file = (await entry.reread?.().catch(() => null)) ?? entry.file
     if (!list.get(entry.id)) return
     if (file)
@@ -113,8 +114,8 @@ export function createUploader(options: UploaderOptions): Uploader {
     changed()
   }
 
-  /** The entry of an earlier visit that waits for this very file. */
-  async function wanted({ file, path }: ChosenFile): Promise<UploadEntry | null> {
+  /** The entry of an earlier visit that continues with this file; null if there is none. */
+  async function neededEntry({ file, path }: ChosenFile): Promise<UploadEntry | null> {
     if (file === null || list.in('needed').size === 0) return null
     for (const entry of list.in('needed')) {
       const { name, size, modified, sample } = entry
@@ -125,7 +126,7 @@ export function createUploader(options: UploaderOptions): Uploader {
     return null
   }
 
-  function drop(entry: UploadEntry): void {
+  function cancelEntry(entry: UploadEntry): void {
     if (entry.uploadUrl !== null && entry.state !== 'done') terminateUpload(entry.uploadUrl)
     list.remove(entry)
     queue.stop(entry)
@@ -134,21 +135,21 @@ export function createUploader(options: UploaderOptions): Uploader {
 
   return {
     async add(files, again = false) {
-      const there: ChosenFile[] = []
-      // One action may hold two files of one name, size and time; only what was there before it counts.
+      const duplicates: ChosenFile[] = []
+      // Computed first, because one choice may contain two files of equal path, size and time.
       const known = new Set(files.filter((chosen) => chosen.file && !again && isKnown(chosen)))
       for (const chosen of files) {
-        const entry = await wanted(chosen)
+        const entry = await neededEntry(chosen)
         if (entry && chosen.file) {
           list.update(entry, { file: chosen.file })
           entry.reread = chosen.reread
           list.move(entry, 'waiting')
-        } else if (known.has(chosen)) there.push(chosen)
+        } else if (known.has(chosen)) duplicates.push(chosen)
         else list.add(newEntry(chosen, nextId()))
       }
       queue.run()
       changed()
-      return there
+      return duplicates
     },
     async restore() {
       const records = await saved.takeOver()
@@ -157,7 +158,7 @@ export function createUploader(options: UploaderOptions): Uploader {
         Object.assign(entry, { contentType, size, modified, uploadUrl, form, sample })
         entry.state = file === null ? 'needed' : 'waiting'
         list.add(entry)
-        saved.keep([entry])
+        saved.save([entry])
       }
       queue.run()
       changed()
@@ -169,51 +170,51 @@ export function createUploader(options: UploaderOptions): Uploader {
       if (entry.state === 'paused') {
         list.move(entry, 'waiting')
         queue.run()
-      } else if (isUnderWay(entry.state) && queue.isSentAlone(entry)) {
+      } else if (isInProgress(entry.state) && queue.isSeparate(entry)) {
         list.move(entry, 'paused')
         queue.stop(entry)
       }
       changed()
     },
     pauseAll() {
-      queue.hold()
+      queue.pause()
       changed()
     },
     resumeAll() {
       for (const entry of [...list.in('paused')]) list.move(entry, 'waiting')
-      queue.release()
+      queue.resume()
       changed()
     },
     retry(id) {
       const entry = list.get(id)
-      if (entry?.state === 'failed') void reread(entry)
+      if (entry?.state === 'failed') void retryEntry(entry)
     },
     retryAll(canFit) {
-      // In the order in which they were added.
+      // Ids are in the order in which the files were added.
       const failed = [...list.in('failed')].toSorted((a, b) => (a.id < b.id ? -1 : 1))
       for (const entry of failed) if (canFit(entry.size)) list.move(entry, 'waiting')
       queue.run()
       changed()
     },
-    serverBack: () => queue.serverBack(),
+    onServerBack: () => queue.onServerBack(),
     cancel(id) {
       const entry = list.get(id)
-      if (entry && (entry.state !== 'sending' || queue.isSentAlone(entry))) drop(entry)
+      if (entry && (entry.state !== 'sending' || queue.isSeparate(entry))) cancelEntry(entry)
       changed()
     },
     cancelAll() {
       queue.cancel()
       for (const state of ['waiting', 'paused', 'failed', 'needed', 'sending'] as const)
-        for (const entry of [...list.in(state)]) drop(entry)
+        for (const entry of [...list.in(state)]) cancelEntry(entry)
       list.clear()
-      queue.release()
+      queue.resume()
       changed()
     },
-    show(rows) {
-      shownRows = rows
+    setMaxRows(count) {
+      maxRows = count
       changed()
     },
-    items: () => [...list.in('done')].flatMap(({ item }) => item ?? []),
+    uploadedItems: () => [...list.in('done')].flatMap(({ item }) => item ?? []),
     saveNow: () => saved.saveNow(),
     close() {
       saved.saveNow()
@@ -230,4 +231,4 @@ export function createUploader(options: UploaderOptions): Uploader {
   }
 }
 
-const isUnderWay = (state: UploadEntry['state']): boolean => state === 'waiting' || state === 'sending'
+const isInProgress = (state: UploadEntry['state']): boolean => state === 'waiting' || state === 'sending'

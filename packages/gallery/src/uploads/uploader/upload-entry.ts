@@ -1,12 +1,14 @@
-import type { ChosenFile } from './files/chosen-files.ts'
-import type { UploadState } from './uploads-view.ts'
+import type { ChosenFile } from '../files/chosen-files.ts'
+import type { UploadState } from '../uploads-view.ts'
 
 export interface FormKey {
+  /** The Idempotency-Key of the request. */
   readonly key: string
+  /** The number of files in the request. */
   readonly count: number
 }
 
-/** One file that is being uploaded. Its state is changed by the list alone. */
+/** One file in the list of uploads. Only `UploadList` changes its state. */
 export interface UploadEntry {
   readonly id: string
   readonly path: string
@@ -16,23 +18,24 @@ export interface UploadEntry {
   size: number
   /** Milliseconds since 1970. */
   modified: number
-  /** Null where it could not be read, or must be chosen again. */
+  /** Null if it could not be read, or must be chosen again. */
   file: File | null
   reread: ChosenFile['reread']
   state: UploadState
   /** Bytes. */
   sent: number
+  /** Why it failed; empty otherwise. */
   reason: string
-  /** The resumable upload that the service has of it. */
+  /** The URL of its resumable upload; null if there is none. */
   uploadUrl: string | null
-  /** The form that it was last sent in: its Idempotency-Key, and how many files it had. */
+  /** The form that it was last sent in; null if there is none. */
   form: FormKey | null
-  /** The URL of the stored item, or its id; null before. */
+  /** The stored item, whose URL may be unknown; null before it is stored. */
   item: { readonly id: string; readonly url: string | null } | null
-  /** Of the content that an earlier visit sent; null where any content will do. */
+  /** The `sampleHash` of the content that an earlier visit sent; null if any content may continue it. */
   sample: number | null
-  /** Whether the browser keeps it for a later visit. */
-  kept: boolean
+  /** Whether the browser stores it for a later visit. */
+  isSaved: boolean
   readonly addedAt: number
 }
 
@@ -53,12 +56,12 @@ export function newEntry({ file, path, reread }: ChosenFile, id: string): Upload
     form: null,
     item: null,
     sample: null,
-    kept: false,
+    isSaved: false,
     addedAt: Date.now(),
   }
 }
 
-/** Tells files apart. Two files of one name in different folders are two files. */
+/** Identifies a file by path, size and time. Files of one name in different folders are different files. */
 export const fingerprintOf = ({
   path,
   size,

@@ -1,28 +1,27 @@
-import { strings } from '../strings.ts'
-import type { ChosenFile, Skipped } from './files/chosen-files.ts'
+import { strings } from '../../strings.ts'
+import type { ChosenFile, Skipped } from '../files/chosen-files.ts'
 
-/** A line below the list of uploads about what is not in it. */
+/** A note in the list of uploads about files that were not added. */
 export interface Note {
   readonly id: number
   readonly text: string
-  /** The paths it is about. */
   readonly paths: readonly string[]
-  /** Something is missing that a person may want; such a note stays until it is closed. */
+  /** Whether a person may miss these files. The list does not close by itself while it has such a note. */
   readonly isBad: boolean
   readonly action: { readonly label: string; readonly run: () => void } | null
 }
 
 export type NewNote = Omit<Note, 'id'>
 
-const plain = { isBad: false, action: null }
+const defaults = { isBad: false, action: null }
 
 export function skippedNotes({ system, emptyFolders, unreadableFolders }: Skipped): NewNote[] {
   const { uploads } = strings
   return [
-    { ...plain, text: uploads.systemFiles(system.length), paths: system },
-    { ...plain, text: uploads.emptyFolders(emptyFolders.length), paths: emptyFolders },
+    { ...defaults, text: uploads.systemFiles(system.length), paths: system },
+    { ...defaults, text: uploads.emptyFolders(emptyFolders.length), paths: emptyFolders },
     {
-      ...plain,
+      ...defaults,
       text: uploads.unreadableFolders(unreadableFolders.length),
       paths: unreadableFolders,
       isBad: true,
