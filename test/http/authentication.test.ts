@@ -35,7 +35,7 @@ test.each(operations)('A1, A2 %s %s without a token is a 401 problem', async (me
 })
 
 test.each(['Bearer', 'bearer', 'BEARER', 'BeArEr'])(
-  'A1 the scheme is taken in any case: %s',
+  'A1 the scheme is case-insensitive: %s',
   async (scheme) => {
     expect((await list(`${scheme} ${server.token}`)).status).toBe(200)
   },
@@ -79,7 +79,7 @@ describe('A2', () => {
     await expectProblem(answer, 401, 'token-missing')
   })
 
-  test('A2 a token of 1 MB is a 431 problem, and the server goes on', async () => {
+  test('A2 a token of 1 MB is a 431 problem, and the server continues', async () => {
     const raw = `GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'a'.repeat(1_000_000)}\r\n\r\n`
     const answer = await sendRaw(server.url, raw)
     await expectProblem(responseOf(answer), 431, 'headers-too-large')
@@ -96,28 +96,31 @@ describe('A3', () => {
     ['media:delete', 'DELETE', '/api/media/«id»', 204],
   ] as const
 
-  test.each(scopes)('A3 a token with %s alone may do what needs that, and nothing else', async (scope) => {
-    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', scope)
-    const { id } = await upload(server, 'x')
-    for (const [needed, method, path, good] of attempts) {
-      const answer = await server.request(path.replace('«id»', id), {
-        method,
-        headers: { authorization },
-        body: method === 'POST' ? 'x' : null,
-      })
-      if (needed === scope) {
-        expect([method, path, answer.status]).toEqual([method, path, good])
-        continue
+  test.each(scopes)(
+    'A3 a token with only the scope %s can call the operations that need it, and no others',
+    async (scope) => {
+      const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', scope)
+      const { id } = await upload(server, 'x')
+      for (const [needed, method, path, good] of attempts) {
+        const answer = await server.request(path.replace('«id»', id), {
+          method,
+          headers: { authorization },
+          body: method === 'POST' ? 'x' : null,
+        })
+        if (needed === scope) {
+          expect([method, path, answer.status]).toEqual([method, path, good])
+          continue
+        }
+        const challenge = answer.headers.get('www-authenticate')
+        expect(challenge).toMatch(/^Bearer .*error="insufficient_scope"/)
+        expect(challenge).toContain(`scope="${needed}"`)
+        const problem = await expectProblem(answer, 403, 'scope-missing')
+        expect(problem.errors).toEqual([{ parameter: 'scope', detail: needed }])
       }
-      const challenge = answer.headers.get('www-authenticate')
-      expect(challenge).toMatch(/^Bearer .*error="insufficient_scope"/)
-      expect(challenge).toContain(`scope="${needed}"`)
-      const problem = await expectProblem(answer, 403, 'scope-missing')
-      expect(problem.errors).toEqual([{ parameter: 'scope', detail: needed }])
-    }
-  })
+    },
+  )
 
-  test('A3 a token made without scopes reads, writes and deletes', async () => {
+  test('A3 a token created without scopes reads, writes and deletes', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default')
     const { id } = await upload(server, 'x', { authorization })
     expect((await list(authorization)).status).toBe(200)
@@ -144,7 +147,7 @@ describe('A4', () => {
   })
 })
 
-test.each(['token', 'access_token'])('A5 ?%s= is not accepted, and logged nowhere', async (parameter) => {
+test.each(['token', 'access_token'])('A5 ?%s= is neither accepted nor logged', async (parameter) => {
   const { token } = await makeToken(server, '--bucket', 'default')
   for (const path of ['/api/media', '/api/media/x', '/media/x', '/media/%zz', '/nowhere', '/healthz']) {
     const answer = await fetch(`${server.url}${path}?${parameter}=${token}`)
@@ -155,7 +158,7 @@ test.each(['token', 'access_token'])('A5 ?%s= is not accepted, and logged nowher
   expect(server.stderr()).not.toContain(token)
 })
 
-test('A6, M3 an item of another bucket is answered as an id that never existed', async () => {
+test('A6, M3 an item of another bucket gets the response of an id that never existed', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'other')
   const { id } = await upload(server, 'mine')
   for (const method of ['GET', 'DELETE']) {
@@ -171,7 +174,7 @@ test('A6, M3 an item of another bucket is answered as an id that never existed',
   expect((await server.request(`/api/media/${id}`)).status).toBe(200)
 })
 
-test('A7 a token revoked beside the running server fails on the next request', async () => {
+test('A7 a token that is revoked while the server runs fails on the next request', async () => {
   const { id, authorization } = await makeToken(server, '--bucket', 'default')
   expect((await list(authorization)).status).toBe(200)
   await server.command('token', 'revoke', id)
@@ -180,7 +183,7 @@ test('A7 a token revoked beside the running server fails on the next request', a
   await expectProblem(answer, 401, 'token-revoked')
 })
 
-test('A9 an expired token fails from that moment on', async () => {
+test('A9 a token fails once it has expired', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'default', '--expires', '3s')
   expect((await list(authorization)).status).toBe(200)
   const expired = await until('the token expires', async () => {

@@ -27,14 +27,14 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-test('B1 an item is served with its extension and without', async () => {
+test('B1 an item is served with and without its extension', async () => {
   const { id, url } = await upload(server, 'hello', { name: 'a.csv', type: 'text/csv' })
   expect(url).toBe(`${server.url}/media/${id}.csv`)
   for (const address of [url, `${server.url}/media/${id}`])
     expect(await (await fetch(address)).text()).toBe('hello')
 })
 
-test('B1 no token is needed, and one that is sent does not matter', async () => {
+test('B1 no token is needed, and a sent one is ignored', async () => {
   const { url } = await upload(server, 'hello')
   for (const authorization of ['Bearer garbage', `Bearer ${server.token}`]) {
     expect((await fetch(url, { headers: { authorization } })).status).toBe(200)
@@ -57,7 +57,7 @@ test('B1 an item of unknown type has no extension', async () => {
   await expectProblem(await fetch(`${url}.bin`), 404, 'media-unknown')
 })
 
-test('B1 20 MB come back byte for byte', async () => {
+test('B1 20 MB are returned byte for byte', async () => {
   const bytes = randomBytes(20_000_000)
   const { url, sha256 } = await upload(server, bytes, { name: 'a.bin' })
   const back = Buffer.from(await (await fetch(url)).arrayBuffer())
@@ -65,7 +65,7 @@ test('B1 20 MB come back byte for byte', async () => {
   expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
 })
 
-test('B2 answers carry all that a cache and a player need', async () => {
+test('B2 responses have all headers that caches and players need', async () => {
   const before = Math.floor(Date.now() / 1000) * 1000
   const { url, sha256 } = await upload(server, 'hello')
   const { headers } = await fetch(url)
@@ -80,7 +80,7 @@ test('B2 answers carry all that a cache and a player need', async () => {
   expect(Date.parse(modified)).toBeLessThanOrEqual(Date.now())
 })
 
-test('B2 equal bytes have equal tags, others have others', async () => {
+test('B2 equal bytes have equal entity tags, different bytes different ones', async () => {
   const tags = await Promise.all(
     ['one', 'one', 'two', ''].map(async (text) =>
       (await fetch((await upload(server, text)).url)).headers.get('etag'),
@@ -104,7 +104,7 @@ test.each([
   expect(await head.text()).toBe('')
 })
 
-describe('B7, no path reaches a file of the server', () => {
+describe('B7 no path reaches a file of the server', () => {
   test.each(
     [
       '/media/..%2f..%2fetc%2fpasswd',
@@ -150,7 +150,7 @@ describe('B7, no path reaches a file of the server', () => {
   })
 })
 
-describe('B8, planted links', () => {
+describe('B8 links in the data directory', () => {
   /** An item whose file is a link to a secret, and one whose directory is a link to another directory. */
   async function plant() {
     const [leaf, parent] = [await upload(server, 'mine'), await upload(server, 'mine')]
@@ -194,7 +194,7 @@ describe('B8, planted links', () => {
   })
 })
 
-describe('B9, bytes that are not what the row says', () => {
+describe('B9 bytes that do not match their row', () => {
   test.each([
     ['gone', (path: string) => rm(path)],
     ['cut short', (path: string) => truncate(path, 3)],
@@ -222,7 +222,7 @@ describe('B9, bytes that are not what the row says', () => {
     expect((await server.request(`/api/media/${id}`)).status).toBe(200)
   })
 
-  test('B9, S9 while the whole directory is gone every item is a 503 problem, and none a 404', async () => {
+  test('B9, S9 while the directory is missing every item is a 503 problem, not a 404', async () => {
     const { url } = await upload(server, 'hello')
     const root = join(server.data, 'blobs')
     await rename(root, `${root}-aside`)

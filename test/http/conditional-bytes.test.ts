@@ -81,7 +81,7 @@ test.each([
   expect(await head.text()).toBe('')
 })
 
-test('B4, B2 a 304 carries what a cache must update, and nothing of a body', async () => {
+test('B4, B2 a 304 has the headers that a cache must update, and no body', async () => {
   const { headers } = await fetch(url)
   const answer = await fetch(url, { headers: headersOf('if-none-match: TAG') })
   for (const name of ['etag', 'cache-control', 'last-modified']) {
@@ -92,7 +92,7 @@ test('B4, B2 a 304 carries what a cache must update, and nothing of a body', asy
   }
 })
 
-test('B4, B5 a 412 carries no validators of the item', async () => {
+test('B4, B5 a 412 has no validators of the item', async () => {
   const answer = await fetch(url, { headers: headersOf('if-match: OTHER') })
   expect(answer.headers.get('etag')).toBe(null)
   expect(answer.headers.get('last-modified')).toBe(null)

@@ -9,7 +9,7 @@ import { until } from '../harness/until.ts'
 
 const request = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
 
-/** A connection from an address of this machine, and all that it receives. */
+/** A connection from an address of this machine, with the bytes that it received. */
 class Client {
   readonly #socket: Socket
   #received = ''
@@ -28,7 +28,7 @@ class Client {
     this.#socket.on('end', () => this.#socket.end())
   }
 
-  /** Resolves with the status of an answer; the connection stays open where the server leaves it open. */
+  /** Resolves with the status of a response; the connection stays open unless the server closes it. */
   async ask(): Promise<number> {
     this.#received = ''
     this.#socket.write(request)
@@ -47,7 +47,7 @@ class Client {
   }
 }
 
-/** As many clients, each with an answer. */
+/** This many clients, each with a response. */
 async function clients(server: TestServer, count: number, from?: string): Promise<Client[]> {
   const all = Array.from({ length: count }, () => new Client(server, from))
   for (const client of all) expect(await client.ask()).toBe(200)
@@ -65,7 +65,7 @@ async function metric(client: Client, server: TestServer, name: string): Promise
   )
 }
 
-test('N2, N3, P1 a connection beyond the limit is a 503 problem and closed; one that closes makes room', async () => {
+test('N2, N3, P1 a connection beyond the limit gets a 503 problem and is closed; a closed one makes room', async () => {
   await using server = await startServer({
     MEDIABUCKET_MAX_CONNECTIONS: '6',
     MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '4',
@@ -78,7 +78,7 @@ test('N2, N3, P1 a connection beyond the limit is a 503 problem and closed; one 
   expect(answer.headers.get('retry-after')).toBe('2')
   await expectProblem(answer, 503, 'connections-too-many')
 
-  // Others have their share of the total.
+  // Other addresses are still accepted.
   const third = await clients(server, 2, '127.0.0.3')
   const beyond = new Client(server, '127.0.0.4')
   expect(await beyond.ask()).toBe(503)
@@ -115,7 +115,7 @@ test('N2, N3, O2 open and refused connections are counted', async () => {
   expect(await metric(first, server, 'mediabucket_connections_refused_total{reason="address"}')).toBe(200)
   expect(await metric(first, server, 'mediabucket_connections_refused_total{reason="total"}')).toBe(0)
   expect(await metric(first, server, 'mediabucket_connections_open')).toBeGreaterThanOrEqual(6)
-  // One line when it begins, whatever the number.
+  // One line for all refusals within the interval.
   expect(server.log().filter(({ msg }) => /refused/.test(msg))).toHaveLength(1)
 })
 
@@ -129,7 +129,7 @@ test('N3 trusted proxies are exempt from the limit for each address', async () =
   expect(await new Client(server, '127.0.0.3').ask()).toBe(503)
 })
 
-test('N2, N3 without limits every connection is accepted, and a flood of refused ones leaves nothing behind', async () => {
+test('N2, N3 without limits every connection is accepted; a flood of refused connections leaves none open', async () => {
   await using free = await startServer({
     MEDIABUCKET_MAX_CONNECTIONS: '0',
     MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '0',

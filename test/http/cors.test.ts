@@ -22,7 +22,7 @@ const exposed =
 const cors = ({ headers }: Response) =>
   [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)
 
-/** An answer of each sort to a page of an origin: successes and problems, with a token and without. */
+/** Responses of each kind to a page of an origin: successes and problems, with and without a token. */
 async function answersTo(server: TestServer, origin: string | null, urlOfBytes: string) {
   const headers = origin === null ? {} : { origin }
   const bare = (path: string, init: RequestInit = {}) =>
@@ -46,7 +46,7 @@ describe('without configured origins', () => {
   })
   afterAll(() => server[Symbol.asyncDispose]())
 
-  test.each([...foreign, ours])('C1 no answer to a page of %s allows anything', async (origin) => {
+  test.each([...foreign, ours])('C1 no response allows a page of %s to read it', async (origin) => {
     const answers = await answersTo(server, origin, (await upload(server, 'x')).url)
     for (const [name, answer] of Object.entries(answers)) expect([name, cors(answer)]).toEqual([name, []])
     const preflight = await fetch(`${server.url}/api/media`, {
@@ -67,7 +67,7 @@ describe('with configured origins', () => {
   })
   afterAll(() => server[Symbol.asyncDispose]())
 
-  test.each([ours, alsoOurs])('C1, C2 every answer to a page of %s can be read by it', async (origin) => {
+  test.each([ours, alsoOurs])('C1, C2 a page of %s can read every response', async (origin) => {
     for (const [name, { headers }] of Object.entries(await answersTo(server, origin, url))) {
       expect([name, headers.get('access-control-allow-origin')]).toEqual([name, origin])
       expect([name, headers.get('access-control-expose-headers')]).toEqual([name, exposed])
@@ -83,7 +83,7 @@ describe('with configured origins', () => {
     }
   })
 
-  test('C1, L17 the listing still varies by caller and coding', async () => {
+  test('C1, L17 the listing also varies by token and coding', async () => {
     const { headers } = await server.request('/api/media', { headers: { origin: ours } })
     expect(headers.get('vary')).toBe('Origin, Authorization, Accept-Encoding')
   })
@@ -146,7 +146,7 @@ describe('with configured origins', () => {
   })
 })
 
-test('C1 with * every page may read, and none with credentials', async () => {
+test('C1 with * every page can read responses, and none with credentials', async () => {
   await using server = await startServer({ MEDIABUCKET_CORS_ORIGINS: '*' })
   const { url } = await upload(server, 'x')
   for (const origin of ['https://any.example', null]) {

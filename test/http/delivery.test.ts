@@ -23,7 +23,7 @@ const script = '<script>alert(document.domain)</script>'
 const svg = `<svg xmlns="http://www.w3.org/2000/svg">${script}</svg>`
 const html = `<!doctype html><html><body>${script}</body></html>`
 
-/** What a file is, how it was named and declared; what it is kept as, and how it is shown. */
+/** A file, its name and declared type, its stored type, and its disposition. */
 const kinds = [
   ['a picture', png, 'a.png', 'image/png', 'image/png', 'inline'],
   ['a GIF', bytes('GIF89a\x01\x00\x01\x00', 20), 'a.gif', 'image/gif', 'image/gif', 'inline'],
@@ -92,23 +92,26 @@ const kinds = [
   ['bytes of no kind', bytes(64), 'a', '', 'application/octet-stream', 'attachment'],
 ] as const
 
-test.each(kinds)('B5, B6 %s is served safely', async (_, content, name, type, keptType, disposition) => {
-  const { url } = await upload(server, content, { name, type })
-  for (const init of [{}, { method: 'HEAD' }, { headers: { range: 'bytes=0-0' } }]) {
-    const { headers } = await fetch(url, init)
-    expect(headers.get('content-type')).toBe(keptType)
-    expect(headers.get('content-disposition')?.split(';')[0]).toBe(disposition)
-    expect(headers.get('x-content-type-options')).toBe('nosniff')
-    expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin')
-    expect(policyOf(headers)).toEqual(sandboxed)
-  }
-  const saved = await fetch(`${url}?download`)
-  expect(saved.headers.get('content-disposition')).toBe(`attachment; filename=${name}`)
-  expect(saved.headers.get('vary')).toContain('Sec-Fetch-Dest')
-  expect(await saved.bytes()).toEqual(new Uint8Array(content))
-})
+test.each(kinds)(
+  'B5, B6 %s is served with a safe type, disposition and policy',
+  async (_, content, name, type, storedType, disposition) => {
+    const { url } = await upload(server, content, { name, type })
+    for (const init of [{}, { method: 'HEAD' }, { headers: { range: 'bytes=0-0' } }]) {
+      const { headers } = await fetch(url, init)
+      expect(headers.get('content-type')).toBe(storedType)
+      expect(headers.get('content-disposition')?.split(';')[0]).toBe(disposition)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+      expect(policyOf(headers)).toEqual(sandboxed)
+    }
+    const saved = await fetch(`${url}?download`)
+    expect(saved.headers.get('content-disposition')).toBe(`attachment; filename=${name}`)
+    expect(saved.headers.get('vary')).toContain('Sec-Fetch-Dest')
+    expect(await saved.bytes()).toEqual(new Uint8Array(content))
+  },
+)
 
-/** The directives, so that nothing can be added to them unseen: no source is allowed, nor any right in the sandbox. */
+/** All directives, so that an added one fails the test: no source is allowed, and no permission in the sandbox. */
 const sandboxed = new Map([
   ['default-src', "'none'"],
   ['style-src', "'unsafe-inline'"],
@@ -122,7 +125,7 @@ const policyOf = (headers: Headers) =>
     }),
   )
 
-test('B5, B6 PDF is shown, without the sandbox that breaks its viewer', async () => {
+test('B5, B6 PDF is served inline without the sandbox, which breaks its viewer', async () => {
   const { url } = await upload(server, '%PDF-1.7\n%âãÏÓ\n', { name: 'a.pdf', type: 'application/pdf' })
   const { headers } = await fetch(url)
   expect(headers.get('content-type')).toBe('application/pdf')
@@ -132,7 +135,7 @@ test('B5, B6 PDF is shown, without the sandbox that breaks its viewer', async ()
   expect(headers.get('content-security-policy')).toBe(null)
 })
 
-test('B5 problems and 304 carry them too', async () => {
+test('B5 problems and 304 responses have the same headers', async () => {
   const { url } = await upload(server, 'hello')
   const tag = (await fetch(url)).headers.get('etag') ?? ''
   for (const [path, headers, status] of [
@@ -150,7 +153,7 @@ test('B5 problems and 304 carry them too', async () => {
 })
 
 describe('B6 names', () => {
-  /** Stores a raw body under a name, whatever the name, and reads the raw head of the answer to its download. */
+  /** Stores a raw body with this name and returns the raw headers of its download. */
   async function download(name: string) {
     const disposition = `attachment; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, escape)}`
     const headers = { 'content-disposition': disposition, 'content-type': 'text/plain' }

@@ -15,7 +15,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(server.url + path, { headers })
 
-test('D1 the document names the configured base URL, and no other', async () => {
+test('D1 the document contains the configured base URL and no other', async () => {
   const answer = await get('/openapi.json')
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
   const text = await answer.text()
@@ -24,14 +24,14 @@ test('D1 the document names the configured base URL, and no other', async () => 
 })
 
 describe('D2', () => {
-  test('D2 the page names every operation of the document, and its addresses', async () => {
+  test('D2 the page lists every operation of the document with its paths', async () => {
     const { paths } = JSON.parse(await (await get('/openapi.json')).text())
     const page = await (await get('/docs')).text()
     for (const path of Object.keys(paths)) expect(page).toContain(`</span>${path}</div>`)
     expect(page).toContain(`${baseUrl}/api/media`)
   })
 
-  test('D2 the page has no script and loads nothing, and its policy allows neither', async () => {
+  test('D2 the page has no script and loads nothing, and its policy forbids both', async () => {
     const answer = await get('/docs')
     const page = await answer.text()
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -41,7 +41,7 @@ describe('D2', () => {
     )
   })
 
-  test('D2 its links lead somewhere', async () => {
+  test('D2 every link of the page works', async () => {
     const page = await (await get('/docs')).text()
     const targets = new Set([...page.matchAll(/href="([^"]+)"/g)].map(([, target = '']) => target))
     targets.delete('data:,')
@@ -54,7 +54,7 @@ describe('D2', () => {
 })
 
 describe('D3', () => {
-  test.each(['/openapi.json', '/docs'])('D3 %s unchanged is a 304', async (path) => {
+  test.each(['/openapi.json', '/docs'])('D3 an unchanged %s is a 304', async (path) => {
     const etag = (await get(path)).headers.get('etag') ?? ''
     const same = await get(path, { 'if-none-match': `"other", W/${etag}` })
     expect([same.status, same.headers.get('etag'), await same.text()]).toEqual([304, etag, ''])
@@ -62,7 +62,7 @@ describe('D3', () => {
   })
 })
 
-test.each(Object.entries(problemKinds))('P2 /problems/%s tells cause and cure', async (code, kind) => {
+test.each(Object.entries(problemKinds))('P2 /problems/%s shows cause and cure', async (code, kind) => {
   const path = `/problems/${code}`
   const plain = await get(path)
   expect(plain.headers.get('content-type')).toBe('text/plain; charset=utf-8')

@@ -16,7 +16,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const asked = (url: string, destination: string, site = 'same-origin', method = 'GET') =>
   fetch(url, { method, headers: { 'sec-fetch-dest': destination, 'sec-fetch-site': site } })
 
-describe('B10 bytes are not served to be run', () => {
+describe('B10 browsers cannot load bytes as code', () => {
   test.each([
     ...['script', 'worker', 'sharedworker', 'serviceworker', 'style', 'manifest', 'audioworklet'],
     ...['paintworklet', 'xslt', 'json', 'SCRIPT '],
@@ -39,14 +39,14 @@ describe('B10 bytes are not served to be run', () => {
     },
   )
 
-  test('and no service worker is registered from any address', async () => {
+  test('B10 no path serves a service worker', async () => {
     for (const path of [new URL(script).pathname, '/', '/healthz', '/docs']) {
       const answer = await fetch(server.url + path, { headers: { 'service-worker': 'script' } })
       await expectProblem(answer, 403, 'destination-refused')
     }
   })
 
-  test('nor does a cache take what is no picture, audio, video or text for code', async () => {
+  test('B10 a cache does not reuse an attachment as code', async () => {
     expect((await fetch(script)).headers.get('vary')).toBe('Origin, Sec-Fetch-Dest')
     const etag = (await fetch(script)).headers.get('etag') ?? ''
     const unchanged = await fetch(script, { headers: { 'if-none-match': etag } })
@@ -55,7 +55,7 @@ describe('B10 bytes are not served to be run', () => {
   })
 })
 
-test('B5 the address of the bytes is sent on to no other site', async () => {
+test('B5 the URL of the bytes is not sent to other sites', async () => {
   for (const url of [script, text, `${server.url}/media/none`])
     expect((await fetch(url)).headers.get('referrer-policy')).toBe('no-referrer')
 })

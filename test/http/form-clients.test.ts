@@ -11,19 +11,19 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 interface Sent {
   readonly boundary: string
-  /** As it stands in Content-Type. */
+  /** The boundary as written in Content-Type. */
   readonly declared?: string
-  /** Header lines of each part, in Latin-1, and its content. */
+  /** The header lines of each part, in Latin-1, and its content. */
   readonly parts: readonly (readonly [head: string, content: string])[]
   readonly end?: string
-  /** What is stored: names and contents. */
+  /** The stored names and contents. */
   readonly stored: readonly (readonly [filename: string | null, content: string])[]
 }
 
 const utf8 = (text: string) => Buffer.from(text).toString('latin1')
 const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
 
-/** Forms as these clients write them, taken from their sources or from what they sent. */
+/** Forms in the format of these clients, taken from their sources or from their requests. */
 const clients: Readonly<Record<string, Sent>> = {
   'Chromium, Firefox and Safari': {
     boundary: '----WebKitFormBoundary7MA4YWxkTrZu0gW',
@@ -220,7 +220,7 @@ const clients: Readonly<Record<string, Sent>> = {
   },
 }
 
-describe('U1 the forms of widespread clients are read', () => {
+describe('U1 the forms of common clients are read', () => {
   test.each(Object.entries(clients))(
     '%s',
     async (_, { boundary, declared = boundary, parts, end = '\r\n', stored }) => {

@@ -131,7 +131,7 @@ describe('U10 a form that RFC 2046 or RFC 7578 does not allow is a 400 problem, 
   })
 })
 
-describe('U1 unusual forms that RFC 2046 and RFC 7578 allow are read to the letter', () => {
+describe('U1 unusual forms that RFC 2046 and RFC 7578 allow are read exactly', () => {
   test.each<[string, string, string[], string?]>([
     ['text around the parts', `text\r\n${part('one')}${last}text`, ['one']],
     ['an empty line first', `\r\n${part('one')}${last}`, ['one']],

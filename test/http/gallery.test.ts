@@ -15,13 +15,13 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Without a token, and only with the codings that are named. */
+/** A request without a token, with only the given content codings. */
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(server.url + path, { method, headers: { 'accept-encoding': 'identity', ...headers } })
 
 const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer())
 
-/** The addresses that the page loads, as it has them. */
+/** The URLs that the page loads, as written in it. */
 async function loaded(): Promise<string[]> {
   const page = await (await get('/')).text()
   return [...page.matchAll(/\s(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address)
@@ -29,7 +29,7 @@ async function loaded(): Promise<string[]> {
 const nameOf = (address: string) => address.replace(/^\.\/assets\//, '')
 
 describe('G1', () => {
-  test('G1 / is the built page, without a token, and all that it loads is there', async () => {
+  test('G1 / is the built page, without a token, and every file that it loads exists', async () => {
     const answer = await get('/')
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(await bytesOf(answer)).toEqual(await readFile(join(dist, 'index.html')))
@@ -48,7 +48,7 @@ describe('G1', () => {
     }
   })
 
-  test('G1 every built file is served, with its type', async () => {
+  test('G1 every built file is served with its type', async () => {
     const types: Readonly<Record<string, string>> = {
       js: 'text/javascript; charset=utf-8',
       css: 'text/css; charset=utf-8',
@@ -63,7 +63,7 @@ describe('G1', () => {
     }
   })
 
-  test('G1 HEAD is the answer without its body', async () => {
+  test('G1 HEAD is the response to GET without its body', async () => {
     for (const path of ['/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
       const [whole, head] = [await get(path), await get(path, {}, 'HEAD')]
       const told = (answer: Response) =>
@@ -91,7 +91,7 @@ const policyOf = (headers: Pick<Headers, 'get'> | ReadonlyMap<string, string>): 
     }),
   )
 
-test('G2, G15 at its base URL the page may load code from its assets alone, elsewhere from its origin', async () => {
+test('G2, G15 at its base URL the page may load code only from its assets, elsewhere from its origin', async () => {
   const set = { MEDIABUCKET_BASE_URL: 'https://media.example/a;b' }
   await using own = await startServer({ ...set, MEDIABUCKET_MEDIA_BASE_URL: 'https://bytes.example/c' })
   const policyAt = async (host: string) => {
@@ -111,7 +111,7 @@ test('G2, G15 at its base URL the page may load code from its assets alone, else
     expect(await policyAt(host)).toMatchObject({ 'script-src': "'self'", 'style-src': "'self'" })
 })
 
-test('G2 the policy of the page allows its own origin alone, and nothing inline', async () => {
+test('G2 the policy of the page allows only its own origin and nothing inline', async () => {
   const { headers } = await get('/')
   expect(policyOf(headers)).toEqual({
     'default-src': "'none'",
@@ -135,7 +135,7 @@ test('G2 the policy of the page allows its own origin alone, and nothing inline'
 })
 
 describe('G3', () => {
-  test('G3 the page is asked for again each time, and unchanged is a 304', async () => {
+  test('G3 caches must revalidate the page, and an unchanged page is a 304', async () => {
     const { headers } = await get('/')
     expect(headers.get('cache-control')).toBe('no-cache')
     const etag = headers.get('etag') ?? ''
@@ -145,7 +145,7 @@ describe('G3', () => {
     expect((await get('/', { 'if-none-match': '"other"' })).status).toBe(200)
   })
 
-  test('G3 what it loads is named by its bytes, and kept for a year', async () => {
+  test('G3 the names of assets contain a hash, and caches may store them for a year', async () => {
     const addresses = await loaded()
     expect(addresses.every((address) => /-[\w-]{8}\.\w+$/.test(address))).toBe(true)
     for (const address of addresses) {
@@ -166,7 +166,7 @@ describe('G3', () => {
     },
   )
 
-  test('G3 the compressed copies have no address of their own', async () => {
+  test('G3 the compressed copies have no URL of their own', async () => {
     const copies = (await readdir(join(dist, 'assets'))).filter((name) => /\.(br|gz)$/.test(name))
     expect(copies).not.toEqual([])
     for (const name of copies) await expectProblem(await get(`/assets/${name}`), 404, 'route-unknown')
@@ -174,7 +174,7 @@ describe('G3', () => {
 })
 
 describe('G4', () => {
-  /** As it comes over the wire: fetch would unpack it and hide its coding. */
+  /** The raw response: fetch would decompress it and hide its coding. */
   async function coded(path: string, accepted: string | null) {
     const more = accepted === null ? '' : `Accept-Encoding: ${accepted}\r\n`
     return await sendRaw(server.url, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`)
@@ -205,7 +205,7 @@ describe('G4', () => {
     }
   })
 
-  test('G4 each coding has a tag of its own', async () => {
+  test('G4 each coding has its own entity tag', async () => {
     const tags = await Promise.all(
       ['br', 'gzip', null].map(async (coding) => (await coded('/', coding)).headers.get('etag')),
     )
@@ -215,7 +215,7 @@ describe('G4', () => {
   })
 })
 
-test('G5 every address in the page is relative', async () => {
+test('G5 every URL in the page is relative', async () => {
   const addresses = await loaded()
   expect(addresses).not.toEqual([])
   expect(addresses.filter((address) => !/^\.\/assets\/[\w.-]+$/.test(address))).toEqual([])

@@ -26,14 +26,14 @@ const put = (key: string, body: string | Uint8Array<ArrayBuffer>, headers: Recor
 
 const newKey = () => `"${randomUUID()}"`
 
-/** What an answer says, but for what belongs to its own request. */
+/** The parts of a response that do not depend on the request. */
 async function said(answer: Response) {
   const headers = [...answer.headers].filter(([name]) => !['date', 'keep-alive', 'connection'].includes(name))
   return [answer.status, headers, await answer.text()]
 }
 
 describe('I2 the same key and the same content', () => {
-  test('twenty at once are one item and twenty equal answers', async () => {
+  test('twenty concurrent requests store one item and get twenty equal responses', async () => {
     const [before, key, body] = [await traces(server), newKey(), randomBytes(300_000)]
     const answers = await Promise.all(Array.from({ length: 20 }, async () => said(await put(key, body))))
     expect(answers[0]?.[0]).toBe(201)
@@ -41,7 +41,7 @@ describe('I2 the same key and the same content', () => {
     expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
-  test('as a form of several files, with other boundaries and fields around them', async () => {
+  test('as a form of several files, with other boundaries and fields', async () => {
     const [before, key] = [await traces(server), newKey()]
     const files = [filePart('a.txt', 'one'), filePart('b.txt', 'two')]
     const first = await put(key, formBytes(...files), { 'content-type': formType })
@@ -58,13 +58,13 @@ describe('I2 the same key and the same content', () => {
     const first = await put(key, 'short-lived')
     const { id } = await readMedia(first.clone())
     expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
-    // The bytes of a deleted item go after the answer.
+    // The bytes of a deleted item are removed after the response.
     await until('its bytes are gone', async () => (await traces(server)).blobs === before.blobs)
     expect(await said(await put(key, 'short-lived'))).toEqual(await said(first))
     expect(await traces(server)).toEqual(before)
   })
 
-  test('in a bucket that it filled', async () => {
+  test('in a bucket that the first request filled', async () => {
     const { token: full } = await makeToken(server, '--bucket', 'full')
     await server.command('bucket', 'set', 'full', '--max-items', '1')
     const authorization = `Bearer ${full}`
@@ -78,7 +78,7 @@ describe('I2 the same key and the same content', () => {
     await expectProblem(await put(newKey(), 'another', { authorization }), 507, 'quota-exceeded')
   })
 
-  test('after a client went away behind its last byte', async () => {
+  test('after the client disconnected behind the last byte', async () => {
     const [before, key, body] = [await traces(server), newKey(), randomBytes(500_000)]
     const head = [
       'POST /api/media HTTP/1.1',
@@ -115,14 +115,14 @@ describe('I2 the same key and the same content', () => {
     expect((await readMedia(await send(second))).id).toBe(id)
   })
 
-  test('a request that failed leaves its key free', async () => {
+  test('a failed request leaves its key unused', async () => {
     const key = newKey()
     const bad = await put(key, 'no form', { 'content-type': formType })
     await expectProblem(bad, 400, 'form-malformed')
     expect((await put(key, 'other content')).status).toBe(201)
   })
 
-  test('repeats are not counted as stored', async () => {
+  test('repeated requests are not counted as stored', async () => {
     const key = newKey()
     await put(key, 'counted')
     const stored = async () =>
@@ -146,7 +146,7 @@ describe('I3 the same key with other content is a 422 problem', () => {
     expect(await traces(server)).toEqual(before)
   })
 
-  test('of twenty different ones at once, one is stored', async () => {
+  test('of twenty concurrent requests with different content one is stored', async () => {
     const [before, key] = [await traces(server), newKey()]
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => put(key, `content ${i}`)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)])
@@ -163,7 +163,7 @@ test('I4 a key belongs to one token', async () => {
 })
 
 describe('I1 the key', () => {
-  test('is the same with quotes and without', async () => {
+  test('is the same with and without quotes', async () => {
     const uuid = randomUUID()
     const { id } = await readMedia(await put(uuid, 'x'))
     expect((await readMedia(await put(`"${uuid}"`, 'x'))).id).toBe(id)

@@ -18,7 +18,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const unknown = `Authorization: Bearer ${newToken()}`
 
-/** Paths and headers of listings, good and bad; `*` stands for the right token, `TAG` for the page's own tag. */
+/** Paths and headers of valid and invalid listings; `*` is replaced by the valid token, `TAG` by the entity tag of the page. */
 const requests: readonly (readonly [string, ...string[]])[] = [
   ['/api/media', '*'],
   ['/api/media/?page=2', '*'],
@@ -61,7 +61,7 @@ test.each(requests)(
       return {
         status,
         headers: Object.fromEntries([...answered].filter(([name]) => name !== 'date').toSorted()),
-        // The one thing in which two answers to one request may differ.
+        // The only difference between two responses to the same request.
         body: body.replace(/"instance":"[^"]+"/, ''),
       }
     }
@@ -70,12 +70,12 @@ test.each(requests)(
       headers.splice(tagged, 1)
       headers.push(`If-None-Match: ${(await ask()).headers['etag']}`)
     }
-    // A GET that announces a body, if an empty one, is not plain.
+    // A GET with a body, even an empty one, takes the path of the framework.
     expect(await ask()).toEqual(await ask('Content-Length: 0'))
   },
 )
 
-test('A6, L16 requests that arrive in one piece get each their own answer', async () => {
+test('A6, L16 different requests that arrive in one read get their own responses', async () => {
   const { stdout } = await server.command('token', 'create', '--bucket', 'nothing')
   const stranger = `Authorization: Bearer ${stdout.trim()}`
   const get = (...headers: string[]) =>

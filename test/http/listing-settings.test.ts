@@ -4,14 +4,14 @@ import { seed } from '../harness/seed.ts'
 import { startServer } from '../harness/server.ts'
 import { readManyMedia, readMedia, readPage, readWrappedPage } from '../harness/wire.ts'
 
-test('L15 the wrapped envelope holds the page on all four paths', async () => {
+test('L15 the wrapped envelope contains the page on all four paths', async () => {
   await using server = await startServer({ MEDIABUCKET_ENVELOPE: 'wrapped' })
   for (const path of ['/api/media', '/api/media/', '/v1/media', '/v1/media/']) {
     expect(await readWrappedPage(await server.request(path))).toMatchObject({ current_page: 1, data: [] })
   }
 })
 
-test('L14 with extensions off no URL carries one, and both forms are served', async () => {
+test('L14 with extensions off URLs have none, and items are served with and without', async () => {
   await using server = await startServer({ MEDIABUCKET_EXTENSIONS: 'off' })
   const form = new FormData()
   form.append('file', new File(['a,b'], 'a.csv', { type: 'text/csv' }))
@@ -22,7 +22,7 @@ test('L14 with extensions off no URL carries one, and both forms are served', as
   expect(await (await fetch(`${url}.csv`)).text()).toBe('a,b')
 })
 
-test('L14 with extensions on, a URL carries that of the known type alone', async () => {
+test('L14 with extensions on, a URL has an extension only where the type is known', async () => {
   await using server = await startServer()
   const form = new FormData()
   form.append('file', new File(['a,b'], 'a.CSV', { type: 'text/csv' }))
@@ -34,7 +34,7 @@ test('L14 with extensions on, a URL carries that of the known type alone', async
   ])
 })
 
-test('L9 with MEDIABUCKET_LINKS=window the links are a window', async () => {
+test('L9 with MEDIABUCKET_LINKS=window the links are shortened to a window', async () => {
   await using server = await startServer({ MEDIABUCKET_LINKS: 'window' })
   const { token } = await seed(server, '--items', '200', '--bucket', 'default')
   const authorization = `Bearer ${token}`

@@ -4,7 +4,7 @@ import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { readManyMedia } from '../harness/wire.ts'
 
-/** Enough for more links than are written out plainly. */
+/** Enough items for the cached chunks of page links. */
 const items = 5_600
 
 const settings: readonly Record<string, string>[] = [
@@ -15,7 +15,7 @@ const settings: readonly Record<string, string>[] = [
 ]
 
 test.each(settings)(
-  'L2, L4, L5, L7 every answer is the plainly written page of one moment, while items come and go: %j',
+  'L2, L4, L5, L7 while items are added and deleted every response is the exact page of one revision: %j',
   async (setting) => {
     await using server = await startServer(setting)
     const { token, total } = await seed(server, '--items', `${items}`, '--bucket', 'changing')
@@ -41,7 +41,7 @@ test.each(settings)(
   },
 )
 
-/** Uploads and deletes for a while; says by how many items the bucket has grown. */
+/** Uploads and deletes items for a while; returns by how many items the bucket has grown. */
 async function change(server: TestServer, headers: Record<string, string>, rounds: number): Promise<number> {
   let grown = 0
   for (let round = 0; round < rounds; round += 1) {
@@ -56,7 +56,7 @@ async function change(server: TestServer, headers: Record<string, string>, round
   return grown
 }
 
-/** Lists a page, writes it anew from what it says, expects the same bytes, and gives its total. */
+/** Lists a page, renders it from its own values, expects the same bytes, and returns its total. */
 async function listPlainly(
   server: TestServer,
   setting: Record<string, string>,
@@ -80,13 +80,13 @@ async function listPlainly(
   })
   const object = pageObject(form, page, total, rows)
   const expected = JSON.stringify(setting['MEDIABUCKET_ENVELOPE'] === 'wrapped' ? { data: object } : object)
-  // Compared as a whole; a difference of hundreds of kilobytes is nothing to print.
+  // Compared as booleans, because a difference of hundreds of kilobytes cannot be printed.
   expect(text === expected).toBe(true)
   expect(data).toHaveLength(count)
   return total
 }
 
-/** The total and the URLs that a page tells, and how many URLs a page of that total has. */
+/** The total and the URLs of a page, and the number of URLs that a page of this total has. */
 function summaryOf(text: string) {
   const total = Number(/"total":(\d+)}/.exec(text)?.[1])
   const page = Number(/"current_page":(\d+)/.exec(text)?.[1])

@@ -35,7 +35,7 @@ describe('a bucket of 25 items', () => {
     bucket = await bucketOf(25, 'twenty-five')
   })
 
-  test('L2, L3, L4, L5, L6, L7, L8 the second page is the page object, to the letter', async () => {
+  test('L2, L3, L4, L5, L6, L7, L8 the second page is exactly the documented page object', async () => {
     const answer = await bucket.list('?page=2')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -64,14 +64,14 @@ describe('a bucket of 25 items', () => {
     expect(await answer.text()).toBe(JSON.stringify(page))
   })
 
-  test('L10 pages hold the items in the order sent, each once', async () => {
+  test('L10 pages have the items in the order of upload, each once', async () => {
     const pages = await Promise.all(
       [1, 2, 3].map(async (page) => readPage(await bucket.list(`?page=${page}`))),
     )
     expect(pages.flatMap(({ data }) => data)).toEqual(bucket.urls)
   })
 
-  test('L11 without a page the answer is page 1', async () => {
+  test('L11 without `page` the response is page 1', async () => {
     expect(await (await bucket.list()).text()).toBe(await (await bucket.list('?page=1')).text())
   })
 
@@ -111,7 +111,7 @@ describe('a bucket of 25 items', () => {
     expect(await answer.text()).toBe(await (await bucket.list('?page=2')).text())
   })
 
-  test('L1 all four paths answer the same, to GET and to HEAD', async () => {
+  test('L1 all four paths have the same responses to GET and HEAD', async () => {
     const { authorization } = bucket
     const bodies = await Promise.all(
       ['/api/media', '/api/media/', '/v1/media', '/v1/media/'].map(async (path) => {
@@ -135,7 +135,7 @@ describe('a bucket of 25 items', () => {
     expect(headers.get('vary')).toMatch(/\bAuthorization\b.*\bAccept-Encoding\b/)
   })
 
-  test('L16 a matching If-None-Match is answered 304', async () => {
+  test('L16 a matching If-None-Match is a 304', async () => {
     const tag = (await bucket.list('?page=2')).headers.get('etag') ?? ''
     expect(tag).toMatch(/^"[^"]+"$/)
     for (const match of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
@@ -185,7 +185,7 @@ test('L4, L5, L6, L7 an empty bucket has one empty page', async () => {
   })
 })
 
-test('L16 the ETag changes with every add and delete, and never comes back', async () => {
+test('L16 the ETag changes with every upload and delete, and is never reused', async () => {
   const bucket = await bucketOf(3, 'changing')
   const { authorization } = bucket
   const tagNow = async () => (await bucket.list()).headers.get('etag')
@@ -200,13 +200,13 @@ test('L16 the ETag changes with every add and delete, and never comes back', asy
   expect(seen.size).toBe(5)
 })
 
-test('L16, A6 the ETag of one bucket matches nothing of another', async () => {
+test('L16, A6 the ETag of one bucket does not match in another', async () => {
   const [one, two] = [await bucketOf(0, 'tag-one'), await bucketOf(0, 'tag-two')]
   const tag = (await one.list()).headers.get('etag') ?? ''
   expect((await two.list('', { 'if-none-match': tag })).status).toBe(200)
 })
 
-test('L7 every page is linked, at any size', async () => {
+test('L7 every page has a link, at any size of the bucket', async () => {
   const seeded = await seed(server, '--items', '25000', '--bucket', 'large', '--delete-every', '7')
   const answer = await server.request('/api/media?page=1200', {
     headers: { authorization: `Bearer ${seeded.token}` },

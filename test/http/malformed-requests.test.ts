@@ -8,14 +8,14 @@ import { upload } from '../harness/upload.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  // Headers are looked at once a second, so the silence that is allowed must be clearly longer than two.
+  // Node checks headers once a second, so the idle timeout must be clearly longer than two seconds.
   server = await startServer({ MEDIABUCKET_HEADER_TIMEOUT: '1s', MEDIABUCKET_IDLE_TIMEOUT: '8s' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
 const smuggled = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
 
-// Without `Connection: close`: that the server closes is what sendRaw waits for.
+// Without `Connection: close`: sendRaw waits until the server closes the connection.
 test.each([
   [
     'Content-Length with Transfer-Encoding',
@@ -60,7 +60,7 @@ test('P1 HTTP/1.0 needs no Host header', async () => {
   expect((await sendRaw(server.url, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200)
 })
 
-test('P1 an expectation that is not known is ignored', async () => {
+test('P1 an unknown expectation is ignored', async () => {
   const answer = await sendRaw(
     server.url,
     'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
@@ -68,7 +68,7 @@ test('P1 an expectation that is not known is ignored', async () => {
   expect(answer.status).toBe(200)
 })
 
-test('P1 garbage behind a request writes nothing into the answer that is under way', async () => {
+test('P1 invalid bytes after a request do not change the response in progress', async () => {
   const size = 30_000_000
   const { url } = await upload(server, new Uint8Array(size), { name: 'a.bin' })
   using connection = await openConnection(server.url)
@@ -80,7 +80,7 @@ test('P1 garbage behind a request writes nothing into the answer that is under w
 })
 
 describe.concurrent('deadlines', () => {
-  test('O4, P1 headers that are not finished in time are answered 408', async () => {
+  test('O4, P1 headers that do not arrive in time get a 408', async () => {
     for (const bytes of [
       '',
       'GET /healthz HTTP/1.1\r\nHost: x\r\n',
@@ -91,7 +91,7 @@ describe.concurrent('deadlines', () => {
     }
   })
 
-  test('O4 a connection that sends its headers drop by drop is cut off at the deadline', async () => {
+  test('O4 a connection that sends its headers byte by byte is closed at the timeout', async () => {
     using connection = await openConnection(server.url)
     connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ')
     const drops = setInterval(() => connection.send('a'), 50)

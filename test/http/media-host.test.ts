@@ -20,7 +20,7 @@ async function ask(host: string, path: string, lines = '', method = 'GET'): Prom
   return responseOf(await sendRaw(server.url, head))
 }
 
-test('L14, M1 URLs of bytes begin with the media base URL, all others with the base URL', async () => {
+test('L14, M1 URLs of bytes start with the media base URL, all others with the base URL', async () => {
   const item = await upload(server, 'text', { name: 'a.txt', type: 'text/plain' })
   expect(item.url).toBe(`${bytes}/media/${item.id}.txt`)
   const page = await readPage(await server.request('/api/media'))
@@ -30,7 +30,7 @@ test('L14, M1 URLs of bytes begin with the media base URL, all others with the b
   expect((await readMedia(answer)).url).toBe(item.url)
 })
 
-test('L16 a tag from before the setting names no page after it', async () => {
+test('L16 an entity tag from before the setting does not match after it', async () => {
   await using plain = await startServer({ MEDIABUCKET_BASE_URL: base })
   await upload(plain, 'text')
   const { headers } = await plain.request('/api/media')
@@ -47,7 +47,7 @@ test('L16 a tag from before the setting names no page after it', async () => {
 describe('B11', () => {
   const mainHosts = ['media.example', 'media.example:443', 'Media.Example']
 
-  test('the media host serves bytes and nothing else', async () => {
+  test('the media host serves only bytes', async () => {
     const { id } = await upload(server, 'text', { name: 'a.txt', type: 'text/plain' })
     for (const host of ['bytes.example:8443', 'BYTES.example:8443']) {
       const answer = await ask(host, `/media/${id}.txt`)
@@ -76,12 +76,12 @@ describe('B11', () => {
     }
   })
 
-  test('B10 what is to be run is refused before it is redirected', async () => {
+  test('B10 a request for code is refused, not redirected', async () => {
     const answer = await ask('media.example', '/media/x', 'Sec-Fetch-Dest: script\r\n')
     await expectProblem(answer, 403, 'destination-refused')
   })
 
-  test('behind a proxy that passes another Host everything is served', async () => {
+  test('behind a proxy that changes Host everything is served', async () => {
     const { id } = await upload(server, 'text', { name: 'a.txt', type: 'text/plain' })
     for (const host of ['127.0.0.1:8080', 'bytes.example', 'media.example:8443', '']) {
       for (const path of ['/', '/api/media', `/media/${id}.txt`]) {
@@ -90,7 +90,7 @@ describe('B11', () => {
     }
   })
 
-  test('C1 pages of the base URL may read bytes from the media host', async () => {
+  test('C1 pages of the base URL can read bytes from the media host', async () => {
     const { id } = await upload(server, 'text', { name: 'a.txt', type: 'text/plain' })
     const { headers } = await ask('bytes.example:8443', `/media/${id}.txt`, `Origin: ${base}\r\n`)
     expect(headers.get('access-control-allow-origin')).toBe(base)

@@ -31,7 +31,7 @@ const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'LOCK', 
 const send = (method: string, path: string, more = '') =>
   sendRaw(server.url, `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${more}\r\n`)
 
-test.each(routes)('P4 %s answers other methods 405, and says which it has', async (path, allow) => {
+test.each(routes)('P4 %s responds to other methods with 405 and the allowed methods', async (path, allow) => {
   for (const method of methods.filter((name) => !allow.split(', ').includes(name))) {
     const answer = await send(method, path)
     expect([method, answer.headers.get('allow')]).toEqual([method, allow])
@@ -39,12 +39,12 @@ test.each(routes)('P4 %s answers other methods 405, and says which it has', asyn
   }
 })
 
-test.each(routes)('P4 OPTIONS on %s answers 204 with the same list', async (path, allow) => {
+test.each(routes)('P4 OPTIONS on %s is a 204 with the same list', async (path, allow) => {
   const answer = await send('OPTIONS', path)
   expect([answer.status, answer.headers.get('allow'), answer.body]).toEqual([204, allow, ''])
 })
 
-test('P4 a method is refused before a token is asked for, its body unread', async () => {
+test('P4 a method is refused before the token is checked, and its body is not read', async () => {
   await expectProblem(
     await fetch(`${server.url}/api/media`, { method: 'PUT', body: 'x' }),
     405,
@@ -73,7 +73,7 @@ test.each([
 })
 
 test.each(['DELETE', 'POST', 'GET'])(
-  'P4 X-HTTP-Method-Override: DELETE makes no other method of a %s',
+  'P4 X-HTTP-Method-Override: DELETE does not change a %s',
   async (method) => {
     const answer = await server.request('/api/media/some-id', {
       method,
@@ -84,7 +84,7 @@ test.each(['DELETE', 'POST', 'GET'])(
   },
 )
 
-test('P4 CONNECT is closed without a tunnel, and the server goes on', async () => {
+test('P4 CONNECT is closed without a tunnel, and the server continues', async () => {
   const answer = await sendRaw(
     server.url,
     'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n',

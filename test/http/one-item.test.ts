@@ -20,10 +20,10 @@ afterAll(() => server[Symbol.asyncDispose]())
 const call = (method: string, id: string, headers: Record<string, string> = {}) =>
   server.request(`/api/media/${id}`, { method, headers })
 
-/** An id of the right form that no item has. */
+/** A well-formed id that no item has. */
 const neverUsed = '0'.repeat(26)
 
-test('M1 an item is answered as its upload was, to GET and to HEAD', async () => {
+test('M1 GET and HEAD return the media object of the upload', async () => {
   const begun = Date.now()
   const body = 'some text'
   const answer = await server.request('/api/media', {
@@ -87,7 +87,7 @@ test('M2 a deleted item is neither listed nor served, and a second delete is a 4
   await until('its bytes are gone', async () => (await traces(server)).blobs === before.blobs)
 })
 
-test('M2 of many deletes at once one is answered 204', async () => {
+test('M2 of many concurrent deletes one gets a 204', async () => {
   const { id } = await upload(server, 'wanted by many')
   const statuses = await Promise.all(
     Array.from({ length: 20 }, async () => (await call('DELETE', id)).status),
@@ -95,8 +95,8 @@ test('M2 of many deletes at once one is answered 204', async () => {
   expect(statuses.toSorted()).toEqual([204, ...Array(19).fill(404)])
 })
 
-describe('M3, A6 an id that is unknown, deleted, in another bucket or no id at all', () => {
-  test.each(['GET', 'DELETE'])('has one and the same answer to %s', async (method) => {
+describe('M3, A6 an id that is unknown, deleted, in another bucket or malformed', () => {
+  test.each(['GET', 'DELETE'])('gets the same response to %s', async (method) => {
     const item = await upload(server, 'mine')
     const gone = await upload(server, 'mine too')
     await call('DELETE', gone.id)
@@ -132,7 +132,7 @@ describe('M3, A6 an id that is unknown, deleted, in another bucket or no id at a
     expect(await (await fetch(item.url)).text()).toBe('mine')
   })
 
-  test('nor does a stranger see the items in a listing', async () => {
+  test('A6 a listing does not contain items of other buckets', async () => {
     await upload(server, 'mine')
     expect(await readPage(await server.request('/api/media', { headers: stranger }))).toMatchObject({
       total: 0,
@@ -141,7 +141,7 @@ describe('M3, A6 an id that is unknown, deleted, in another bucket or no id at a
   })
 })
 
-test('A3 reading, uploading and deleting each need their own scope', async () => {
+test('A3 reading, uploading and deleting need different scopes', async () => {
   const scopes = ['media:read', 'media:write', 'media:delete']
   for (const scope of scopes) {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', scope)
@@ -166,7 +166,7 @@ test('A3 reading, uploading and deleting each need their own scope', async () =>
   }
 })
 
-test('L4, L10 of many uploads at once each is listed once, in an order that stays', async () => {
+test('L4, L10 each of many concurrent uploads is listed once, in a stable order', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'crowd')
   const uploads = Array.from({ length: 64 }, (_, i) => upload(server, `file ${i}`, { authorization }))
   const urls = (await Promise.all(uploads)).map(({ url }) => url)

@@ -19,7 +19,7 @@ const withCoding = (coding: string) =>
   `${head('POST /api/media HTTP/1.1', `Transfer-Encoding: ${coding}`)}0\r\n\r\n`
 const tlsHello = Buffer.concat([Buffer.from('1603010200010001fc0303', 'hex'), Buffer.alloc(500, 7)])
 
-// Without `Connection: close`: that the server closes is what sendRaw waits for.
+// Without `Connection: close`: sendRaw waits until the server closes the connection.
 test.each<[string, string | Uint8Array, number, string]>([
   ['RTSP: DESCRIBE', 'DESCRIBE rtsp://x/media RTSP/1.0\r\nCSeq: 1\r\n\r\n', 501, 'method-unsupported'],
   ['RTSP: PLAY', head('PLAY rtsp://x/ RTSP/1.0'), 501, 'method-unsupported'],
@@ -63,7 +63,7 @@ test.each<[string, string | Uint8Array, number, string]>([
   expect(failures()).toEqual([])
 })
 
-test('N4 CONNECT behind another request writes nothing into the answer of that', async () => {
+test('N4 CONNECT after another request does not change the response to that request', async () => {
   const { body } = await sendRaw(server.url, head('GET /docs HTTP/1.1') + head('CONNECT x:443 HTTP/1.1'))
   expect(body).not.toContain('method-unsupported')
   expect(failures()).toEqual([])
@@ -95,7 +95,7 @@ test('N4 up to 100 headers are accepted', async () => {
   expect(status).toBe(200)
 })
 
-test('N4, P3 no mutation of a request is answered 500, and none stops the service', async () => {
+test('N4, P3 no mutated request gets a 500 or stops the service', async () => {
   const next = random(testSeed())
   const pick = <T>(from: readonly T[]): T => from[next(from.length)] ?? expect.unreachable()
   const authorization = `Authorization: Bearer ${server.token}`

@@ -15,7 +15,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-/** As many of the request as a client can send in one write that the server reads at once. */
+/** As many copies of the request as the server reads at once. */
 const oneRead = (request: string) => request.repeat(Math.floor(63_000 / request.length))
 
 const connections = (count: number) =>
@@ -25,7 +25,7 @@ const totalOf = async () => (await readPage(await server.request('/api/media')))
 
 const answers = (connection: Connection) => connection.received().split('HTTP/1.1 ').length - 1
 
-test('N1 pipelined requests are answered in order, each as if it came alone, however they are split', async () => {
+test('N1 pipelined requests get the same responses as separate ones, in order, for any split into packets', async () => {
   const authorization = `Authorization: Bearer ${server.token}`
   const head = (method: string, path: string, ...more: string[]) =>
     [`${method} ${path} HTTP/1.1`, 'Host: x', authorization, ...more, '', ''].join('\r\n')
@@ -58,7 +58,7 @@ test('N1 pipelined requests are answered in order, each as if it came alone, how
     const length = next(2) === 0 ? next(200) : next(100_000)
     connection.send(bytes.slice(at, at + length))
     at += length
-    // So that the server reads some of them apart.
+    // So that the server receives some of them in separate reads.
     for (let turn = next(20); turn > 0; turn -= 1) await setImmediate()
   }
   await until('all answers', () => answers(connection) === order.length)
@@ -69,7 +69,7 @@ test('N1 pipelined requests are answered in order, each as if it came alone, how
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('N1, N4 what cannot be served behind a request ends the connection after the answer to it', async () => {
+test('N1, N4 an invalid request after another one closes the connection after the response to the first', async () => {
   const head = (line: string, ...more: string[]) =>
     [line, 'Host: x', `Authorization: Bearer ${server.token}`, ...more, '', ''].join('\r\n')
   const upload = `${head('POST /api/media HTTP/1.1', 'Content-Length: 5')}hello`
@@ -86,7 +86,7 @@ test('N1, N4 what cannot be served behind a request ends the connection after th
   }
 })
 
-test('N1 no request is carried out behind an answer that closes the connection (RFC 9112, section 9.6)', async () => {
+test('N1 no request is processed after a response that closes the connection (RFC 9112, section 9.6)', async () => {
   const before = await totalOf()
   const upload = [
     'POST /api/media HTTP/1.1',
@@ -110,7 +110,7 @@ test('N1 no request is carried out behind an answer that closes the connection (
   expect(await totalOf()).toBe(before)
 })
 
-test('N1 others are served while a few connections pipeline thousands of requests', async () => {
+test('N1 other clients are served while a few connections pipeline thousands of requests', async () => {
   const flooders = await connections(2)
   using other = await openConnection(server.url)
   const flood = oneRead(get('/healthz'))
@@ -124,7 +124,7 @@ test('N1 others are served while a few connections pipeline thousands of request
   for (const flooder of flooders) flooder[Symbol.dispose]()
 })
 
-test('N1 pipelined requests whose answers nobody reads cost little memory', async () => {
+test('N1 pipelined requests with unread responses use little memory', async () => {
   await forgetPeak(server)
   const before = (await memory(server)).now
   const flooders = await connections(100)
@@ -143,7 +143,7 @@ test('N1 pipelined requests whose answers nobody reads cost little memory', asyn
   for (const flooder of flooders) flooder[Symbol.dispose]()
 })
 
-test('N1 requests that nobody has parsed are bounded in all: a connection beyond that is closed after its answer', async () => {
+test('N1 unparsed bytes are limited in total: a connection beyond the limit is closed after its response', async () => {
   const flooders = await connections(320)
   const flood = oneRead(get('/healthz'))
   for (const flooder of flooders) flooder.send(flood)
@@ -152,7 +152,7 @@ test('N1 requests that nobody has parsed are bounded in all: a connection beyond
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
 
-test('N1, N4 requests of every kind, mixed, cut off and never read, leave a server that answers', async () => {
+test('N1, N4 the server continues after random valid, invalid, truncated and unread requests', async () => {
   const authorization = `Authorization: Bearer ${server.token}\r\n`
   const post = (lines: string, body: string) =>
     `POST /api/media HTTP/1.1\r\nHost: x\r\n${authorization}${lines}\r\n\r\n${body}`

@@ -33,7 +33,7 @@ async function withToken(...args: string[]) {
   return await makeToken(server, '--bucket', 'default', ...args)
 }
 
-/** An upload while something that is no directory stands where the bytes are kept. */
+/** An upload while the directory of the bytes is replaced by a file. */
 async function uploadWithoutDirectory() {
   const blobs = join(server.data, 'blobs')
   await rename(blobs, `${blobs}-aside`)
@@ -46,7 +46,7 @@ async function uploadWithoutDirectory() {
   }
 }
 
-/** How each problem is met from outside, or why it cannot be in a test. */
+/** The request that causes each problem, or the reason why no request of this test can. */
 const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | string>> = {
   'page-malformed': () => server.request('/api/media?page=x'),
   'request-malformed': () => raw('GET /media/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
@@ -132,7 +132,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
 for (const [code, provoke] of Object.entries(provocations)) {
   if (typeof provoke === 'string') continue
   const { status, title } = problemKinds[code as FaultCode]
-  test(`P1, P2, P5 ${code} is a ${status} problem, whose type leads to its page`, async () => {
+  test(`P1, P2, P5 ${code} is a ${status} problem whose type links to its page`, async () => {
     const problem = await expectProblem(await provoke(), status, code)
     expect(Object.keys(problem).slice(0, 6)).toEqual([
       'type',
@@ -153,7 +153,7 @@ for (const [code, provoke] of Object.entries(provocations)) {
   })
 }
 
-test('P2 every code has a page that tells its cause and its cure', async () => {
+test('P2 every code has a page with its cause and cure', async () => {
   for (const [code, { status, title, cause, cure }] of Object.entries(problemKinds)) {
     const answer = await fetch(`${server.url}/problems/${code}`)
     expect(answer.status).toBe(200)
@@ -164,13 +164,13 @@ test('P2 every code has a page that tells its cause and its cure', async () => {
 })
 
 test.each(['unknown', 'constructor', '__proto__', 'Internal', ''])(
-  'P2, P4 there is no problem "%s"',
+  'P2, P4 the page of the unknown code "%s" is a 404 problem',
   async (code) => {
     await expectProblem(await fetch(`${server.url}/problems/${code}`), 404, 'route-unknown')
   },
 )
 
-test('P3 an unexpected error is bare in the answer and whole in the log', async () => {
+test('P3 an unexpected error is without details in the response and complete in the log', async () => {
   const answer = await uploadWithoutDirectory()
   const { instance, detail, errors } = await expectProblem(answer, 500, 'internal')
   expect([detail, errors]).toEqual(['The service met an unexpected error and has logged it.', undefined])
@@ -181,7 +181,7 @@ test('P3 an unexpected error is bare in the answer and whole in the log', async 
   expect((await post('x')).status).toBe(201)
 })
 
-test('P1 an error to HEAD has the head of the problem and no body', async () => {
+test('P1 an error response to HEAD has the headers of the problem and no body', async () => {
   const answer = await server.request('/api/media?page=x', { method: 'HEAD' })
   expect([answer.status, await answer.text()]).toEqual([400, ''])
   expect(answer.headers.get('content-type')).toBe('application/problem+json')

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 let buckets = 0
-/** A bucket of its own with these limits. */
+/** A new bucket with these limits. */
 async function bucketWith(...limits: string[]) {
   buckets += 1
   const name = `bucket-${buckets}`
@@ -50,7 +50,7 @@ async function bucketWith(...limits: string[]) {
         body: formBytes(...files.map((bytes, i) => filePart(`${i}.bin`, bytes, 'application/octet-stream'))),
         headers: { ...headers, 'content-type': formType },
       }),
-    /** A body whose length nobody knows beforehand. */
+    /** A body without a declared length. */
     chunked: (length: number) =>
       server.request('/api/media', {
         method: 'POST',
@@ -62,7 +62,7 @@ async function bucketWith(...limits: string[]) {
 }
 
 describe('Q1 an upload that does not fit', () => {
-  test('is refused with the limit of items, raw and as a form, whole', async () => {
+  test('is refused with the limit of items, raw and as a form', async () => {
     const bucket = await bucketWith('--max-items', '2')
     expect((await bucket.raw('one')).status).toBe(201)
     const before = await traces(server)
@@ -100,7 +100,7 @@ describe('Q1 an upload that does not fit', () => {
 })
 
 describe('Q1 uploads in parallel', () => {
-  test('as many as fit are stored, and not one more', async () => {
+  test('as many as fit are stored, and no more', async () => {
     const bucket = await bucketWith('--max-items', '10')
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) => (i % 2 ? bucket.raw(`${i}`) : bucket.form(randomBytes(i)))),
@@ -111,7 +111,7 @@ describe('Q1 uploads in parallel', () => {
     expect(await bucket.state()).toMatchObject({ items: 10, reserved_items: 0 })
   })
 
-  test('bytes never exceed the limit, whatever is known beforehand', async () => {
+  test('bytes never exceed the limit, with and without declared lengths', async () => {
     const bucket = await bucketWith('--max-bytes', '1MB')
     const before = await traces(server)
     const answers = await Promise.all(
@@ -126,7 +126,7 @@ describe('Q1 uploads in parallel', () => {
     expect(stored).toBeLessThanOrEqual(6)
     expect(await bucket.state()).toMatchObject({ items: stored, bytes: stored * 150_000 })
     expect(await traces(server)).toEqual({ ...before, blobs: before.blobs + stored })
-    // Nothing of the refused ones is left reserved.
+    // The refused uploads have released their reservations.
     for (let more = stored; more < 6; more += 1)
       expect((await bucket.raw(randomBytes(150_000))).status).toBe(201)
   })
@@ -150,7 +150,7 @@ test('Q2 a declared length that cannot fit is refused before the body is sent', 
 })
 
 describe('Q3 the bucket', () => {
-  test('tells what it holds and may hold', async () => {
+  test('returns its contents and its limits', async () => {
     const bucket = await bucketWith()
     const limits = { max_items: null, max_bytes: null }
     const reserved = { reserved_items: 0, reserved_bytes: 0 }
@@ -166,8 +166,8 @@ describe('Q3 the bucket', () => {
   })
 })
 
-describe('Q4 limits are set beside the running server', () => {
-  test('the next upload is held to them, and what is there stays', async () => {
+describe('Q4 limits are set while the server runs', () => {
+  test('the next upload is checked against them, and existing items stay', async () => {
     const bucket = await bucketWith()
     for (const body of ['one', 'two']) await bucket.raw(body)
     await server.command('bucket', 'set', bucket.name, '--max-items', '1', '--max-bytes', '2GiB')
@@ -206,7 +206,7 @@ describe('Q4 limits are set beside the running server', () => {
   })
 })
 
-test('Q1 a form of files is refused as a whole where the last one does not fit', async () => {
+test('Q1 a form is refused completely where its last file does not fit', async () => {
   const before = await traces(server)
   await server.command('bucket', 'set', 'default', '--max-items', `${before.total + 1}`)
   const form = formBytes(filePart('a.txt', 'a'), filePart('b.txt', 'b'))
@@ -214,7 +214,7 @@ test('Q1 a form of files is refused as a whole where the last one does not fit',
   expect(await traces(server)).toEqual(before)
 })
 
-test('O3, Q1 a bucket that is full is no error of the service', async () => {
+test('O3, Q1 a full bucket is not logged as an error of the service', async () => {
   const bucket = await bucketWith('--max-items', '0')
   await expectProblem(await bucket.raw('text'), 507, 'quota-exceeded')
   expect(server.log().filter(({ level }) => Number(level) >= 40)).toEqual([])

@@ -36,7 +36,7 @@ test.each([
   expect(answer.headers.get('content-length')).toBe(String(part.length))
 })
 
-test('B3, B2, B5 a part carries the headers of the whole', async () => {
+test('B3, B2, B5 a 206 has the headers of the 200', async () => {
   const [whole, part] = [await fetch(url), await get('bytes=1-2')]
   for (const [name, value] of whole.headers) {
     if (['content-length', 'date', 'connection', 'keep-alive'].includes(name)) continue
@@ -45,7 +45,7 @@ test('B3, B2, B5 a part carries the headers of the whole', async () => {
 })
 
 test.each(['bytes=10-', 'bytes=10-20', 'bytes=99999999999999999999-', 'bytes=-0'])(
-  'B3 %s lies past the end and is a 416 problem',
+  'B3 %s begins after the end and is a 416 problem',
   async (range) => {
     const answer = await get(range)
     expect(answer.headers.get('content-range')).toBe('bytes */10')
@@ -75,16 +75,16 @@ test.each([
   expect(answer.headers.get('content-range')).toBe(null)
 })
 
-test('B3 ten thousand overlapping ranges are one whole answer', async () => {
+test('B3 ten thousand overlapping ranges return the whole file once', async () => {
   const parts = (count: number) => Array.from({ length: count }, () => '0-').join()
   const many = await get(`bytes=${parts(5_000)}`)
   expect([many.status, await many.text()]).toEqual([200, text])
-  // Ten thousand do not fit into what is accepted as headers.
+  // Ten thousand ranges exceed the limit of the headers.
   const raw = `GET ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\nRange: bytes=${parts(10_000)}\r\n\r\n`
   expect((await sendRaw(server.url, raw)).status).toBe(431)
 })
 
-test('B3 a repeated Range header is answered whole', async () => {
+test('B3 a repeated Range header returns the whole file', async () => {
   const raw = `GET ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\nRange: bytes=2-3\r\nConnection: close\r\n\r\n`
   const answer = await sendRaw(server.url, raw)
   expect([answer.status, answer.body]).toEqual([200, text])
@@ -105,14 +105,14 @@ test.each([
   }
 })
 
-test('B3 Range means nothing to HEAD', async () => {
+test('B3 HEAD ignores Range', async () => {
   for (const range of ['bytes=0-1', 'bytes=99-']) {
     const answer = await fetch(url, { method: 'HEAD', headers: { range } })
     expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '10'])
   }
 })
 
-test('B3, B4 If-Range makes a part of an item that changed impossible', async () => {
+test('B3, B4 with If-Range a changed item is returned whole', async () => {
   const { headers } = await fetch(url)
   const [tag, date] = [headers.get('etag') ?? '', headers.get('last-modified') ?? '']
   const earlier = new Date(Date.parse(date) - 60_000).toUTCString()

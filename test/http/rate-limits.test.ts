@@ -10,7 +10,7 @@ import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readDescription } from '../openapi/conformance.ts'
 
-/** The limits of these tests refill so slowly that no test sees it. */
+/** These limits refill too slowly to affect a test. */
 const few = (requests: number) => `${requests}/1d`
 
 const statuses = async (answers: readonly Promise<Response>[]) =>
@@ -33,7 +33,7 @@ describe('requests of a token', () => {
   const as = (authorization: string, path: string, init: RequestInit = {}) =>
     server.request(path, { ...init, headers: { authorization } })
 
-  test('W2, W5 beyond the limit every operation with the token is a 429 problem, on the straight path of a listing and beside it', async () => {
+  test('W2, W5 beyond the limit every operation with the token is a 429 problem, on the fast path of listings too', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default')
     const { id, url } = await upload(server, 'x', { authorization })
     for (let i = 1; i < 20; i += 1) {
@@ -54,12 +54,12 @@ describe('requests of a token', () => {
       if (method === 'HEAD') expect(answer.status).toBe(429)
       else await expectProblem(answer, 429, 'rate-limited')
     }
-    // Nothing was done for the refused delete; bytes need no token, and others are served.
+    // The refused delete had no effect; bytes and other tokens are not limited.
     expect((await fetch(url)).status).toBe(200)
     expect((await server.request(`/api/media/${id}`)).status).toBe(200)
   })
 
-  test('W2 an upload beyond the limit is refused before its body', async () => {
+  test('W2 an upload beyond the limit is refused before its body is read', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default')
     await statuses(Array.from({ length: 20 }, () => as(authorization, '/api/token')))
     const { status, body } = await sendRaw(
@@ -69,7 +69,7 @@ describe('requests of a token', () => {
     expect([status, JSON.parse(body)]).toEqual([429, expect.objectContaining({ code: 'rate-limited' })])
   })
 
-  test('W2 identical requests that arrive together and share their answer count each', async () => {
+  test('W2 coalesced requests are counted individually', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default')
     using connection = await openConnection(server.url)
     const request = `GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`
@@ -82,7 +82,7 @@ describe('requests of a token', () => {
     expect(found.filter((line) => line.endsWith('429'))).toHaveLength(10)
   })
 
-  test('W2 304 answers and requests without the scope count', async () => {
+  test('W2 304 responses and requests without the scope count', async () => {
     const one = await makeToken(server, '--bucket', 'default')
     const init = { headers: { authorization: one.authorization, 'if-none-match': '*' } }
     const unchanged = Array.from({ length: 21 }, () => server.request('/api/media', init))
@@ -108,7 +108,7 @@ describe('requests of an address', () => {
   const exhaust = (address: string) =>
     statuses(Array.from({ length: 40 }, () => from(address, '/problems/internal')))
 
-  test('W1, W2 an address that sends too many is refused, whatever it asks for, and others are not', async () => {
+  test('W1, W2 an address beyond its limit is refused for every path, and other addresses are not', async () => {
     const { id } = await upload(server, 'x')
     const authorization = `Bearer ${server.token}`
     const calls: (() => Promise<Response>)[] = [
@@ -128,7 +128,7 @@ describe('requests of an address', () => {
     expect((await fetch(`${server.url}/media/${id}`)).status).toBe(200)
   })
 
-  test('W2, W5, D1 what every operation answers beyond the limit is as described', async () => {
+  test('W2, W5, D1 the 429 of every operation matches the OpenAPI document', async () => {
     const description = await readDescription(server)
     await exhaust('203.0.113.1')
     const limited = description.operations.filter(({ statuses: all }) => all.includes(429))
@@ -142,7 +142,7 @@ describe('requests of an address', () => {
     expect(others.map(({ path }) => path)).toEqual(['/healthz', '/readyz', '/metrics'])
   })
 
-  test('W3 health and metrics are answered beyond the limit, and count the refused requests', async () => {
+  test('W3 health checks and metrics work beyond the limit, and the metrics count the refused requests', async () => {
     await exhaust('203.0.113.2')
     const count = async () => {
       const text = await freshMetrics(server.url, () => from('203.0.113.2', '/metrics'))
@@ -156,7 +156,7 @@ describe('requests of an address', () => {
     expect(await count()).toBe(before + 1)
   })
 
-  test('W5, C2, R2, B5 a refusal carries what every answer of its path does', async () => {
+  test('W5, C2, R2, B5 a 429 has the headers of every response of its path', async () => {
     await exhaust('203.0.113.3')
     const headers = { origin: 'https://app.example.org', authorization: `Bearer ${server.token}` }
     for (const path of ['/api/media', '/api/uploads', '/media/x', '/nowhere']) {
@@ -174,7 +174,7 @@ describe('requests of an address', () => {
   })
 })
 
-test('W1 behind a proxy that is not trusted all clients are one, and one line of the log says so', async () => {
+test('W1 behind an untrusted proxy all clients share one limit, and the log warns once', async () => {
   await using server = await startServer({ MEDIABUCKET_ADDRESS_RATE: few(5) })
   const from = (address: string) =>
     fetch(`${server.url}/nowhere`, { headers: { 'x-forwarded-for': address } })
@@ -186,7 +186,7 @@ test('W1 behind a proxy that is not trusted all clients are one, and one line of
   ])
 })
 
-describe('tokens that are not valid', () => {
+describe('invalid tokens', () => {
   let server: TestServer
   beforeAll(async () => {
     server = await startServer({
@@ -205,7 +205,7 @@ describe('tokens that are not valid', () => {
   const guess = (address: string, path?: string) => ask(address, newToken(), path)
 
   test.each(['/api/media', '/api/token'])(
-    'W4 after too many of them at %s the address gets the same 429 for each, and valid tokens work',
+    'W4 after too many invalid tokens at %s the address gets a 429 for each further one, and valid tokens work',
     async (path) => {
       const address = path === '/api/media' ? '203.0.113.1' : '203.0.113.2'
       const expired = await makeToken(server, '--bucket', 'default', '--expires', '1ms')
@@ -224,13 +224,13 @@ describe('tokens that are not valid', () => {
       }
       expect(bodies.size).toBe(1)
       expect((await ask(address, server.token, path)).status).toBe(200)
-      // Requests without a token guess nothing, and other addresses are not concerned.
+      // Requests without a token and other addresses are not limited.
       expect((await ask(address, null, path)).status).toBe(401)
       expect((await guess('203.0.113.99', path)).status).toBe(401)
     },
   )
 
-  test('W4 guesses that arrive together and share their check count each', async () => {
+  test('W4 coalesced requests with invalid tokens are counted individually', async () => {
     using connection = await openConnection(server.url)
     const request = `GET /api/media HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.3\r\nAuthorization: Bearer ${newToken()}\r\n\r\n`
     connection.send(request.repeat(15))
@@ -242,14 +242,14 @@ describe('tokens that are not valid', () => {
     expect(found.filter((line) => line.endsWith('429'))).toHaveLength(5)
   })
 
-  test('W4 a valid token without the scope is no failed authentication', async () => {
+  test('W4 a valid token without the scope is not counted as a failed authentication', async () => {
     const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
     const answers = Array.from({ length: 15 }, () => ask('203.0.113.4', token))
     expect(await statuses(answers)).toEqual(Array(15).fill(403))
   })
 })
 
-test('W2 a limit that is off refuses nothing', async () => {
+test('W2 a disabled limit refuses nothing', async () => {
   await using server = await startServer({
     MEDIABUCKET_TOKEN_RATE: 'off',
     MEDIABUCKET_ADDRESS_RATE: '0',

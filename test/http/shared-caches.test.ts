@@ -11,10 +11,10 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Whether a shared cache that follows RFC 9111, section 3, may keep the answer. */
-const mayBeShared = (headers: Headers) => !/\b(private|no-store)\b/.test(headers.get('cache-control') ?? '')
+/** Whether a shared cache may store the response (RFC 9111, section 3). */
+const isStorable = (headers: Headers) => !/\b(private|no-store)\b/.test(headers.get('cache-control') ?? '')
 
-test('L17, A6 a shared cache can keep nothing that belongs to a caller', async () => {
+test('L17, A6 a shared cache cannot store responses to a token', async () => {
   const { id, url } = await upload(server, 'x')
   const answers = {
     page: await server.request('/api/media'),
@@ -28,12 +28,12 @@ test('L17, A6 a shared cache can keep nothing that belongs to a caller', async (
     metrics: await fetch(`${server.url}/metrics`),
   }
   for (const [name, { headers }] of Object.entries(answers)) {
-    expect([name, mayBeShared(headers)]).toEqual([name, false])
+    expect([name, isStorable(headers)]).toEqual([name, false])
   }
-  expect(mayBeShared((await fetch(url)).headers)).toBe(true)
+  expect(isStorable((await fetch(url)).headers)).toBe(true)
 })
 
-test('L17, A6 the pages of two callers differ in every validator, and vary by caller', async () => {
+test('L17, A6 the pages of two tokens have different validators, and vary by Authorization', async () => {
   const other = await makeToken(server, '--bucket', 'other')
   const mine = await server.request('/api/media')
   const theirs = await server.request('/api/media', { headers: { authorization: other.authorization } })
@@ -44,7 +44,7 @@ test('L17, A6 the pages of two callers differ in every validator, and vary by ca
 })
 
 test.each(['evil.example', 'evil.example:80', '127.0.0.1:1', ''])(
-  'L18 no header of a request changes a URL of an answer: Host %s',
+  'L18 no request header changes a URL in a response: Host %s',
   async (host) => {
     const hostile = `Host: ${host}\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Port: 1\r\nX-Forwarded-Prefix: /evil\r\nX-Original-URL: /evil\r\nForwarded: host=evil.example;proto=https\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n`
     const listing = await sendRaw(server.url, `GET /api/media HTTP/1.1\r\n${hostile}\r\n`)
@@ -62,7 +62,7 @@ test.each(['evil.example', 'evil.example:80', '127.0.0.1:1', ''])(
   },
 )
 
-test('L18 a target in absolute form changes no URL of an answer', async () => {
+test('L18 a request target in absolute form changes no URL in a response', async () => {
   const raw = `GET http://evil.example/api/media HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n\r\n`
   const answer = await sendRaw(server.url, raw)
   expect([answer.status, answer.body.includes('evil')]).toEqual([200, false])

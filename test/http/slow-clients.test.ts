@@ -11,7 +11,7 @@ import { upload } from '../harness/upload.ts'
 
 const megabyte = 1_000_000
 
-test('N6 a client that reads more slowly than the least rate is disconnected, though it is never silent', async () => {
+test('N6 a client that reads more slowly than the minimal rate is disconnected, although it is never idle', async () => {
   await using server = await startServer({
     MEDIABUCKET_IDLE_TIMEOUT: '1s',
     MEDIABUCKET_MIN_SEND_RATE: '10MB',
@@ -40,7 +40,7 @@ test('N6 a client that reads more slowly than the least rate is disconnected, th
         resolve(received)
       })
     })
-  // 3 MB and all that there is, per second.
+  // 3 MB per second, and as fast as possible.
   const [slow, quick] = await Promise.all([download(60_000), download(60 * megabyte)])
   expect(quick).toBeGreaterThan(60 * megabyte)
   expect(slow).toBeLessThan(60 * megabyte)
@@ -48,7 +48,7 @@ test('N6 a client that reads more slowly than the least rate is disconnected, th
   expect(metrics).toMatch(/^mediabucket_slow_readers_closed_total 1$/m)
 })
 
-test('N6 many clients that read nothing cost a bounded amount of memory, and others are served', async () => {
+test('N6 many clients that read nothing use a limited amount of memory, and others are served', async () => {
   await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'error' })
   const { url } = await upload(server, new Uint8Array(20 * megabyte), { name: 'large.bin' })
   const path = new URL(url).pathname
@@ -70,7 +70,7 @@ test('N6 many clients that read nothing cost a bounded amount of memory, and oth
   for (const reader of readers) reader[Symbol.dispose]()
 })
 
-test('N5, P1 a body of 100 MB where none is taken is a 413 problem, and costs no memory', async () => {
+test('N5, P1 a body of 100 MB for an operation without a body is a 413 problem, and uses no memory', async () => {
   await using server = await startServer()
   const authorization = `Authorization: Bearer ${server.token}`
   await forgetPeak(server)
@@ -93,7 +93,7 @@ test('N5, P1 a body of 100 MB where none is taken is a 413 problem, and costs no
   expect((await memory(server)).peak - before).toBeLessThan(150 * megabyte)
 })
 
-test('N5 a small body on a GET is ignored, and the connection goes on', async () => {
+test('N5 a small body on a GET is ignored, and the connection stays usable', async () => {
   await using server = await startServer()
   using connection = await openConnection(server.url)
   const answers = () => connection.received().match(/HTTP\/1\.1 200/g)?.length ?? 0
@@ -104,7 +104,7 @@ test('N5 a small body on a GET is ignored, and the connection goes on', async ()
   await until('the next', () => answers() === 2)
 })
 
-test('O2 the metrics are made at most once a second', async () => {
+test('O2 the metrics are rendered at most once a second', async () => {
   await using server = await startServer()
   const begun = performance.now()
   const texts = new Set<string>()

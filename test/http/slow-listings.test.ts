@@ -17,7 +17,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const memory = () =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))?.[1]) * 1024
 
-test('O4, L7 readers of large pages that stop reading hold no copies, and are cut off when idle', async () => {
+test('O4, L7 clients that stop reading large pages use little memory and are disconnected when idle', async () => {
   const warm = await openConnection(server.url)
   warm.send(request.replace('Host', 'Connection: close\r\nHost'))
   await warm.closed
@@ -25,7 +25,7 @@ test('O4, L7 readers of large pages that stop reading hold no copies, and are cu
   const readers = await Promise.all(Array.from({ length: 60 }, () => openConnection(server.url)))
   for (const reader of readers) {
     reader.pause()
-    // Several on one connection: what cannot be written must wait, not gather.
+    // Several requests on one connection: unsent responses must not accumulate.
     reader.send(request.repeat(5))
   }
   let most = 0
@@ -33,7 +33,7 @@ test('O4, L7 readers of large pages that stop reading hold no copies, and are cu
     most = Math.max(most, memory())
     return server.log().filter(({ msg, path }) => msg === 'aborted' && path === '/api/media').length >= 60
   })
-  // What they asked for is 700 MB.
+  // The requested pages have 700 MB.
   expect(most - before).toBeLessThan(60_000_000)
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })

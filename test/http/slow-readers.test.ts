@@ -23,7 +23,7 @@ const request = () => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
 const memory = () =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))?.[1]) * 1024
 
-/** How many of the server's descriptors are blobs. */
+/** The number of file descriptors of blobs in the server. */
 const openBlobs = () =>
   readdirSync(`/proc/${server.process.pid}/fd`).filter((fd) => {
     try {
@@ -36,7 +36,7 @@ const openBlobs = () =>
 const cutShort = () =>
   server.log().filter((line) => line.msg === 'aborted' && line['path'] === path && line['status'] === 200)
 
-test('O4, B1 clients that stop reading are cut off when idle, and cost little memory', async () => {
+test('O4, B1 clients that stop reading are disconnected when idle, and use little memory', async () => {
   const before = memory()
   const readers = await Promise.all(Array.from({ length: 20 }, () => openConnection(server.url)))
   for (const reader of readers) {
@@ -49,7 +49,7 @@ test('O4, B1 clients that stop reading are cut off when idle, and cost little me
     most = Math.max(most, memory())
     return cutShort().length === readers.length
   })
-  // What they asked for is 1280 MB.
+  // The requested bytes are 1280 MB.
   expect(most - before).toBeLessThan(100_000_000)
   await until('all files are closed', () => openBlobs() === 0)
   for (const reader of readers) {
@@ -60,7 +60,7 @@ test('O4, B1 clients that stop reading are cut off when idle, and cost little me
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
 
-test('O4, B1 a slow reader is not cut off while it reads', async () => {
+test('O4, B1 a slow reader is not disconnected while it reads', async () => {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname, () => socket.write(request()))
   let received = 0
@@ -83,7 +83,7 @@ test('O4, B1 a slow reader is not cut off while it reads', async () => {
   expect(performance.now() - begun).toBeGreaterThan(2_000)
 })
 
-test('B1 downloads given up leave no file open', async () => {
+test('B1 aborted downloads leave no file open', async () => {
   for (let i = 0; i < 50; i += 1) {
     using reader = await openConnection(server.url)
     reader.send(request())
@@ -93,7 +93,7 @@ test('B1 downloads given up leave no file open', async () => {
   expect(server.log().filter(({ level }) => Number(level) >= 50)).toEqual([])
 })
 
-test('B9 a file that ends early while it is read cuts its answer off', async () => {
+test('B9 a file that is truncated while it is read aborts its response', async () => {
   const reader = await openConnection(server.url)
   reader.pause()
   reader.send(request())

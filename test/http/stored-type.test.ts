@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const ascii = (text: string) => Buffer.from(text, 'latin1')
 
-/** A PNG of one pixel; readers that do not check it need no checksum. */
+/** A PNG of one pixel, without a valid checksum. */
 function png() {
   const chunk = (type: string, data: Buffer) => {
     const length = Buffer.alloc(4)
@@ -42,7 +42,7 @@ function png() {
   ])
 }
 
-/** A ZIP file made by zip, of files with these contents, in this order. */
+/** A ZIP file by the program zip of files with these contents, in this order. */
 async function zip(name: string, files: Record<string, string>, ...options: string[]) {
   const made = await mkdtemp(join(directory, 'zip-'))
   const entries = Object.entries(files)
@@ -213,7 +213,7 @@ describe('U7, L14 the stored type, and the extension of the URL, of', () => {
   test.each(Object.entries(cases))('%s', async (_, { bytes, name, declared, kept, extension }) => {
     const content = typeof bytes === 'function' ? await bytes() : bytes
     const sent = Buffer.from(typeof content === 'string' ? ascii(content) : content)
-    // Without a filename a part of a form is no file.
+    // A form part is a file only with a filename.
     const form = name === '' ? [] : [await upload(server, sent, { name, type: declared })]
     const raw = await readMedia(
       await server.request('/api/media', {
@@ -234,14 +234,14 @@ describe('U7, L14 the stored type, and the extension of the URL, of', () => {
       expect(Buffer.from(await served.arrayBuffer())).toEqual(sent)
       expect(served.headers.get('content-type')?.split(';')[0]).toBe(kept)
       expect(served.headers.get('x-content-type-options')).toBe('nosniff')
-      // What can hold a script is never shown in place (B6).
+      // Types that can contain scripts are never inline (B6).
       if (/html|svg|xml|javascript|octet/.test(kept))
         expect(served.headers.get('content-disposition')).toMatch(/^attachment\b/)
     }
   })
 })
 
-test('U7 what curl declares by default counts as undeclared', async () => {
+test('U7 the default type of curl counts as undeclared', async () => {
   const headers = {
     'content-type': 'application/x-www-form-urlencoded',
     'content-disposition': 'attachment; filename="a.txt"',

@@ -32,7 +32,7 @@ const lastUse = async (command: (...args: string[]) => Promise<{ stdout: string 
   return tokens.find((token) => token.id === id)?.last_used_at ?? null
 }
 
-test('A8 of a token only its SHA-256 is stored', async () => {
+test('A8 only the SHA-256 of a token is stored', async () => {
   await using server = await startServer()
   const made = await makeToken(server, '--bucket', 'default', '--name', 'by command')
   const tokens = [server.token, made.token]
@@ -59,7 +59,7 @@ test('A8 of a token only its SHA-256 is stored', async () => {
   }
 })
 
-test('A8 the last use of a token is recorded, and not with every request', async () => {
+test('A8 the last use of a token is recorded, but not for every request', async () => {
   await using server = await startServer()
   const { id, authorization } = await makeToken(server, '--bucket', 'default')
   expect(await lastUse(server.command, id)).toBe(null)

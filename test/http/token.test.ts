@@ -19,13 +19,13 @@ const describeToken = async (authorization?: string) => {
   return { ...JSON.parse(text), header: answer.headers.get('cache-control') }
 }
 
-/** RFC 3339, UTC, and now. */
+/** RFC 3339, in UTC, and the current time. */
 function expectNow(time: string): void {
   expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   expect(Math.abs(Date.now() - Date.parse(time))).toBeLessThan(60_000)
 }
 
-test('T1, T3 the first token is described, whole', async () => {
+test('T1, T3 the response has all properties of the first token', async () => {
   const { header, created_at, ...rest } = await describeToken()
   expect(header).toBe('no-store')
   expectNow(created_at)
@@ -38,19 +38,19 @@ test('T1, T3 the first token is described, whole', async () => {
   })
 })
 
-test('T1 members have their order', async () => {
+test('T1 the members have the documented order', async () => {
   const text = await (await server.request('/api/token')).text()
   expect(text).toMatch(/^\{"id":.*,"name":.*,"bucket":.*,"scopes":.*,"created_at":.*,"expires_at":.*\}$/)
 })
 
-test('T1 an expiry is told', async () => {
+test('T1 the response has the expiry of the token', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'default', '--expires', '30d')
   const { created_at, expires_at } = await describeToken(authorization)
   expect(Date.parse(expires_at) - Date.parse(created_at)).toBe(30 * 86_400_000)
 })
 
 test.each(['media:read', 'media:write', 'media:delete', 'tokens:manage'])(
-  'T2 a token with %s alone hears of itself',
+  'T2 a token with only the scope %s gets its properties',
   async (scope) => {
     const { id, authorization } = await makeToken(
       server,
@@ -65,7 +65,7 @@ test.each(['media:read', 'media:write', 'media:delete', 'tokens:manage'])(
   },
 )
 
-test('T2 a revoked token hears nothing', async () => {
+test('T2 a revoked token gets a 401 problem', async () => {
   const { id, authorization } = await makeToken(server, '--bucket', 'default')
   await server.command('token', 'revoke', id)
   const answer = await server.request('/api/token', { headers: { authorization } })

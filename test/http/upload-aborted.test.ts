@@ -15,13 +15,13 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const head = (line: string) =>
   `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\n${line}\r\n\r\n`
-/** So large that it is not held in memory: a temporary file shows that it has arrived. */
+/** Too large to be held in memory, so that a temporary file shows its arrival. */
 const half = Buffer.alloc(80_000, 'x')
 const halfForm = formBytes(filePart('first', half), filePart('second', half)).subarray(0, -20)
 const smallHalf = Buffer.alloc(20_000, 'x')
 const smallHalfForm = formBytes(filePart('first', 'whole'), filePart('second', smallHalf)).subarray(0, -20)
 
-/** Uploads that stop half-way, and how many temporary files each of them has by then. */
+/** Uploads that stop half-way, and the number of temporary files of each. */
 const halves: [name: string, temporary: number, start: () => string, bytes: Buffer][] = [
   ['raw', 1, () => head('Content-Length: 400000'), half],
   ['chunked', 1, () => head('Transfer-Encoding: chunked'), Buffer.concat([Buffer.from('30d40\r\n'), half])],
@@ -34,7 +34,7 @@ const halves: [name: string, temporary: number, start: () => string, bytes: Buff
   ],
 ]
 
-/** Begins `count` uploads, and drops their connections when the server has taken in what was sent. */
+/** Starts `count` uploads, and closes their connections once the server has received the sent bytes. */
 async function abort(count: number) {
   const connections: Connection[] = []
   let expected = 0
@@ -51,7 +51,7 @@ async function abort(count: number) {
   await until('no temporary files', async () => (await traces(server)).temporary === 0)
 }
 
-test('U10, U2 a thousand uploads aborted half-way leave nothing behind', async () => {
+test('U10, U2 a thousand aborted uploads leave no files and no items', async () => {
   await abort(100)
   const before = {
     traces: await traces(server),
@@ -65,12 +65,12 @@ test('U10, U2 a thousand uploads aborted half-way leave nothing behind', async (
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
 
-test('P3 an upload that its client gave up is no error of the service', () => {
+test('P3 an upload that its client aborts is not logged as an error of the service', () => {
   expect(server.log().filter(({ level }) => Number(level) >= 40)).toEqual([])
 })
 
 test.each(halves)(
-  'U10 a %s body that ends early is a 400 problem, and nothing of it stays',
+  'U10 a %s body that ends early is a 400 problem, and nothing of it is stored',
   async (_, temporary, start, bytes) => {
     const before = await traces(server)
     using connection = await openConnection(server.url)
@@ -97,7 +97,7 @@ test.each([
   expect(await traces(server)).toEqual(before)
 })
 
-test('U10 chunks that are none are a 400 problem, and nothing of it stays', async () => {
+test('U10 malformed chunks are a 400 problem, and nothing of the upload is stored', async () => {
   const before = await traces(server)
   using connection = await openConnection(server.url)
   connection.send(`${head('Transfer-Encoding: chunked')}13880\r\n${half}\r\n`)

@@ -21,10 +21,10 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** Far above what any deadline here needs, far below every default. Milliseconds. */
+/** Far longer than the timeouts of these tests, far shorter than the defaults. Milliseconds. */
 const soon = 5_000
 
-/** Sends a piece, waits, and so on; says whether the connection ended before the pieces did. */
+/** Sends the pieces one by one with a pause after each; returns whether the connection ended before the last one. */
 async function dribble(connection: Connection, pieces: Iterable<string | Uint8Array>, pause: number) {
   let open = true
   void connection.closed.then(() => {
@@ -59,14 +59,14 @@ describe.concurrent('with short deadlines', () => {
     if (received !== '') await expectProblem(responseOf(parseAnswer(received)), 408, 'request-timeout')
   })
 
-  test('O4 headers that dribble in are answered 408, though never idle', async () => {
+  test('O4 headers that arrive slowly get a 408, although the connection is never idle', async () => {
     using connection = await openConnection(server.url)
     await dribble(connection, `GET /healthz HTTP/1.1\r\nX-Slow: ${'x'.repeat(200)}`, 50)
     const answer = responseOf(parseAnswer(await closedSoon(connection)))
     await expectProblem(answer, 408, 'request-timeout')
   })
 
-  test('O4 the headers of a second request have the same deadline', async () => {
+  test('O4 the headers of a second request have the same timeout', async () => {
     using connection = await openConnection(server.url)
     connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
     await until('an answer', () => connection.received().includes('{"status":"ok"}'))
@@ -78,12 +78,12 @@ describe.concurrent('with short deadlines', () => {
     expect(await closedSoon(connection)).toContain('HTTP/1.1 408')
   })
 
-  test('O4 a connection that says nothing is closed', async () => {
+  test('O4 a connection that sends nothing is closed', async () => {
     using connection = await openConnection(server.url)
     await closedSoon(connection)
   })
 
-  test('O4 a connection that is idle after an answer is closed, and not before its time', async () => {
+  test('O4 a connection that is idle after a response is closed, and not before the timeout', async () => {
     using connection = await openConnection(server.url)
     connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
     await until('an answer', () => connection.received().includes('{"status":"ok"}'))
@@ -92,7 +92,7 @@ describe.concurrent('with short deadlines', () => {
     expect(performance.now() - begun).toBeGreaterThan(idleTimeout * 0.9)
   })
 
-  test('U12, O4 a slow but steady upload takes longer than every deadline', async () => {
+  test('U12, O4 a slow but steady upload may take longer than every timeout', async () => {
     const bytes = formBytes(filePart('slow.txt', 'x'.repeat(30), 'text/plain'))
     using connection = await openConnection(server.url)
     connection.send(head(`Content-Type: ${formType}\r\nContent-Length: ${bytes.length}`))
@@ -115,7 +115,7 @@ describe.concurrent('with short deadlines', () => {
   })
 })
 
-/** More than the service holds in memory before it writes a temporary file. */
+/** Larger than the service holds in memory before it writes a temporary file. */
 const half = 'x'.repeat(2_000_000)
 
 test.each([
@@ -128,7 +128,7 @@ test.each([
     formBytes(filePart('a', half)).subarray(0, -20),
   ],
 ])(
-  'U12, U10 a %s upload that falls silent is cut off, and nothing of it stays',
+  'U12, U10 a %s upload that becomes idle is aborted, and nothing of it is stored',
   async (_, lines, line, bytes) => {
     const before = await traces(server)
     using connection = await openConnection(server.url)
@@ -141,7 +141,7 @@ test.each([
   },
 )
 
-test('U12, O4 a client that waits for the service is not silent', async () => {
+test('U12, O4 a client that waits for the service is not idle', async () => {
   const { blobs } = await traces(server)
   const catalog = new DatabaseSync(join(server.data, 'catalog.db'))
   catalog.exec('BEGIN IMMEDIATE')
@@ -154,7 +154,7 @@ test('U12, O4 a client that waits for the service is not silent', async () => {
   expect((await stored).status).toBe(201)
 })
 
-test('U12, U10 a small upload that falls silent is cut off, and nothing of it stays', async () => {
+test('U12, U10 a small upload that becomes idle is aborted, and nothing of it is stored', async () => {
   const before = await traces(server)
   using connection = await openConnection(server.url)
   connection.send(head('Content-Length: 1000'))

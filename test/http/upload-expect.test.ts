@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** The head of an upload that waits for `100 Continue`. */
+/** The headers of an upload that waits for `100 Continue`. */
 function head(
   options: { token?: string; length?: number; line?: string; expect?: string; version?: string } = {},
 ) {
@@ -63,7 +63,7 @@ describe('U11 a refusal comes before the body', () => {
     expect(await traces(server)).toEqual(before)
   })
 
-  test('and a body that is sent all the same is taken for no request', async () => {
+  test('U11 a body that is sent nevertheless is not parsed as a request', async () => {
     using connection = await openConnection(server.url)
     const smuggled = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
     connection.send(head({ token: 'x', length: smuggled.length }) + smuggled)
@@ -72,7 +72,7 @@ describe('U11 a refusal comes before the body', () => {
   })
 })
 
-describe('U11 an upload that is accepted hears 100 Continue', () => {
+describe('U11 an accepted upload gets 100 Continue', () => {
   test.each(['100-continue', '100-Continue', '100-continue, 100-continue'])(
     'for Expect: %s',
     async (expect) => {
@@ -90,13 +90,13 @@ describe('U11 an upload that is accepted hears 100 Continue', () => {
     },
   )
 
-  test('and need not wait for it', async () => {
+  test('U11 a client need not wait for it', async () => {
     using connection = await openConnection(server.url)
     connection.send(`${head()}bodyGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`)
     await answers(connection, 100, 201, 200)
   })
 
-  test('and so do forms that are refused later, whose connection stays usable', async () => {
+  test('U11 a form that is refused later gets it too, and its connection stays usable', async () => {
     using connection = await openConnection(server.url)
     connection.send(head({ line: `Content-Type: ${formType}` }))
     await answers(connection, 100)
@@ -106,7 +106,7 @@ describe('U11 an upload that is accepted hears 100 Continue', () => {
     await answers(connection, 100, 400, 200)
   })
 
-  test('but not in HTTP/1.0, which knows none', async () => {
+  test('U11 an HTTP/1.0 client does not get it', async () => {
     using connection = await openConnection(server.url)
     connection.send(`${head({ version: '1.0' })}body`)
     await connection.closed
@@ -114,7 +114,7 @@ describe('U11 an upload that is accepted hears 100 Continue', () => {
   })
 })
 
-test('U11 an operation that takes no body keeps no client waiting', async () => {
+test('U11 an operation without a body does not let the client wait', async () => {
   using connection = await openConnection(server.url)
   connection.send(head().replace('POST /api/media', 'DELETE /api/media/x'))
   await answers(connection, 100)
@@ -125,7 +125,7 @@ test('U11 an operation that takes no body keeps no client waiting', async () => 
   expect(statuses(connection)).toEqual([100, 404, 413])
 })
 
-test('U11 curl is refused before it sends, and told to go on when it may', async () => {
+test('U11 curl is refused before it sends the body, or gets 100 Continue', async () => {
   const path = join(server.data, 'file')
   await writeFile(path, Buffer.alloc(500_000))
   const curl = async (token: string) => {

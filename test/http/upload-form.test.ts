@@ -29,7 +29,7 @@ test('U1, U4 a form with one file answers 201, the media object and its Location
   expect(await bytesAt(media.url)).toEqual(bytes)
 })
 
-test('U1, U4, L10 a form with many files answers all of them, in the order sent, and lists them so', async () => {
+test('U1, U4, L10 a form with many files returns and lists all of them in the order sent', async () => {
   const bodies = Array.from({ length: 40 }, (_, i) => randomBytes(i * 997))
   const before = await traces(server)
   const parts = bodies.map((body, i) => filePart(`${i}.bin`, body, 'application/octet-stream'))
@@ -47,7 +47,7 @@ test('U1, U4, L10 a form with many files answers all of them, in the order sent,
   expect(urls.slice(before.total)).toEqual(media.map(({ url }) => url))
 })
 
-test('U5 empty files are files, alone and among others', async () => {
+test('U5 empty files are stored, alone and among others', async () => {
   const alone = await readMedia(await sendForm(server, formBytes(filePart('none.txt', ''))))
   expect(alone).toMatchObject({ filename: 'none.txt', size: 0, sha256: sha256(Buffer.alloc(0)) })
   expect(await bytesAt(alone.url)).toHaveLength(0)
@@ -55,20 +55,20 @@ test('U5 empty files are files, alone and among others', async () => {
   expect((await readManyMedia(several)).map(({ size }) => size)).toEqual([0, 1, 0])
 })
 
-test('U1 bytes that look like a boundary stay in their file', async () => {
+test('U1 bytes that resemble a boundary are stored in their file', async () => {
   const bytes = Buffer.from('\r\n--frontie\r\n-\r\n--\r\n--front\r\r\n--frontie--\r\n\r\n')
   const { url } = await readMedia(await sendForm(server, formBytes(filePart('a.txt', bytes))))
   expect(await bytesAt(url)).toEqual(bytes)
 })
 
-test('U1 preamble, epilogue and padding around the boundaries are no part of a file', async () => {
+test('U1 preamble, epilogue and padding around the boundaries are not stored', async () => {
   const part = 'Content-Disposition: form-data; name="f"; filename="a.txt"\r\n\r\nbytes'
   const body = `ignore me\r\n--frontier \t\r\n${part}\r\n--frontier--\t\r\nand me`
   const { url } = await readMedia(await sendForm(server, body))
   expect(await (await fetch(url)).text()).toBe('bytes')
 })
 
-test.each(['frontier', '"frontier"'])('U1 the boundary may stand in quotes: %s', async (text) => {
+test.each(['frontier', '"frontier"'])('U1 the boundary can be quoted: %s', async (text) => {
   const type = `Multipart/Form-Data; charset=utf-8; Boundary=${text}`
   expect((await sendForm(server, formBytes(filePart('a')), type)).status).toBe(201)
 })
@@ -91,7 +91,7 @@ describe('U1 parts that are not files are ignored', () => {
     expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
-  test('and file parts may have such names', async () => {
+  test('U1 file parts can have such names', async () => {
     const parts = ['__proto__', 'constructor', 'toString'].map((name) => ({
       ...filePart('x'),
       head: `Content-Disposition: form-data; name="${name}"; filename="${name}.txt"`,
@@ -130,7 +130,7 @@ const disposition = 'Content-Disposition: form-data; name="file"; filename="a.tx
 const whole = formBytes(filePart('a.txt', 'aaaa'), filePart('b.txt', 'bbbb')).toString()
 const headed = (head: string) => formBytes(filePart('first'), { head, body: 'x' }).toString()
 
-describe('U10 a form that cannot be taken is a 400 problem, and nothing of it stays', () => {
+describe('U10 a malformed form is a 400 problem, and nothing of it is stored', () => {
   test.each([
     ['no file', 'form-without-file', formBytes(fieldPart('a', 'b')).toString(), undefined],
     ['no part', 'form-without-file', '--frontier--\r\n', undefined],
@@ -165,7 +165,7 @@ describe('U10 a form that cannot be taken is a 400 problem, and nothing of it st
   })
 })
 
-test('U1, U4 what curl -F sends is stored', async () => {
+test('U1, U4 the forms of curl -F are stored', async () => {
   const path = join(server.data, 'tmp', 'a "b" é.bin')
   const bytes = randomBytes(300_000)
   await writeFile(path, bytes)

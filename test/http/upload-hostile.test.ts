@@ -34,14 +34,14 @@ function* repeat(bytes: Uint8Array, total: number) {
   for (let sent = 0; sent < total; sent += bytes.length) yield bytes.subarray(0, total - sent)
 }
 
-test('U1, U3 a random file of 30 MB comes back byte for byte', async () => {
+test('U1, U3 a random file of 30 MB is returned byte for byte', async () => {
   const bytes = randomBytes(30 * megabyte)
   const media = await readMedia(await server.request('/api/media', { method: 'POST', body: bytes }))
   expect(media).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
   expect(sha256(new Uint8Array(await (await fetch(media.url)).arrayBuffer()))).toBe(media.sha256)
 })
 
-test('U6, U12 a file larger than the memory it may take is streamed', async () => {
+test('U6, U12 a file larger than the available memory is streamed', async () => {
   const body = Readable.toWeb(Readable.from(repeat(Buffer.alloc(megabyte), limit)))
   const answer = await server.request('/api/media', { method: 'POST', body, duplex: 'half' })
   expect((await readMedia(answer)).size).toBe(limit)
@@ -73,13 +73,13 @@ const json = 'Content-Type: application/json'
 const stranger = { token: 'x' }
 const one = { method: 'DELETE', path: '/api/media/x' }
 
-describe('a client that goes on sending whatever it is told still reads why', () => {
+describe('a client that continues to send after a refusal can read the response', () => {
   test.each([
     ['A2 a stranger', 401, 'token-malformed', () => head(length, stranger)],
     ['A2 a stranger, closing', 401, 'token-malformed', () => head(`${length}\r\n${closing}`, stranger)],
     ['A2 a stranger, chunked', 401, 'token-malformed', () => head(chunked, stranger)],
     [
-      'A2 a stranger, chunked, closing',
+      'A2 without a token, chunked, closing',
       401,
       'token-malformed',
       () => head(`${chunked}\r\n${closing}`, stranger),
@@ -96,7 +96,7 @@ describe('a client that goes on sending whatever it is told still reads why', ()
       () => head(`${length}\r\nContent-Type: multipart/form-data`),
     ],
     [
-      'U11 no patience for 100 Continue',
+      'U11 without waiting for 100 Continue',
       413,
       'file-too-large',
       () => head(`${length}\r\nExpect: 100-continue`),

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** The ways in which a file of one size can be sent. */
+/** The ways to send a file of a given size. */
 const ways: [string, (bytes: Buffer<ArrayBuffer>) => Promise<Response>][] = [
   ['by form', (bytes) => sendForm(server, formBytes(filePart('a', bytes)))],
   [
@@ -42,7 +42,7 @@ describe.each(ways)('%s', (_, send) => {
   })
 
   test.each([1, 4_000_000])(
-    'U6 a file over the limit by %i is a 413 problem, and nothing of it stays',
+    'U6 a file over the limit by %i bytes is a 413 problem, and nothing of it is stored',
     async (over) => {
       const before = await traces(server)
       const problem = await expectProblem(await send(Buffer.alloc(limit + over, 'x')), 413, 'file-too-large')
@@ -52,7 +52,7 @@ describe.each(ways)('%s', (_, send) => {
   )
 })
 
-test('U6 a file whose declared length is over the limit is refused before its body comes', async () => {
+test('U6 a file with a declared length over the limit is refused before its body arrives', async () => {
   const head = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n`
   const raw = await sendRaw(server.url, `${head}Content-Length: ${limit + 1}\r\n\r\n`)
   await expectProblem(responseOf(raw), 413, 'file-too-large')
@@ -60,13 +60,13 @@ test('U6 a file whose declared length is over the limit is refused before its bo
   await expectProblem(responseOf(await sendRaw(server.url, head + form)), 413, 'file-too-large')
 })
 
-test('U6 the limit is for each file, not for the form', async () => {
+test('U6 the limit applies to each file, not to the form', async () => {
   const parts = Array.from({ length: 5 }, () => filePart('a', Buffer.alloc(limit)))
   expect(await readManyMedia(await sendForm(server, formBytes(...parts)))).toHaveLength(5)
 })
 
 test.each([0, 10, 20])(
-  'U2, U6 when file %i of 21 is too large, nothing of the request stays',
+  'U2, U6 when file %i of 21 is too large, nothing of the request is stored',
   async (large) => {
     const before = await traces(server)
     const parts = Array.from({ length: 21 }, (_, i) =>
@@ -100,7 +100,7 @@ test('U6 MEDIABUCKET_MAX_PARTS sets the limit', async () => {
   await expectProblem(await sendForm(small, formBytes(...parts)), 413, 'parts-too-many')
 })
 
-test('U1 a part that is no file may have at most 1 MB', async () => {
+test('U1 a field can have at most 1 MB', async () => {
   const form = new FormData()
   form.append('note', 'x'.repeat(1_000_001))
   form.append('file', new File(['kept?'], 'a.txt'))

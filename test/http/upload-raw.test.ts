@@ -28,7 +28,7 @@ const postBytes = (lines: string, body: string) =>
   )
 
 test.each(['/api/media', '/api/media/', '/v1/media', '/v1/media/'])(
-  'U3, U4 a raw body posted to %s is one file, answered 201 with the media object and its Location',
+  'U3, U4 a raw body posted to %s is stored as one file: 201 with the media object and its Location',
   async (path) => {
     const bytes = randomBytes(70_000)
     const answer = await server.request(path, {
@@ -70,13 +70,13 @@ test('U3, U5 no content type and no body is an empty file', async () => {
   expect((await server.request('/api/media', { method: 'POST' })).status).toBe(201)
 })
 
-test('U3 a chunked body is one file, whatever its chunks', async () => {
+test('U3 a chunked body is one file', async () => {
   const body = '1\r\na\r\n5;x=y\r\nbcdef\r\n0\r\nTrailer: x\r\n\r\n'
   const answer = responseOf(await sendRaw(server.url, postBytes('Transfer-Encoding: chunked', body)))
   expect(await readMedia(answer)).toMatchObject({ size: 6, sha256: sha256('abcdef') })
 })
 
-describe('U3, U8 the name is that of Content-Disposition', () => {
+describe('U3, U8 the filename of Content-Disposition is stored', () => {
   test.each([
     ['attachment; filename=plain.txt', 'plain.txt'],
     ['attachment; filename="a b;c.txt"', 'a b;c.txt'],
@@ -133,8 +133,8 @@ test('U9 a body with a Content-Encoding is a 415 problem', async () => {
   expect(await traces(server)).toEqual(before)
 })
 
-describe('U3, U7 what curl sends', () => {
-  // The first byte keeps random ones from being a signature by chance.
+describe('U3, U7 raw bodies of curl', () => {
+  // The first byte prevents that random bytes form a signature.
   const bytes = Buffer.concat([Buffer.of(0), randomBytes(200_000)])
   async function curl(...args: string[]) {
     const path = join(server.data, 'upload.txt')
@@ -162,7 +162,7 @@ describe('U3, U7 what curl sends', () => {
     })
   })
 
-  test('a declared type that the name bears out', async () => {
+  test('a declared type that matches the extension', async () => {
     const args = ['--data-binary', '@upload.txt', '-H', 'Content-Type: text/plain', ...named]
     expect((await curl(...args)).content_type).toBe('text/plain')
   })

@@ -9,7 +9,7 @@ import { upload } from '../harness/upload.ts'
 const refused = async (server: TestServer, id: string) =>
   (await expectProblem(await fetch(variantUrl(server, id)), 404, 'variant-unavailable')).detail
 
-test('V6, V8 a header of 50,000 × 50,000 pixels is stored with its size, has no variant, and costs no memory', async () => {
+test('V6, V8 a picture with a header of 50,000 × 50,000 pixels is stored with its dimensions, has no variant, and uses no memory', async () => {
   await using server = await startServer()
   const warm = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
   await fetch(variantUrl(server, warm.id))
@@ -20,7 +20,7 @@ test('V6, V8 a header of 50,000 × 50,000 pixels is stored with its size, has no
   expect((await memory(server)).peak - before.peak).toBeLessThan(50e6)
 })
 
-test('V6, V2 an animated picture of 200 frames costs no more than its first one', async () => {
+test('V6, V2 an animated picture of 200 frames uses no more memory than its first frame', async () => {
   await using server = await startServer()
   const bytes = await (await animation(200, 300)).gif().toBuffer()
   expect(await sharp(bytes).metadata()).toMatchObject({ pages: 200 })
@@ -32,7 +32,7 @@ test('V6, V2 an animated picture of 200 frames costs no more than its first one'
   expect((await memory(server)).peak - before.peak).toBeLessThan(50e6)
 })
 
-test('V6 a picture with more pixels than are set has no variant', async () => {
+test('V6 a picture above the limit of pixels has no variant', async () => {
   await using server = await startServer({ MEDIABUCKET_VARIANT_MEGAPIXELS: '1' })
   const above = await uploadPicture(server, quarters(1002, 1000).png().toBuffer(), 'image/png')
   expect(await refused(server, above.id)).toContain('pixels')
@@ -40,14 +40,14 @@ test('V6 a picture with more pixels than are set has no variant', async () => {
   expect((await fetch(variantUrl(server, within.id))).status).toBe(200)
 })
 
-test('V6 a picture that takes longer than is set has no variant', async () => {
+test('V6 a picture above the time limit has no variant', async () => {
   await using server = await startServer({ MEDIABUCKET_VARIANT_TIMEOUT: '1ms' })
   const { id } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
   expect(await refused(server, id)).toContain('time')
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
 
-test('V6 a picture that takes more memory than is set has no variant, and the next one has', async () => {
+test('V6 a picture above the memory limit has no variant, and the next one has', async () => {
   await using server = await startServer({
     MEDIABUCKET_VARIANT_MEMORY: '200MB',
     MEDIABUCKET_VARIANT_PROCESSES: '1',
@@ -65,7 +65,7 @@ test('V6 a picture that takes more memory than is set has no variant, and the ne
   expect([detail, answer.status]).toEqual([expect.stringContaining('memory'), 200])
 })
 
-test('V6 more than may wait are 503 problems with Retry-After, and are made when they are asked for again', async () => {
+test('V6 requests beyond the queue are 503 problems with Retry-After, and succeed when they are repeated', async () => {
   await using server = await startServer({
     MEDIABUCKET_VARIANT_PROCESSES: '1',
     MEDIABUCKET_VARIANT_QUEUE: '1',

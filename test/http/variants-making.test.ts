@@ -56,7 +56,7 @@ test('V5 whoever asks for a variant at once shares one making, and it is kept fo
   expect(await counted(later)).toBe(1)
 })
 
-test('V5 a client that goes away breaks the making for nobody', async () => {
+test('V5 a client that disconnects does not abort the rendering for others', async () => {
   await using server = await startServer()
   const { id } = await uploadPicture(server, png(), 'image/png')
   const leaving = await openConnection(server.url)
@@ -69,7 +69,7 @@ test('V5 a client that goes away breaks the making for nobody', async () => {
   expect(await counted(server)).toBe(1)
 })
 
-test('V7 with its item a variant is gone at once, and from the disk', async () => {
+test('V7 deleting an item removes its variants at once, also from the disk', async () => {
   await using server = await startServer()
   const { id } = await uploadPicture(server, png(), 'image/png')
   for (const variant of ['thumb', 'medium']) await bytesOf(await fetch(variantUrl(server, id, variant)))
@@ -80,7 +80,7 @@ test('V7 with its item a variant is gone at once, and from the disk', async () =
   await until('the files are gone', async () => (await entryTypeAt(server)).length === 0)
 })
 
-test('V7 what is deleted while it is made is neither answered nor kept', async () => {
+test('V7 a variant whose item is deleted during rendering is neither sent nor stored', async () => {
   await using server = await startServer()
   for (let round = 0; round < 5; round += 1) {
     const { id } = await uploadPicture(server, png(), 'image/png')
@@ -94,7 +94,7 @@ test('V7 what is deleted while it is made is neither answered nor kept', async (
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
 })
 
-test('V7, B9, F3 an item whose bytes are damaged or gone answers as its bytes do, also where a variant stands', async () => {
+test('V7, B9, F3 variants of an item with damaged or missing bytes get the response of the bytes, even if stored', async () => {
   await using server = await startServer()
   const items = [
     await uploadPicture(server, png(), 'image/png'),
@@ -129,7 +129,7 @@ const withoutDecoder = {
   )}`,
 }
 
-test('V10 where the decoder does not load, everything else is served, and the log says why once', async () => {
+test('V10 without the decoder everything else is served, and the log has the reason once', async () => {
   await using server = await startServer(withoutDecoder)
   const { id, url, width, height } = await uploadPicture(server, png(), 'image/png')
   expect([width, height]).toEqual([null, null])

@@ -19,7 +19,7 @@ const fetchVariant = async (id: string, variant?: string) => {
   return new Uint8Array(await answer.arrayBuffer())
 }
 
-/** As a camera that was held upright writes it, with where and by whom. */
+/** The format of a camera in portrait orientation, with location and author. */
 const fromCamera = () =>
   quarters(60, 40)
     .jpeg({ quality: 95, chromaSubsampling: '4:4:4' })
@@ -60,14 +60,14 @@ describe('V1', () => {
     },
   )
 
-  test('V1, B7 the wrong extension is a 404 with a variant too', async () => {
+  test('V1, B7 a wrong extension is a 404 with a variant too', async () => {
     const { id } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
     await expectProblem(await fetch(`${server.url}/media/${id}.jpg?variant=thumb`), 404, 'media-unknown')
   })
 })
 
 describe('V2', () => {
-  test('V2 the orientation is applied, and no metadata go along', async () => {
+  test('V2 the orientation is applied, and metadata are removed', async () => {
     const sent = await fromCamera()
     expect(sent.includes('SecretCamera') && sent.includes('<secret/>')).toBe(true)
     expect(await sharp(sent).metadata()).toMatchObject({ orientation: 6, exif: expect.anything() })
@@ -80,7 +80,7 @@ describe('V2', () => {
     expect(/secret/i.test(Buffer.from(thumb).toString('latin1'))).toBe(false)
   })
 
-  test('V2 what is transparent stays so', async () => {
+  test('V2 transparency is preserved', async () => {
     const hole = { input: { create: { width: 30, height: 20, channels: 4 as const, background: '#0000' } } }
     const holed = quarters(60, 40)
       .ensureAlpha()
@@ -89,22 +89,25 @@ describe('V2', () => {
     expect((await cornersOf(await fetchVariant(id)))[0]).toBe('nothing')
   })
 
-  test.each(['gif', 'webp'] as const)('V2 of an animated %s it is the first frame', async (format) => {
-    const moving = await animation(5)
-    const bytes = await moving.toFormat(format).toBuffer()
-    expect(await sharp(bytes).metadata()).toMatchObject({ pages: 5 })
-    const { id } = await uploadPicture(server, bytes, `image/${format}`)
-    const thumb = await fetchVariant(id)
-    const { width, height, pages } = await sharp(thumb).metadata()
-    expect([width, height, pages]).toEqual([20, 20, undefined])
-    expect(await cornersOf(thumb)).toEqual(Array(4).fill('blue'))
-  })
+  test.each(['gif', 'webp'] as const)(
+    'V2 the variant of an animated %s is its first frame',
+    async (format) => {
+      const moving = await animation(5)
+      const bytes = await moving.toFormat(format).toBuffer()
+      expect(await sharp(bytes).metadata()).toMatchObject({ pages: 5 })
+      const { id } = await uploadPicture(server, bytes, `image/${format}`)
+      const thumb = await fetchVariant(id)
+      const { width, height, pages } = await sharp(thumb).metadata()
+      expect([width, height, pages]).toEqual([20, 20, undefined])
+      expect(await cornersOf(thumb)).toEqual(Array(4).fill('blue'))
+    },
+  )
 })
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
 
 describe('V3', () => {
-  test.each(['jpeg', 'png', 'gif', 'webp', 'tiff', 'avif'] as const)('V3 %s is pictured', async (format) => {
+  test.each(['jpeg', 'png', 'gif', 'webp', 'tiff', 'avif'] as const)('V3 %s has variants', async (format) => {
     const bytes = await quarters(60, 40).toFormat(format).toBuffer()
     const { id, content_type } = await uploadPicture(server, bytes, `image/${format}`)
     expect(content_type).toBe(`image/${format}`)
@@ -127,15 +130,12 @@ describe('V3', () => {
     { 'if-none-match': '*' },
     { 'if-modified-since': 'Fri, 31 Dec 2100 00:00:00 GMT' },
     { 'if-match': '"x"' },
-  ])(
-    'V3, B4 what cannot be pictured is a 404 problem whatever the request depends on: %o',
-    async (headers) => {
-      const { url } = await upload(server, 'hello', { name: 'text.txt', type: 'text/plain' })
-      await expectProblem(await fetch(`${url}?variant=thumb`, { headers }), 404, 'variant-unavailable')
-    },
-  )
+  ])('V3, B4 an item without variants is a 404 problem, regardless of preconditions: %o', async (headers) => {
+    const { url } = await upload(server, 'hello', { name: 'text.txt', type: 'text/plain' })
+    await expectProblem(await fetch(`${url}?variant=thumb`, { headers }), 404, 'variant-unavailable')
+  })
 
-  test('V3 a picture that is damaged or ends early is a 404 problem, now and again, and its bytes are served', async () => {
+  test('V3 a damaged or truncated picture is a 404 problem at every request, and its bytes are served', async () => {
     const whole = await quarters(600, 400).jpeg().toBuffer()
     const broken = [
       whole.subarray(0, whole.length / 2),
@@ -152,7 +152,7 @@ describe('V3', () => {
 })
 
 describe('V4', () => {
-  test('V4 the headers are those of the bytes, with an ETag of its own, and HEAD has them all', async () => {
+  test('V4 a variant has the headers of the bytes and its own ETag, and HEAD has all of them', async () => {
     const { id, url } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
     const bytes = await fetch(url)
     const thumb = await fetch(variantUrl(server, id))
@@ -190,7 +190,7 @@ describe('V4', () => {
     expect(await tagOf()).toBe(await tagOf())
   })
 
-  test('V4 preconditions and ranges are taken as for the bytes', async () => {
+  test('V4 preconditions and ranges work as for the bytes', async () => {
     const { id } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
     const thumb = await fetch(variantUrl(server, id))
     const [etag, whole] = [thumb.headers.get('etag') ?? '', new Uint8Array(await thumb.arrayBuffer())]
@@ -230,17 +230,20 @@ describe('V8', () => {
     expect(all.map(({ width, height }) => [width, height])).toEqual(Array(3).fill([40, 60]))
   })
 
-  test.each(['jpeg', 'png', 'gif', 'webp', 'tiff', 'avif'] as const)('V8 %s is measured', async (format) => {
-    const made = quarters(62, 40).toFormat(format).toBuffer()
-    expect(await uploadPicture(server, made, `image/${format}`)).toMatchObject({ width: 62, height: 40 })
-  })
+  test.each(['jpeg', 'png', 'gif', 'webp', 'tiff', 'avif'] as const)(
+    'V8 width and height of %s are recorded',
+    async (format) => {
+      const made = quarters(62, 40).toFormat(format).toBuffer()
+      expect(await uploadPicture(server, made, `image/${format}`)).toMatchObject({ width: 62, height: 40 })
+    },
+  )
 
-  test('V8 of an animated picture it is the size of a frame', async () => {
+  test('V8 the dimensions of an animated picture are those of a frame', async () => {
     const moving = (await animation(5)).gif().toBuffer()
     expect(await uploadPicture(server, moving, 'image/gif')).toMatchObject({ width: 20, height: 20 })
   })
 
-  test('V8 what has no readable header is stored without width and height', async () => {
+  test('V8 a file without a readable header is stored without width and height', async () => {
     const cut = (await quarters(60, 40).jpeg().toBuffer()).subarray(0, 30)
     const stored = [
       await uploadPicture(server, cut, 'image/jpeg'),

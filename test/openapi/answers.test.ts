@@ -7,7 +7,7 @@ import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
 import { readDescription } from './conformance.ts'
 
-/** Statuses that other tests check: they need other settings, a slow clock, a full disk, or a limit that is exceeded. */
+/** Statuses that other tests check, because they need other settings, a timeout, a full disk or an exceeded limit. */
 const elsewhere = [308, 408, 429, 500, 503, 507]
 
 let server: TestServer
@@ -33,22 +33,22 @@ async function meet(method: string, path: string, answer: Response, status: numb
   met.add(`${method} ${path} ${status}`)
 }
 
-/** What never became a request is answered with a body even where it began with HEAD, and the connection closed. */
+/** The response to an invalid request has a body, even after HEAD, and closes the connection. */
 async function raw(method: string, path: string, headers: string): Promise<Response> {
   const request = `${method} ${fill(path)} HTTP/1.1\r\nConnection: close\r\n${headers}\r\n`
   const answer = await sendRaw(server.url, request)
   return responseOf(method === 'HEAD' ? { ...answer, body: '' } : answer)
 }
 
-describe('D1 what every operation refuses is as described', () => {
-  test('D1 a request without Host, and one with huge headers', async () => {
+describe('D1 the common problems of all operations are as described', () => {
+  test('D1 a request without Host, and a request with too large headers', async () => {
     for (const { method, path } of description.operations) {
       await meet(method, path, await raw(method, path, ''), 400)
       await meet(method, path, await raw(method, path, `Host: x\r\nX: ${'x'.repeat(17_000)}\r\n`), 431)
     }
   })
 
-  test('D1 no token, two, one that is none, and one without the scope', async () => {
+  test('D1 no token, two tokens, a malformed one, and one without the scope', async () => {
     for (const { method, path, statuses } of description.operations.filter(({ needsToken }) => needsToken)) {
       await meet(method, path, await raw(method, path, 'Host: x\r\n'), 401)
       await meet(method, path, await raw(method, path, 'Host: x\r\nAuthorization: Bearer x\r\n'), 401)
@@ -60,7 +60,7 @@ describe('D1 what every operation refuses is as described', () => {
   })
 })
 
-/** What is sent to `path`, and the status that must come. */
+/** A request to `path` and the expected status. */
 type Call = readonly [status: number, path: string, init?: () => RequestInit]
 
 const header = (name: string, value: string) => () => ({ headers: { [name]: value } })
@@ -105,18 +105,18 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
   '/docs': [[200, '/docs']],
 }
 
-test.each(Object.entries(reads))('D1 reading %s is answered as described', async (path, calls) => {
+test.each(Object.entries(reads))('D1 responses to reads of %s are as described', async (path, calls) => {
   for (const [status, target, init] of calls) {
     const answer = await server.request(fill(target), init?.())
     await meet('GET', path, answer, status)
     if (!description.operations.some((one) => one.path === path && one.method === 'HEAD')) continue
-    // Ranges are for GET alone.
+    // Range is defined for GET only.
     const same = status === 206 || status === 416 ? 200 : status
     await meet('HEAD', path, await server.request(fill(target), { ...init?.(), method: 'HEAD' }), same)
   }
 })
 
-test.each(['/openapi.json', '/docs'])('D1, D3 %s unchanged is answered as described', async (path) => {
+test.each(['/openapi.json', '/docs'])('D1, D3 the 304 of %s is as described', async (path) => {
   const answer = await server.request(path, { headers: { 'if-none-match': await tagged(path)() } })
   await meet('GET', path, answer, 304)
 })
@@ -139,13 +139,13 @@ const uploads: readonly (readonly [status: number, init: RequestInit])[] = [
   [422, { body: 'other', headers: { 'idempotency-key': 'description-000001' } }],
 ]
 
-test.each(['/api/media', '/v1/media'])('D1 uploads to %s are answered as described', async (path) => {
+test.each(['/api/media', '/v1/media'])('D1 responses to uploads to %s are as described', async (path) => {
   for (const [status, init] of uploads) {
     await meet('POST', path, await server.request(path, { ...init, method: 'POST' }), status)
   }
 })
 
-test('D1 uploads in pieces are answered as described', async () => {
+test('D1 responses to resumable uploads are as described', async () => {
   const tus = tusOf(server)
   const one = '/api/uploads/{id}'
   const create = (headers: Record<string, string>, body?: string) =>
@@ -199,7 +199,7 @@ test('D1 uploads in pieces are answered as described', async () => {
   await meet('DELETE', one, await tus.end(url), 404)
 })
 
-test('D1 a delete is answered as described', async () => {
+test('D1 responses to deletes are as described', async () => {
   const path = '/api/media/{id}'
   const { id } = await upload(server, 'x')
   const remove = (init?: RequestInit) => server.request(`/api/media/${id}`, { ...init, method: 'DELETE' })
@@ -217,7 +217,7 @@ test('D1 a wrapped listing is described as wrapped', async () => {
   }
 })
 
-test('D1 the tests above met every answer that is described', () => {
+test('D1 the tests above received every described response', () => {
   const described = description.operations.flatMap(({ method, path, statuses }) =>
     statuses.filter((status) => !elsewhere.includes(status)).map((status) => `${method} ${path} ${status}`),
   )

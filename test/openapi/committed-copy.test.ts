@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startServer } from '../harness/server.ts'
 
-test('D1 docs/openapi.json is what the service answers; `npm run docs:openapi` renews it', async () => {
+test('D1 docs/openapi.json is the document of the service; `npm run docs:openapi` updates it', async () => {
   await using server = await startServer({ MEDIABUCKET_BASE_URL: 'https://media.example.org' })
   const answer = await fetch(`${server.url}/openapi.json`)
   await expect(await answer.text()).toMatchFileSnapshot('../../docs/openapi.json')

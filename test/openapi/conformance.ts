@@ -34,7 +34,7 @@ interface OperationAt {
   readonly statuses: readonly number[]
 }
 
-/** The server's own description, and whether answers are as it says. */
+/** Checks responses of a server against its OpenAPI document. */
 export async function readDescription(server: TestServer) {
   const text = await (await fetch(`${server.url}/openapi.json`)).text()
   const document = Value.Parse(Document, JSON.parse(text))
@@ -58,7 +58,7 @@ export async function readDescription(server: TestServer) {
     return found
   }
 
-  /** Asserts that the document foresees this answer: its status, type, headers and body. */
+  /** Asserts that the document describes the response: its status, type, headers and body. */
   async function expectDescribed(method: string, path: string, answer: Response): Promise<void> {
     const operation = document.paths[path]?.[method.toLowerCase()]
     const found = operation?.responses[answer.status]
@@ -81,7 +81,7 @@ export async function readDescription(server: TestServer) {
     expect(check.errors, `${method} ${path} ${answer.status}: ${body.slice(0, 200)}`).toBeNull()
   }
 
-  /** Whatever is described is there and right; of the headers that the document knows, no other one is. */
+  /** Asserts that all described headers are present and valid, and that no other header of the document is present. */
   function expectHeaders(answer: Response, described: Readonly<Record<string, { $ref: string }>>): void {
     for (const [name, reference] of Object.entries(described)) {
       const { required, schema } = named(document.components.headers, reference)

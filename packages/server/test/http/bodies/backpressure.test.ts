@@ -8,21 +8,21 @@ import { createBodyReader } from '../../../src/http/bodies/body-reader.ts'
 import { closeOnIdleTimeout } from '../../../src/http/connections/idle-timeout.ts'
 
 const room = 50_000
-/** What a connection gives in one go, and so the least that any body can bring in before it is stopped. */
+/** The bytes of one read, and so the least that a body can add before its connection is paused. */
 const oneRead = 65_536
 const size = 4_000_000
 
 interface Reading {
   readonly request: IncomingMessage
-  /** Bytes that its reader was given so far. */
+  /** Bytes that the reader has received. */
   taken: number
-  /** Its reader takes no more until then. */
+  /** The reader waits for it after the first chunk. */
   readonly holds: Promise<void>
   readonly began: PromiseWithResolvers<void>
   readonly done: Promise<void>
 }
 
-/** A server whose readers hold the first chunk of their body until they are told to go on. */
+/** A server whose readers hold the first chunk of their body until `goOn` is called. */
 async function readingServer() {
   const readBody = createBodyReader(createBackpressure(room))
   const readings = new Map<string, Reading>()
@@ -53,7 +53,7 @@ async function readingServer() {
       }
       response.end('taken')
     } catch {
-      // The client went away.
+      // The client disconnected.
     }
     done.resolve()
   })
@@ -63,7 +63,7 @@ async function readingServer() {
     reading: (name: string) => readings.get(name) ?? expect.unreachable(`nobody reads ${name}`),
     began: (name: string) => of(began, name).promise,
     goOn: (name: string) => of(holds, name).resolve(),
-    /** Sends a body whole, as fast as it is taken. */
+    /** Sends a complete body as fast as the server reads it. */
     async send(name: string, first = size): Promise<Socket> {
       const socket = connect(port, '127.0.0.1')
       sockets.push(socket)
@@ -73,7 +73,7 @@ async function readingServer() {
       socket.on('error', () => undefined)
       return socket
     },
-    /** The server has been through its event loop so many times. */
+    /** Waits for this many ticks of the server's event loop. */
     async rounds(count: number) {
       for (let round = 0; round < count; round += 1) await (await fetch(`http://127.0.0.1:${port}/`)).text()
     },
@@ -103,7 +103,7 @@ async function listening(answer: RequestListener) {
   }
 }
 
-test('while more has been read than there is room for, nothing more is read of any body; then all of them', async () => {
+test('while more bytes are held than there is room for, no body is read; afterwards all are', async () => {
   await using server = await readingServer()
   await server.send('first')
   await server.began('first')
@@ -116,7 +116,7 @@ test('while more has been read than there is room for, nothing more is read of a
   for (const name of others) {
     const { request, taken } = server.reading(name)
     expect(taken).toBe(0)
-    // One read that comes with the head, and one before the turn is over.
+    // One read with the headers, and one before the end of the tick.
     expect(request.socket.bytesRead).toBeLessThanOrEqual(2 * oneRead)
   }
   expect(server.reading('first').request.socket.bytesRead).toBeLessThanOrEqual(3 * oneRead)
@@ -128,7 +128,7 @@ test('while more has been read than there is room for, nothing more is read of a
   }
 })
 
-test('bytes that a reader holds for ever count no more once its connection is closed', async () => {
+test('bytes that a reader never releases are released when its connection closes', async () => {
   await using server = await readingServer()
   await server.send('stuck')
   await server.began('stuck')
@@ -141,7 +141,7 @@ test('bytes that a reader holds for ever count no more once its connection is cl
   expect(server.reading('other').taken).toBe(size)
 })
 
-test('a connection whose body has passed is read on, whatever has come between', async () => {
+test('a connection whose body is complete is read while others are paused', async () => {
   await using server = await readingServer()
   const client = await server.send('first')
   await server.began('first')
@@ -157,7 +157,7 @@ test('a connection whose body has passed is read on, whatever has come between',
   await server.reading('second').done
 })
 
-test('bytes of readers that fail count no more, however small their bodies', async () => {
+test('failed readers release their bytes, also those of small bodies', async () => {
   const readBody = createBodyReader(createBackpressure(room))
   await using server = await listening(async (request, response) => {
     try {
@@ -173,7 +173,7 @@ test('bytes of readers that fail count no more, however small their bodies', asy
   expect((await post('taken')).status).toBe(200)
 })
 
-test('of requests that come on one connection before the answers, each is read', async () => {
+test('every pipelined body on one connection is read', async () => {
   const readBody = createBodyReader(createBackpressure(room))
   await using server = await listening(async (request, response) => {
     let taken = 0
@@ -194,7 +194,7 @@ test('of requests that come on one connection before the answers, each is read',
   expect(answers.match(/took \d+\./g)).toEqual(Array(5).fill('took 60000.'))
 })
 
-test('however many readers there are, none of their requests takes in more than a stream holds by itself', async () => {
+test('with many readers no request buffers more than the high-water mark of a stream', async () => {
   const readBody = createBodyReader(createBackpressure(8 * oneRead))
   let mostBuffered = 0
   await using server = await listening(async (request, response) => {
@@ -207,11 +207,11 @@ test('however many readers there are, none of their requests takes in more than 
   const body = 'x'.repeat(size)
   const posts = Array.from({ length: 24 }, () => fetch(server.url, { method: 'POST', body }))
   for (const { status } of await Promise.all(posts)) expect(status).toBe(200)
-  // One read more than its mark, by which the stream learns that it is full.
+  // One read more than the mark, because a stream pauses only after it has exceeded it.
   expect(mostBuffered).toBeLessThanOrEqual(3 * oneRead)
 })
 
-test('U12 a client whose bytes nobody takes is not silent', async () => {
+test('U12 a client whose connection is paused is not idle', async () => {
   await using server = await readingServer()
   const idle = 300
   let timeouts = 0
@@ -221,7 +221,7 @@ test('U12 a client whose bytes nobody takes is not silent', async () => {
     if (timeouts === 6) enough.resolve()
   })
   closeOnIdleTimeout(server.http, idle)
-  // Of one nothing waits here while reading is paused; the other begins after it.
+  // One client has no unread bytes here while reading is paused; the other starts after the pause.
   const begun = 1_000
   server.goOn('second')
   const second = await server.send('second', begun)
@@ -240,7 +240,7 @@ test('U12 a client whose bytes nobody takes is not silent', async () => {
   }
 })
 
-test('of small bodies that are never whole, only so many are collected; the others are read as they arrive', async () => {
+test('only a limited number of incomplete small bodies is collected; the others are read as they arrive', async () => {
   const size = 60_000
   const readBody = createBodyReader(createBackpressure(8 * oneRead), 10 * size)
   let begun = 0
@@ -248,7 +248,7 @@ test('of small bodies that are never whole, only so many are collected; the othe
     try {
       for await (const _ of readBody(request, true)) begun += 1
     } catch {
-      // The client goes away in the end.
+      // The client disconnects at the end.
     }
   })
   const sockets = Array.from({ length: 25 }, () => {

@@ -4,7 +4,7 @@ import { connect, createServer as createListener } from 'node:net'
 import { expect, test } from 'vitest'
 import { bindPort } from '../../../src/http/connections/bound-port.ts'
 
-test('a free port is held from the start: nobody else gets it, and early connections are served', async () => {
+test('a free port is bound at once: no other process gets it, and early connections are served', async () => {
   const bound = await bindPort('127.0.0.1', 0)
   const other = createListener().listen(bound.port, '127.0.0.1')
   const [error] = await once(other, 'error')
@@ -25,7 +25,7 @@ test('a free port is held from the start: nobody else gets it, and early connect
   await expect(fetch(`http://127.0.0.1:${bound.port}/`)).rejects.toThrow()
 })
 
-test('a port that no server took over is given up', async () => {
+test('close frees a port without a server', async () => {
   const bound = await bindPort('127.0.0.1', 0)
   await bound.close()
   const again = await bindPort('127.0.0.1', bound.port)
@@ -33,7 +33,7 @@ test('a port that no server took over is given up', async () => {
   await again.close()
 })
 
-test('a port that is taken is an error', async () => {
+test('a port in use is an error', async () => {
   const bound = await bindPort('127.0.0.1', 0)
   await expect(bindPort('127.0.0.1', bound.port)).rejects.toMatchObject({
     code: 'EADDRINUSE',

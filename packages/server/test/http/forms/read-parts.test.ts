@@ -4,7 +4,7 @@ import { readParts } from '../../../src/http/forms/read-parts.ts'
 
 const boundary = 'b'
 
-/** Splits bytes after each of the given lengths, over and over. */
+/** Splits bytes into chunks of the given lengths, repeated. */
 function* cut(bytes: Buffer, lengths: readonly number[]) {
   for (let at = 0, i = 0; at < bytes.length; i += 1) {
     const end = at + (lengths[i % lengths.length] ?? 1)
@@ -17,7 +17,7 @@ async function* arriving(chunks: Iterable<Buffer>) {
   yield* chunks
 }
 
-/** Reads the bodies of the parts, but for those that `skipped` says. */
+/** Reads the bodies of the parts, except those for which `skipped` returns true. */
 async function bodies(chunks: Iterable<Buffer>, skipped: (part: number) => boolean = () => false) {
   const found: (string | null)[] = []
   for await (const { body } of readParts(arriving(chunks), boundary, 1000)) {
@@ -35,14 +35,14 @@ async function bodies(chunks: Iterable<Buffer>, skipped: (part: number) => boole
 const formOf = (contents: readonly string[]) =>
   Buffer.from(`${contents.map((content) => `--b\r\nA: b\r\n\r\n${content}\r\n`).join('')}--b--\r\n`, 'latin1')
 
-/** Text that is made of what boundaries are made of, but holds none. */
+/** Text of the characters of boundaries that contains no boundary. */
 const nearly = fc
   .array(fc.constantFrom('\r', '\n', '-', '--', '\r\n', '\r\n-', '\r\n--', 'b', 'x', '\0', '\xff'))
   .map((pieces) => pieces.join(''))
   .filter((text) => !/[\r\n]--b/.test(`\r\n${text}\r\n--`))
 const lengths = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 })
 
-test('U1 parts are the same however the body is cut into chunks', async () => {
+test('U1 the parts do not depend on how the body is split into chunks', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(nearly), lengths, async (contents, cuts) => {
       expect(await bodies(cut(formOf(contents), cuts))).toEqual(contents)
@@ -51,7 +51,7 @@ test('U1 parts are the same however the body is cut into chunks', async () => {
   )
 })
 
-test('U1 a part that is left unread changes nothing for the next', async () => {
+test('U1 an unread part does not change the next one', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(nearly, fc.boolean())), lengths, async (parts, cuts) => {
       const found = await bodies(
@@ -63,7 +63,7 @@ test('U1 a part that is left unread changes nothing for the next', async () => {
   )
 })
 
-test('U1 a part that is left half-read changes nothing for the next', async () => {
+test('U1 a partly read part does not change the next one', async () => {
   const found: string[] = []
   for await (const { headers, body } of readParts(
     arriving(cut(formOf(['abcdefgh', 'ijklmnop']), [1])),
@@ -78,7 +78,7 @@ test('U1 a part that is left half-read changes nothing for the next', async () =
   expect(found).toEqual(['ba', 'bi'])
 })
 
-test('U10 a form that is cut off anywhere fails, and no part of it reads as whole that is not', async () => {
+test('U10 a form that is truncated anywhere fails, and no truncated part is returned as complete', async () => {
   const contents = ['first', 'second']
   const whole = formOf(contents)
   for (let length = 1; length < whole.length - '\r\n'.length; length += 1) {
@@ -88,7 +88,7 @@ test('U10 a form that is cut off anywhere fails, and no part of it reads as whol
   }
 })
 
-test('U1 no more is asked of the source than the present part needs', async () => {
+test('U1 the source is read only as far as the current part needs', async () => {
   let asked = 0
   async function* source() {
     for (const chunk of cut(formOf(['x'.repeat(1000), 'y']), [100])) {

@@ -36,7 +36,7 @@ test.each([
   expect(read(header)).toBeNull()
 })
 
-test('U3 what is quoted comes back, and long headers take no longer than they must', () => {
+test('U3 quoted values are unescaped, and long headers take linear time', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const quoted = text.replace(/["\\]/g, '\\$&')

@@ -6,7 +6,7 @@ import {
   rangeApplies,
 } from '../../../src/http/headers/preconditions.ts'
 
-// Half a second past the second that the date header can tell.
+// Half a second after the whole second of the date header.
 const validators = { etag: '"a"', lastModified: Date.UTC(2025, 0, 2, 3, 4, 5, 500) }
 const before = 'Thu, 02 Jan 2025 03:04:04 GMT'
 const same = 'Thu, 02 Jan 2025 03:04:05 GMT'
@@ -28,17 +28,17 @@ const cases: [PreconditionHeaders, ReturnType<typeof checkPreconditions>][] = [
   [{ 'if-modified-since': before }, 'proceed'],
   [{ 'if-modified-since': same }, 'not-modified'],
   [{ 'if-modified-since': after }, 'not-modified'],
-  // The tags rule, their dates are not looked at.
+  // Dates are ignored with tags.
   [{ 'if-match': '"a"', 'if-unmodified-since': before }, 'proceed'],
   [{ 'if-match': '"b"', 'if-unmodified-since': after }, 'failed'],
   [{ 'if-none-match': '"b"', 'if-modified-since': after }, 'proceed'],
   [{ 'if-none-match': '"a"', 'if-modified-since': before }, 'not-modified'],
-  // A failed condition comes before an unchanged state.
+  // A failed condition takes precedence over an unchanged state.
   [{ 'if-match': '"b"', 'if-none-match': '"a"' }, 'failed'],
   [{ 'if-match': '"a"', 'if-none-match': '"a"' }, 'not-modified'],
   [{ 'if-unmodified-since': before, 'if-modified-since': after }, 'failed'],
   [{ 'if-unmodified-since': same, 'if-none-match': '"a"' }, 'not-modified'],
-  // If-Range has its own turn.
+  // If-Range is evaluated separately.
   [{ 'if-range': '"b"' }, 'proceed'],
 ]
 
@@ -56,7 +56,7 @@ test.each([
   'Sunday, 06-Nov-94 08:49:37 GMT',
   '1735787046',
   '',
-])('B4 %j is no date of today’s form and asks nothing', (date) => {
+])('B4 %j is not an IMF-fixdate and is ignored', (date) => {
   expect(checkPreconditions({ 'if-modified-since': date }, validators)).toBe('proceed')
   expect(checkPreconditions({ 'if-unmodified-since': date }, validators)).toBe('proceed')
   expect(rangeApplies(date, { ...validators, lastModified: Date.parse(date) })).toBe(false)
@@ -76,11 +76,11 @@ test.each([
   expect(rangeApplies(header, validators)).toBe(applies)
 })
 
-test('B4 a weak tag of ours is no ground for a range', () => {
+test('B4 a weak tag of the item never matches If-Range', () => {
   expect(rangeApplies('W/"a"', { ...validators, etag: 'W/"a"' })).toBe(false)
 })
 
-test('B4 headers are taken as Node gives them', () => {
+test('B4 the IncomingHttpHeaders of Node are accepted', () => {
   const headers: IncomingHttpHeaders = { host: 'media.example', 'if-none-match': '"a"' }
   expect(checkPreconditions(headers, validators)).toBe('not-modified')
 })

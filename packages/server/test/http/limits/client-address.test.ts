@@ -30,13 +30,13 @@ async function addressOf(proxies: readonly string[], headers: Record<string, str
 test.each([
   ['203.0.113.7', '127.0.0.1'],
   ['', '127.0.0.1'],
-])('W1 without trusted proxies X-Forwarded-For %j counts for nothing', async (header, expected) => {
+])('W1 without trusted proxies X-Forwarded-For %j is ignored', async (header, expected) => {
   const { found, ofConnection } = await addressOf([], { 'x-forwarded-for': header })
   expect(found).toBe(expected)
   expect(ofConnection).toBe('127.0.0.1')
 })
 
-test('W1 a peer that is no trusted proxy is the client, whatever it sends', async () => {
+test('W1 a peer other than a trusted proxy is the client, whatever headers it sends', async () => {
   const { found } = await addressOf(['10.0.0.0/8'], { 'x-forwarded-for': '203.0.113.7' })
   expect(found).toBe('127.0.0.1')
 })
@@ -72,6 +72,6 @@ test.each([
   expect((await addressOf(['loopback', '10.0.0.0/8'], { 'x-forwarded-for': header })).found).toBe('127.0.0.1')
 })
 
-test('W1 Forwarded counts for nothing', async () => {
+test('W1 Forwarded is ignored', async () => {
   expect((await addressOf(['loopback'], { forwarded: 'for=203.0.113.7' })).found).toBe('127.0.0.1')
 })

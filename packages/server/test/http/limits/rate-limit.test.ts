@@ -12,7 +12,7 @@ function limitAt(requests: number, window: number, keys?: number) {
 const accepted = (take: (key: string) => number, key: string, tries: number) =>
   Array.from({ length: tries }, () => take(key)).filter((wait) => wait === 0).length
 
-test('W2 a limit accepts its requests at once, and refuses the next one until its share of the window has passed', () => {
+test('W2 a limit accepts all its requests at once, and the next one after its share of the window', () => {
   const { clock, take } = limitAt(10, 5000)
   expect(accepted(take, 'a', 12)).toBe(10)
   expect(take('a')).toBeCloseTo(500)
@@ -25,12 +25,12 @@ test('W2 a limit accepts its requests at once, and refuses the next one until it
   expect(accepted(take, 'a', 12)).toBe(10)
 })
 
-test('W2 keys are counted apart', () => {
+test('W2 keys are counted separately', () => {
   const { take } = limitAt(2, 1000)
   expect([accepted(take, 'a', 5), accepted(take, 'b', 5)]).toEqual([2, 2])
 })
 
-test('W2 in any span of time no more are accepted than the limit and its refill, and refused ones do not count', () => {
+test('W2 in any period no more requests are accepted than the limit and its refill, and refused ones do not count', () => {
   fc.assert(
     fc.property(
       fc.record({
@@ -45,7 +45,7 @@ test('W2 in any span of time no more are accepted than the limit and its refill,
           clock.at += step
           const wait = take('a')
           if (wait === 0) taken += 1
-          // Coming back as asked is always in time.
+          // A request after the returned time is always accepted.
           else expect(limitedUntil(clock.at + wait, steps, requests, window)).toBe(true)
         }
         expect(taken).toBeLessThanOrEqual(requests + ((clock.at - 1000) * requests) / window + 1e-6)
@@ -65,7 +65,7 @@ test('W2 in any span of time no more are accepted than the limit and its refill,
   }
 })
 
-test('W6 the memory is bounded: keys that are not used are forgotten, those that are used stay', () => {
+test('W6 memory is limited: unused keys are dropped, used ones stay', () => {
   const { take } = limitAt(2, 1_000_000, 100)
   expect(accepted(take, 'busy', 5)).toBe(2)
   expect(accepted(take, 'idle', 5)).toBe(2)

@@ -24,16 +24,16 @@ const plain: FastPathRequest = {
   origin: undefined,
 }
 
-/** Answers with a tag that counts the answers given; knows what it was asked, and whose token was judged. */
+/** Responds with an entity tag that counts the responses; records the requests and the verified tokens. */
 function counting(limit = Number.POSITIVE_INFINITY) {
-  const asked: unknown[] = []
-  const judged: string[] = []
+  const received: unknown[] = []
+  const verified: string[] = []
   const respondToListing: ListingResponder = async (_grant, one) => {
-    asked.push(one)
-    return { status: 200, head: ['etag', `"${asked.length}"`], body: null }
+    received.push(one)
+    return { status: 200, head: ['etag', `"${received.length}"`], body: null }
   }
   const verifyAuthorization = async (authorization: string) => {
-    judged.push(authorization)
+    verified.push(authorization)
     return grant
   }
   let left = limit
@@ -41,20 +41,20 @@ function counting(limit = Number.POSITIVE_INFINITY) {
     left -= 1
     return left < 0 ? new Fault('rate-limited', 'Too many.') : null
   }
-  const share = coalesceRequests({
+  const coalesced = coalesceRequests({
     verifyAuthorization,
     countToken,
     respondToListing,
     corsHeaders: () => ({}),
   })
-  return { asked, judged, share }
+  return { received, verified, coalesced }
 }
 
-test('requests of one turn that are alike share one check and one answer', async () => {
-  const { asked, judged, share } = counting()
-  await Promise.all([1, 2, 3].map(() => share({ ...plain })))
-  expect(asked).toHaveLength(1)
-  expect(judged).toHaveLength(1)
+test('identical requests of one tick share one token verification and one response', async () => {
+  const { received, verified, coalesced } = counting()
+  await Promise.all([1, 2, 3].map(() => coalesced({ ...plain })))
+  expect(received).toHaveLength(1)
+  expect(verified).toHaveLength(1)
 })
 
 test.each<[string, Partial<FastPathRequest>]>([
@@ -63,34 +63,34 @@ test.each<[string, Partial<FastPathRequest>]>([
   ['L16 the coding', { acceptEncoding: 'gzip' }],
   ['L16 the tag', { ifNoneMatch: '"x"' }],
   ['C1 the origin', { origin: 'https://app.example.org' }],
-])('%s tells requests of one turn apart', async (_what, change) => {
-  const { asked, judged, share } = counting()
-  const [one, other] = await Promise.all([share(plain), share({ ...plain, ...change })])
-  expect(asked).toHaveLength(2)
-  expect(judged).toEqual([plain.authorization, change.authorization ?? plain.authorization])
+])('%s makes requests of one tick different', async (_what, change) => {
+  const { received, verified, coalesced } = counting()
+  const [one, other] = await Promise.all([coalesced(plain), coalesced({ ...plain, ...change })])
+  expect(received).toHaveLength(2)
+  expect(verified).toEqual([plain.authorization, change.authorization ?? plain.authorization])
   expect(one).not.toBe(other)
 })
 
-test('A7, L4 an answer is begun after all who share it have come, and is shared with nobody who comes later', async () => {
-  const { asked, judged, share } = counting()
-  const first = share(plain)
+test('A7, L4 the token is verified and the page read after the tick, and a later request gets a new response', async () => {
+  const { received, verified, coalesced } = counting()
+  const first = coalesced(plain)
   await Promise.resolve()
-  expect(judged).toHaveLength(0)
-  const second = share(plain)
+  expect(verified).toHaveLength(0)
+  const second = coalesced(plain)
   expect(await first).toBe(await second)
-  expect(await share(plain)).not.toBe(await first)
-  expect(asked).toHaveLength(2)
+  expect(await coalesced(plain)).not.toBe(await first)
+  expect(received).toHaveLength(2)
 })
 
-test('W2 each of the requests that share an answer is counted', async () => {
-  const { asked, share } = counting(2)
-  const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => share({ ...plain })))
+test('W2 coalesced requests are counted individually', async () => {
+  const { received, coalesced } = counting(2)
+  const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => coalesced({ ...plain })))
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
-  expect(asked).toHaveLength(1)
+  expect(received).toHaveLength(1)
 })
 
-test('W2 a page is read for none of the requests where all are refused', async () => {
-  const { asked, share } = counting(0)
-  await expect(share(plain)).rejects.toMatchObject({ code: 'rate-limited' })
-  expect(asked).toHaveLength(0)
+test('W2 no page is read where all coalesced requests are refused', async () => {
+  const { received, coalesced } = counting(0)
+  await expect(coalesced(plain)).rejects.toMatchObject({ code: 'rate-limited' })
+  expect(received).toHaveLength(0)
 })

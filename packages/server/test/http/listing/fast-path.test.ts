@@ -9,13 +9,13 @@ import { createListingFastPath } from '../../../src/http/listing/fast-path.ts'
 const count = 256
 const chunkAt = (index: number) => Buffer.alloc(256 * 1024, index)
 
-test('L7 a large answer waits for its reader, and arrives whole and in order', async () => {
+test('L7 a large response waits for its reader, and arrives complete and in order', async () => {
   let taken = 0
   function* chunks() {
     for (; taken < count; taken += 1) yield chunkAt(taken)
   }
   const length = count * chunkAt(0).length
-  const lane = createListingFastPath(
+  const listener = createListingFastPath(
     {
       respondToListing: async () => ({
         status: 200,
@@ -31,17 +31,17 @@ test('L7 a large answer waits for its reader, and arrives whole and in order', a
     },
     (_request, response) => void response.writeHead(404).end(),
   )
-  const server = createServer(lane).listen(0, '127.0.0.1')
+  const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   try {
     const { port } = server.address() as AddressInfo
-    const answer = await fetch(`http://127.0.0.1:${port}/api/media`, {
+    const response = await fetch(`http://127.0.0.1:${port}/api/media`, {
       headers: { authorization: 'Bearer x' },
     })
-    // Many more turns than a writer needs that does not wait.
-    for (let turn = 0; turn < 10 * count; turn += 1) await setImmediate()
+    // Many more ticks than a writer without backpressure needs.
+    for (let tick = 0; tick < 10 * count; tick += 1) await setImmediate()
     expect(taken).toBeLessThan(count)
-    const bytes = Buffer.from(await answer.arrayBuffer())
+    const bytes = Buffer.from(await response.arrayBuffer())
     expect(bytes.equals(Buffer.concat(Array.from({ length: count }, (_, index) => chunkAt(index))))).toBe(
       true,
     )

@@ -13,7 +13,7 @@ const grant: Grant = {
   total: 30,
 }
 const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
-const usual: ListingParts & { url: string; acceptEncoding: string; granted: Grant } = {
+const defaults: ListingParts & { url: string; acceptEncoding: string; granted: Grant } = {
   listMedia: async ({ revision }, _page, gzip) => ({
     revision,
     coding: gzip ? 'gzip' : 'identity',
@@ -28,14 +28,14 @@ const usual: ListingParts & { url: string; acceptEncoding: string; granted: Gran
   granted: grant,
 }
 
-async function tagWith(change: Partial<typeof usual>): Promise<string | undefined> {
-  const { url, acceptEncoding, granted, ...parts } = { ...usual, ...change }
+async function tagWith(change: Partial<typeof defaults>): Promise<string | undefined> {
+  const { url, acceptEncoding, granted, ...parts } = { ...defaults, ...change }
   const answer = createListingResponder(parts)
   const { head } = await answer(granted, { url, acceptEncoding, ifNoneMatch: undefined })
   return head[head.indexOf('etag') + 1]
 }
 
-test('L16 the same state has the same tag', async () => {
+test('L16 equal inputs have the same entity tag', async () => {
   expect(await tagWith({})).toBe(await tagWith({}))
 })
 
@@ -49,23 +49,23 @@ test.each([
   ['the base URL', { form: { ...form, baseUrl: 'http://i' } }],
   ['the extensions', { form: { ...form, extensions: false } }],
   ['the links', { form: { ...form, links: 'window' as const } }],
-])('L16 another tag stands for another state of %s', async (_what, change) => {
+])('L16 the entity tag changes with %s', async (_what, change) => {
   expect(await tagWith(change)).not.toBe(await tagWith({}))
 })
 
-const kept = {
+const cachedListing = {
   revision: 5,
   coding: 'identity',
   body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
 } as const
 
-test('L16 the head of a listing that is kept is made once, and a tag that matches is still answered 304', async () => {
-  const answer = createListingResponder({ ...usual, listMedia: async () => kept })
-  const ask = (ifNoneMatch?: string) =>
+test('L16 the headers of a cached listing are built once, and a matching tag is still a 304', async () => {
+  const answer = createListingResponder({ ...defaults, listMedia: async () => cachedListing })
+  const request = (ifNoneMatch?: string) =>
     answer(grant, { url: '/api/media?page=2', acceptEncoding: undefined, ifNoneMatch })
-  const first = await ask()
-  expect(await ask()).toBe(first)
-  expect(await ask('"another"')).toEqual(first)
-  expect(await ask('*')).toMatchObject({ status: 304, body: null })
-  expect(await ask(first.head[first.head.indexOf('etag') + 1])).toMatchObject({ status: 304, body: null })
+  const first = await request()
+  expect(await request()).toBe(first)
+  expect(await request('"another"')).toEqual(first)
+  expect(await request('*')).toMatchObject({ status: 304, body: null })
+  expect(await request(first.head[first.head.indexOf('etag') + 1])).toMatchObject({ status: 304, body: null })
 })

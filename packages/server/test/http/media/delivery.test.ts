@@ -38,7 +38,7 @@ test.each([
   expect(deliveryOf(type)).toEqual({ contentType: type, disposition: 'attachment', isSandboxed: true })
 })
 
-test('B5 only PDF goes without a sandbox', () => {
+test('B5 only PDF has no sandbox', () => {
   const pdf = { contentType: 'application/pdf', disposition: 'inline', isSandboxed: false }
   expect(deliveryOf('application/pdf')).toEqual(pdf)
 })

@@ -14,7 +14,7 @@ const labels = [
 ] as const
 const values = [0, 0.001, 0.0011, 0.5, 29.9, 30, 31, 1e6]
 
-test('O2 it tells what the library’s own histogram tells', async () => {
+test('O2 its output equals that of prom-client’s own histogram', async () => {
   const [ours, theirs] = [new Registry(), new Registry()]
   const counted = new PrelabelledHistogram({ ...about, registers: [ours] })
   const plain = new Histogram({ ...about, registers: [theirs] })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createMetrics } from '../../../src/http/metrics/metrics.ts'
 import { createRequestLogger } from '../../../src/http/metrics/request-log.ts'
 
-/** The line that is written for a request to `url`, answered with `status`; null where it was cut short before that. */
+/** The log line of a request to `url` with this status; null for a request that was aborted before its response. */
 function lineFor(method: string, url: string, status: number | null): string {
   const lines: string[] = []
   const record = createRequestLogger(createMetrics(), (line) => lines.push(line))
@@ -21,7 +21,7 @@ test.each([
   ['GET', '/api/media?page=2', 200, '/api/media'],
   ['PROPFIND', '/a"b\\c/é\u2028\u0001', 404, '/a"b\\c/é\u2028\u0001'],
   ['POST', '/v1/media/', null, '/v1/media/'],
-])('O3 the line of %s %s is the one that the logger writes', (method, url, status, path) => {
+])('O3 the line of %s %s equals that of the logger', (method, url, status, path) => {
   const line = lineFor(method, url, status)
   const { time, ms } = JSON.parse(line)
   const written: string[] = []
@@ -30,7 +30,7 @@ test.each([
     { write: (text: string) => written.push(text) },
   )
   const requestId = '0b7d2c9e-0000-4000-8000-000000000000'
-  // An answer that is on no socket has not been taken.
+  // A response without a socket counts as aborted.
   log.info({ requestId, method, path, status, ms }, 'aborted')
   expect(line).toBe(written[0])
   expect(Math.abs(Date.now() - time)).toBeLessThan(60_000)

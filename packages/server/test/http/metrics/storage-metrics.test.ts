@@ -30,7 +30,7 @@ test('O2 the catalog is read once for all gauges of a scrape, and again for the 
   expect(reads).toBe(2)
 })
 
-test('O2 what cannot be read is NaN, and all else is shown', async () => {
+test('O2 a value that cannot be read is NaN, and all others are shown', async () => {
   const registry = new Registry()
   createStorageMetrics(registry).watch({
     statistics: () => Promise.reject(new Error('no catalog')),

@@ -7,7 +7,7 @@ test.each([
   'application/xml, TEXT/HTML;q=0.5',
   'text/html;charset=utf-8',
   'text/html;q=0.05',
-])('whoever accepts %s takes HTML', (accept) => {
+])('Accept: %s gets HTML', (accept) => {
   expect(prefersHtml(accept)).toBe(true)
 })
 
@@ -20,6 +20,6 @@ test.each([
   'text/html;q=0',
   'text/html; q=0.000',
   'text/htmlx',
-])('whoever accepts %s is not asked to take HTML', (accept) => {
+])('Accept: %s gets plain text', (accept) => {
   expect(prefersHtml(accept)).toBe(false)
 })

@@ -9,18 +9,18 @@ import * as schemas from '../../../src/http/openapi/schemas.ts'
 import type { Problem } from '../../../src/http/problems/problem-response.ts'
 import type * as media from '../../../src/media/describe-media.ts'
 
-/** Schemas know no readonly. */
+/** Static types of schemas are not readonly. */
 type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T
 
-// Checked when the project is compiled: what an operation answers is what its schema says.
-test('the schemas of the wire have the types of what is answered', () => {
+// Checked by the compiler.
+test('the schemas of responses have the types of the returned objects', () => {
   expectTypeOf<Frozen<Static<typeof schemas.Page>>>().toEqualTypeOf<Frozen<core.Page>>()
   expectTypeOf<Frozen<Static<typeof schemas.MediaObject>>>().toEqualTypeOf<Frozen<media.MediaObject>>()
   expectTypeOf<Frozen<Static<typeof schemas.TokenObject>>>().toEqualTypeOf<Frozen<TokenObject>>()
   expectTypeOf<Frozen<Static<typeof schemas.Problem>>>().toEqualTypeOf<Frozen<Problem>>()
 })
 
-test('L2 the schema of a page has its members in the order of the wire', () => {
+test('L2 the schema of a page has its members in the order of the response', () => {
   const form = { baseUrl: 'http://x', extensions: true, links: 'all' } as const
   expect(Object.keys(schemas.Page.properties)).toEqual(Object.keys(core.pageObject(form, 1, 0, [])))
 })
@@ -34,7 +34,7 @@ const accepts = (text: string): boolean => {
   }
 }
 
-test('L11 the guard of page numbers takes exactly the integers that the schema describes', () => {
+test('L11 parsePageNumber accepts exactly the integers that the schema describes', () => {
   const { page } = schemas.ListingQuery.properties
   fc.assert(
     fc.property(fc.oneof(fc.maxSafeInteger(), fc.double(), fc.bigInt().map(Number)), (number) => {
