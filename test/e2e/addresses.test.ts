@@ -12,7 +12,7 @@ let browser: Browser
 let server: TestServer
 let ids: readonly string[]
 
-/** A server with so many files, and their ids by number, from 1. */
+/** A server with `count` files, and their ids by number, from 1. */
 async function filled(count: number): Promise<[TestServer, readonly string[]]> {
   const filling = await startServer()
   const known = ['']
@@ -34,13 +34,13 @@ afterAll(async () => {
 
 const hashOf = ({ page }: Visit) => new URL(page.url()).hash
 
-/** Types an address over the one of the page that is open. */
+/** Changes the URL of the open page, as by typing. */
 async function typed(guest: Visit, hash: string): Promise<string> {
   await guest.page.goto(`${new URL(guest.page.url()).origin}/${hash}`)
   return hash
 }
 
-/** The file is shown, itself and by its name. */
+/** Waits until the viewer shows the content and the name of the file. */
 async function shows({ page }: Visit, number: number): Promise<void> {
   const dialog = page.getByRole('dialog', { name: strings.viewer.label(`file-${number}.txt`), exact: true })
   await dialog.getByText(`Text ${number}.`, { exact: true }).filter({ visible: true }).waitFor()
@@ -48,36 +48,39 @@ async function shows({ page }: Visit, number: number): Promise<void> {
 
 const gone = ({ page }: Visit) => page.getByRole('dialog', { name: strings.viewer.deleted, exact: true })
 
-describe('an address with an item', () => {
-  browserTest('shows it whatever page it is on, walks where it is on the page, and stays', async () => {
-    await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[15]}` })
-    await guest.signIn(server.token)
-    await shows(guest, 15)
-    expect(hashOf(guest)).toBe(`#page=1&item=${ids[15]}`)
-    for (const [page, number] of [
-      [1, 4],
-      [2, 3],
-      [2, 12],
-      [3, 2],
-      [1, 2],
-      [1, 22],
-    ] as const) {
-      const hash = await typed(guest, `#page=${page}&item=${ids[number]}`)
-      await shows(guest, number)
-      await until('the page below', async () => {
-        const first = guest.page.locator('[data-item]').first()
-        return (await first.getAttribute('data-item')) === ids[page * 10 - 9]
-      })
-      const onPage = Math.ceil(number / 10) === page
-      await until('neighbours, or none', async () => {
-        return (await guest.button(strings.viewer.next).count()) > 0 === onPage
-      })
-      await shows(guest, number)
-      expect(hashOf(guest)).toBe(hash)
-    }
-    await guest.button(strings.close).click()
-    expect(hashOf(guest)).toBe('#page=1')
-  })
+describe('a URL with an item', () => {
+  browserTest(
+    'shows the item on any page, offers steps only on its own page, and does not change',
+    async () => {
+      await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[15]}` })
+      await guest.signIn(server.token)
+      await shows(guest, 15)
+      expect(hashOf(guest)).toBe(`#page=1&item=${ids[15]}`)
+      for (const [page, number] of [
+        [1, 4],
+        [2, 3],
+        [2, 12],
+        [3, 2],
+        [1, 2],
+        [1, 22],
+      ] as const) {
+        const hash = await typed(guest, `#page=${page}&item=${ids[number]}`)
+        await shows(guest, number)
+        await until('the page below', async () => {
+          const first = guest.page.locator('[data-item]').first()
+          return (await first.getAttribute('data-item')) === ids[page * 10 - 9]
+        })
+        const onPage = Math.ceil(number / 10) === page
+        await until('neighbours, or none', async () => {
+          return (await guest.button(strings.viewer.next).count()) > 0 === onPage
+        })
+        await shows(guest, number)
+        expect(hashOf(guest)).toBe(hash)
+      }
+      await guest.button(strings.close).click()
+      expect(hashOf(guest)).toBe('#page=1')
+    },
+  )
 
   browserTest('leads over the edges of its page by keys', async () => {
     await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[10]}` })
@@ -108,28 +111,31 @@ describe('an address with an item', () => {
   })
 })
 
-browserTest('M2 what others delete is told as deleted, and what moved to another page is shown', async () => {
-  const [own, known] = await filled(12)
-  await using guest = await visit(browser, own)
-  await using _ = own
-  const remove = (number: number) => own.request(`/api/media/${known[number]}`, { method: 'DELETE' })
-  await guest.signIn(own.token)
-  await guest.files.getByText('file-3.txt').waitFor()
-  await remove(3)
-  // The page still lists it.
-  await guest.files.getByRole('link', { name: 'file-3.txt' }).click()
-  await gone(guest).waitFor()
-  expect(hashOf(guest)).toBe(`#page=1&item=${known[3]}`)
-  await guest.button(strings.viewer.back).click()
-  await guest.files.getByText('file-11.txt').waitFor()
-  expect(await guest.files.getByText('file-3.txt').count()).toBe(0)
-  // By its old address, from page 2 to page 1.
-  const hash = await typed(guest, `#page=2&item=${known[11]}`)
-  await shows(guest, 11)
-  expect(hashOf(guest)).toBe(hash)
-})
+browserTest(
+  'M2 a file that others deleted is reported as deleted, one that moved to another page is shown',
+  async () => {
+    const [own, known] = await filled(12)
+    await using guest = await visit(browser, own)
+    await using _ = own
+    const remove = (number: number) => own.request(`/api/media/${known[number]}`, { method: 'DELETE' })
+    await guest.signIn(own.token)
+    await guest.files.getByText('file-3.txt').waitFor()
+    await remove(3)
+    // The page still lists it.
+    await guest.files.getByRole('link', { name: 'file-3.txt' }).click()
+    await gone(guest).waitFor()
+    expect(hashOf(guest)).toBe(`#page=1&item=${known[3]}`)
+    await guest.button(strings.viewer.back).click()
+    await guest.files.getByText('file-11.txt').waitFor()
+    expect(await guest.files.getByText('file-3.txt').count()).toBe(0)
+    // Its old URL names page 2; it is now on page 1.
+    const hash = await typed(guest, `#page=2&item=${known[11]}`)
+    await shows(guest, 11)
+    expect(hashOf(guest)).toBe(hash)
+  },
+)
 
-browserTest('a wrong page number in the address becomes that of the page shown', async () => {
+browserTest('an invalid page number in the URL is replaced by that of the page shown', async () => {
   await using guest = await visit(browser, server, { hash: '#page=two' })
   await guest.signIn(server.token)
   await guest.files.getByText('file-1.txt').waitFor()

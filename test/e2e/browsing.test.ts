@@ -23,7 +23,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** The names on the page, once it shows `first`. */
+/** The names on the page, as soon as it shows `first`. */
 async function namesFrom(guest: Visit, first: string): Promise<(string | null)[]> {
   await guest.files.first().getByText(first, { exact: true }).waitFor()
   await until('every name', async () => (await guest.files.getByText(strings.viewer.loading).count()) === 0)
@@ -33,7 +33,7 @@ const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => `file-${from + index}.txt`)
 
 describe('paging', () => {
-  browserTest('arrows turn the pages, Back returns, and the address is a link to the page', async () => {
+  browserTest('arrow keys turn pages, Back returns, and the URL links to the page', async () => {
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     const { page } = guest
@@ -55,7 +55,7 @@ describe('paging', () => {
   })
 
   browserTest(
-    'a link with #page=3 opens that page after signing in, and one past the end says so',
+    'a link with #page=3 opens that page after signing in; a page past the end is reported',
     async () => {
       await using guest = await visit(browser, server, { hash: '#page=3' })
       await guest.signIn(server.token)
@@ -67,7 +67,7 @@ describe('paging', () => {
     },
   )
 
-  browserTest('a bucket of thousands of pages has a handful of links, and a jump', async () => {
+  browserTest('a bucket of thousands of pages shows few links and a field for the page number', async () => {
     const { token } = await seed(server, '--items', '34567', '--bucket', 'large')
     await using guest = await visit(browser, server, { hash: '#page=1700' })
     await guest.signIn(token)
@@ -84,42 +84,45 @@ describe('paging', () => {
     await jump.press('Enter')
     await page.getByText(strings.pager.range(3457)).first().waitFor()
     expect(new URL(page.url()).hash).toBe('#page=3457')
-    // Arrows inside the field are the field's own.
+    // Arrow keys inside the field move the cursor.
     await jump.press('ArrowLeft')
     expect(new URL(page.url()).hash).toBe('#page=3457')
   })
 })
 
-browserTest('G5 below a path of a proxy, with a base URL that leads nowhere, everything works', async () => {
-  const baseUrl = 'https://media.invalid/media/elsewhere'
-  await using behind = await startServer({ MEDIABUCKET_BASE_URL: baseUrl })
-  await using proxy = await startGateway(behind.url, '/team/photos')
-  await using guest = await visit(browser, behind, { url: proxy.url })
-  await guest.signIn(behind.token)
-  const bytes = await picture(1).png().toBuffer()
-  await guest.choose(strings.listing.chooseFiles, [
-    { name: 'harbour.png', mimeType: 'image/png', buffer: bytes },
-  ])
-  await guest.files.getByText('harbour.png').waitFor()
-  const thumbnail = guest.files.getByRole('link').locator('img')
-  await until('the thumbnail', () => isDrawn(thumbnail))
-  await guest.files.getByRole('link').click()
-  await guest.page.getByRole('dialog').waitFor()
-  await guest.button(strings.viewer.details).click()
-  // The address that others are given is the configured one, of course.
-  const link = await guest.page.getByRole('textbox', { name: strings.details.link }).inputValue()
-  expect(link).toMatch(new RegExp(`^${baseUrl}/media/[0-9a-z]+\\.png$`))
-  await guest.page.keyboard.press('Escape')
-  expect(guest.requests).toContain(`${proxy.url}/api/media`)
-  // Large files are resumable uploads, whose URLs the server names.
-  const film = { name: 'film.bin', mimeType: 'video/mp4', buffer: Buffer.alloc(1_200_000) }
-  await guest.choose(strings.header.upload, [film])
-  await guest.files.getByText('film.bin').waitFor()
-  expect(guest.requests.some((asked) => asked.startsWith(`${proxy.url}/api/uploads/`))).toBe(true)
-  expect(guest.requests.filter((asked) => !asked.startsWith(`${proxy.url}/`))).toEqual([])
-})
+browserTest(
+  'G5 everything works below a path of a proxy, even if the base URL cannot be reached',
+  async () => {
+    const baseUrl = 'https://media.invalid/media/elsewhere'
+    await using behind = await startServer({ MEDIABUCKET_BASE_URL: baseUrl })
+    await using proxy = await startGateway(behind.url, '/team/photos')
+    await using guest = await visit(browser, behind, { url: proxy.url })
+    await guest.signIn(behind.token)
+    const bytes = await picture(1).png().toBuffer()
+    await guest.choose(strings.listing.chooseFiles, [
+      { name: 'harbour.png', mimeType: 'image/png', buffer: bytes },
+    ])
+    await guest.files.getByText('harbour.png').waitFor()
+    const thumbnail = guest.files.getByRole('link').locator('img')
+    await until('the thumbnail', () => isDrawn(thumbnail))
+    await guest.files.getByRole('link').click()
+    await guest.page.getByRole('dialog').waitFor()
+    await guest.button(strings.viewer.details).click()
+    // Links for others use the configured base URL.
+    const link = await guest.page.getByRole('textbox', { name: strings.details.link }).inputValue()
+    expect(link).toMatch(new RegExp(`^${baseUrl}/media/[0-9a-z]+\\.png$`))
+    await guest.page.keyboard.press('Escape')
+    expect(guest.requests).toContain(`${proxy.url}/api/media`)
+    // Large files are resumable uploads, whose URLs the server names.
+    const film = { name: 'film.bin', mimeType: 'video/mp4', buffer: Buffer.alloc(1_200_000) }
+    await guest.choose(strings.header.upload, [film])
+    await guest.files.getByText('film.bin').waitFor()
+    expect(guest.requests.some((asked) => asked.startsWith(`${proxy.url}/api/uploads/`))).toBe(true)
+    expect(guest.requests.filter((asked) => !asked.startsWith(`${proxy.url}/`))).toEqual([])
+  },
+)
 
-browserTest('when the server is gone the page says so, and goes on by itself when it is back', async () => {
+browserTest('the page reports a lost connection and continues when the server is back', async () => {
   await using first = await startServer()
   for (let item = 1; item <= 11; item++) await upload(first, `${item}`, { name: `file-${item}.txt` })
   await using guest = await visit(browser, first)

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** Drags files and folders from the desktop over the page, and lets them go there. */
+/** Drags files and folders over the page, calls `whileOver`, and drops them. */
 export async function drop(
   page: Page,
   files: readonly string[],

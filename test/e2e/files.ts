@@ -6,7 +6,7 @@ import type { Locator } from 'playwright-core'
 import sharp from 'sharp'
 import { root } from '../architecture/sources.ts'
 
-/** A picture of one colour fading into another, so that no two are alike. */
+/** A picture with a colour gradient that differs for each seed. */
 export const picture = (seed: number, width = 320, height = 240) => {
   const colour = (shift: number) => `hsl(${(seed * 47 + shift) % 360} 70% 55%)`
   return sharp(
@@ -43,7 +43,7 @@ export function tone(): Buffer<ArrayBuffer> {
 
 export const clip = () => readFile(join(root, 'test/fixtures/clip.webm'))
 
-/** One page that says what it is. */
+/** A PDF of one page. */
 export function pdf(): Buffer<ArrayBuffer> {
   const text = 'BT /F1 24 Tf 40 120 Td (The harbour) Tj ET'
   const objects = [
@@ -66,10 +66,10 @@ export function pdf(): Buffer<ArrayBuffer> {
   )
 }
 
-/** What a hostile person would call a file. */
+/** A file name that contains markup and a script. */
 export const hostileName = '<img src=x onerror="document.title=\'owned\'"><b>bold.png'
 
-/** Twenty-five files of the kinds that people have, by name; nothing of two is alike. */
+/** Twenty-five different files of common types, by name. */
 export async function manyKinds(): Promise<ReadonlyMap<string, Buffer<ArrayBufferLike>>> {
   const frames = Buffer.concat([0, 1, 2].map((frame) => Buffer.alloc(64 * 64 * 3, frame * 90)))
   const animated = sharp(frames, { raw: { width: 64, height: 192, channels: 3, pageHeight: 64 } })
@@ -105,7 +105,7 @@ export async function manyKinds(): Promise<ReadonlyMap<string, Buffer<ArrayBuffe
   ])
 }
 
-/** Files on the disk, as people have them; a name may lead through directories. */
+/** Writes files to a temporary directory; names may contain directories. */
 export async function writeFiles(files: ReadonlyMap<string, Uint8Array>) {
   const directory = await mkdtemp(join(tmpdir(), 'mediabucket-files-'))
   const paths: string[] = []
@@ -122,6 +122,6 @@ export async function writeFiles(files: ReadonlyMap<string, Uint8Array>) {
   }
 }
 
-/** Whether a picture is there, at least so wide. */
+/** Whether a picture is loaded and at least `width` pixels wide. */
 export const isDrawn = (picture: Locator, width = 1): Promise<boolean> =>
   picture.evaluate((image, least) => image.complete && image.naturalWidth >= least, width)

@@ -7,13 +7,13 @@ import { root } from '../architecture/sources.ts'
 const dist = join(root, 'packages/gallery/dist')
 const read = (name: string) => readFile(join(dist, name), 'utf8')
 
-/** The scripts that the page loads before anybody does anything, those that these import included. */
+/** The scripts that the page loads at once, including their static imports. */
 async function firstScripts(): Promise<string[]> {
   const page = await read('index.html')
   const wanted = [...page.matchAll(/\.\/assets\/([\w.-]+\.js)/g)].map(([, name = '']) => name)
   for (const name of wanted) {
     const code = await read(`assets/${name}`)
-    // What is imported as `import(…)` comes later.
+    // Dynamic imports are loaded later.
     for (const [, found = ''] of code.matchAll(/(?:from|import)\s*["']\.\/([\w.-]+\.js)["']/g)) {
       if (!wanted.includes(found)) wanted.push(found)
     }
@@ -21,7 +21,7 @@ async function firstScripts(): Promise<string[]> {
   return wanted
 }
 
-test('the scripts of the first view are at most 60 kB, gzipped; the uploader is not among them', async () => {
+test('the scripts of the first view are at most 60 kB with gzip, without the uploader', async () => {
   const names = await firstScripts()
   const sizes = await Promise.all(names.map(async (name) => gzipSync(await read(`assets/${name}`)).length))
   expect(names).not.toEqual([])
@@ -31,7 +31,7 @@ test('the scripts of the first view are at most 60 kB, gzipped; the uploader is 
   for (const name of names) expect(await read(`assets/${name}`)).not.toMatch(/Tus-Resumable/)
 })
 
-test('the built files are those for people: no path of the machine, nothing for developers', async () => {
+test('the build is a production build without paths of this machine', async () => {
   const names = (await readdir(join(dist, 'assets'))).filter((name) => /\.(js|css)$/.test(name))
   for (const name of names) {
     const code = await read(`assets/${name}`)

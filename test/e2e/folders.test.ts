@@ -25,7 +25,7 @@ vi.setConfig({ testTimeout: 90_000 })
 
 const time = new Date('2026-05-01T12:00:00Z')
 
-/** Files on the disk that all have one time, under the paths given. */
+/** Writes files with equal modification times to a temporary directory. */
 async function tree(files: ReadonlyMap<string, string>) {
   const directory = await temporaryDirectory()
   for (const [path, content] of files) {
@@ -40,7 +40,7 @@ const same = (folders: readonly string[]) =>
   new Map(folders.map((folder) => [`${folder}/same.txt`, folder.at(-1) ?? '']))
 
 browserTest.each(['by drop', 'by button'])(
-  'G9 files of one name, size and time in different folders all arrive: %s',
+  'G9 files of equal name, size and time in different folders are all stored: %s',
   async (way) => {
     await using files = await tree(same(['album/a', 'album/b', 'album/b/deep', 'album/c']))
     await using guest = await newGuest(browser, server)
@@ -51,7 +51,7 @@ browserTest.each(['by drop', 'by button'])(
   },
 )
 
-browserTest('G9 what is left out of a drop is counted, by reason', async () => {
+browserTest('G9 files skipped in a drop are counted, with the reason', async () => {
   const path = (number: number) => `album/many/file-${number}.txt`
   await using files = await tree(
     new Map([
@@ -82,7 +82,7 @@ browserTest('G9 what is left out of a drop is counted, by reason', async () => {
   expect(names.at(-1)).toBe('none.txt')
 })
 
-browserTest('G9 a file that is in the list already is a question, and never dropped in silence', async () => {
+browserTest('G9 a file that is already in the list is reported, and added again on request', async () => {
   await using files = await tree(
     new Map([
       ['one.txt', '1'],
@@ -106,13 +106,13 @@ browserTest('G9 a file that is in the list already is a question, and never drop
   open()
   await told(guest, strings.uploads.finished(3))
   expect(await namesOf(guest)).toEqual(['one.txt', 'two.txt', 'one.txt'])
-  // What is done is another item when it is added again, on purpose.
+  // A file that is uploaded can be uploaded again without a question.
   await guest.choose(strings.header.upload, [files.at('two.txt')])
   await told(guest, strings.uploads.finished(4))
 })
 
 browserTest(
-  'G10 a file that changes or is gone before its turn fails with the reason, and the others arrive',
+  'G10 a file that changes before it is sent fails with the reason; the others are stored',
   async () => {
     await using files = await tree(
       new Map([
@@ -126,7 +126,7 @@ browserTest(
     const held = new Promise<void>((resolve) => {
       open = resolve
     })
-    // The code that reads the files comes after they have changed.
+    // The uploader, which reads the files, is loaded after they have changed.
     await guest.page.route('**/assets/uploader-*', async (route) => {
       await held
       await route.continue()

@@ -22,7 +22,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** A bucket of its own with so many files, and somebody who sees its first page by a clock that the test moves. */
+/** A new bucket with `files` files, and a visit to its first page with a clock that the test moves. */
 async function scene(bucket: string, files: number) {
   const token = await newToken(server, bucket)
   const as = { ...server, token }
@@ -56,47 +56,44 @@ async function scene(bucket: string, files: number) {
 const picture = () => quarters(200, 200).jpeg().toBuffer()
 
 const listings = ({ requests }: Visit) => requests.filter((url) => url.includes('/api/media?page='))
-/** Longer than the interval of the refresh. */
+/** Advances the clock by more than the refresh interval. */
 const pass = ({ context }: Visit) => context.clock.fastForward(11_000)
 
-browserTest(
-  'G8 files that others add and delete show up in place; selection, focus and scroll stay',
-  async () => {
-    const { guest, add, items, remove } = await scene('others', 12)
-    await using _ = guest
-    const { page } = guest
-    // The bar of a selection may cover it.
-    const numbers = page.locator('.page-number')
-    await page.setViewportSize({ width: 700, height: 400 })
-    await guest.files.getByRole('checkbox').nth(4).check()
-    await guest.files.getByRole('checkbox').nth(1).focus()
-    await page.evaluate('scrollTo(0, 120)')
-    await page.evaluate('document.activeElement.dataset.same = "yes"')
-    for (let index = 13; index <= 21; index += 1) await add(`${index}.txt`)
-    await remove(items[2])
-    await pass(guest)
+browserTest('G8 changes by others appear; selection, focus and scroll position stay', async () => {
+  const { guest, add, items, remove } = await scene('others', 12)
+  await using _ = guest
+  const { page } = guest
+  // The selection bar may cover the links.
+  const numbers = page.locator('.page-number')
+  await page.setViewportSize({ width: 700, height: 400 })
+  await guest.files.getByRole('checkbox').nth(4).check()
+  await guest.files.getByRole('checkbox').nth(1).focus()
+  await page.evaluate('scrollTo(0, 120)')
+  await page.evaluate('document.activeElement.dataset.same = "yes"')
+  for (let index = 13; index <= 21; index += 1) await add(`${index}.txt`)
+  await remove(items[2])
+  await pass(guest)
 
-    await guest.files.getByText('11.txt', { exact: true }).waitFor()
-    expect(await guest.files.getByText('3.txt', { exact: true }).count()).toBe(0)
-    expect(await guest.files.count()).toBe(10)
-    await page.getByText(strings.listing.range(1, 10, 20)).waitFor()
-    expect(await numbers.count()).toBe(2)
-    expect(await guest.files.getByRole('checkbox').nth(3).isChecked()).toBe(true)
-    expect(await page.evaluate('[document.activeElement.dataset.same, scrollY]')).toEqual(['yes', 120])
+  await guest.files.getByText('11.txt', { exact: true }).waitFor()
+  expect(await guest.files.getByText('3.txt', { exact: true }).count()).toBe(0)
+  expect(await guest.files.count()).toBe(10)
+  await page.getByText(strings.listing.range(1, 10, 20)).waitFor()
+  expect(await numbers.count()).toBe(2)
+  expect(await guest.files.getByRole('checkbox').nth(3).isChecked()).toBe(true)
+  expect(await page.evaluate('[document.activeElement.dataset.same, scrollY]')).toEqual(['yes', 120])
 
-    // Unchanged, it costs a 304 and shows nothing new.
-    await pass(guest)
-    const [url = ''] = listings(guest)
-    await until('a 304', () => guest.statusesOf(url).at(-1) === 304)
-    await add('22.txt')
-    await pass(guest)
-    await page.getByText(strings.listing.range(1, 10, 21)).waitFor()
-    expect(await numbers.count()).toBe(3)
-  },
-)
+  // An unchanged listing is a 304.
+  await pass(guest)
+  const [url = ''] = listings(guest)
+  await until('a 304', () => guest.statusesOf(url).at(-1) === 304)
+  await add('22.txt')
+  await pass(guest)
+  await page.getByText(strings.listing.range(1, 10, 21)).waitFor()
+  expect(await numbers.count()).toBe(3)
+})
 
 browserTest(
-  'G8 under an open file nothing changes; a hidden page asks nothing until it is seen again',
+  'G8 the listing does not change below an open file; a hidden page sends no requests until it is visible',
   async () => {
     const { guest, add, items, remove } = await scene('hidden', 3)
     await using _ = guest
@@ -129,7 +126,7 @@ browserTest(
   },
 )
 
-browserTest('A7, G6 a token that is revoked is noticed while the page is open', async () => {
+browserTest('A7, G6 an open page notices that its token is revoked', async () => {
   await upload(server, 'x', { name: 'notes.txt' })
   const { token, id } = await makeToken(server, '--bucket', 'default')
   await using guest = await visit(browser, server)
@@ -142,7 +139,7 @@ browserTest('A7, G6 a token that is revoked is noticed while the page is open', 
   await guest.page.getByText(strings.signIn.ended).waitFor()
 })
 
-browserTest('a file that was there before shows up when it is uploaded again', async () => {
+browserTest('a file that is uploaded twice is listed twice', async () => {
   const { guest, token } = await scene('again', 1)
   await using _ = guest
   const file = { name: 'same.txt', mimeType: 'text/plain', buffer: Buffer.from('same') }
@@ -154,64 +151,58 @@ browserTest('a file that was there before shows up when it is uploaded again', a
   expect(((await page.json()) as { total: number }).total).toBe(3)
 })
 
-browserTest(
-  'opening a page of ten files takes thirteen requests to the interface, and waiting one for each look',
-  async () => {
-    const { guest } = await scene('few', 12)
-    await using _ = guest
-    await guest.page.reload()
-    await guest.files.getByText('10.txt', { exact: true }).waitFor()
-    const opened = guest.requests.slice(guest.requests.lastIndexOf(`${server.url}/`))
-    const api = opened.filter((url) => url.includes('/api/'))
-    expect(api.map((url) => new URL(url).pathname.replace(/media\/.*/, 'media/…')).sort()).toEqual([
-      '/api/bucket',
-      '/api/media',
-      ...Array.from({ length: 10 }, () => '/api/media/…'),
-      '/api/token',
-    ])
-    expect(opened.length - api.length).toBeLessThan(8)
-    const before = guest.requests.length
-    await pass(guest)
-    await until('a look', () => guest.requests.length > before)
-    expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
-  },
-)
+browserTest('opening a page of ten files takes 13 API requests, and each refresh takes one', async () => {
+  const { guest } = await scene('few', 12)
+  await using _ = guest
+  await guest.page.reload()
+  await guest.files.getByText('10.txt', { exact: true }).waitFor()
+  const opened = guest.requests.slice(guest.requests.lastIndexOf(`${server.url}/`))
+  const api = opened.filter((url) => url.includes('/api/'))
+  expect(api.map((url) => new URL(url).pathname.replace(/media\/.*/, 'media/…')).sort()).toEqual([
+    '/api/bucket',
+    '/api/media',
+    ...Array.from({ length: 10 }, () => '/api/media/…'),
+    '/api/token',
+  ])
+  expect(opened.length - api.length).toBeLessThan(8)
+  const before = guest.requests.length
+  await pass(guest)
+  await until('a look', () => guest.requests.length > before)
+  expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
+})
 
-browserTest(
-  'V6 a thumbnail that is refused for the moment is asked for again after Retry-After',
-  async () => {
-    const token = await newToken(server, 'pictures')
-    const authorization = `Bearer ${token}`
-    const { id } = await upload(server, new Uint8Array(await picture()), {
-      name: 'good.jpg',
-      type: 'image/jpeg',
-      authorization,
+browserTest('V6 a thumbnail that is temporarily refused is requested again after Retry-After', async () => {
+  const token = await newToken(server, 'pictures')
+  const authorization = `Bearer ${token}`
+  const { id } = await upload(server, new Uint8Array(await picture()), {
+    name: 'good.jpg',
+    type: 'image/jpeg',
+    authorization,
+  })
+  const torn = new Uint8Array((await picture()).subarray(0, 300))
+  await upload(server, torn, { name: 'torn.jpg', type: 'image/jpeg', authorization })
+  await using guest = await visit(browser, server)
+  const { page } = guest
+  await guest.context.clock.install()
+  let refused = 0
+  await page.route(`**/media/${id}?variant=thumb`, async (route) => {
+    if (refused >= 6) return route.continue()
+    refused += 1
+    await route.fulfill({ status: 503, headers: { 'retry-after': '60' } })
+  })
+  await page.reload()
+  await guest.signIn(token)
+  // Each try is an image request and a HEAD request.
+  for (const asked of [2, 4, 6]) {
+    await until('a refusal', () => refused === asked)
+    await page.clock.runFor(30_000)
+    expect(refused).toBe(asked)
+    // The timer may start after the response.
+    await until('the next try', async () => {
+      await page.clock.runFor(1000)
+      return refused > asked || (await guest.files.locator('img[data-state=shown]').count()) === 1
     })
-    const torn = new Uint8Array((await picture()).subarray(0, 300))
-    await upload(server, torn, { name: 'torn.jpg', type: 'image/jpeg', authorization })
-    await using guest = await visit(browser, server)
-    const { page } = guest
-    await guest.context.clock.install()
-    let refused = 0
-    await page.route(`**/media/${id}?variant=thumb`, async (route) => {
-      if (refused >= 6) return route.continue()
-      refused += 1
-      await route.fulfill({ status: 503, headers: { 'retry-after': '60' } })
-    })
-    await page.reload()
-    await guest.signIn(token)
-    // Each try is an image and the question for its status.
-    for (const asked of [2, 4, 6]) {
-      await until('a refusal', () => refused === asked)
-      await page.clock.runFor(30_000)
-      expect(refused).toBe(asked)
-      // The timer may not be there yet when the answer is.
-      await until('the next try', async () => {
-        await page.clock.runFor(1000)
-        return refused > asked || (await guest.files.locator('img[data-state=shown]').count()) === 1
-      })
-    }
-    await guest.files.locator('img[data-state=shown]').waitFor()
-    await guest.files.filter({ hasText: 'torn.jpg' }).getByText(strings.listing.noThumbnail).waitFor()
-  },
-)
+  }
+  await guest.files.locator('img[data-state=shown]').waitFor()
+  await guest.files.filter({ hasText: 'torn.jpg' }).getByText(strings.listing.noThumbnail).waitFor()
+})

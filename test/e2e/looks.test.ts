@@ -40,7 +40,6 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-// Each starts a server and a browser's window, some of them twice, beside other tests.
 vi.setConfig({ testTimeout: 90_000 })
 
 const Focused = Type.Object({ label: Type.String(), ring: Type.Boolean() })
@@ -72,7 +71,7 @@ async function signedIn(at: TestServer = server, hash = ''): Promise<Visit> {
 }
 
 describe('WCAG 2.2 AA', () => {
-  browserTest('signing in, and a token that is refused', async () => {
+  browserTest('sign-in form, and an invalid token', async () => {
     await using guest = await visit(browser, server)
     await guest.button(strings.signIn.submit).waitFor()
     await expectAccessible(guest, 'sign-in')
@@ -82,7 +81,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(guest, 'refused')
   })
 
-  browserTest('a page of files, some selected, one to be deleted, and a page past the end', async () => {
+  browserTest('a page of files, a selection, the deletion dialog, and a page past the end', async () => {
     await using guest = await signedIn()
     const { page } = guest
     await guest.files.getByText('harbour.jpg').waitFor()
@@ -105,7 +104,7 @@ describe('WCAG 2.2 AA', () => {
   })
 
   browserTest.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf', 'notes.txt'])(
-    '%s, opened, with its details',
+    '%s in the viewer, with its details',
     async (name) => {
       await using guest = await signedIn()
       await guest.files.getByText(name).click()
@@ -120,7 +119,7 @@ describe('WCAG 2.2 AA', () => {
     },
   )
 
-  browserTest('an empty bucket, one that may only be read, and files held over the page', async () => {
+  browserTest('an empty bucket, a read-only token, and files dragged over the page', async () => {
     await using empty = await startServer()
     await using guest = await signedIn(empty)
     await guest.page.getByText(strings.listing.empty).waitFor()
@@ -138,7 +137,7 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(reader, 'empty, to be read')
   })
 
-  browserTest('uploads under way, paused, refused and done; the server gone', async () => {
+  browserTest('uploads in progress, paused, refused and done; a lost connection', async () => {
     await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5MB' })
     await using way = await startGateway(own.url)
     await using guest = await visit(browser, own, { url: way.url })
@@ -163,7 +162,7 @@ describe('WCAG 2.2 AA', () => {
   })
 })
 
-browserTest('nothing moves for those who asked for less motion', async () => {
+browserTest('nothing is animated with prefers-reduced-motion', async () => {
   await using guest = await signedIn()
   await guest.files.getByText('harbour.jpg').click()
   await guest.page.getByRole('dialog').getByRole('img', { name: 'harbour.jpg' }).first().waitFor()
@@ -178,7 +177,7 @@ browserTest('nothing moves for those who asked for less motion', async () => {
   expect(await guest.page.evaluate(moving)).not.toEqual([])
 })
 
-browserTest('with the keyboard alone everything is reached, in order, and seen where one is', async () => {
+browserTest('the keyboard reaches everything in order, with a visible focus', async () => {
   await using guest = await signedIn()
   const { page } = guest
   await guest.files.getByText('harbour.jpg').waitFor()
@@ -206,7 +205,7 @@ browserTest('with the keyboard alone everything is reached, in order, and seen w
   const places = order.map((label) => reached.indexOf(label))
   expect(places.every((place) => place >= 0)).toBe(true)
   expect(places).toEqual([...places].sort((a, b) => a - b))
-  // The first button leads past all of that.
+  // The skip link leads past these controls.
   await guest.button(strings.skipToMedia).focus()
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')

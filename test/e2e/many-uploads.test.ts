@@ -23,7 +23,7 @@ afterAll(async () => {
 
 vi.setConfig({ testTimeout: 90_000 })
 
-/** Files of about 1 kB, no two alike, by number. */
+/** Writes different files, of about 1 kB unless `sizeOf` returns another size. */
 async function numbered(count: number, sizeOf: (number: number) => number = (number) => 1000 + (number % 7)) {
   const directory = await temporaryDirectory()
   const paths = Array.from({ length: count }, (_, number) => join(directory.path, `${number}.txt`))
@@ -31,7 +31,7 @@ async function numbered(count: number, sizeOf: (number: number) => number = (num
   return { ...directory, paths, names: paths.map((_, number) => `${number}.txt`) }
 }
 
-/** The requests of a kind that the page made so far. */
+/** Counts the requests of the page by kind. */
 function requestsOf(guest: Guest) {
   const counts = { uploads: 0, resumable: 0, listings: 0 }
   guest.page.on('request', (request) => {
@@ -61,7 +61,7 @@ browserTest('G11 2,000 small files take 20 requests and at most 50 rows, and kee
   await guest.choose(strings.header.upload, files.paths)
   await told(guest, strings.uploads.finished(2000))
   expect(counts).toMatchObject({ uploads: 20, resumable: 0 })
-  // The page is not loaded anew with each file.
+  // The listing is not reloaded for each file.
   expect(counts.listings).toBeLessThanOrEqual(21)
   expect(await guest.page.evaluate('window.mostRows')).toBeLessThanOrEqual(50)
   expect(stored).toEqual(files.names)
@@ -81,12 +81,12 @@ browserTest('G11 small and large files together keep the order in which they wer
   await guest.choose(strings.header.upload, files.paths)
   await told(guest, strings.uploads.finished(12))
   expect(await namesOf(guest)).toEqual(files.names)
-  // 0–1, 3–6 and 8–11 in forms; 2 and 7 are begun and sent.
+  // Files 0–1, 3–6 and 8–11 are sent in forms; 2 and 7 take two requests each.
   expect(counts).toMatchObject({ uploads: 3, resumable: 4 })
 })
 
 browserTest(
-  'G10 of many files one is refused: it says why, the others arrive in order, and it alone is tried again',
+  'G10 one refused file of many shows the reason and can be retried; the others are stored in order',
   async () => {
     await using own = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '5kB' })
     await using files = await numbered(40, (number) => (number === 17 ? 6000 : 500))
@@ -96,7 +96,7 @@ browserTest(
     await told(guest, strings.uploads.failed(1))
     await tray(guest).getByText(strings.uploads.tooLargeFor('5 kB')).waitFor()
     expect(await namesOf(guest)).toEqual(files.names.filter((name) => name !== '17.txt'))
-    // Halves find the one: never a request for each file.
+    // Halving finds the file without a request for each.
     expect(counts.uploads).toBeLessThanOrEqual(13)
     const again = guest.page.waitForResponse((response) => response.status() === 413)
     await guest.button(strings.uploads.retry('17.txt')).click()
@@ -107,7 +107,7 @@ browserTest(
   },
 )
 
-browserTest('I2, G11 a form whose answer is lost is stored once', async () => {
+browserTest('I2, G11 a form whose response is lost is stored once', async () => {
   await using files = await numbered(150)
   await using lossy = await startLossyProxy(server.url, (method, nth) => method === 'POST' && nth === 1)
   await using guest = await newGuest(browser, server, { url: lossy.url })
@@ -118,7 +118,7 @@ browserTest('I2, G11 a form whose answer is lost is stored once', async () => {
 })
 
 browserTest(
-  'Q1, G10 in a full bucket all that has no room is told so, without a request for each',
+  'Q1, G10 in a full bucket all files that do not fit fail, without a request for each',
   async () => {
     await using files = await numbered(300)
     await using guest = await newGuest(browser, server)
@@ -127,7 +127,7 @@ browserTest(
     await guest.choose(strings.header.upload, files.paths)
     await told(guest, strings.uploads.failed(180))
     expect(await namesOf(guest)).toEqual(files.names.slice(0, 120))
-    // 2 forms, and halves of the second to find where the room ends.
+    // Two forms, and halves of the second to find the files that fit.
     expect(counts.uploads).toBeLessThanOrEqual(16)
     await server.command('bucket', 'set', guest.bucket, '--max-items', '300')
     await guest.button(strings.uploads.retryFailed).click()
@@ -136,7 +136,7 @@ browserTest(
   },
 )
 
-browserTest('G12 everything is paused and goes on, and what is done offers all its links', async () => {
+browserTest('G12 all uploads are paused and resumed; a finished list copies all links', async () => {
   await using files = await numbered(250)
   await using guest = await newGuest(browser, server, {
     options: { permissions: ['clipboard-read', 'clipboard-write'] },

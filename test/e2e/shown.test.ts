@@ -70,32 +70,29 @@ describe('pictures', () => {
   const large = (guest: Visit, name: string) => dialogOf(guest, name).getByRole('img', { name, exact: true })
   const ratio = (image: Locator) => image.evaluate((drawn) => drawn.clientWidth / drawn.clientHeight)
 
-  browserTest(
-    'a drawing has its own shape, opened by itself, by its address and as a neighbour',
-    async () => {
-      for (const first of ['harbour.jpg', 'tall.svg']) {
-        await using guest = await opened(first)
-        await until('the first', () => isDrawn(large(guest, first)))
-        for (const [name, shape] of [
-          ['wide.svg', 4],
-          ['tall.svg', 1 / 3],
-          ['wide.svg', 4],
-        ] as const) {
-          await guest.page.goto(`${server.url}/${hashOf(name)}`)
-          await until('the drawing', () => isDrawn(large(guest, name)))
-          await until(`the shape of ${name}`, async () => {
-            return Math.abs((await ratio(large(guest, name))) / shape - 1) < 0.03
-          })
-        }
-        await guest.page.keyboard.press('ArrowLeft')
-        await until('the drawing', () => isDrawn(large(guest, 'tall.svg')))
-        expect(await ratio(large(guest, 'tall.svg'))).toBeCloseTo(1 / 3, 1)
+  browserTest('an SVG has its own aspect ratio, opened first, by its URL and as a neighbour', async () => {
+    for (const first of ['harbour.jpg', 'tall.svg']) {
+      await using guest = await opened(first)
+      await until('the first', () => isDrawn(large(guest, first)))
+      for (const [name, shape] of [
+        ['wide.svg', 4],
+        ['tall.svg', 1 / 3],
+        ['wide.svg', 4],
+      ] as const) {
+        await guest.page.goto(`${server.url}/${hashOf(name)}`)
+        await until('the drawing', () => isDrawn(large(guest, name)))
+        await until(`the shape of ${name}`, async () => {
+          return Math.abs((await ratio(large(guest, name))) / shape - 1) < 0.03
+        })
       }
-    },
-  )
+      await guest.page.keyboard.press('ArrowLeft')
+      await until('the drawing', () => isDrawn(large(guest, 'tall.svg')))
+      expect(await ratio(large(guest, 'tall.svg'))).toBeCloseTo(1 / 3, 1)
+    }
+  })
 
   browserTest.each(['tall.svg', 'clear.png', 'clear.webp', 'clear.gif'])(
-    'what is dark or clear in %s is seen on a light ground',
+    'dark and transparent parts of %s are visible on a light background',
     async (name) => {
       await using guest = await opened(name)
       await until('the picture', () => isDrawn(large(guest, name)))
@@ -109,7 +106,7 @@ describe('pictures', () => {
     },
   )
 
-  browserTest('a JPEG needs no ground', async () => {
+  browserTest('a JPEG has no background', async () => {
     await using guest = await opened('harbour.jpg')
     await until('the picture', () => isDrawn(large(guest, 'harbour.jpg')))
     const ground = `getComputedStyle(document.querySelector('img[alt="harbour.jpg"]')).backgroundImage`
@@ -143,20 +140,17 @@ describe('texts', () => {
     ['read.md', `# ${markup}`],
     ['table.csv', `ship,${markup}`],
     ['data.json', '{"ship":"Maria"}'],
-  ])(
-    'G5 %s is read as it is, from the page’s own origin, and nothing of it is a page',
-    async (name, text) => {
-      await using guest = await opened(name)
-      const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
-      await shown.waitFor()
-      expect(await shown.textContent()).toBe(text)
-      expect(await shown.locator('pre > *').count()).toBe(0)
-      expect(await guest.page.title()).not.toContain('owned')
-      expect(guest.statusesOf(`${server.url}/media/${ids.get(name)}`)).toContain(206)
-    },
-  )
+  ])('G5 %s is shown as plain text, loaded from the page’s own origin', async (name, text) => {
+    await using guest = await opened(name)
+    const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
+    await shown.waitFor()
+    expect(await shown.textContent()).toBe(text)
+    expect(await shown.locator('pre > *').count()).toBe(0)
+    expect(await guest.page.title()).not.toContain('owned')
+    expect(guest.statusesOf(`${server.url}/media/${ids.get(name)}`)).toContain(206)
+  })
 
-  browserTest('B3 of a long one the beginning, which keys and the wheel scroll', async () => {
+  browserTest('B3 a long text shows its beginning, which keys and the wheel scroll', async () => {
     await using guest = await opened('long.txt')
     const dialog = dialogOf(guest, 'long.txt')
     const shown = dialog.getByRole('region', { name: 'long.txt', exact: true })
@@ -177,7 +171,7 @@ describe('texts', () => {
     await dialogOf(guest, 'empty.txt').getByText(strings.viewer.emptyText).waitFor()
   })
 
-  browserTest('from one that is being read, arrows lead on, over the edge of the page too', async () => {
+  browserTest('arrow keys step from a focused text to its neighbours, across pages too', async () => {
     await using guest = await opened('data.json')
     const reading = async (name: string) => {
       const shown = dialogOf(guest, name).getByRole('region', { name, exact: true })
@@ -195,7 +189,7 @@ describe('texts', () => {
     await dialogOf(guest, 'data.json').waitFor()
   })
 
-  browserTest('a page is no text to read: it can be downloaded', async () => {
+  browserTest('an HTML file is not shown as text; it can be downloaded', async () => {
     await using guest = await opened('page.html')
     const dialog = dialogOf(guest, 'page.html')
     await dialog.locator('.slide-card').getByRole('link', { name: strings.viewer.download }).waitFor()

@@ -20,15 +20,15 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-const kept = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
+const stored = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
 
 describe('G6', () => {
   browserTest(
-    'G6 a token is typed with the keyboard alone, and lasts for a reload and for new tabs',
+    'G6 a token can be entered by keyboard, and the session survives a reload and new tabs',
     async () => {
       await using guest = await visit(browser, server)
       const { page } = guest
-      // The field has the focus when the page opens.
+      // The field has the focus after the page is loaded.
       await page.getByLabel(strings.signIn.token, { exact: true }).waitFor()
       await page.keyboard.insertText(server.token)
       await page.keyboard.press('Enter')
@@ -36,19 +36,19 @@ describe('G6', () => {
 
       await page.reload()
       await guest.files.getByText('notes.txt').waitFor()
-      expect(await page.evaluate(kept)).toContain(server.token)
+      expect(await page.evaluate(stored)).toContain(server.token)
 
       await page.close()
       const other = await guest.context.newPage()
       await other.goto(server.url)
       await other.getByText('notes.txt').waitFor()
       expect(await other.title()).not.toContain('mbkt_')
-      // Another service behind the same proxy does not find it.
+      // The key contains the path, for other servers behind the same proxy.
       expect(await other.evaluate('Object.keys(localStorage)')).toEqual(['mediabucket.session /'])
     },
   )
 
-  browserTest('G6 where the box is not ticked, the token lasts as long as the tab', async () => {
+  browserTest('G6 without the checkbox the session lasts until the tab is closed', async () => {
     await using guest = await visit(browser, server)
     const { page } = guest
     await page.getByLabel(strings.signIn.keep).uncheck()
@@ -75,12 +75,12 @@ describe('G6', () => {
     await second.button(strings.header.signOut).click()
     for (const page of [guest.page, second.page, third]) {
       await page.getByText(strings.signIn.signedOut).waitFor()
-      expect(await page.evaluate(kept)).not.toContain('mbkt_')
+      expect(await page.evaluate(stored)).not.toContain('mbkt_')
       expect(await page.content()).not.toContain('notes.txt')
     }
   })
 
-  browserTest('G6 a day after the sign-in, every tab is signed out', async () => {
+  browserTest('G6 24 hours after the sign-in every tab is signed out', async () => {
     await using guest = await visit(browser, server)
     await guest.context.clock.install()
     await guest.page.reload()
@@ -91,19 +91,19 @@ describe('G6', () => {
     await guest.files.getByText('notes.txt').waitFor()
     await guest.context.clock.fastForward('01:01')
     await guest.page.getByText(strings.signIn.dayPassed).waitFor()
-    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
+    expect(await guest.page.evaluate(stored)).not.toContain('mbkt_')
     const other = await guest.context.newPage()
     await other.goto(server.url)
     await other.getByLabel(strings.signIn.token, { exact: true }).waitFor()
   })
 
-  browserTest('G6 signing out forgets the token, and Back brings nothing back', async () => {
+  browserTest('G6 signing out removes the token, and a reload shows nothing', async () => {
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     await guest.files.first().waitFor()
     await guest.button(strings.header.signOut).click()
     await guest.page.getByText(strings.signIn.signedOut).waitFor()
-    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
+    expect(await guest.page.evaluate(stored)).not.toContain('mbkt_')
     expect(await guest.page.content()).not.toContain('mbkt_a')
     await guest.page.reload()
     await guest.button(strings.signIn.submit).waitFor()
@@ -114,15 +114,15 @@ describe('G6', () => {
     ['', strings.signIn.missing],
     ['two words', strings.signIn.malformed],
     ['mbkt_00000000000000000000000000000000000000', strings.signIn.refused],
-  ])('G6 %j is no token, and the page says why', async (token, message) => {
+  ])('G6 the token %j is refused with the reason', async (token, message) => {
     await using guest = await visit(browser, server)
     await guest.page.getByLabel(strings.signIn.token, { exact: true }).fill(token)
     await guest.button(strings.signIn.submit).click()
     await guest.page.getByRole('status').filter({ hasText: message }).waitFor()
-    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
+    expect(await guest.page.evaluate(stored)).not.toContain('mbkt_')
   })
 
-  browserTest('A7, G6 a token that is revoked meanwhile ends the visit', async () => {
+  browserTest('A7, G6 a revoked token ends the session', async () => {
     const { token, id } = await makeToken(server, '--bucket', 'default')
     await using guest = await visit(browser, server)
     await guest.signIn(token)
@@ -130,26 +130,23 @@ describe('G6', () => {
     await server.command('token', 'revoke', id)
     await guest.page.reload()
     await guest.page.getByText(strings.signIn.ended).waitFor()
-    expect(await guest.page.evaluate(kept)).not.toContain('mbkt_')
+    expect(await guest.page.evaluate(stored)).not.toContain('mbkt_')
   })
 })
 
-browserTest(
-  'A3 a token that may only read sees everything, and no button that it could not use',
-  async () => {
-    const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
-    await using guest = await visit(browser, server)
-    await guest.signIn(token)
-    await guest.files.getByText('notes.txt').waitFor()
-    expect(await guest.button(strings.header.upload).count()).toBe(0)
-    await guest.files.getByRole('link').first().click()
-    await guest.page.getByRole('dialog').waitFor()
-    expect(await guest.button(strings.viewer.delete).count()).toBe(0)
-    expect(await guest.button(strings.viewer.copy).count()).toBe(1)
-  },
-)
+browserTest('A3 a read-only token shows the files, without buttons to upload or delete', async () => {
+  const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
+  await using guest = await visit(browser, server)
+  await guest.signIn(token)
+  await guest.files.getByText('notes.txt').waitFor()
+  expect(await guest.button(strings.header.upload).count()).toBe(0)
+  await guest.files.getByRole('link').first().click()
+  await guest.page.getByRole('dialog').waitFor()
+  expect(await guest.button(strings.viewer.delete).count()).toBe(0)
+  expect(await guest.button(strings.viewer.copy).count()).toBe(1)
+})
 
-browserTest('A3 a token that may not read is told so', async () => {
+browserTest('A3 a token without media:read is refused with the reason', async () => {
   const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
   await using guest = await visit(browser, server)
   await guest.page.getByLabel(strings.signIn.token, { exact: true }).fill(token)

@@ -31,7 +31,7 @@ const file = (name: string, size: number) => ({
   buffer: randomBytes(size),
 })
 
-browserTest('what is on its way stands before what is done, and in sight', async () => {
+browserTest('files in progress are listed before finished files, and visible', async () => {
   await using server = await startServer()
   await using way = await startGateway(server.url)
   await using guest = await visit(browser, server, { url: way.url })
@@ -53,7 +53,7 @@ browserTest('what is on its way stands before what is done, and in sight', async
   await told(guest, strings.uploads.finished(15))
 })
 
-browserTest('Q1 a file larger than the whole bucket may be is not offered to be tried again', async () => {
+browserTest('Q1 a file larger than the limit of the bucket has no retry button', async () => {
   await using server = await startServer()
   await server.command('bucket', 'set', 'default', '--max-bytes', '6000')
   await using guest = await visit(browser, server)
@@ -67,7 +67,7 @@ browserTest('Q1 a file larger than the whole bucket may be is not offered to be 
 })
 
 browserTest(
-  'A3 with a token that may only read, files held over the page are told to be in vain',
+  'A3 with a read-only token, files dragged over the page are refused with the reason',
   async () => {
     await using server = await startServer()
     const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
@@ -83,7 +83,7 @@ browserTest(
 )
 
 browserTest.each([375, 720, 1024, 1280, 1440])(
-  'G13 at %i pixels the list, a notice, what is selected and the pages cover none of each other’s buttons',
+  'G13 at %i pixels the list, a notice, the selection bar and the pager cover no button of each other',
   async (width) => {
     await using server = await startServer()
     for (let number = 0; number < 12; number++)
@@ -118,7 +118,7 @@ browserTest.each([375, 720, 1024, 1280, 1440])(
       const hidden = parts.flatMap((part) => [...part.querySelectorAll('button, a')]).filter((button) => {
         const { left, right, top, bottom, width } = button.getBoundingClientRect()
         const rows = button.closest('.tray-rows')
-        // One that is there for the Enter key alone has no place.
+        // The submit button for the Enter key is off screen.
         if (width < 8 || rows) return false
         const found = document.elementFromPoint((left + right) / 2, (top + bottom) / 2)
         return !button.contains(found)
@@ -136,7 +136,7 @@ browserTest.each([375, 720, 1024, 1280, 1440])(
   },
 )
 
-browserTest('G14 leaving the page asks while files are on their way, and only then', async () => {
+browserTest('G14 leaving the page asks for confirmation during uploads only', async () => {
   await using server = await startServer()
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
@@ -168,7 +168,7 @@ browserTest('G14 leaving the page asks while files are on their way, and only th
 })
 
 browserTest(
-  'I2, G14 small files that were on their way when the page was left are stored once, on the next visit at the latest',
+  'I2, G14 small files in progress when the page is left are stored once, at the latest on the next visit',
   async () => {
     await using server = await startServer()
     await using guest = await visit(browser, server)
@@ -181,7 +181,7 @@ browserTest(
     await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 0), file('c.bin', 10)])
     await told(guest, strings.uploads.sending(0, 3))
     await page.unroute('**/api/media')
-    // A reload asks first; here it is answered with yes.
+    // The reload asks for confirmation; the handler above accepts.
     await page.reload()
     await told(guest, strings.uploads.finished(3))
     const names = (await guest.files.locator('.tile-name').allTextContents()).toSorted()
@@ -189,48 +189,48 @@ browserTest(
   },
 )
 
-browserTest('G12 a list that is done goes by itself, but not while somebody is at it', async () => {
-  await using server = await startServer()
-  await using guest = await visit(browser, server)
-  await guest.page.clock.install()
-  await guest.signIn(server.token)
-  const { page } = guest
-  await guest.choose(strings.header.upload, [file('a.bin', 10)])
-  await until('the end', async () => {
-    await page.clock.runFor(200)
-    return await tray(guest)
-      .getByRole('heading', { name: strings.uploads.finished(1) })
-      .isVisible()
-  })
-  await tray(guest).hover()
-  await page.clock.runFor(120_000)
-  expect(await tray(guest).count()).toBe(1)
-  await page.mouse.move(5, 400)
-  await guest.button(strings.uploads.close).focus()
-  await page.clock.runFor(120_000)
-  expect(await tray(guest).count()).toBe(1)
-  await guest.button(strings.header.signOut).focus()
-  await page.clock.runFor(31_000)
-  await tray(guest).waitFor({ state: 'detached' })
-})
-
 browserTest(
-  'G12 the list says that it waits for the server, and goes on as soon as that is back',
+  'G12 a finished list closes by itself, but not while the pointer or the focus is in it',
   async () => {
-    await using first = await startServer()
-    await using way = await startGateway(first.url)
-    await using guest = await visit(browser, first, { url: way.url })
-    await guest.signIn(first.token)
-    way.holdAfter(way.passed() + 1_500_000)
-    await guest.choose(strings.header.upload, [file('film.bin', 3_000_000), file('small.bin', 100)])
-    await until('a part of the film', () => way.passed() >= 1_500_000)
-    await first.kill()
-    await told(guest, strings.uploads.waitingForServer)
-    const { port } = new URL(first.url)
-    await using again = await startServer({ MEDIABUCKET_PORT: port }, first.data)
-    way.open()
-    await told(guest, strings.uploads.finished(2))
-    const request = { headers: { authorization: `Bearer ${first.token}` } }
-    expect((await readPage(await again.request('/api/media', request))).total).toBe(2)
+    await using server = await startServer()
+    await using guest = await visit(browser, server)
+    await guest.page.clock.install()
+    await guest.signIn(server.token)
+    const { page } = guest
+    await guest.choose(strings.header.upload, [file('a.bin', 10)])
+    await until('the end', async () => {
+      await page.clock.runFor(200)
+      return await tray(guest)
+        .getByRole('heading', { name: strings.uploads.finished(1) })
+        .isVisible()
+    })
+    await tray(guest).hover()
+    await page.clock.runFor(120_000)
+    expect(await tray(guest).count()).toBe(1)
+    await page.mouse.move(5, 400)
+    await guest.button(strings.uploads.close).focus()
+    await page.clock.runFor(120_000)
+    expect(await tray(guest).count()).toBe(1)
+    await guest.button(strings.header.signOut).focus()
+    await page.clock.runFor(31_000)
+    await tray(guest).waitFor({ state: 'detached' })
   },
 )
+
+browserTest('G12 the list shows that it waits for the server, and continues when it is back', async () => {
+  await using first = await startServer()
+  await using way = await startGateway(first.url)
+  await using guest = await visit(browser, first, { url: way.url })
+  await guest.signIn(first.token)
+  way.holdAfter(way.passed() + 1_500_000)
+  await guest.choose(strings.header.upload, [file('film.bin', 3_000_000), file('small.bin', 100)])
+  await until('a part of the film', () => way.passed() >= 1_500_000)
+  await first.kill()
+  await told(guest, strings.uploads.waitingForServer)
+  const { port } = new URL(first.url)
+  await using again = await startServer({ MEDIABUCKET_PORT: port }, first.data)
+  way.open()
+  await told(guest, strings.uploads.finished(2))
+  const request = { headers: { authorization: `Bearer ${first.token}` } }
+  expect((await readPage(await again.request('/api/media', request))).total).toBe(2)
+})

@@ -42,7 +42,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })
 
-/** For the page, as text: tries every way in which a page may run or install what is uploaded; returns those that worked. */
+/** Code for the page: tries every way to run or install uploaded code; returns those that worked. */
 const attempts = `async (urls) => {
     const worked = []
     const run = async (way, trying) => {
@@ -64,7 +64,7 @@ const attempts = `async (urls) => {
         failing.addEventListener('error', reject)
       })
     const element = (name) => document.createElement(name)
-    // As a cache would have it.
+    // Fill the cache first.
     await Promise.all(Object.values(urls).map((url) => fetch(url).catch(() => undefined)))
     await run('script', () => loaded(element('script'), { src: urls.script }))
     await run('module script', () => loaded(element('script'), { type: 'module', src: urls.module }))
@@ -102,7 +102,7 @@ const addressesAt = (base: string): Readonly<Record<Kind, string>> => ({
   json: `${base}/media/${ids.json}.json`,
 })
 
-/** The gallery with somebody signed in. */
+/** A signed-in gallery. */
 async function signedIn(context: BrowserContext, url: string): Promise<Page> {
   const page = await context.newPage()
   await page.goto(`${url}/`)
@@ -115,7 +115,7 @@ async function signedIn(context: BrowserContext, url: string): Promise<Page> {
 const hasToken = (page: Page) =>
   page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes('mbkt_'))
 
-/** Serves uploads as a server without any protection would: what is left is the policy of the page. */
+/** Serves uploads without the server's protection, so that only the policy of the page is left. */
 async function serveUnprotected(context: BrowserContext): Promise<void> {
   const types: Readonly<Record<string, string>> = { css: 'text/css', json: 'application/json' }
   await context.route('**/media/*.*', async (route) => {
@@ -130,7 +130,7 @@ async function serveUnprotected(context: BrowserContext): Promise<void> {
   })
 }
 
-browserTest('what the tests below try works where nothing forbids it', async () => {
+browserTest('the attempts below succeed where nothing forbids them', async () => {
   const context = await browser.newContext()
   await context.route(`${server.url}/`, (route) =>
     route.fulfill({ contentType: 'text/html', body: '<body>page</body>' }),
@@ -145,8 +145,8 @@ browserTest('what the tests below try works where nothing forbids it', async () 
   await context.close()
 })
 
-describe('G15, B10 nothing that is uploaded runs in the gallery', () => {
-  browserTest('with the page and the server as they are', async () => {
+describe('G15, B10 no uploaded code runs in the gallery', () => {
+  browserTest('with the policies of the page and the server', async () => {
     const context = await browser.newContext()
     const page = await signedIn(context, server.url)
     expect(await attempt(page, addressesAt(server.url))).toEqual([])
@@ -154,7 +154,7 @@ describe('G15, B10 nothing that is uploaded runs in the gallery', () => {
     await context.close()
   })
 
-  browserTest('G5 by the policy of the page alone, also below the path of a proxy', async () => {
+  browserTest('G5 with the policy of the page alone, also below the path of a proxy', async () => {
     await using gateway = await startGateway(server.url, '/below/a,path')
     for (const base of [server.url, gateway.url]) {
       const context = await browser.newContext()
@@ -166,7 +166,7 @@ describe('G15, B10 nothing that is uploaded runs in the gallery', () => {
     }
   })
 
-  browserTest('by the server alone, where a page has no policy', async () => {
+  browserTest('with the server’s protection alone, in a page without a policy', async () => {
     const context = await browser.newContext()
     await context.route(`${server.url}/`, (route) =>
       route.fulfill({
@@ -181,8 +181,8 @@ describe('G15, B10 nothing that is uploaded runs in the gallery', () => {
   })
 })
 
-describe('G16 with a host for bytes', () => {
-  /** The server under another name, which is that of its bytes. */
+describe('G16 with a media base URL', () => {
+  /** A proxy to the server under another host name, for the media base URL. */
   async function startMediaHost(target: () => string) {
     const proxy = createServer((asked, answer) => {
       const { method = '', headers } = asked
@@ -204,7 +204,7 @@ describe('G16 with a host for bytes', () => {
     }
   }
 
-  browserTest('B6 the gallery shows texts from there, and saves pictures from there', async () => {
+  browserTest('B6 the gallery loads texts and downloads pictures from that host', async () => {
     let target = ''
     await using media = await startMediaHost(() => target)
     await using split = await startServer({ MEDIABUCKET_MEDIA_BASE_URL: media.url })

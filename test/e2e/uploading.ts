@@ -6,7 +6,7 @@ import type { TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { type Visit, visit, type Where } from './visit.ts'
 
-/** Somebody who is signed in to a bucket of their own. */
+/** A visit that is signed in to a bucket of its own. */
 export interface Guest extends Visit {
   readonly bucket: string
   readonly token: string
@@ -33,6 +33,6 @@ export async function namesOf({ client }: Guest): Promise<string[]> {
 
 export const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploads.label })
 
-/** Waits until the list of uploads says so, on however busy a machine. */
+/** Waits until the list of uploads has this heading. */
 export const told = (guest: Visit, words: string) =>
   tray(guest).getByRole('heading', { name: words, exact: true }).waitFor({ timeout: 60_000 })

@@ -29,7 +29,7 @@ vi.setConfig({ testTimeout: 90_000 })
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
-/** The media objects of a bucket of few pages, and their bytes' hashes, by name. */
+/** The SHA-256 of each item in the bucket, by name. */
 async function stored(server: TestServer): Promise<ReadonlyMap<string | null, string | null>> {
   const found = new Map<string | null, string | null>()
   for (let page = 1, last = 1; page <= last; page++) {
@@ -49,65 +49,62 @@ const told = (guest: Visit, words: string) =>
   tray(guest).getByRole('heading', { name: words, exact: true }).waitFor()
 
 describe('25 files of many kinds', () => {
-  browserTest(
-    'G7 by drop and by button: all arrive as they are, and are shown as what they are',
-    async () => {
-      await using server = await startServer()
-      const kinds = await manyKinds()
-      await using files = await writeFiles(kinds)
-      await using guest = await visit(browser, server)
-      await guest.signIn(server.token)
-      const { page } = guest
-      await page.getByText(strings.listing.empty).waitFor()
+  browserTest('G7 by drop and by button: all are stored unchanged and shown by their type', async () => {
+    await using server = await startServer()
+    const kinds = await manyKinds()
+    await using files = await writeFiles(kinds)
+    await using guest = await visit(browser, server)
+    await guest.signIn(server.token)
+    const { page } = guest
+    await page.getByText(strings.listing.empty).waitFor()
 
-      await drop(page, files.paths.slice(0, 12), () =>
-        page.getByText(strings.uploads.drop, { exact: true }).waitFor(),
+    await drop(page, files.paths.slice(0, 12), () =>
+      page.getByText(strings.uploads.drop, { exact: true }).waitFor(),
+    )
+    await told(guest, strings.uploads.finished(12))
+    await guest.choose(strings.header.upload, files.paths.slice(12))
+    await told(guest, strings.uploads.finished(25))
+    await page.getByText('1–10 of 25 files').waitFor()
+
+    expect(await stored(server)).toEqual(new Map([...kinds].map(([name, bytes]) => [name, sha256(bytes)])))
+    // Pictures have thumbnails, and a hostile name is shown as text.
+    const shown = new Map<string, boolean>()
+    for (const number of [1, 2, 3]) {
+      await page.goto(`${server.url}/#page=${number}`)
+      await guest.files.nth(number === 3 ? 4 : 9).waitFor()
+      await until(
+        'every name',
+        async () => (await guest.files.getByText(strings.viewer.loading).count()) === 0,
       )
-      await told(guest, strings.uploads.finished(12))
-      await guest.choose(strings.header.upload, files.paths.slice(12))
-      await told(guest, strings.uploads.finished(25))
-      await page.getByText('1–10 of 25 files').waitFor()
-
-      expect(await stored(server)).toEqual(new Map([...kinds].map(([name, bytes]) => [name, sha256(bytes)])))
-      // Pictures are shown, and nothing of a hostile name is more than text.
-      const shown = new Map<string, boolean>()
-      for (const number of [1, 2, 3]) {
-        await page.goto(`${server.url}/#page=${number}`)
-        await guest.files.nth(number === 3 ? 4 : 9).waitFor()
-        await until(
-          'every name',
-          async () => (await guest.files.getByText(strings.viewer.loading).count()) === 0,
-        )
-        // Pictures come when they are in sight; one that cannot be shown makes room for an icon.
-        await until('every picture', () =>
-          guest.files.evaluateAll((files) => {
-            for (const file of files) file.scrollIntoView()
-            const images = files.flatMap((file) => [...file.querySelectorAll('img')])
-            return images.every(({ naturalWidth }) => naturalWidth > 0)
-          }),
-        )
-        for (const file of await guest.files.all()) {
-          const name = (await file.locator('[title]').first().getAttribute('title')) ?? ''
-          shown.set(name, (await file.locator('img').count()) > 0)
-        }
+      // Thumbnails are loaded when they are visible; one that fails is replaced by an icon.
+      await until('every picture', () =>
+        guest.files.evaluateAll((files) => {
+          for (const file of files) file.scrollIntoView()
+          const images = files.flatMap((file) => [...file.querySelectorAll('img')])
+          return images.every(({ naturalWidth }) => naturalWidth > 0)
+        }),
+      )
+      for (const file of await guest.files.all()) {
+        const name = (await file.locator('[title]').first().getAttribute('title')) ?? ''
+        shown.set(name, (await file.locator('img').count()) > 0)
       }
-      expect(new Set(shown.keys())).toEqual(new Set(kinds.keys()))
-      const pictures = [...kinds.keys()].filter((name) => /\.(jpg|png|webp|avif|gif|tiff)$/.test(name))
-      expect(
-        [...shown]
-          .filter(([, drawn]) => drawn)
-          .map(([name]) => name)
-          .sort(),
-      ).toEqual(pictures.sort())
-      expect(await page.title()).not.toContain('owned')
-      expect(await page.locator('img[src="x"], b').count()).toBe(0)
-      expect(shown.has(hostileName)).toBe(true)
-    },
-  )
+    }
+    expect(new Set(shown.keys())).toEqual(new Set(kinds.keys()))
+    const pictures = [...kinds.keys()].filter((name) => /\.(jpg|png|webp|avif|gif|tiff)$/.test(name))
+    expect(
+      [...shown]
+        .filter(([, drawn]) => drawn)
+        .map(([name]) => name)
+        .sort(),
+    ).toEqual(pictures.sort())
+    expect(await page.title()).not.toContain('owned')
+    expect(await page.locator('img[src="x"], b').count()).toBe(0)
+    expect(shown.has(hostileName)).toBe(true)
+  })
 })
 
-describe('more ways in', () => {
-  browserTest('a folder comes with all that is in it, by button and by drop', async () => {
+describe('other ways to upload', () => {
+  browserTest('a folder is uploaded with all its files, by button and by drop', async () => {
     await using server = await startServer()
     const inside = (names: readonly string[]) => new Map(names.map((name) => [name, Buffer.from(name)]))
     await using first = await writeFiles(inside(['album/a.txt', 'album/deeper/b.txt']))
@@ -121,7 +118,7 @@ describe('more ways in', () => {
     expect([...(await stored(server)).keys()].sort()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   })
 
-  browserTest('a picture is pasted', async () => {
+  browserTest('a pasted picture is uploaded', async () => {
     await using server = await startServer()
     await using guest = await visit(browser, server, {
       options: { permissions: ['clipboard-read', 'clipboard-write'] },
@@ -138,7 +135,7 @@ describe('more ways in', () => {
     await guest.files.locator('img').waitFor()
   })
 
-  browserTest('Q1 what does not fit is refused with the reason, and can be tried again', async () => {
+  browserTest('Q1 a file that does not fit is refused with the reason and can be retried', async () => {
     await using server = await startServer()
     await upload(server, new Uint8Array(4_000))
     await server.command('bucket', 'set', 'default', '--max-bytes', '8000')
@@ -158,7 +155,7 @@ describe('interruptions', () => {
   const large = () => randomBytes(6_000_000)
   const half = 3_000_000
 
-  browserTest('an upload pauses and goes on where it was', async () => {
+  browserTest('a paused upload continues from its offset', async () => {
     await using server = await startServer()
     await using way = await startGateway(server.url)
     await using guest = await visit(browser, server, { url: way.url })
@@ -173,12 +170,12 @@ describe('interruptions', () => {
     await guest.button(strings.uploads.resume('film.bin')).click()
     await told(guest, strings.uploads.finished(1))
     expect(await stored(server)).toEqual(new Map([['film.bin', sha256(buffer)]]))
-    // What had arrived was not sent twice.
+    // Stored bytes are not sent again.
     expect(way.passed()).toBeLessThan(buffer.length + half)
   })
 
   browserTest(
-    'G10 a file that changes during its upload is reported, and frees what it reserved',
+    'G10 a file that changes during its upload fails, and its reserved space is freed',
     async () => {
       await using server = await startServer()
       await using way = await startGateway(server.url)
@@ -203,7 +200,7 @@ describe('interruptions', () => {
     },
   )
 
-  browserTest('R6 an upload outlives a lost connection and a server that starts anew', async () => {
+  browserTest('R6 an upload continues after a lost connection and a restart of the server', async () => {
     await using first = await startServer()
     await using way = await startGateway(first.url)
     await using guest = await visit(browser, first, { url: way.url })
@@ -223,7 +220,7 @@ describe('interruptions', () => {
     expect(await stored({ ...again, request })).toEqual(new Map([['film.bin', sha256(buffer)]]))
   })
 
-  browserTest('an upload goes on after the browser was closed in the midst of it', async () => {
+  browserTest('an upload continues after the browser was closed', async () => {
     await using server = await startServer()
     await using way = await startGateway(server.url)
     await using profile = await temporaryDirectory()

@@ -42,7 +42,7 @@ const item = (name: string) => {
 const dialogOf = ({ page }: Visit, name: string) =>
   page.getByRole('dialog', { name: strings.viewer.label(name), exact: true })
 
-/** Signed in, with the item open as by a link to it. */
+/** A signed-in visit that opens the item by its URL. */
 async function opened(name: string, options: Parameters<typeof visit>[2] = {}) {
   const guest = await visit(browser, server, { hash: `#page=1&item=${item(name).id}`, ...options })
   await guest.signIn(server.token)
@@ -50,28 +50,31 @@ async function opened(name: string, options: Parameters<typeof visit>[2] = {}) {
   return guest
 }
 
-describe('looking', () => {
-  browserTest('by keys alone: a file opens, its neighbours follow, Escape returns to it', async () => {
-    await using guest = await visit(browser, server)
-    await guest.signIn(server.token)
-    const { page } = guest
-    await guest.files.getByText('harbour.jpg').waitFor()
-    await guest.files.getByRole('link').first().focus()
-    await page.keyboard.press('Enter')
-    await dialogOf(guest, 'harbour.jpg').waitFor()
-    const large = dialogOf(guest, 'harbour.jpg').getByRole('img', { name: 'harbour.jpg' })
-    await until('the picture', () => isDrawn(large, 401))
-    await page.keyboard.press('ArrowRight')
-    await dialogOf(guest, 'upright.png').waitFor()
-    expect(new URL(page.url()).hash).toBe(`#page=1&item=${item('upright.png').id}`)
-    await page.keyboard.press('ArrowLeft')
-    await dialogOf(guest, 'harbour.jpg').waitFor()
-    await page.keyboard.press('Escape')
-    await dialogOf(guest, 'harbour.jpg').waitFor({ state: 'detached' })
-    expect(await page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
-  })
+describe('viewing', () => {
+  browserTest(
+    'by keyboard: a file opens, arrow keys step to its neighbours, Escape returns the focus to it',
+    async () => {
+      await using guest = await visit(browser, server)
+      await guest.signIn(server.token)
+      const { page } = guest
+      await guest.files.getByText('harbour.jpg').waitFor()
+      await guest.files.getByRole('link').first().focus()
+      await page.keyboard.press('Enter')
+      await dialogOf(guest, 'harbour.jpg').waitFor()
+      const large = dialogOf(guest, 'harbour.jpg').getByRole('img', { name: 'harbour.jpg' })
+      await until('the picture', () => isDrawn(large, 401))
+      await page.keyboard.press('ArrowRight')
+      await dialogOf(guest, 'upright.png').waitFor()
+      expect(new URL(page.url()).hash).toBe(`#page=1&item=${item('upright.png').id}`)
+      await page.keyboard.press('ArrowLeft')
+      await dialogOf(guest, 'harbour.jpg').waitFor()
+      await page.keyboard.press('Escape')
+      await dialogOf(guest, 'harbour.jpg').waitFor({ state: 'detached' })
+      expect(await page.evaluate('document.activeElement.dataset.item')).toBe(item('harbour.jpg').id)
+    },
+  )
 
-  browserTest('the details tell all that is known', async () => {
+  browserTest('the details show all properties', async () => {
     await using guest = await opened('harbour.jpg')
     await guest.button(strings.viewer.details).click()
     const details = guest.page.getByRole('complementary', { name: strings.details.title })
@@ -87,7 +90,7 @@ describe('looking', () => {
     expect(await details.getByLabel(strings.details.link).inputValue()).toBe(url)
   })
 
-  browserTest('a swipe of the finger goes to the next picture', async () => {
+  browserTest('a swipe goes to the next picture', async () => {
     await using guest = await opened('harbour.jpg', {
       options: { hasTouch: true, viewport: { width: 375, height: 700 } },
     })
@@ -108,7 +111,7 @@ describe('looking', () => {
   browserTest.each([
     ['clip.webm', 'video', 6],
     ['tone.wav', 'audio', 2],
-  ])('B3 %s plays, and is sought in', async (name, element, length) => {
+  ])('B3 %s plays and can seek', async (name, element, length) => {
     await using guest = await opened(name)
     const player = dialogOf(guest, name).locator(element)
     await until('its length', () =>
@@ -133,7 +136,7 @@ describe('looking', () => {
     expect(guest.statusesOf(`${server.url}/media/${item(name).id}`)[0]).toBe(206)
   })
 
-  browserTest('a PDF opens in a tab of its own', async () => {
+  browserTest('a PDF opens in a new tab', async () => {
     await using guest = await opened('report.pdf')
     const link = dialogOf(guest, 'report.pdf').getByRole('link', { name: strings.viewer.openPdf })
     const address = await link.evaluate(({ href }) => href)
@@ -144,7 +147,7 @@ describe('looking', () => {
     expect(answer.headers()['content-disposition']).toMatch(/^inline/)
   })
 
-  browserTest('a file comes down under its name', async () => {
+  browserTest('a file is downloaded under its name', async () => {
     await using guest = await opened('notes.txt')
     const [download] = await Promise.all([
       guest.page.waitForEvent('download'),
@@ -156,7 +159,7 @@ describe('looking', () => {
 })
 
 describe('copying a link', () => {
-  /** What a paste would bring. */
+  /** The text of the clipboard, by pasting it. */
   async function pasted({ page }: Visit): Promise<unknown> {
     await page.evaluate(
       `document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))`,
@@ -166,7 +169,7 @@ describe('copying a link', () => {
     return await page.locator('#pasted').inputValue()
   }
 
-  browserTest('by the clipboard of the browser', async () => {
+  browserTest('by the Clipboard API', async () => {
     await using guest = await opened('harbour.jpg', {
       options: { permissions: ['clipboard-read', 'clipboard-write'] },
     })
@@ -175,7 +178,7 @@ describe('copying a link', () => {
     expect(await guest.page.evaluate('navigator.clipboard.readText()')).toBe(item('harbour.jpg').url)
   })
 
-  browserTest('also where the page is not secure, and browsers have no such thing', async () => {
+  browserTest('also in an insecure context, without the Clipboard API', async () => {
     const { port } = new URL(server.url)
     await using guest = await opened('harbour.jpg', { url: `http://gallery.test:${port}` })
     expect(await guest.page.evaluate('[isSecureContext, typeof navigator.clipboard]')).toEqual([
@@ -213,7 +216,7 @@ describe('deleting', () => {
       return JSON.stringify(shown) === JSON.stringify(wanted.map((number) => `file-${number}.txt`))
     })
 
-  browserTest('M2 one file, after a question that can be declined', async () => {
+  browserTest('M2 one file, after a confirmation that can be cancelled', async () => {
     await using own = await filled(3)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)
@@ -226,13 +229,13 @@ describe('deleting', () => {
     await question.waitFor({ state: 'detached' })
     await dialogOf(guest, 'file-2.txt').getByRole('button', { name: strings.viewer.delete }).click()
     await question.getByRole('button', { name: strings.deletion.confirm(1) }).click()
-    // The next file takes its place.
+    // The viewer moves to the next file.
     await dialogOf(guest, 'file-3.txt').waitFor()
     await guest.page.keyboard.press('Escape')
     await told(guest, [1, 3])
   })
 
-  browserTest('M2 the question tells of files that are ticked on other pages', async () => {
+  browserTest('M2 the confirmation counts files selected on other pages', async () => {
     await using own = await filled(12)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)
@@ -252,7 +255,7 @@ describe('deleting', () => {
     await page.getByRole('dialog').getByText(strings.deletion.onOtherPages(2)).waitFor()
   })
 
-  browserTest('M2 many at once: a range, a whole page, and what is left of the last page', async () => {
+  browserTest('M2 many at once: a range, a whole page, and all of the last page', async () => {
     await using own = await filled(23)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)
@@ -279,7 +282,7 @@ describe('deleting', () => {
     await box(15).click()
     await guest.button(strings.selection.allOnPage).click()
     await confirm(9)
-    // The page that was the last is gone.
+    // The last page does not exist any more.
     await told(guest, [1, 6, 7, 8, 9, 10, 11, 12, 13, 14])
     await page.getByText('1–10 of 10 files').waitFor()
     expect(new URL(page.url()).hash).toBe('#page=1')

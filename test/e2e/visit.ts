@@ -10,35 +10,35 @@ import { expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import type { TestServer } from '../harness/server.ts'
 
-/** Somebody at the gallery. Disposing checks what must hold in every visit, and closes the page's window. */
+/** An open gallery. Disposing it asserts what must hold in every visit, and closes the page. */
 export interface Visit extends AsyncDisposable {
   readonly page: Page
   readonly context: BrowserContext
-  /** All that the page has asked for, in order. */
+  /** The URLs of all requests of the page, in order. */
   readonly requests: readonly string[]
-  /** The statuses of all answers from an address. */
+  /** The statuses of all responses from a URL. */
   statusesOf(url: string): readonly number[]
   signIn(token: string): Promise<void>
   button(name: string): Locator
-  /** The files of the page that is shown. */
+  /** The files on the current page. */
   readonly files: Locator
-  /** Gives the files that the button asks for. */
+  /** Clicks a button that opens the file picker, and chooses files. */
   choose(button: string, files: Parameters<FileChooser['setFiles']>[0]): Promise<void>
 }
 
 export interface Where {
-  /** Where the page is, when not at the server itself. */
+  /** The URL of the page, if it is not the server's. */
   readonly url?: string
-  /** The URL of another host that the page may load from: that of the bytes. */
+  /** The URL of another host that the page may load from: the media base URL. */
   readonly alsoAsked?: string
-  /** What stands behind the address, with its `#`. */
+  /** The fragment of the URL, with its `#`. */
   readonly hash?: string
   readonly options?: BrowserContextOptions
-  /** One that is there already, such as that of a browser with a profile of its own. */
+  /** An existing context, such as that of a browser with its own profile. */
   readonly context?: BrowserContext
 }
 
-/** What the network refuses is logged by the browser; without TLS, one header is told to be useless. */
+/** Console messages that tests expect: failed requests, and a header that needs TLS. */
 const expected = /^(Failed to load resource|The Cross-Origin-Opener-Policy header has been ignored)/
 
 const tellViolations = `addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
@@ -46,9 +46,9 @@ const tellViolations = `addEventListener('securitypolicyviolation', ({ effective
 
 export async function visit(browser: Browser | null, server: TestServer, where: Where = {}): Promise<Visit> {
   const context = where.context ?? (await browser?.newContext({ reducedMotion: 'reduce', ...where.options }))
-  if (!context) throw new Error('a visit needs a browser or a window of one')
+  if (!context) throw new Error('a visit needs a browser or a context')
   const page = await context.newPage()
-  // Long enough for a busy machine, on which ten megabytes take seconds to reach the browser.
+  // On a busy machine, ten megabytes take seconds to reach the browser.
   page.setDefaultTimeout(30_000)
   const faults: string[] = []
   const requests: string[] = []
@@ -89,7 +89,7 @@ export async function visit(browser: Browser | null, server: TestServer, where: 
       if (where.context) await page.close()
       else await context.close()
       const { origin } = new URL(url)
-      // G2: nothing was refused by the policy; G5: nothing was asked of others; G6: no address held a token.
+      // G2: no violation of the policy; G5: no request to another host; G6: no token in a URL.
       expect(faults).toEqual([])
       const known = [origin, where.alsoAsked]
       expect(requests.filter((asked) => !known.includes(new URL(asked).origin))).toEqual([])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 
-/** Of the Debian package, the pictures that are CC BY-SA 4.0; docs/images/README.md names who made them. */
+/** The pictures of the Debian package under CC BY-SA 4.0; docs/images/README.md names their authors. */
 const titles = [
   'Altai',
   'SafeLanding',
@@ -19,7 +19,7 @@ const titles = [
 ]
 const debianPackage = 'plasma-workspace-wallpapers'
 
-/** Where the package's pictures are, which are fetched and unpacked once, and never installed. */
+/** Downloads and unpacks the package once, without installing it; returns the directory of its pictures. */
 function unpacked(): string {
   const directory = join(tmpdir(), 'mediabucket-scenery')
   const pictures = join(directory, 'usr/share/wallpapers')
@@ -31,7 +31,7 @@ function unpacked(): string {
   return pictures
 }
 
-/** What people would call files of their own. */
+/** File names for the screenshots. */
 const names = [
   'Lake in the Altai.jpg',
   'Poster, rocket.png',
@@ -45,7 +45,7 @@ const names = [
   'Confetti.jpg',
 ]
 
-/** Pictures as a team would have them: wide, upright and square parts of the ten. */
+/** Landscape, portrait and square parts of the ten pictures, by file name. */
 export async function scenery(): Promise<ReadonlyMap<string, Buffer<ArrayBufferLike>>> {
   const pictures = unpacked()
   const made = new Map<string, Buffer<ArrayBufferLike>>()

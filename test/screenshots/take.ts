@@ -13,7 +13,7 @@ import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { scenery } from './scenery.ts'
 
-// `npm run docs:screenshots`: the gallery in its main states, as WebP in docs/images.
+// `npm run docs:screenshots` writes screenshots of the gallery's main states to docs/images, as WebP.
 
 const images = join(root, 'docs/images')
 const desk = { width: 1280, height: 800 }
@@ -27,7 +27,7 @@ const { token, authorization } = await makeToken(server, '--bucket', 'summer-fes
 await server.command('bucket', 'set', 'summer-festival', '--max-bytes', '250MB')
 
 const pictures = await scenery()
-/** As long as files of that kind are; what is behind their end is not looked at. */
+/** Pads a file to a realistic size; players ignore the padding. */
 const filled = (bytes: Uint8Array, size: number) => Buffer.concat([bytes, Buffer.alloc(size)])
 const others: readonly (readonly [string, Uint8Array, string])[] = [
   ['Aftermovie.webm', filled(await clip(), 14_200_000), 'video/webm'],
@@ -60,9 +60,9 @@ async function signIn(page: Page, as = token): Promise<void> {
   await page.getByRole('button', { name: strings.header.signOut }).waitFor()
 }
 
-/** Waits for every picture in sight, then keeps what is seen. */
+/** Waits for all visible pictures, then saves a screenshot. */
 async function take(page: Page, name: string): Promise<void> {
-  // Away from what it clicked last.
+  // Move the pointer away, so that nothing is hovered.
   await page.mouse.move(2, 2)
   await until('the names', async () => (await page.getByText(strings.viewer.loading).count()) === 0)
   await until('the pictures', () =>
