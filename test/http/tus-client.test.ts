@@ -10,6 +10,8 @@ import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
+import { until } from '../harness/until.ts'
+import { startWatchedProxy } from '../harness/watched-proxy.ts'
 import { readMedia, readPage } from '../harness/wire.ts'
 
 let server: TestServer
@@ -27,6 +29,8 @@ const settings = (url = server.url): UploadOptions => ({
   retryDelays: Array(20).fill(0),
 })
 
+const uppyMetadata = { name: 'a b.bin', type: '', filename: 'a b.bin', filetype: '', relativePath: 'null' }
+
 /** Uploads with the real client, and gives the upload's URL back. */
 function send(file: Buffer | Readable, options: UploadOptions): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -41,7 +45,7 @@ function send(file: Buffer | Readable, options: UploadOptions): Promise<string> 
 
 /** The item that an upload has become. */
 async function itemAt(url: string) {
-  const head = await tusOf(server).head(new URL(url).pathname)
+  const head = await tusOf(server).head(new URL(url, server.url).pathname)
   const location = head.headers.get('content-location')
   if (!location) throw new Error('the upload is not finished')
   return await readMedia(await server.request(new URL(location).pathname))
@@ -65,20 +69,81 @@ describe('R4, R5 tus-js-client', () => {
     expect(await itemAt(url)).toMatchObject({ filename: 'Große Datei.bin' })
   })
 
-  test('with the first chunk in the creation, an empty file, and a stream of unknown length', async () => {
-    const bytes = randomBytes(250_000)
-    let before = await traces(server)
-    await expectOneItem(before, await send(bytes, { ...settings(), uploadDataDuringCreation: true }), bytes)
-    before = await traces(server)
-    await expectOneItem(before, await send(Buffer.alloc(0), settings()), Buffer.alloc(0))
-    before = await traces(server)
-    const stream = Readable.from([bytes.subarray(0, 120_000), bytes.subarray(120_000)])
-    await expectOneItem(before, await send(stream, { ...settings(), uploadLengthDeferred: true }), bytes)
+  // Uppy's Tus plugin is this client; each case is one of its settings.
+  test.each<[setting: string, options: Partial<UploadOptions>]>([
+    ['whose first chunk is in the creation', { uploadDataDuringCreation: true }],
+    ['that sends the whole file in the creation', { uploadDataDuringCreation: true, chunkSize: Infinity }],
+    ['that overrides PATCH', { overridePatchMethod: true }],
+    [
+      'that overrides PATCH and sends data in the creation',
+      { overridePatchMethod: true, uploadDataDuringCreation: true },
+    ],
+    ['with its own request ids and the metadata of Uppy', { addRequestId: true, metadata: uppyMetadata }],
+  ])('uploads a file %s', async (_, options) => {
+    const [before, bytes] = [await traces(server), randomBytes(250_000)]
+    await expectOneItem(before, await send(bytes, { ...settings(), ...options }), bytes)
   })
 
-  test('where PATCH is overridden', async () => {
-    const [before, bytes] = [await traces(server), randomBytes(150_000)]
-    await expectOneItem(before, await send(bytes, { ...settings(), overridePatchMethod: true }), bytes)
+  test.each([false, true])(
+    'uploads a stream of unknown length (PATCH overridden: %s)',
+    async (overridePatchMethod) => {
+      const [before, bytes] = [await traces(server), randomBytes(250_000)]
+      const stream = Readable.from([bytes.subarray(0, 120_000), bytes.subarray(120_000)])
+      const options = { ...settings(), uploadLengthDeferred: true, overridePatchMethod }
+      await expectOneItem(before, await send(stream, options), bytes)
+    },
+  )
+
+  test('uploads an empty file, with data in the creation or without', async () => {
+    for (const uploadDataDuringCreation of [false, true]) {
+      const before = await traces(server)
+      await expectOneItem(
+        before,
+        await send(Buffer.alloc(0), { ...settings(), uploadDataDuringCreation }),
+        Buffer.alloc(0),
+      )
+    }
+  })
+
+  test('uploads several files at the same time', async () => {
+    const before = await traces(server)
+    const files = Array.from({ length: 6 }, (_, index) => randomBytes(120_000 + index))
+    const urls = await Promise.all(files.map((bytes) => send(bytes, settings())))
+    const items = await Promise.all(urls.map(itemAt))
+    expect(items.map((item) => item.sha256)).toEqual(files.map(sha256))
+    expect((await traces(server)).total).toBe(before.total + files.length)
+  })
+
+  test('R12 that splits a file into parallel uploads gets the 400 problem, and nothing is left', async () => {
+    const before = await traces(server)
+    const refused = send(randomBytes(200_000), { ...settings(), parallelUploads: 2, retryDelays: [] })
+    await expect(refused).rejects.toThrow(
+      /response code: 400.*upload-malformed.*Concatenation is not supported/,
+    )
+    expect(await traces(server)).toEqual(before)
+  })
+
+  test('R4 that declares the length again, because the connection broke in the chunk that declared it, continues', async () => {
+    const [before, bytes] = [await traces(server), randomBytes(1_500_000)]
+    await using proxy = await startWatchedProxy(() => server.url)
+    const path = await tusOf(server).begin({ 'upload-defer-length': '1' })
+    const stopped = proxy.hold(({ method, bytes: sent }) => method === 'PATCH' && sent > 500_000)
+    const uploadUrl = `${proxy.url}${path}`
+    const { endpoint: _, ...options } = {
+      ...settings(),
+      chunkSize: 2_000_000,
+      uploadLengthDeferred: true,
+      uploadUrl,
+    }
+    const sending = send(Readable.from([bytes]), options)
+    await stopped
+    await until('the length is declared', async () =>
+      (await tusOf(server).head(path)).headers.has('upload-length'),
+    )
+    proxy.cut()
+    await sending
+    expect(proxy.pieces().length).toBeGreaterThan(1)
+    await expectOneItem(before, path, bytes)
   })
 
   test('paused, and resumed by another client from the stored URL', async () => {
