@@ -13,7 +13,7 @@ function multiply(a: number, b: number): number {
   return product >>> 0
 }
 
-/** What `length` bytes more do to a CRC-32: x to the power of their bits. Costs O(log length). */
+/** The factor that `length` appended bytes multiply a CRC-32 by: x^(8 · length) modulo the polynomial. O(log length). */
 export function crc32Shift(length: number): number {
   let power = one >>> 8
   let shift = one
@@ -24,6 +24,6 @@ export function crc32Shift(length: number): number {
   return shift
 }
 
-/** The CRC-32 of two runs of bytes, from theirs and the `crc32Shift` the second one's length. */
+/** The CRC-32 of two concatenated byte sequences, given their CRCs and the `crc32Shift` of the second one's length. */
 export const combineCrc32 = (first: number, second: number, shiftOfSecond: number): number =>
   (multiply(shiftOfSecond, first) ^ second) >>> 0

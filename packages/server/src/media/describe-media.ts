@@ -1,7 +1,7 @@
 import type { Media } from '../catalog/catalog.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
 
-/** An item as it is shown (docs/interface.md M1). */
+/** The media object of an item, as clients receive it (docs/interface.md M1). */
 export interface MediaObject {
   readonly id: string
   readonly url: string
