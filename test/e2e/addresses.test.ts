@@ -82,7 +82,7 @@ describe('a URL with an item', () => {
     },
   )
 
-  browserTest('leads over the edges of its page by keys', async () => {
+  browserTest('arrow keys step to the next and previous page', async () => {
     await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[10]}` })
     await guest.signIn(server.token)
     await shows(guest, 10)
@@ -94,7 +94,7 @@ describe('a URL with an item', () => {
     expect(hashOf(guest)).toBe(`#page=1&item=${ids[10]}`)
   })
 
-  browserTest('M3 of which there is no item says so, changes nothing, and has a way back', async () => {
+  browserTest('M3 with an unknown item says so, does not change, and offers a way back', async () => {
     await using guest = await visit(browser, server, { hash: `#page=1&item=${ids[4]}` })
     await guest.signIn(server.token)
     await shows(guest, 4)
