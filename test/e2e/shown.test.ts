@@ -45,7 +45,7 @@ beforeAll(async () => {
     ['empty.txt', Buffer.alloc(0), 'text/plain'],
     ['page.html', Buffer.from(`<!doctype html>${markup}`), 'text/html'],
     ['cut.jpg', cutOff(await picture(2, 2400, 1600).jpeg().toBuffer()), 'image/jpeg'],
-    ['cut.avif', cutOff(await picture(3, 640, 480).avif({ effort: 0 }).toBuffer()), 'image/avif'],
+    ['no-pixels.jpg', (await picture(3).jpeg().toBuffer()).subarray(0, 100), 'image/jpeg'],
   ]
   for (const [name, bytes, type] of files)
     ids.set(name, (await upload(server, new Uint8Array(bytes), { name, type })).id)
@@ -129,8 +129,8 @@ describe('G17 damaged pictures', () => {
   })
 
   browserTest('a picture that the browser cannot load is reported as damaged', async () => {
-    await using guest = await opened('cut.avif')
-    await dialogOf(guest, 'cut.avif').getByText(strings.viewer.damaged).waitFor()
+    await using guest = await opened('no-pixels.jpg')
+    await dialogOf(guest, 'no-pixels.jpg').getByText(strings.viewer.damaged).waitFor()
   })
 })
 
