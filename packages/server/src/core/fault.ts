@@ -1,4 +1,4 @@
-/** Why an operation was refused or failed, in the domain's words; http/problems.ts turns each code into an answer. */
+/** The reason why an operation was refused or failed. http/problems/ maps each code to a status and a text. */
 export type FaultCode =
   | 'page-malformed'
   | 'request-malformed'

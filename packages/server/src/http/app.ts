@@ -23,13 +23,14 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
   const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
   const respondToListing = createListingResponder({
     listMedia: operations.listMedia,
-    form: pageSettingsOf(settings),
+    pageSettings: pageSettingsOf(settings),
     envelope: settings.envelope,
     epoch: catalog.epoch,
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
   })
   const countStorageError = metrics.storage.countError
   const reportFault = createFaultReporter({ limits, countStorageError, log })
+  // Used by the fast path of listings and by the framework.
   const handling = {
     logRequest: createRequestLogger(metrics, parts.writeLine),
     corsHeaders: createCorsPolicy(corsOrigins),
@@ -42,7 +43,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     ...handling,
     settings,
     log,
-    listen: (framework) =>
+    createListener: (framework) =>
       createRequestListener(
         {
           ...handling,
@@ -59,15 +60,15 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
   addRequestChecks(app, handling)
 
   const routeMethods = trackRouteMethods(app)
-  const described = collectOperations(app)
+  const operationList = collectOperations(app)
   await addRoutes(app, {
     ...parts,
     operations,
-    operationList: described,
+    operationList,
     verifyAuthorization,
     respondToListing,
   })
-  described.close()
+  operationList.close()
   if (gallery) galleryRoutes(app, { gallery, settings, vary: varyHeader(corsOrigins, 'Accept-Encoding') })
   routeMethods.addOtherMethods()
   return app

@@ -16,19 +16,19 @@ import type { RequestLimits } from './limits/request-limits.ts'
 import { loggedRequest, type RequestLogger } from './metrics/request-log.ts'
 import type { createErrorHandler } from './problems/error-handler.ts'
 
-/** Creates the Fastify instance, without routes. `listen` returns the server's listener, which may call the framework. */
+/** Creates the Fastify instance, without routes. `createListener` returns the server's listener, which calls the framework for most requests. */
 export function createFramework(parts: {
   readonly settings: HttpSettings
   readonly log: FastifyBaseLogger
-  readonly listen: (framework: RequestListener) => RequestListener
+  readonly createListener: (framework: RequestListener) => RequestListener
   readonly logRequest: RequestLogger
   readonly corsHeaders: CorsPolicy
   readonly limits: RequestLimits
   readonly handleError: ReturnType<typeof createErrorHandler>
 }): FastifyInstance {
-  const { settings, log, listen, logRequest, corsHeaders, limits, handleError } = parts
+  const { settings, log, createListener, logRequest, corsHeaders, limits, handleError } = parts
   const app: FastifyInstance = fastify({
-    serverFactory: (framework) => createHttpServer(settings, listen(framework)),
+    serverFactory: (framework) => createHttpServer(settings, createListener(framework)),
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),

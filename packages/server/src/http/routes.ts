@@ -35,14 +35,22 @@ export async function addRoutes(
   const { operations, operationList, catalog, settings, metrics, limits, isStopping } = parts
   const { verifyAuthorization, respondToListing } = parts
   const { baseUrl, maxFileSize, maxParts, corsOrigins } = settings
-  const form = pageSettingsOf(settings)
+  const pageSettings = pageSettingsOf(settings)
   const authorize = createAuthorizer(verifyAuthorization, limits)
   const readBody = createBodyReader(createBackpressure(bodiesRoom))
 
   listMediaRoute(app, { authorize, respondToListing })
   // In scopes of their own, because their content type parsers leave bodies unread.
   await app.register((scope) =>
-    storeMediaRoute(scope, { ...operations, authorize, readBody, form, maxFileSize, maxParts, metrics }),
+    storeMediaRoute(scope, {
+      ...operations,
+      authorize,
+      readBody,
+      urlSettings: pageSettings,
+      maxFileSize,
+      maxParts,
+      metrics,
+    }),
   )
   await app.register((scope) =>
     resumableUploadsRoute(scope, {
@@ -55,7 +63,7 @@ export async function addRoutes(
       metrics,
     }),
   )
-  findMediaRoute(app, { authorize, catalog, form })
+  findMediaRoute(app, { authorize, catalog, urlSettings: pageSettings })
   removeMediaRoute(app, { ...operations, authorize, metrics })
   serveBytesRoute(app, {
     ...operations,

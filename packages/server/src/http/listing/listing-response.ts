@@ -12,7 +12,7 @@ const formatVersion = 1
 
 export interface ListingParts {
   readonly listMedia: ListMedia
-  readonly form: PageSettings
+  readonly pageSettings: PageSettings
   readonly envelope: 'bare' | 'wrapped'
   readonly epoch: string
   readonly vary: string
@@ -41,12 +41,12 @@ export type ListingResponder = (
 
 /** Responds to `GET /api/media` (docs/interface.md, Listing). The responder throws Fault for an invalid request. */
 export function createListingResponder(parts: ListingParts): ListingResponder {
-  const { listMedia, form, envelope, epoch, vary } = parts
+  const { listMedia, pageSettings, envelope, epoch, vary } = parts
   const commonHeaders = ['cache-control', 'private, no-cache', 'vary', vary]
 
   /** Identifies what determines all pages: the settings, the epoch of the data and the format (L16). */
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([formatVersion, epoch, form, envelope]))
+    .update(JSON.stringify([formatVersion, epoch, pageSettings, envelope]))
     .digest('base64url')
     .slice(0, 16)
   const entityTag = (bucketId: BucketId, revision: number, page: number, coding: Listing['coding']) =>

@@ -11,13 +11,13 @@ import type { Authorizer } from '../tokens/authorizer.ts'
 /** `GET /api/media/{id}`: the media object of an item (docs/interface.md M1, M3). */
 export function findMediaRoute(
   app: FastifyInstance,
-  parts: { authorize: Authorizer; catalog: Catalog; form: UrlSettings },
+  parts: { authorize: Authorizer; catalog: Catalog; urlSettings: UrlSettings },
 ): void {
-  const { authorize, catalog, form } = parts
+  const { authorize, catalog, urlSettings } = parts
   app.get<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {
     const grant = await authorize(request, 'media:read')
     const media = await findMedia(catalog, grant.bucketId, request.params.id)
-    return reply.headers({ 'cache-control': 'private, no-cache' }).send(describeMedia(form, media))
+    return reply.headers({ 'cache-control': 'private, no-cache' }).send(describeMedia(urlSettings, media))
   })
 }
 

@@ -22,7 +22,7 @@ interface Parts {
   readonly authorize: Authorizer
   readonly readBody: BodyReader
   readonly storeMedia: StoreMedia
-  readonly form: UrlSettings
+  readonly urlSettings: UrlSettings
   readonly maxFileSize: number
   readonly maxParts: number
   readonly metrics: Metrics
@@ -33,7 +33,7 @@ const partOverhead = 16_384
 
 /** `POST /api/media`: stores all files of the request or none (docs/interface.md, Upload). */
 export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorize, readBody, storeMedia, form, maxFileSize, maxParts, metrics } = parts
+  const { authorize, readBody, storeMedia, urlSettings, maxFileSize, maxParts, metrics } = parts
 
   countUploads(app, metrics)
   // Bodies stay unread until the handler has verified the token; JSON and text are files too (U3).
@@ -73,11 +73,11 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         metrics.uploadedBytes.inc(stored.media.reduce((sum, { size }) => sum + size, 0))
       }
 
-      const media = stored.media.map((item) => describeMedia(form, item))
+      const media = stored.media.map((item) => describeMedia(urlSettings, item))
       const [first, ...others] = media
       reply.code(201).header('cache-control', 'private, no-cache')
       if (!first || others.length > 0) return { data: media }
-      return reply.header('location', `${form.baseUrl}/api/media/${first.id}`).send(first)
+      return reply.header('location', `${urlSettings.baseUrl}/api/media/${first.id}`).send(first)
     })
   }
 }

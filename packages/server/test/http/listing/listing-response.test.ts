@@ -12,14 +12,14 @@ const grant: Grant = {
   lastUsedAt: null,
   total: 30,
 }
-const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
+const pageSettings = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
 const defaults: ListingParts & { url: string; acceptEncoding: string; granted: Grant } = {
   listMedia: async ({ revision }, _page, gzip) => ({
     revision,
     coding: gzip ? 'gzip' : 'identity',
     body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
   }),
-  form,
+  pageSettings,
   envelope: 'bare',
   epoch: 'first',
   vary: 'Authorization',
@@ -46,9 +46,9 @@ test.each([
   ['the content coding', { acceptEncoding: 'gzip' }],
   ['the epoch', { epoch: 'second' }],
   ['the envelope', { envelope: 'wrapped' as const }],
-  ['the base URL', { form: { ...form, baseUrl: 'http://i' } }],
-  ['the extensions', { form: { ...form, extensions: false } }],
-  ['the links', { form: { ...form, links: 'window' as const } }],
+  ['the base URL', { pageSettings: { ...pageSettings, baseUrl: 'http://i' } }],
+  ['the extensions', { pageSettings: { ...pageSettings, extensions: false } }],
+  ['the links', { pageSettings: { ...pageSettings, links: 'window' as const } }],
 ])('L16 the entity tag changes with %s', async (_what, change) => {
   expect(await tagWith(change)).not.toBe(await tagWith({}))
 })
