@@ -12,7 +12,7 @@ export const chunkType = 'application/offset+octet-stream'
 export const hasChunk = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   essenceOf(headers['content-type'] ?? '') === chunkType
 
-/** Bytes of the body; 0 where they are not declared. */
+/** The declared length of the body in bytes; 0 if it is not declared. */
 const declaredBytes = ({ headers }: Pick<FastifyRequest, 'headers'>): number =>
   Number(headers['content-length'] ?? 0)
 
@@ -39,7 +39,7 @@ export function bodyChunk(
   }
 }
 
-/** Of a file without bytes. */
+/** The only chunk of an empty file. */
 export const emptyChunk = (): Chunk => ({ offset: 0, source: noBytes(), isAtomic: true })
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

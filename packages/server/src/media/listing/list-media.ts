@@ -5,7 +5,7 @@ import { gzipBody, type PageBody, plainBody } from './page-body.ts'
 import type { PageLinkCache } from './page-link-cache.ts'
 import { pageParts } from './page-parts.ts'
 
-/** A page's bytes, and the revision of the bucket that they show. */
+/** A rendered page, and the revision of the bucket that it shows. */
 export interface Listing {
   readonly revision: number
   readonly coding: 'gzip' | 'identity'
@@ -18,15 +18,15 @@ export type ListMedia = (
   gzip: boolean,
 ) => Promise<Listing>
 
-/** Shorter answers fit one packet as they are. Bytes. */
-const leastGzipped = 1024
+/** Shorter pages are not compressed, because they fit into one packet. Bytes. */
+const minimumGzipLength = 1024
 
-/** What an entry of the cache costs beside its bytes, roughly. */
+/** The estimated memory of a cache entry without its page. Bytes. */
 const entryOverhead = 500
 
 /**
- * Lists page `page` (from 1) of a bucket, all of it from one snapshot (docs/interface.md L4). `revision` is the
- * bucket's, read for this request: bytes made for it before are as good as new ones. `cacheSize` is in bytes; 0 for none.
+ * Lists page `page` (from 1) of a bucket from one snapshot (docs/interface.md L4). `revision` is the revision of the
+ * bucket, read for this request: a page that was cached for it is current. `cacheSize` is in bytes; 0 disables the cache.
  */
 export function listMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'page'>
@@ -44,22 +44,22 @@ export function listMediaOperation(parts: {
         })
       : null
 
-  async function make(bucketId: BucketId, page: number, gzip: boolean): Promise<Listing> {
+  async function renderPage(bucketId: BucketId, page: number, gzip: boolean): Promise<Listing> {
     const { revision, total, rows } = await catalog.page(bucketId, page)
-    const bytes = pageParts(parts, page, total, rows)
-    const plain = plainBody(pageLinkCache, bytes)
-    if (!gzip || plain.length < leastGzipped) return { revision, coding: 'identity', body: plain }
-    return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, bytes) }
+    const renderedParts = pageParts(parts, page, total, rows)
+    const plain = plainBody(pageLinkCache, renderedParts)
+    if (!gzip || plain.length < minimumGzipLength) return { revision, coding: 'identity', body: plain }
+    return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, renderedParts) }
   }
 
-  const keyOf = (bucketId: BucketId, revision: number, page: number, gzip: boolean) =>
+  const cacheKey = (bucketId: BucketId, revision: number, page: number, gzip: boolean) =>
     `${bucketId}.${revision}.${page}${gzip ? '.gzip' : ''}`
 
   return async ({ bucketId, revision }, page, gzip) => {
-    const known = cache?.get(keyOf(bucketId, revision, page, gzip))
-    if (known) return known
-    const listing = await make(bucketId, page, gzip)
-    cache?.set(keyOf(bucketId, listing.revision, page, gzip), listing)
+    const cached = cache?.get(cacheKey(bucketId, revision, page, gzip))
+    if (cached) return cached
+    const listing = await renderPage(bucketId, page, gzip)
+    cache?.set(cacheKey(bucketId, listing.revision, page, gzip), listing)
     return listing
   }
 }
