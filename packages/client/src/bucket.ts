@@ -1,11 +1,11 @@
 import { type Check, count, countOrNull, objectOf, parse, text } from './shape.ts'
 
-/** What a bucket holds and may hold, as on the wire. */
+/** The contents and the quotas of a bucket, as on the wire. */
 export interface Bucket {
   readonly name: string
   readonly items: number
   readonly bytes: number
-  /** What unfinished uploads in pieces have reserved beside what is held. */
+  /** Reserved by unfinished resumable uploads, in addition to `items` and `bytes`. */
   readonly reserved_items: number
   readonly reserved_bytes: number
   /** Null where there is no limit. */
@@ -23,5 +23,5 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   max_bytes: countOrNull,
 })
 
-/** The bucket in an answer; throws a `ShapeError` that names the faulty field. */
-export const readBucket = (answer: unknown): Bucket => parse('a bucket', bucketShape, answer)
+/** Reads the bucket from a response. Throws a `ShapeError` that names the invalid field. */
+export const readBucket = (response: unknown): Bucket => parse('a bucket', bucketShape, response)

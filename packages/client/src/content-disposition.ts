@@ -1,16 +1,16 @@
-/** Names that can stand between quotes as they are. */
+/** Names that need no escape between quotes. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 
-/** What RFC 8187 lets stand unescaped, of what encodeURIComponent leaves alone. */
+/** Characters that encodeURIComponent does not escape and RFC 8187 requires to be escaped. */
 const unsafe = /['()*]/g
 
-/** The header that carries a file's name (RFC 6266, and RFC 8187 for what is not plain ASCII). */
+/** The header with a file's name (RFC 6266; RFC 8187 for names that are not plain ASCII). */
 export const contentDisposition = (filename: string): string => `attachment; ${filenameParameter(filename)}`
 
-/** The parameter alone. */
+/** The parameter with a file's name. */
 export function filenameParameter(filename: string): string {
   if (plain.test(filename) && !filename.includes('%')) return `filename="${filename}"`
-  // Half a surrogate pair has no UTF-8 form, and encodeURIComponent throws on it.
+  // encodeURIComponent throws on half a surrogate pair, which has no UTF-8 form.
   const escaped = encodeURIComponent(filename.replace(/\p{Surrogate}/gu, '\ufffd')).replace(
     unsafe,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,

@@ -1,16 +1,16 @@
 import type { Endpoints } from './endpoints.ts'
 import { type Media, readMedia } from './media.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
-import { type Sending, send } from './send.ts'
+import { type SendSettings, send } from './send.ts'
 
-/** The media object of the item with this id. */
+/** Fetches the media object of an item. */
 export const describeMedia = (
-  sending: Sending,
+  settings: SendSettings,
   endpoints: Endpoints,
   id: string,
   signal: AbortSignal | undefined,
 ): Promise<Media> =>
-  send(sending, {
+  send(settings, {
     method: 'GET',
     url: endpoints.item(id),
     headers: acceptJson,

@@ -1,14 +1,13 @@
 import { httpUrl } from './http-url.ts'
 
-/** Where the parts of a service are. */
+/** The URLs of a service. */
 export interface Endpoints {
   readonly origin: string
-  /** The listing exactly as it was given, or at `/api/media` below a base URL. */
+  /** The listing: exactly the given URL, or `/api/media` below a base URL. */
   readonly listing: string
   readonly page: (number: number) => string
   readonly uploads: string
-  /** Uploads in pieces. */
-  readonly pieces: string
+  readonly resumableUploads: string
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
   readonly bucket: string
@@ -16,8 +15,8 @@ export interface Endpoints {
 }
 
 /**
- * Finds the service from its base URL, which may have a path of its own, or from the listing's URL on either path.
- * Throws a `TypeError` for what is neither.
+ * Derives the URLs of a service from its base URL, which may have a path, or from the URL of its listing. Throws a
+ * `TypeError` for any other value.
  */
 export function locate(given: string | URL): Endpoints {
   const url = httpUrl(given, 'url')
@@ -32,7 +31,7 @@ export function locate(given: string | URL): Endpoints {
     listing,
     page: (number) => `${listing}?page=${number}`,
     uploads: `${base}/api/media`,
-    pieces: `${base}/api/uploads`,
+    resumableUploads: `${base}/api/uploads`,
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,
     bucket: `${base}/api/bucket`,

@@ -1,7 +1,6 @@
 export type { Bucket } from './bucket.ts'
-export type { CallOptions } from './call-options.ts'
 export { type Client, type CrawlOptions, createClient } from './client.ts'
-export type { ClientOptions } from './client-options.ts'
+export type { CallOptions, ClientOptions } from './client-options.ts'
 export { AnswerError } from './errors/answer-error.ts'
 export { ConnectionError } from './errors/connection-error.ts'
 export { MediabucketError } from './errors/mediabucket-error.ts'

@@ -3,19 +3,19 @@ import { arrayOf, type Check, count, countOrNull, objectOf, parse, text, textOrN
 /** One item, as on the wire. */
 export interface Media {
   readonly id: string
-  /** Where its bytes are. */
+  /** The URL of its bytes. */
   readonly url: string
   readonly filename: string | null
   readonly content_type: string
   /** Bytes. */
   readonly size: number
-  /** Hex; null for items whose bytes the service never held. */
+  /** Hex; null for items that have no bytes. */
   readonly sha256: string | null
   /** RFC 3339, UTC. */
   readonly created_at: string
-  /** Pixels; null where unknown. */
+  /** Pixels; null if unknown. */
   readonly width: number | null
-  /** Pixels; null where unknown. */
+  /** Pixels; null if unknown. */
   readonly height: number | null
 }
 
@@ -31,13 +31,13 @@ const mediaShape: Check<Media> = objectOf<Media>({
   height: countOrNull,
 })
 
-/** The media object of an answer; throws a `ShapeError` that names the faulty field. */
-export const readMedia = (answer: unknown): Media => parse('a media object', mediaShape, answer)
+/** Reads the media object from a response. Throws a `ShapeError` that names the invalid field. */
+export const readMedia = (response: unknown): Media => parse('a media object', mediaShape, response)
 
 const manyShape: Check<{ data: readonly Media[] }> = objectOf<{ data: readonly Media[] }>({
   data: arrayOf(mediaShape),
 })
 
-/** The media objects of an answer to a form with several files, in the order sent. */
-export const readManyMedia = (answer: unknown): readonly Media[] =>
-  parse('media objects', manyShape, answer).data
+/** Reads the media objects from the response to a form with several files, in the order of the files. */
+export const readManyMedia = (response: unknown): readonly Media[] =>
+  parse('media objects', manyShape, response).data

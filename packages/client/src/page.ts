@@ -15,25 +15,25 @@ import {
   textOrNull,
 } from './shape.ts'
 
-/** One entry of a page's `links`: previous, one for each number or a gap (`...`), next. */
+/** One entry of a page's `links`: the previous page, a page number or a gap (`...`), the next page. */
 export interface PageLink {
-  /** Null when there is no such page, and for a gap. */
+  /** Null if there is no such page, and for a gap. */
   readonly url: string | null
-  /** As on the wire; the outer two hold HTML entities (`&laquo; Previous`). */
+  /** As on the wire; the first and the last contain HTML entities (`&laquo; Previous`). */
   readonly label: string
-  /** True for the number of this page alone. */
+  /** True only for the number of this page. */
   readonly active: boolean
-  /** The number of the page linked to; only some services send it. */
+  /** The number of the linked page; only some services send it. */
   readonly page?: number | null | undefined
 }
 
-/** One page of the listing, as on the wire and without envelope. */
+/** One page of the listing, as on the wire without its envelope. */
 export interface Page {
   readonly current_page: number
   /** URLs of media, at most `per_page`. */
   readonly data: readonly string[]
   readonly first_page_url: string
-  /** Position of the first item in the whole listing, from 1; null when the page is empty. */
+  /** Position of the first item in the whole listing, from 1; null if the page is empty. */
   readonly from: number | null
   readonly last_page: number
   readonly last_page_url: string
@@ -44,16 +44,16 @@ export interface Page {
   readonly per_page: number
   /** Null on the first page. */
   readonly prev_page_url: string | null
-  /** Position of the last item in the whole listing; null when the page is empty. */
+  /** Position of the last item in the whole listing; null if the page is empty. */
   readonly to: number | null
   /** Items in the whole listing. */
   readonly total: number
 }
 
-/** A page with what tells it from an earlier or later state of itself. */
+/** A page with its ETag. */
 export interface TaggedPage {
   readonly page: Page
-  /** Null where the service sends none. */
+  /** Null if the service sends none. */
   readonly etag: string | null
 }
 
@@ -77,15 +77,15 @@ const pageShape: Check<Page> = objectOf<Page>({
   total: count,
 })
 
-/** The page in an answer, bare or wrapped in `data`; throws a `ShapeError` whose path begins at the page. */
-export function readPage(answer: unknown): Page {
-  const wrapped = isObject(answer) && isObject(answer['data']) && !('current_page' in answer)
-  return parse(what, pageShape, wrapped ? answer['data'] : answer)
+/** Reads the page from a response, bare or wrapped in `data`. Throws a `ShapeError`, whose path begins at the page. */
+export function readPage(response: unknown): Page {
+  const wrapped = isObject(response) && isObject(response['data']) && !('current_page' in response)
+  return parse(what, pageShape, wrapped ? response['data'] : response)
 }
 
 /**
- * The number of the page after this one, null on the last. Of the link it takes the number alone: the host in it may
- * be another than the one that was asked. Throws a `ShapeError` when the link leads nowhere or not onward.
+ * The number of the next page; null on the last page. Only the number of the link is used, because its host may differ
+ * from the host of the request. Throws a `ShapeError` if the link has no page number, or not a later one.
  */
 export function nextPageNumber(page: Page, number: number, listing: string): number | null {
   if (page.next_page_url === null) return null

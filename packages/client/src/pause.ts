@@ -1,4 +1,4 @@
-/** Waits; rejects at once with the signal's reason when it is aborted. Milliseconds. */
+/** Waits. An aborted signal rejects it at once with the signal's reason. */
 export function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)

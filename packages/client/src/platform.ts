@@ -1,4 +1,4 @@
-/** The part of XMLHttpRequest that sends an upload; written out, so that the types of browsers are not needed. */
+/** The members of XMLHttpRequest that uploads use, declared here because the package is compiled without DOM types. */
 export interface UploadingXhr {
   readonly upload: { onprogress: ((event: { readonly loaded: number }) => void) | null }
   readonly status: number
@@ -18,13 +18,13 @@ interface Platform {
   readonly process?: { readonly versions?: { readonly node?: string } }
 }
 
-/** XMLHttpRequest where there is one: in browsers, but not in their service workers. */
+/** XMLHttpRequest in browsers; undefined in service workers and elsewhere. */
 export const xhrOfPlatform = (): (new () => UploadingXhr) | undefined =>
   (globalThis as Platform).XMLHttpRequest
 
 /**
- * Whether requests can have streams for bodies. Node.js, Deno and Bun take them. Of browsers some send the text
- * "[object ReadableStream]" instead, others need HTTP/2 for it; so none gets a stream.
+ * Whether fetch accepts a stream as a body. Node.js, Deno and Bun do. Some browsers send the text
+ * "[object ReadableStream]" instead, and others require HTTP/2, so streams are not used in browsers.
  */
 export const takesStreams = (): boolean =>
   xhrOfPlatform() === undefined && (globalThis as Platform).process?.versions?.node !== undefined

@@ -1,16 +1,16 @@
-import { readText } from './answer-body.ts'
 import { ShapeError } from './errors/shape-error.ts'
+import { readText } from './response-body.ts'
 import type { Watch } from './watch.ts'
 
-/** JSON first, which keeps some services from redirecting to a page for signing in. */
+/** JSON first, because some services redirect other requests to a sign-in page. */
 export const acceptJson = { accept: 'application/json, application/problem+json' }
 
-/** A reader of answers in JSON; it rejects with a `ShapeError` where the answer is something else. */
+/** Creates a reader of JSON responses. It rejects with a `ShapeError` for any other response. */
 export const jsonReader =
   <T>(what: string, read: (value: unknown) => T) =>
-  async (answer: Response, watch: Watch): Promise<T> => {
-    const text = await readText(answer, watch)
-    return read(parseJson(what, text, answer.headers.get('content-type')))
+  async (response: Response, watch: Watch): Promise<T> => {
+    const text = await readText(response, watch)
+    return read(parseJson(what, text, response.headers.get('content-type')))
   }
 
 function parseJson(what: string, text: string, contentType: string | null): unknown {
@@ -20,7 +20,7 @@ function parseJson(what: string, text: string, contentType: string | null): unkn
     throw new ShapeError(
       what,
       '',
-      `must be JSON, and is ${text === '' ? 'empty' : (contentType ?? 'something else')}`,
+      `must be JSON, and is ${text === '' ? 'empty' : (contentType ?? 'of an unknown type')}`,
     )
   }
 }

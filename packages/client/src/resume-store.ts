@@ -1,10 +1,10 @@
 /**
- * Where uploads that are under way are remembered, so that another process or another visit to a page goes on with
- * them. Keys hold names of files and the service's address, values an upload's id; neither holds the token. What a
- * store throws ends the upload.
+ * Stores the ids of unfinished uploads, so that another process or a later visit to a page can resume them. A key
+ * contains the file's name and the service's URL, a value contains the upload's id; neither contains the token. If a
+ * store throws, the upload rejects with that error.
  */
 export interface ResumeStore {
-  /** What was set last; null or undefined where nothing is kept. */
+  /** The value that was set last; null or undefined if there is none. */
   get(key: string): Promise<string | null | undefined> | string | null | undefined
   set(key: string, upload: string): Promise<void> | void
   remove(key: string): Promise<void> | void
@@ -12,10 +12,10 @@ export interface ResumeStore {
 
 const prefix = 'mediabucket '
 
-/** No service keeps an upload for as long. Milliseconds. */
-const longest = 30 * 24 * 3_600_000
+/** Longer than services store an upload. Milliseconds. */
+const maxAge = 30 * 24 * 3_600_000
 
-/** Remembers uploads in a browser, for its origin. Where there is no localStorage, or no room in it, nothing is kept. */
+/** Stores uploads in the browser's localStorage, for the page's origin. Without localStorage, or if it is full, nothing is stored. */
 export function localStorageResume(): ResumeStore {
   return {
     get: (key) =>
@@ -30,7 +30,7 @@ export function localStorageResume(): ResumeStore {
   }
 }
 
-/** The part of Storage that is used; written out, so that the types of browsers are not needed. */
+/** The members of Storage that are used, declared here because the package is compiled without DOM types. */
 interface Storage {
   readonly length: number
   key(index: number): string | null
@@ -39,7 +39,7 @@ interface Storage {
   removeItem(key: string): void
 }
 
-/** Storage may be missing, forbidden (even looking throws then) or full. */
+/** localStorage may be missing, forbidden (reading the property throws) or full. */
 function attempt<T>(use: (storage: Storage) => T): T | undefined {
   try {
     const { localStorage } = globalThis as { readonly localStorage?: Storage }
@@ -53,6 +53,6 @@ function dropOld(storage: Storage): void {
   const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index) ?? '')
   for (const key of keys.filter((one) => one.startsWith(prefix))) {
     const since = Number(storage.getItem(key)?.split(' ')[1])
-    if (!(Date.now() - since < longest)) storage.removeItem(key)
+    if (!(Date.now() - since < maxAge)) storage.removeItem(key)
   }
 }

@@ -3,19 +3,19 @@ import { ConnectionError } from './errors/connection-error.ts'
 import { TimeoutError } from './errors/timeout-error.ts'
 
 /**
- * How calls are repeated that may be. Repeated are failed connections, silence and the statuses 408, 429, 502, 503
- * and 504; and only calls that do no harm twice.
+ * How calls are retried. A call is retried after a failed connection, a timeout and the statuses 408, 429, 502, 503 and
+ * 504, if it can be sent twice without a different result.
  */
 export interface RetryOptions {
-  /** Tries in all, the first one included; 1 never repeats. Default: 4. */
+  /** The maximum number of attempts, including the first; 1 disables retries. Default: 4. */
   readonly attempts?: number | undefined
-  /** Milliseconds before the first repeat at most, half of it at least. Doubles with every repeat. Default: 500. */
+  /** The maximum delay before the first retry in milliseconds; the minimum is half of it. It doubles with each retry. Default: 500. */
   readonly delay?: number | undefined
-  /** Milliseconds between two tries at most. A service that asks for more gets no repeat. Default: 30 000. */
+  /** The maximum delay between attempts in milliseconds. A longer `Retry-After` is not retried. Default: 30 000. */
   readonly maxDelay?: number | undefined
 }
 
-/** How calls are repeated, complete. */
+/** The retry options with their defaults. */
 export interface RetryPolicy {
   readonly attempts: number
   readonly delay: number
@@ -24,7 +24,7 @@ export interface RetryPolicy {
 
 const transient = new Set([408, 429, 502, 503, 504])
 
-/** The options with their defaults; throws a `TypeError` for numbers that make no sense. */
+/** Adds the defaults. Throws a `TypeError` for invalid numbers. */
 export function retryPolicy({
   attempts = 4,
   delay = 500,
@@ -39,39 +39,39 @@ export function retryPolicy({
 }
 
 /**
- * Milliseconds to wait before the try after `attempt` (from 1), null when there shall be none. `also` are statuses that
- * pass for this call, beside those that do for every one.
+ * The delay in milliseconds before the attempt after `attempt` (from 1); null if there is none. `alsoTransient` are
+ * statuses that are transient for this call, in addition to the general ones.
  */
 export function delayAfter(
   error: unknown,
   attempt: number,
   policy: RetryPolicy,
-  also?: ReadonlySet<number>,
+  alsoTransient?: ReadonlySet<number>,
 ): number | null {
   if (attempt >= policy.attempts) return null
-  const asked = error instanceof AnswerError ? error.retryAfter : null
+  const requested = error instanceof AnswerError ? error.retryAfter : null
   const repeatable =
     error instanceof AnswerError
-      ? transient.has(error.status) || also?.has(error.status) === true
+      ? transient.has(error.status) || alsoTransient?.has(error.status) === true
       : error instanceof ConnectionError || error instanceof TimeoutError
-  if (!repeatable || (asked ?? 0) > policy.maxDelay) return null
-  // Half of the wait is random, so that clients that failed together do not come back together.
+  if (!repeatable || (requested ?? 0) > policy.maxDelay) return null
+  // Half of the delay is random, so that clients that failed at the same time do not retry at the same time.
   const jitter = () => (1 + Math.random()) / 2
   const backOff = policy.delay * 2 ** (attempt - 1) * jitter()
-  return Math.min(policy.maxDelay, asked === null ? backOff : asked + policy.delay * jitter())
+  return Math.min(policy.maxDelay, requested === null ? backOff : requested + policy.delay * jitter())
 }
 
-/** Milliseconds that `Retry-After` asks for (RFC 9110, section 10.2.3: seconds or a date), null when it asks nothing. */
+/** The milliseconds of `Retry-After` (RFC 9110, section 10.2.3: seconds or a date); null if there is none. */
 export function readRetryAfter(headers: Headers): number | null {
   const value = headers.get('retry-after')?.trim() ?? ''
   if (/^\d+$/.test(value)) return Number(value) * 1000
   const until = dateOf(value)
   if (until === null) return null
-  // The service's own clock, where it shows, tells how far off the date is.
+  // Relative to the service's clock, if the response has a Date.
   return Math.max(0, until - (dateOf(headers.get('date') ?? '') ?? Date.now()))
 }
 
-/** HTTP dates are in GMT even where they do not say so. Date.parse alone would take "1.5" for a day of the year 2001. */
+/** HTTP dates are in GMT, also without the suffix. The pattern is needed because Date.parse accepts "1.5" as a day of 2001. */
 function dateOf(value: string): number | null {
   if (!/^[A-Z][a-z]{2,8}[, ]/.test(value)) return null
   const time = Date.parse(value.endsWith('GMT') ? value : `${value} GMT`)

@@ -5,10 +5,10 @@ interface Mismatch {
   readonly fault: string
 }
 
-/** Says what of a value is not a T, or null when it is one. Paths are built only where something is wrong. */
+/** Returns the first member of a value that does not match T, or null if the value is a T. Paths are built only for a mismatch. */
 export interface Check<T> {
   (value: unknown): Mismatch | null
-  /** Never set: it carries the type. */
+  /** Never set; it only has the type T. */
   readonly accepts?: T
 }
 
@@ -47,13 +47,13 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 const object = check<Record<string, unknown>>('an object', isObject)
 const array = check<unknown[]>('an array', Array.isArray)
 
-/** A value that may be left out. */
+/** An optional member. */
 export const optional =
   <T>(inner: Check<T>): Check<T | undefined> =>
   (value) =>
     value === undefined ? null : inner(value)
 
-/** Members that are not named are let through: services grow. */
+/** Unknown members are allowed, because later versions of a service may add them. */
 export function objectOf<T extends object>(members: { readonly [K in keyof T]-?: Check<T[K]> }): Check<T> {
   const entries: [string, Check<unknown>][] = Object.entries(members)
   return (value) => {
@@ -79,7 +79,7 @@ export const arrayOf =
 
 const join = (path: string): string => (path === '' || path.startsWith('[') ? path : `.${path}`)
 
-/** The value itself, members that nobody named included; throws a `ShapeError` where it does not pass. */
+/** Returns the value unchanged, with its unknown members. Throws a `ShapeError` if it does not match. */
 export function parse<T>(what: string, shape: Check<T>, value: unknown): T {
   const mismatch = shape(value)
   if (mismatch) throw new ShapeError(what, mismatch.path, mismatch.fault)

@@ -1,17 +1,17 @@
 import { arrayOf, type Check, objectOf, parse, text, textOrNull } from './shape.ts'
 
-/** What a token is, as on the wire; never the token itself. */
+/** The properties of a token, as on the wire; never the token itself. */
 export interface Token {
   readonly id: string
-  /** Empty where it was given none. */
+  /** Empty if it has none. */
   readonly name: string
-  /** The name of the one bucket it belongs to. */
+  /** The name of its bucket. */
   readonly bucket: string
-  /** What it may do, such as `media:read`. */
+  /** The permitted operations, such as `media:read`. */
   readonly scopes: readonly string[]
   /** RFC 3339, UTC. */
   readonly created_at: string
-  /** RFC 3339, UTC; null where it does not end. */
+  /** RFC 3339, UTC; null if it does not expire. */
   readonly expires_at: string | null
 }
 
@@ -24,5 +24,5 @@ const tokenShape: Check<Token> = objectOf<Token>({
   expires_at: textOrNull,
 })
 
-/** The token in an answer; throws a `ShapeError` that names the faulty field. */
-export const readToken = (answer: unknown): Token => parse('a token', tokenShape, answer)
+/** Reads the token from a response. Throws a `ShapeError` that names the invalid field. */
+export const readToken = (response: unknown): Token => parse('a token', tokenShape, response)

@@ -7,14 +7,14 @@ interface Hop {
   readonly url: string
   readonly headers: Headers
   readonly body: UploadBody | undefined
-  /** Only what carries no token may be redirected by the platform. */
+  /** The platform follows redirects only of requests without the token. */
   readonly redirect: 'manual' | 'follow'
 }
 
-/** Sends a request; rejects with a `ConnectionError`, or with the reason for which the watch was aborted. */
+/** Sends a request. Rejects with a `ConnectionError`, or with the reason of the watch's abort. */
 export type Transport = (hop: Hop, watch: Watch) => Promise<Response>
 
-/** Sends by fetch. */
+/** Sends with fetch. */
 export function fetchTransport(fetch: typeof globalThis.fetch): Transport {
   return async ({ method, url, headers, body, redirect }, watch) => {
     const init = { method, headers, redirect, signal: watch.signal, credentials: 'omit' } as const
@@ -23,14 +23,14 @@ export function fetchTransport(fetch: typeof globalThis.fetch): Transport {
     const { content, onProgress } = body
     const sent = fetchBody(body, watch)
     if (sent instanceof ReadableStream) {
-      // Told ahead, so that the service can refuse before it gets the bytes.
+      // With the length, the service can refuse an upload before its bytes arrive.
       if (content.size !== null) headers.set('content-length', String(content.size))
       const streaming = { ...init, body: sent, duplex: 'half' } as const
       return await watch.during(() => fetch(url, streaming))
     }
-    // Here nobody tells whether bytes are moving, and a limit for the whole would kill slow uploads.
-    const answer = await watch.during(() => fetch(url, { ...init, body: sent }), false)
+    // No timeout: fetch reports no upload progress here, and a limit for the whole request would abort slow uploads.
+    const response = await watch.during(() => fetch(url, { ...init, body: sent }), false)
     onProgress?.({ sent: sent.size, total: sent.size })
-    return answer
+    return response
   }
 }

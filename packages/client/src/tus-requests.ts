@@ -2,33 +2,33 @@ import { AnswerError } from './errors/answer-error.ts'
 import { ShapeError } from './errors/shape-error.ts'
 import { parseUrl } from './http-url.ts'
 import { mediaIdOf } from './media-reference.ts'
-import { type Sending, send, sendOnce } from './send.ts'
+import { type SendSettings, send, sendOnce } from './send.ts'
 import type { UploadBody } from './upload-body.ts'
 import type { Watch } from './watch.ts'
 
-/** Where an upload stands, as the service tells it. */
+/** The state of an upload, as the service reports it. */
 export interface TusState {
-  /** Bytes that the service has. */
+  /** Bytes that the service has received. */
   readonly offset: number
-  /** Bytes in all; null where the service does not say. */
+  /** Total bytes; null if the service does not report it. */
   readonly length: number | null
-  /** Upload-Metadata as it was sent when the upload began; null where the service does not say. */
+  /** Upload-Metadata as sent when the upload was created; null if the service does not report it. */
   readonly metadata: string | null
-  /** The id of the item that the upload has become; null while it is none. */
+  /** The id of the item; null while the upload is unfinished. */
   readonly item: string | null
 }
 
 export interface TusRequests {
-  /** Begins an upload and gives its id; null where the service takes none in pieces. */
-  begin(size: number, metadata: string): Promise<string | null>
+  /** Creates an upload and returns its id; null if the service has no resumable uploads. */
+  create(size: number, metadata: string): Promise<string | null>
   find(id: string): Promise<TusState>
-  /** Sends a piece, once. `attempt` is what an error shall tell of the tries made. */
-  append(id: string, piece: TusPiece, attempt: number): Promise<TusState>
-  /** Ends an upload that nobody will go on with: tried once, in the background. */
+  /** Sends a chunk once. `attempt` is the number of attempts that an error reports. */
+  append(id: string, chunk: TusChunk, attempt: number): Promise<TusState>
+  /** Deletes an upload that will not be resumed. One attempt, in the background. */
   abandon(id: string): void
 }
 
-interface TusPiece {
+interface TusChunk {
   readonly offset: number
   readonly body: UploadBody
   /** Base64 of the SHA-256; null for none. */
@@ -37,18 +37,22 @@ interface TusPiece {
 
 const version = { 'tus-resumable': '1.0.0', accept: 'application/problem+json' }
 
-/** How services answer that have no such URL. */
-const notThere = new Set([404, 405, 501])
+/** The statuses of services without resumable uploads. */
+const unsupportedStatuses = new Set([404, 405, 501])
 
-/** One segment of a path and no more, whatever a service or a store says. */
+/** Whether an id from a service or a store is exactly one segment of a path. */
 export const isUploadId = (id: string): boolean => /^[\w~-][\w.~=-]*$/.test(id)
 
-/** The requests of tus 1.0.0 (docs/interface.md, Uploads in pieces), at the address of the client, wherever Location leads. */
-export function tusRequests(sending: Sending, url: string, signal: AbortSignal | undefined): TusRequests {
+/** The requests of tus 1.0.0 (docs/interface.md, R1 to R14). Only the id of `Location` is used; requests go to the client's service. */
+export function tusRequests(
+  settings: SendSettings,
+  url: string,
+  signal: AbortSignal | undefined,
+): TusRequests {
   return {
-    async begin(size, metadata) {
+    async create(size, metadata) {
       try {
-        return await send(sending, {
+        return await send(settings, {
           method: 'POST',
           url,
           headers: {
@@ -56,19 +60,19 @@ export function tusRequests(sending: Sending, url: string, signal: AbortSignal |
             'upload-length': `${size}`,
             ...(metadata && { 'upload-metadata': metadata }),
           },
-          // An upload whose answer was lost stays empty, and expires.
+          // Repeatable: an upload whose response was lost stays empty and expires.
           repeatable: true,
           signal,
           read: headersReader(({ headers }) => idOf(headers.get('location') ?? '')),
         })
       } catch (error) {
-        if (error instanceof AnswerError && notThere.has(error.status)) return null
+        if (error instanceof AnswerError && unsupportedStatuses.has(error.status)) return null
         throw error
       }
     },
 
     find: (id) =>
-      send(sending, {
+      send(settings, {
         method: 'HEAD',
         url: `${url}/${id}`,
         headers: version,
@@ -79,7 +83,7 @@ export function tusRequests(sending: Sending, url: string, signal: AbortSignal |
 
     append: (id, { offset, body, sha256 }, attempt) =>
       sendOnce(
-        sending,
+        settings,
         {
           method: 'PATCH',
           url: `${url}/${id}`,
@@ -99,7 +103,7 @@ export function tusRequests(sending: Sending, url: string, signal: AbortSignal |
 
     abandon(id) {
       sendOnce(
-        sending,
+        settings,
         {
           method: 'DELETE',
           url: `${url}/${id}`,
@@ -114,22 +118,22 @@ export function tusRequests(sending: Sending, url: string, signal: AbortSignal |
   }
 }
 
-/** Whether the service says that it does not know an upload, or no longer. */
+/** Whether the service reports that an upload or item does not exist, or not any more. */
 export const isGone = (error: unknown): boolean =>
   error instanceof AnswerError && (error.status === 404 || error.status === 410)
 
-/** What such an answer says is in its headers. */
+/** Creates a reader of responses whose content is in the headers. */
 const headersReader =
-  <T>(read: (answer: Response) => T) =>
-  async (answer: Response, watch: Watch): Promise<T> => {
+  <T>(read: (response: Response) => T) =>
+  async (response: Response, watch: Watch): Promise<T> => {
     watch.close()
-    return read(answer)
+    return read(response)
   }
 
 function idOf(location: string): string {
   const id = parseUrl(location, 'http://relative')?.pathname.split('/').at(-1) ?? ''
   if (isUploadId(id)) return id
-  throw new ShapeError('an upload', 'Location', 'must name it')
+  throw new ShapeError('an upload', 'Location', 'must contain its id')
 }
 
 function stateOf({ headers }: Response): TusState {

@@ -3,26 +3,26 @@ import { bytesOf, type UploadContent } from './upload-content.ts'
 import type { Watch } from './watch.ts'
 
 /**
- * How far an upload is. A try that is repeated begins at 0 again; an upload in pieces goes back to what the service has,
- * and its first call tells where it begins: above 0 when it was resumed.
+ * The progress of an upload. A retry starts at 0 again. A resumable upload continues at the offset of the service; its
+ * first report is above 0 if an earlier upload was resumed.
  */
 export interface UploadProgress {
   /** Bytes handed to the network. */
   readonly sent: number
-  /** Bytes in all; null for a stream, whose end alone tells. */
+  /** Total bytes; null for a stream, whose size is unknown. */
   readonly total: number | null
 }
 
-/** The body of an upload, for one try or several. */
+/** The body of an upload, for all attempts. */
 export interface UploadBody {
   readonly content: UploadContent
   readonly onProgress: ((progress: UploadProgress) => void) | undefined
 }
 
-/** So small that progress shows, and that a slow connection is not taken for a silent one. Bytes. */
+/** Small enough for frequent progress reports, and so that a slow connection does not time out. Bytes. */
 const sliceSize = 65_536
 
-/** A body for fetch; where it streams, it reports progress, and silence counts only while the network has the word. */
+/** A body for fetch. A stream reports progress; the timeout runs only while the network takes bytes. */
 export function fetchBody(
   { content, onProgress }: UploadBody,
   watch: Watch,
@@ -34,7 +34,7 @@ export function fetchBody(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // Node.js reads the body of an aborted request to its end, unless the body itself fails.
+        // Node.js reads the body of an aborted request to its end unless the body fails.
         const stop = () => {
           controller.error(watch.signal.reason)
           chunks.return?.().catch(() => {})
@@ -53,7 +53,7 @@ export function fetchBody(
           sent += slice.length
           controller.enqueue(slice)
         } catch (error) {
-          // The source, or who listens to its progress, failed: not the network.
+          // The source or `onProgress` failed, not the network.
           watch.abort(error)
           controller.error(error)
         }

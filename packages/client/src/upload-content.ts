@@ -1,29 +1,29 @@
 import { takesStreams } from './platform.ts'
 
 /**
- * What can be uploaded. A File, a Blob and bytes can be sent again when a try fails; a stream (also one of Node.js,
- * or any async iterable of bytes) is sent once. In Node.js, `fs.openAsBlob(path)` makes a Blob of a file on disk.
+ * The sources that can be uploaded. A File, a Blob and bytes can be sent again in a retry; a stream (also one of Node.js,
+ * or any async iterable of bytes) is sent once. In Node.js, `fs.openAsBlob(path)` returns a Blob of a file on disk.
  */
 export type UploadSource = Blob | Uint8Array | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** What is sent, whatever it came from. */
+/** The content of an upload, from any kind of source. */
 export interface UploadContent {
-  /** Bytes; null when only the end of a stream will tell. */
+  /** Bytes; null for a stream, whose size is unknown. */
   readonly size: number | null
-  /** The type and name that the source tells; null where it tells none. */
+  /** The type and the name of the source; null if it has none. */
   readonly type: string | null
   readonly name: string | null
-  /** What tells a File from others; null for other sources. */
+  /** Name, type and time of a File; null for other sources. */
   readonly identity: string | null
-  /** The whole of it, for what can be sent more than once; null for a stream. */
+  /** The whole content, for sources that can be sent more than once; null for a stream. */
   readonly blob: (() => Blob) | null
-  /** The bytes, from the first one on; a stream has them once. */
+  /** The bytes from the start. A stream can be read only once. */
   readonly chunks: () => AsyncIterator<Uint8Array>
-  /** Lets go of a stream that will not be read to its end. */
+  /** Closes a stream that will not be read to its end. */
   readonly release: () => void
 }
 
-/** Throws a `TypeError` for what is no source. Where requests cannot stream, a stream is collected first. */
+/** Throws a `TypeError` for any other value. In browsers, a stream is read to its end first. */
 export async function uploadContent(
   source: UploadSource,
   signal: AbortSignal | undefined,
@@ -48,7 +48,7 @@ function contentOfBlob(blob: Blob): UploadContent {
   }
 }
 
-/** Bytes that are in memory already. */
+/** The content of bytes in memory. */
 export function contentOfBytes(bytes: Uint8Array): UploadContent {
   return {
     size: bytes.byteLength,
@@ -73,7 +73,7 @@ function contentOfStream(source: ReadableStream<Uint8Array> | AsyncIterable<Uint
   }
   const chunks = source[Symbol.asyncIterator]()
   const release = () => {
-    // A stream of Node.js whose iterator never ran is not closed by ending the iterator.
+    // Ending the iterator does not close a Node.js stream whose iterator never ran.
     if ('destroy' in source && typeof source.destroy === 'function') source.destroy()
     else chunks.return?.().catch(() => {})
   }
@@ -112,7 +112,7 @@ async function collect(content: UploadContent, signal: AbortSignal | undefined):
     }
   } catch (error) {
     content.release()
-    // Letting go of a stream may have made it fail in its own way.
+    // The release may have caused another error; the abort reason takes precedence.
     signal?.throwIfAborted()
     throw error
   } finally {
@@ -120,20 +120,20 @@ async function collect(content: UploadContent, signal: AbortSignal | undefined):
   }
 }
 
-/** Text in a stream would be sent in an encoding that nobody chose: it is a `TypeError`. */
+/** Throws a `TypeError` for text in a stream, whose encoding would be undefined. */
 export function bytesOf(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   throw new TypeError(
-    `a source must give bytes (Uint8Array), and gave ${chunk === null ? 'null' : typeof chunk}`,
+    `a source must yield bytes (Uint8Array), and yielded ${chunk === null ? 'null' : typeof chunk}`,
   )
 }
 
-// By their members and not by their class: files may come from another window, or from a library.
+// Checked by members, not by class: files may come from another window or from a library.
 const isBlob = (source: object): source is Blob =>
   'size' in source && 'slice' in source && 'stream' in source && typeof source.stream === 'function'
 
-/** Whether a source has to be read to its end before anybody knows its size. */
+/** Whether the size of a source is unknown until its end. */
 export const isStream = (source: UploadSource): boolean => !isBlob(source) && !ArrayBuffer.isView(source)
 
 const isReadableStream = (source: object): source is ReadableStream<Uint8Array> =>

@@ -1,10 +1,10 @@
-import type { CallOptions } from './call-options.ts'
+import type { CallOptions } from './client-options.ts'
 import { filenameParameter } from './content-disposition.ts'
 import { type Media, readManyMedia, readMedia } from './media.ts'
 import { randomKey } from './random-key.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
 import { send } from './send.ts'
-import { tellingProgress, type UploadParts } from './upload.ts'
+import { type UploadParts, withProgress } from './upload.ts'
 import type { UploadProgress } from './upload-body.ts'
 import { uploadContent } from './upload-content.ts'
 
@@ -16,24 +16,24 @@ export interface FormFile {
   readonly contentType?: string | undefined
 }
 
-/** What an upload of several files takes. */
+/** The options of an upload of several files. */
 export interface UploadAllOptions extends CallOptions {
-  /** Bytes of the whole form, headers included. */
+  /** Reports bytes of the whole form, including part headers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
-  /** By which the service knows a repeat, for 24 hours. Default: a key of its own for each call. */
+  /** Identifies repeated requests of one upload, for 24 hours. Default: a random key for each call. */
   readonly idempotencyKey?: string | undefined
 }
 
 /** Stores several files with one form (docs/interface.md U1, U2, U4). */
 export async function uploadForm(
-  { sending, endpoints }: UploadParts,
+  { settings, endpoints }: UploadParts,
   files: readonly FormFile[],
   { onProgress, signal, idempotencyKey }: UploadAllOptions,
 ): Promise<readonly Media[]> {
   if (files.length === 0) return []
   const boundary = `mediabucket-${randomKey()}`
   const content = await uploadContent(formBlob(files, boundary), signal)
-  return await send(tellingProgress(sending, onProgress), {
+  return await send(withProgress(settings, onProgress), {
     method: 'POST',
     url: endpoints.uploads,
     headers: {
@@ -46,16 +46,16 @@ export async function uploadForm(
     signal,
     read:
       files.length === 1
-        ? jsonReader('a media object', (answer) => [readMedia(answer)])
+        ? jsonReader('a media object', (response) => [readMedia(response)])
         : jsonReader('media objects', readManyMedia),
   })
 }
 
-/** Written here and not by FormData, which replaces quotes and line ends in names. */
+/** Built here because FormData changes quotes and line ends in names. */
 function formBlob(files: readonly FormFile[], boundary: string): Blob {
   const parts = files.flatMap(({ source, filename, contentType }) => {
     const type = contentType || ('type' in source && source.type) || 'application/octet-stream'
-    if (/[\r\n]/.test(type)) throw new TypeError('a contentType must be one line')
+    if (/[\r\n]/.test(type)) throw new TypeError('contentType must be one line')
     const head = [
       `--${boundary}`,
       `Content-Disposition: form-data; name="file"; ${filenameParameter(filename)}`,

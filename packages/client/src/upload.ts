@@ -1,75 +1,75 @@
-import type { CallOptions } from './call-options.ts'
+import type { CallOptions } from './client-options.ts'
 import { contentDisposition } from './content-disposition.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Media, readMedia } from './media.ts'
 import { xhrOfPlatform } from './platform.ts'
 import { randomKey } from './random-key.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
+import { createResumeEntry } from './resume-entry.ts'
 import type { ResumeStore } from './resume-store.ts'
-import { type Sending, send } from './send.ts'
+import { type SendSettings, send } from './send.ts'
 import type { UploadProgress } from './upload-body.ts'
 import { isStream, type UploadContent, type UploadSource, uploadContent } from './upload-content.ts'
-import { uploadInPieces } from './upload-in-pieces.ts'
-import { uploadMemory } from './upload-memory.ts'
+import { uploadInChunks } from './upload-in-chunks.ts'
 import { xhrTransport } from './xhr-transport.ts'
 
-/** What an upload takes. */
+/** The options of an upload. */
 export interface UploadOptions extends CallOptions {
-  /** The name to keep. Default: that of a File; none for other sources. */
+  /** The name to store. Default: the name of a File; none for other sources. */
   readonly filename?: string | undefined
-  /** The type to declare. Default: that of a File or Blob; none for other sources. */
+  /** The type to declare. Default: the type of a File or Blob; none for other sources. */
   readonly contentType?: string | undefined
-  /** Called as bytes leave: after each chunk in Node.js, as the browser tells in browsers. */
+  /** Called while bytes are sent: for each slice of 64 KiB in Node.js, for each progress event in browsers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
   /**
-   * Files of more bytes than this go in pieces, and go on where a lost connection stopped them. 0 sends all in pieces,
-   * `Infinity` none. Streams, whose size nobody knows, go as one request. Default: 16 777 216.
+   * Larger files are sent as resumable uploads, in chunks. 0 sends all files in chunks, `Infinity` none. Streams are sent
+   * in one request, because their size is unknown. Bytes. Default: 16 777 216.
    */
   readonly piecesAbove?: number | undefined
   /**
-   * Called before the last bytes of an upload in pieces are sent, so that its item appears only after what it resolves.
-   * For callers that keep an order among uploads side by side.
+   * Awaited before the last chunk of a resumable upload is sent, which creates the item. Use it to keep an order among
+   * concurrent uploads.
    */
   readonly beforeLastPiece?: (() => Promise<void>) | undefined
-  /** Remembers uploads in pieces, so that one that was cut short goes on when the same file is sent again. */
+  /** Stores unfinished resumable uploads, so that an interrupted upload is resumed when the same file is uploaded again. */
   readonly resume?: ResumeStore | undefined
-  /** Tells the file from others for `resume`. Default: name, type and time of a File; other sources need one. */
+  /** Identifies the file for `resume`. Default: name, type and time of a File; required for other sources. */
   readonly fingerprint?: string | undefined
   /**
-   * By which the service knows a repeat of an upload in one request, for 24 hours. Default: a key of its own for each
-   * call; for a call that is to be repeated by another process, the same.
+   * Identifies repeated requests of an upload in one request, for 24 hours. Default: a random key for each call. Set it
+   * if another process may repeat the call.
    */
   readonly idempotencyKey?: string | undefined
 }
 
-/** What uploads of one client share. */
+/** Shared by all uploads of one client. */
 export interface UploadParts {
-  readonly sending: Sending
+  readonly settings: SendSettings
   readonly endpoints: Endpoints
-  /** The keys of the uploads under way: of two of the same file, one alone can go on with what is remembered. */
+  /** The keys of resume entries in use: only one of two concurrent uploads of a file uses the entry. */
   readonly resuming: Set<string>
 }
 
-/** Stores one file: in one request (docs/interface.md U3), or in pieces (R1 to R6). */
+/** Stores one file, in one request (docs/interface.md U3) or as a resumable upload (R1 to R6). */
 export async function uploadMedia(
   parts: UploadParts,
   source: UploadSource,
   options: UploadOptions,
 ): Promise<Media> {
   const { piecesAbove = 16 * 1024 * 1024, signal } = options
-  if (!(piecesAbove >= 0)) throw new TypeError('piecesAbove must be bytes from 0')
+  if (!(piecesAbove >= 0)) throw new TypeError('piecesAbove must be a number of bytes from 0')
   const content = await uploadContent(source, signal)
   const isLarge = !isStream(source) && (content.size ?? 0) > piecesAbove
-  if (!isLarge) return await inOneRequest(parts, content, options)
-  const media = await inPieces(parts, content, options)
+  if (!isLarge) return await uploadInOneRequest(parts, content, options)
+  const media = await uploadResumable(parts, content, options)
   if (media) return media
   await options.beforeLastPiece?.()
-  return await inOneRequest(parts, content, options)
+  return await uploadInOneRequest(parts, content, options)
 }
 
-/** Null where the service takes no files in pieces. */
-async function inPieces(
-  { sending, endpoints, resuming }: UploadParts,
+/** Null if the service has no resumable uploads. */
+async function uploadResumable(
+  { settings, endpoints, resuming }: UploadParts,
   content: UploadContent,
   options: UploadOptions,
 ): Promise<Media | null> {
@@ -78,32 +78,32 @@ async function inPieces(
   if (!blob) return null
   const fingerprint = options.fingerprint ?? content.identity
   if (resume && fingerprint === null)
-    throw new TypeError('resume needs a fingerprint, for the source is no File that has a name')
+    throw new TypeError('resume needs a fingerprint, because the source is not a File')
   signal?.throwIfAborted()
 
-  const remembered =
+  const stored =
     resume && fingerprint !== null
-      ? await uploadMemory(resume, { url: endpoints.pieces, fingerprint, blob })
+      ? await createResumeEntry(resume, { url: endpoints.resumableUploads, fingerprint, blob })
       : null
-  const memory = remembered && !resuming.has(remembered.key) ? remembered : null
-  if (memory) resuming.add(memory.key)
+  const resumeEntry = stored && !resuming.has(stored.key) ? stored : null
+  if (resumeEntry) resuming.add(resumeEntry.key)
   try {
-    return await uploadInPieces(tellingProgress(sending, onProgress), endpoints, {
+    return await uploadInChunks(withProgress(settings, onProgress), endpoints, {
       blob,
       name: filename ?? content.name,
       type: contentType ?? content.type,
       onProgress,
       signal,
       beforeLastPiece,
-      memory,
+      resumeEntry,
     })
   } finally {
-    if (memory) resuming.delete(memory.key)
+    if (resumeEntry) resuming.delete(resumeEntry.key)
   }
 }
 
-async function inOneRequest(
-  { sending, endpoints }: UploadParts,
+async function uploadInOneRequest(
+  { settings, endpoints }: UploadParts,
   content: UploadContent,
   { filename, contentType, onProgress, signal, idempotencyKey }: UploadOptions,
 ): Promise<Media> {
@@ -115,11 +115,11 @@ async function inOneRequest(
     ...acceptJson,
     ...(type === null ? {} : { 'content-type': type }),
     ...(name === null ? {} : { 'content-disposition': contentDisposition(name) }),
-    // One key for all tries of this upload, so that the service can tell a repeat from another file.
+    // One key for all attempts of this upload, so that the service recognises a retry.
     ...(key === null ? {} : { 'idempotency-key': key }),
   }
   try {
-    return await send(tellingProgress(sending, onProgress), {
+    return await send(withProgress(settings, onProgress), {
       method: 'POST',
       url: endpoints.uploads,
       headers,
@@ -134,10 +134,10 @@ async function inOneRequest(
   }
 }
 
-/** In browsers XMLHttpRequest alone tells how bytes leave; what has no body goes by fetch in any case. */
-export function tellingProgress(sending: Sending, onProgress: UploadOptions['onProgress']): Sending {
-  const Xhr = onProgress && sending.platformFetch ? xhrOfPlatform() : undefined
-  if (!Xhr) return sending
-  const [byXhr, byFetch] = [xhrTransport(Xhr), sending.transport]
-  return { ...sending, transport: (hop, watch) => (hop.body ? byXhr : byFetch)(hop, watch) }
+/** Sends bodies with XMLHttpRequest in browsers if progress is requested, because fetch does not report it. */
+export function withProgress(settings: SendSettings, onProgress: UploadOptions['onProgress']): SendSettings {
+  const Xhr = onProgress && settings.platformFetch ? xhrOfPlatform() : undefined
+  if (!Xhr) return settings
+  const [byXhr, byFetch] = [xhrTransport(Xhr), settings.transport]
+  return { ...settings, transport: (hop, watch) => (hop.body ? byXhr : byFetch)(hop, watch) }
 }

@@ -1,10 +1,10 @@
 import { ConnectionError } from './errors/connection-error.ts'
 import { TimeoutError } from './errors/timeout-error.ts'
 
-/** What setTimeout can count to; anything longer is no limit. */
-const longestTimer = 2 ** 31 - 1
+/** The maximum of setTimeout; a longer timeout is not applied. */
+const maxTimer = 2 ** 31 - 1
 
-/** Watches over one try: ends it when the other side is silent for too long, or when the caller aborts. */
+/** Aborts one attempt on a timeout, or when the caller aborts. */
 export class Watch {
   readonly #controller = new AbortController()
   readonly #timeout: number
@@ -12,7 +12,7 @@ export class Watch {
   readonly #follow = () => this.abort(this.#outer?.reason)
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** `timeout` is in milliseconds; it counts only within `during`, and while not paused. */
+  /** `timeout` is in milliseconds. It runs only within `during`, and not while paused. */
   constructor(timeout: number, outer: AbortSignal | undefined) {
     this.#timeout = timeout
     this.#outer = outer
@@ -20,7 +20,7 @@ export class Watch {
     else outer?.addEventListener('abort', this.#follow, { once: true })
   }
 
-  /** Aborted for the reason with which the try shall fail. */
+  /** Its reason is the error of the attempt. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
@@ -30,19 +30,19 @@ export class Watch {
     this.#controller.abort(reason)
   }
 
-  /** The other side was heard, or is waited for from now on. */
+  /** Restarts the timeout, because data arrived or a wait begins. */
   restart(): void {
     this.pause()
-    if (this.#timeout > longestTimer || this.signal.aborted) return
+    if (this.#timeout > maxTimer || this.signal.aborted) return
     this.#timer = setTimeout(() => this.abort(new TimeoutError(this.#timeout)), this.#timeout)
   }
 
-  /** The other side is not to blame for the silence that begins. */
+  /** Stops the timeout until `restart`, because the service is not the cause of the delay. */
   pause(): void {
     clearTimeout(this.#timer)
   }
 
-  /** Waits for the other side; a failure is the reason of the abort, or else a `ConnectionError`. */
+  /** Waits for the service. Rejects with the reason of the abort, or with a `ConnectionError`. */
   during<T>(operation: () => Promise<T>, timed = true): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const { signal } = this
@@ -67,7 +67,7 @@ export class Watch {
     })
   }
 
-  /** The try is over: nothing of it goes on, an upload that was refused half-way included. */
+  /** Ends the attempt and aborts what is left of it, such as the rest of an upload that was refused early. */
   close(): void {
     this.#outer?.removeEventListener('abort', this.#follow)
     this.abort(undefined)

@@ -3,8 +3,8 @@ import type { UploadingXhr } from './platform.ts'
 import type { Transport } from './transport.ts'
 
 /**
- * Sends an upload by XMLHttpRequest, the one way in which browsers tell its progress. It follows redirects by itself;
- * browsers drop the token where one leads to another origin (Fetch, HTTP-redirect fetch), and the answer is refused.
+ * Sends an upload with XMLHttpRequest, because browsers report upload progress only there. It follows redirects itself.
+ * Browsers omit the token on a redirect to another origin (Fetch, HTTP-redirect fetch), and the response is refused.
  */
 export function xhrTransport(Xhr: new () => UploadingXhr): Transport {
   return ({ method, url, headers, body }, watch) => {
@@ -24,7 +24,8 @@ export function xhrTransport(Xhr: new () => UploadingXhr): Transport {
           }
           xhr.onerror = () => reject(new Error('XMLHttpRequest failed'))
           xhr.onload = () => {
-            if (new URL(xhr.responseURL || url).origin === new URL(url).origin) return resolve(answerOf(xhr))
+            if (new URL(xhr.responseURL || url).origin === new URL(url).origin)
+              return resolve(responseOf(xhr))
             watch.abort(
               new RedirectError(url, xhr.responseURL, 'The upload was redirected to another origin'),
             )
@@ -37,7 +38,7 @@ export function xhrTransport(Xhr: new () => UploadingXhr): Transport {
   }
 }
 
-function answerOf(xhr: UploadingXhr): Response {
+function responseOf(xhr: UploadingXhr): Response {
   const headers = new Headers()
   for (const line of xhr.getAllResponseHeaders().split('\r\n')) {
     const colon = line.indexOf(':')

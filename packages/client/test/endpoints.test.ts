@@ -24,7 +24,7 @@ test.each([
     expect(endpoints.listing).toBe(listing)
     expect(endpoints.page(3)).toBe(`${listing}?page=3`)
     expect(endpoints.uploads).toBe(`${base}/api/media`)
-    expect(endpoints.pieces).toBe(`${base}/api/uploads`)
+    expect(endpoints.resumableUploads).toBe(`${base}/api/uploads`)
     expect(endpoints.item('x')).toBe(`${base}/api/media/x`)
     expect(endpoints.bytes('x')).toBe(`${base}/media/x`)
     expect(endpoints.token).toBe(`${base}/api/token`)

@@ -35,7 +35,7 @@ test.each<[path: string, answer: unknown]>([
   const error = thrownBy(() => readPage(answer))
   expect(error).toBeInstanceOf(ShapeError)
   expect(error).toMatchObject({ name: 'ShapeError', path })
-  expect(String(error)).toContain(`did not answer a page: ${path || 'the answer'} must`)
+  expect(String(error)).toContain(`The response is not a page: ${path || 'the response'} must`)
 })
 
 function thrownBy(action: () => unknown): unknown {

@@ -1,20 +1,20 @@
 import { MediabucketError } from './mediabucket-error.ts'
 
-/** What an `AnswerError` tells. */
+/** The properties of an `AnswerError`. */
 export interface AnswerDetails {
   readonly method: string
   readonly url: string
   readonly status: number
   readonly headers: Headers
-  /** The answer's body as text, at most its first 64 KiB. */
+  /** The body as text, at most its first 64 KiB. */
   readonly body: string
-  /** How many tries were made, this one included. */
+  /** The number of attempts, including this one. */
   readonly attempts: number
-  /** Milliseconds that the service asked to wait, null when it did not. */
+  /** The milliseconds of `Retry-After`; null if there is none. */
   readonly retryAfter: number | null
 }
 
-/** The service refused: any status but 2xx, with whatever body. Problems are `ProblemError`, which extends this. */
+/** The response has a status other than 2xx. If it has a problem, the error is a `ProblemError`, which extends this. */
 export class AnswerError extends MediabucketError implements AnswerDetails {
   override name = 'AnswerError'
   readonly method: string
@@ -26,7 +26,7 @@ export class AnswerError extends MediabucketError implements AnswerDetails {
   readonly retryAfter: number | null
 
   constructor(details: AnswerDetails, explanation: string) {
-    // The query stays out of messages, which end in logs: it may sign a URL.
+    // Without the query, because messages are logged and a query may contain a signature.
     const { origin, pathname } = new URL(details.url)
     super(
       `${details.method} ${origin}${pathname} answered ${details.status}${explanation && `: ${explanation}`}`,

@@ -1,6 +1,6 @@
 import { MediabucketError } from './mediabucket-error.ts'
 
-/** No answer, or not the whole of it: no connection, a connection cut, a name not found. `cause` is the platform's error. */
+/** No complete response: the connection failed or broke, or the host was not found. `cause` is the platform's error. */
 export class ConnectionError extends MediabucketError {
   override name = 'ConnectionError'
 

@@ -1,7 +1,7 @@
 import type { Problem } from '../problem.ts'
 import { type AnswerDetails, AnswerError } from './answer-error.ts'
 
-/** The service refused and said why (RFC 9457). `problem.code` tells programs which problem of the service it is. */
+/** The service refused and sent a problem (RFC 9457). Programs compare `problem.code`. */
 export class ProblemError extends AnswerError {
   override name = 'ProblemError'
   readonly problem: Problem

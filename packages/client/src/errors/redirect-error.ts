@@ -1,6 +1,6 @@
 import { MediabucketError } from './mediabucket-error.ts'
 
-/** The service redirected where this client does not follow. `location` is null where a browser hides it. */
+/** The service sent a redirect that this client does not follow. `location` is null if the browser hides it. */
 export class RedirectError extends MediabucketError {
   override name = 'RedirectError'
   readonly url: string

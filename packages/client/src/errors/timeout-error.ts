@@ -1,6 +1,6 @@
 import { MediabucketError } from './mediabucket-error.ts'
 
-/** The service was silent for `timeout` milliseconds. Never thrown for being slow: any byte starts the time anew. */
+/** No data was sent or received for `timeout` milliseconds. Every byte restarts the timeout. */
 export class TimeoutError extends MediabucketError {
   override name = 'TimeoutError'
   readonly timeout: number

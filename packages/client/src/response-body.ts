@@ -1,6 +1,6 @@
 import type { Watch } from './watch.ts'
 
-/** The bytes of an answer as they come in. The other side's silence counts only while somebody waits for bytes. */
+/** The bytes of a response as they arrive. The timeout runs only while a caller waits for bytes. */
 async function* chunksOf(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   watch: Watch,
@@ -17,18 +17,18 @@ async function* chunksOf(
   }
 }
 
-/** The body as text, cut after `limit` bytes or the chunk that passes it; ends the try. */
+/** The body as text, at most `limit` bytes of it. Closes the watch. */
 export async function readText(
-  answer: Response,
+  response: Response,
   watch: Watch,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<string> {
   try {
-    if (!answer.body) return ''
+    if (!response.body) return ''
     const decoder = new TextDecoder()
     let text = ''
     let size = 0
-    for await (const chunk of chunksOf(answer.body, watch)) {
+    for await (const chunk of chunksOf(response.body, watch)) {
       const rest = chunk.subarray(0, limit - size)
       text += decoder.decode(rest, { stream: true })
       size += rest.length
@@ -40,12 +40,12 @@ export async function readText(
   }
 }
 
-/** The same answer with a body that fails when the other side is silent for too long; its end ends the try. */
-export function watchedAnswer(answer: Response, watch: Watch): Response {
-  const { body, url, redirected } = answer
+/** The same response with a body that fails on a timeout. The end of the body closes the watch. */
+export function watchedResponse(response: Response, watch: Watch): Response {
+  const { body, url, redirected } = response
   if (!body) {
     watch.close()
-    return answer
+    return response
   }
   const chunks = chunksOf(body, watch)
   const watched = new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -67,7 +67,7 @@ export function watchedAnswer(answer: Response, watch: Watch): Response {
     },
     { highWaterMark: 0 },
   )
-  const { status, statusText, headers } = answer
+  const { status, statusText, headers } = response
   const same = new Response(watched, { status, statusText, headers })
   return Object.defineProperties(same, { url: { value: url }, redirected: { value: redirected } })
 }
