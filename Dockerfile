@@ -1,5 +1,5 @@
 # Builds the packages as npm publishes them, and installs them without build tools. See docs/operations/container.md.
-FROM node:24-bookworm-slim AS build
+FROM node:26-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json ./
 COPY packages packages
@@ -8,7 +8,7 @@ RUN mkdir /packed /app \
  && for name in client gallery server; do npm pack --workspace "packages/$name" --pack-destination /packed; done
 RUN npm install --prefix /app --omit=dev --no-audit /packed/*.tgz
 
-FROM node:24-bookworm-slim
+FROM node:26-bookworm-slim
 ENV NODE_ENV=production MEDIABUCKET_HOST=0.0.0.0 MEDIABUCKET_PORT=8080 MEDIABUCKET_DATA=/data
 COPY --from=build /app /app
 RUN install -d -o node -g node -m 700 /data

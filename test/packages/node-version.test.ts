@@ -7,7 +7,7 @@ import { read, root } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 
 const run = promisify(execFile)
-/** A project of which npm has installed `packages`, without links to their programs, and the Node.js that npm runs on. */
+/** Runs prepare.mjs in a project as npm leaves it: with the package of Node.js if `installed`, and without links to programs. */
 async function check(agent: string, node: string, installed: boolean) {
   const directory = await temporaryDirectory()
   const path = (name: string) => join(directory.path, name)
@@ -23,7 +23,7 @@ async function check(agent: string, node: string, installed: boolean) {
 
 const old = 'npm/10.9.9 node/v20.20.2 linux x64'
 
-test('npm install with an older Node.js says in one line which one the project uses, and links it', async () => {
+test('npm install with an older Node.js reports in one line which one the project uses, and links it', async () => {
   await using checked = await check(old, process.execPath, true)
   const { stdout, stderr } = checked.ended
   expect([stdout.trim().split('\n').length, stderr]).toEqual([1, ''])
@@ -32,13 +32,13 @@ test('npm install with an older Node.js says in one line which one the project u
   expect(await realpath(checked.link)).toBe(await realpath(process.execPath))
 })
 
-test('npm install with a new Node.js says nothing of versions', async () => {
+test('npm install with a new Node.js reports no versions', async () => {
   await using checked = await check(`npm/11.0.0 node/${process.version} linux x64`, process.execPath, false)
   expect(checked.ended).toEqual({ stdout: '', stderr: '' })
   expect(JSON.parse(read('package.json')).scripts.prepare).toBe('node prepare.mjs')
 })
 
-test('npm install does not warn of the engines of packages, and records no registry', async () => {
+test('npm install prints no warnings about the engines of packages, and records no registry', async () => {
   await using directory = await temporaryDirectory()
   const strict = { name: 'strict', version: '1.0.0', engines: { node: '>=99' } }
   await mkdir(join(directory.path, 'strict'))
@@ -55,4 +55,17 @@ test('npm install does not warn of the engines of packages, and records no regis
   await copyFile(join(root, '.npmrc'), join(directory.path, '.npmrc'))
   expect(await install()).toBe('')
   expect(read('package-lock.json')).not.toContain('"resolved": "http')
+})
+
+test('every platform gets the same Node.js, which the container uses too; the API of the oldest one is type-checked', async () => {
+  const { optionalDependencies, devDependencies } = JSON.parse(read('package.json'))
+  const nodes = Object.entries<string>(optionalDependencies).filter(([name]) => name.startsWith('node-'))
+  expect(nodes).toHaveLength(3)
+  const [version = '', ...others] = new Set(nodes.map(([, exact]) => exact))
+  expect(others).toEqual([])
+  const images = [...read('Dockerfile').matchAll(/^FROM node:(\d+)-/gm)].map(([, image]) => image)
+  expect(new Set(images)).toEqual(new Set([version.split('.')[0]]))
+  const oldest = />=(\d+)/.exec(JSON.parse(read('packages/server/package.json')).engines.node)?.[1]
+  expect(devDependencies['@types/node']).toMatch(new RegExp(`^\\^${oldest}\\.`))
+  expect(read('prepare.mjs')).toContain(`oldestMajor = ${oldest}\n`)
 })

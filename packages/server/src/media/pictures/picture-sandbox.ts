@@ -10,7 +10,10 @@ export interface PictureSandbox {
   readonly enforced: { readonly noWrite: boolean; readonly noNetwork: boolean }
 }
 
-/** Node's own limits hold for JavaScript alone: no write, no other process, no thread. The decoder is native code. */
+/**
+ * The limits of Node.js: no write, no other process, no thread; on Node.js 26 no network either. They hold only for JavaScript,
+ * and the decoder is native code.
+ */
 const nodeLimits = [
   '--permission',
   '--allow-addons',

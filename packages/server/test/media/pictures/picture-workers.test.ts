@@ -63,6 +63,9 @@ describe('V11 the sandbox of a process that decodes pictures', () => {
     await picture.toFile(process.argv[3]).catch(() => undefined)
     process.send('ended')`
 
+  /** Node.js 26 refuses connections too. Without that, the probe shows whether the kernel does. */
+  const allowNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []
+
   test.skipIf(!onLinux)(
     'leaves it no environment, no file to write, and no network where the system can',
     async () => {
@@ -75,7 +78,7 @@ describe('V11 the sandbox of a process that decodes pictures', () => {
       const { execPath, execArgv, env, enforced } = findPictureSandbox()
       const child = fork(script, [import.meta.filename, written, JSON.stringify(listener.address())], {
         execPath,
-        execArgv: [...execArgv],
+        execArgv: [...execArgv, ...allowNetwork],
         env,
         stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       })
