@@ -22,10 +22,16 @@ export default defineConfig({
   test: {
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     // Far above what any test takes: a test that hangs ends, and a busy machine fails none.
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     pool: 'forks',
+    // Test files share a process: they leave no global state, and each saves the start of a process and its imports.
+    isolate: false,
+    expect: { poll: { timeout: 60_000 } },
+    restoreMocks: true,
+    unstubGlobals: true,
     globalSetup: ['test/harness/tools.ts', 'packages/gallery/ensure-built.ts', 'test/harness/bundle.ts'],
+    setupFiles: ['test/harness/property-seed.ts'],
     sequence: { sequencer: LongestFirst },
     // Most of a test's time is a server process of its own at work, on the other core.
     maxWorkers: 2,

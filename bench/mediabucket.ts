@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { startSubject } from './subject.ts'
 
-const bin = resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
+/** The service; the tests give a bundle of it, which starts sooner. */
+const bin =
+  process.env['MEDIABUCKET_BUNDLE'] ?? resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 
 /** Rate limits that count every request and refuse none: a load without pause is what they are there to refuse. */
 const unmetLimits = {

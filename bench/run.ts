@@ -14,14 +14,14 @@ const tell = (text: string) => console.error(text)
 const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async listing(short) {
     const extent = short
-      ? { rounds: 1, seconds: 1, large: 20_000, buckets: 5 }
+      ? { rounds: 1, seconds: 0.5, large: 5_000, buckets: 5 }
       : { rounds: 5, seconds: 3, large: 1_000_000, buckets: 1000 }
     return reportListing(await benchListing(extent, tell))
   },
 
   async uploads(short) {
     const extent = short
-      ? { rounds: 1, seconds: 1, large: 20_000_000, largeDownload: 1_000_000, open: 50 }
+      ? { rounds: 1, seconds: 0.5, large: 10_000_000, largeDownload: 1_000_000, open: 20 }
       : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
     return reportUploads(await benchUploads(extent, tell))
   },
@@ -33,7 +33,7 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
 
   async variants(short) {
     const extent = short
-      ? { rounds: 1, seconds: 1, pictures: 4, width: 800 }
+      ? { rounds: 1, seconds: 0.5, pictures: 4, width: 800 }
       : { rounds: 5, seconds: 3, pictures: 100, width: 4000 }
     return reportVariants(await benchVariants(extent, tell))
   },

@@ -145,14 +145,16 @@ export async function measure(
 ): Promise<Measure> {
   const { connections, seconds, headers = [], script } = load
   const args = [
-    ...['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '--latency'],
+    ...['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--timeout', '30s', '--latency'],
     ...headers.flatMap((header) => ['-H', header]),
     ...(script ? ['-s', script[0] ?? ''] : []),
     subject.url + path,
     ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
   ]
   const before = subject.cpu()
-  const text = await runPinned('load', ['wrk', ...args])
+  // wrk takes whole seconds; an interrupt ends it sooner, with its figures.
+  const limit = seconds < 1 ? ['timeout', '--preserve-status', '-s', 'INT', `${seconds}`] : []
+  const text = await runPinned('load', [...limit, 'wrk', ...args])
   const spent = subject.cpu() - before
   const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
   const requests = Number(figure(/(\d+) requests in/))

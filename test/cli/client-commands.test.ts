@@ -2,20 +2,20 @@ import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { runCommand, type SharedServer, startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 import { commandLine, runClient } from './client-run.ts'
 
-let server: TestServer
+let server: SharedServer
 let urls: string[]
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   urls = []
   for (let item = 1; item <= 23; item += 1) urls.push((await upload(server, `item ${item}`)).url)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const run = (...args: string[]) => runClient(server, ...args)
 const lines = (text: string) => text.trimEnd().split('\n')
@@ -119,7 +119,7 @@ test('rm deletes each item, tells those that are not there, and exits 4 for them
 test('T1 whoami tells what the token is, and never the token', async () => {
   const told = await run('whoami')
   expect([told.code, told.stderr]).toEqual([0, ''])
-  expect(told.stdout).toMatch(/^bucket +default$/m)
+  expect(told.stdout).toMatch(new RegExp(`^bucket +${server.bucket}$`, 'm'))
   expect(told.stdout).toMatch(/^may +media:read, media:write, media:delete$/m)
   expect(told.stdout).toMatch(/^ends +never$/m)
   expect(told.stdout).not.toContain('mbkt_')
@@ -202,5 +202,5 @@ test('the settings of a server are nothing to those who talk to one elsewhere', 
     MEDIABUCKET_TOKEN: server.token,
     MEDIABUCKET_PORT: 'x',
   })
-  expect(JSON.parse(stdout).bucket).toBe('default')
+  expect(JSON.parse(stdout).bucket).toBe(server.bucket)
 })

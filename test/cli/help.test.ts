@@ -1,10 +1,24 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { main } from '../../packages/server/src/cli/main.ts'
 import { settings } from '../../packages/server/src/config/settings.ts'
 import { version } from '../../packages/server/src/core/version.ts'
 import { read } from '../architecture/sources.ts'
 import { runCommand } from '../harness/server.ts'
 
-const run = (...args: string[]) => runCommand(args, {})
+/** Runs a command in this process; rejects as a process does that fails. */
+async function run(...args: string[]) {
+  const [printed, told]: [string[], string[]] = [[], []]
+  vi.spyOn(console, 'log').mockImplementation((text) => void printed.push(`${text}\n`))
+  vi.spyOn(console, 'error').mockImplementation((text) => void told.push(`${text}\n`))
+  await main(args)
+  vi.restoreAllMocks()
+  const code = process.exitCode ?? 0
+  process.exitCode = undefined
+  const output = { stdout: printed.join(''), stderr: told.join('') }
+  if (code !== 0) throw Object.assign(new Error(`exit code ${code}`), { code, ...output })
+  return output
+}
+
 const commands = [
   'serve',
   'token create',
@@ -56,6 +70,15 @@ test('mediabucket help COMMAND tells the same', async () => {
 
 test.each(['--version', '-V'])('mediabucket %s tells the version alone', async (option) => {
   expect(await run(option)).toEqual({ stdout: `${version}\n`, stderr: '' })
+})
+
+test('a process prints help and exits with 0, or 2 for arguments that make no sense', async () => {
+  expect(await runCommand(['--version'], {})).toEqual({ stdout: `${version}\n`, stderr: '' })
+  await expect(runCommand(['dance'], {})).rejects.toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: 'mediabucket: there is no command "dance". See: mediabucket help\n',
+  })
 })
 
 test('help is given whatever the settings are', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { hasTool } from '../harness/tools.ts'
 import { commandLine } from './client-run.ts'
 
@@ -23,7 +23,7 @@ if (!hasTerminal) console.warn('Bars are not tried on a terminal: there is no sc
 test.skipIf(!hasTerminal && !process.env['CI'])(
   'on a terminal, bars show each request and all files, and are gone at the end',
   async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     await using directory = await temporaryDirectory()
     for (const name of ['one.bin', 'two.bin', 'three.bin'])
       await writeFile(join(directory.path, name), Buffer.alloc(3_000_000))

@@ -4,20 +4,20 @@ import { once } from 'node:events'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../packages/client/src/index.ts'
 import { newToken, urlsOf } from '../client/buckets.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { commandLine, runClient } from './client-run.ts'
 
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const bucket = async (name: string) => ({ url: server.url, token: await newToken(server, name) })
 const printedUrls = (stdout: string) => stdout.match(/^\S+/gm) ?? []

@@ -1,14 +1,13 @@
 import { type Client, createClient } from '../../packages/client/src/index.ts'
-import type { TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
 
-/** A token for a bucket, which is made if need be. */
-export async function newToken(server: TestServer, bucket: string, ...args: string[]): Promise<string> {
-  const { stdout } = await server.command('token', 'create', '--bucket', bucket, ...args)
-  return stdout.trim()
-}
+/** A token for a bucket, which is created if it does not exist. */
+export const newToken = async (server: Pick<SharedServer, 'data'>, bucket: string, ...args: string[]) =>
+  (await makeToken(server, '--bucket', bucket, ...args)).token
 
 /** A client with a bucket of its own. */
-export const newBucket = async (server: TestServer, name: string, ...args: string[]): Promise<Client> =>
+export const newBucket = async (server: SharedServer, name: string, ...args: string[]): Promise<Client> =>
   createClient({ url: server.url, token: await newToken(server, name, ...args) })
 
 /** The URLs of all items, by walking over the pages. */

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createClient, ProblemError } from '../../packages/client/src/index.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { caught, newBucket, newToken, urlsOf } from './buckets.ts'
 
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 test('an item is uploaded, listed, described, fetched and deleted, by its id and by its URL', async () => {
   const client = await newBucket(server, 'one-item')

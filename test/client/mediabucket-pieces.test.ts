@@ -1,22 +1,21 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type Client,
   createClient,
   ProblemError,
   type UploadProgress,
 } from '../../packages/client/src/index.ts'
+import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { type Passed, startWatchedProxy } from '../harness/watched-proxy.ts'
 import { caught, newToken, urlsOf } from './buckets.ts'
 import { memoryStore } from './memory-store.ts'
-
-// Large files take their time on busy machines.
-vi.setConfig({ testTimeout: 90_000 })
 
 let server: TestServer
 beforeAll(async () => {
@@ -327,7 +326,7 @@ test('Q2, R12 quotas and limits are problems, told before any byte is sent', asy
   const tooLarge = await caught(client.upload(file))
   expect(tooLarge).toBeInstanceOf(ProblemError)
   expect(tooLarge).toMatchObject({ status: 413, problem: { code: 'file-too-large' } })
-  await small.command('bucket', 'set', 'default', '--max-bytes', '1000')
+  await runHere(small.data, 'bucket set', 'default', '--max-bytes', '1000')
   const full = await caught(client.upload(new Uint8Array(18_000_000)))
   expect(full).toBeInstanceOf(ProblemError)
   expect(full).toMatchObject({ status: 507, problem: { code: 'quota-exceeded' } })
@@ -335,10 +334,10 @@ test('Q2, R12 quotas and limits are problems, told before any byte is sent', asy
 })
 
 test('A7 a token that is revoked in the middle is a problem', async () => {
-  const { stdout, stderr } = await server.command('token', 'create', '--bucket', randomUUID())
-  const client = createClient({ url: server.url, token: stdout.trim(), retry })
+  const { id, token } = await makeToken(server, '--bucket', randomUUID())
+  const client = createClient({ url: server.url, token, retry })
   const resume = memoryStore()
-  const revoke = async () => void (await server.command('token', 'revoke', /tok_\w+/.exec(stderr)?.[0] ?? ''))
+  const revoke = async () => void (await runHere(server.data, 'token revoke', id))
   const error = await caught(client.upload(file, { resume: { ...resume, set: revoke } }))
   expect(error).toBeInstanceOf(ProblemError)
   expect(error).toMatchObject({ method: 'PATCH', status: 401 })

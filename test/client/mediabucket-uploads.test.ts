@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient, type UploadProgress, type UploadSource } from '../../packages/client/src/index.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { caught, newBucket, urlsOf } from './buckets.ts'
 
-let server: TestServer
+let server: SharedServer
 let directory: string
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   directory = await mkdtemp(join(tmpdir(), 'mediabucket-client-'))
 })
 afterAll(async () => {
-  await server[Symbol.asyncDispose]()
   await rm(directory, { recursive: true })
 })
 

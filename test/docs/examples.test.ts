@@ -43,18 +43,14 @@ describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examp
     const missing = (interpreter?.needs ?? []).filter((command) => !hasTool(command))
     if (missing.length > 0) console.warn(`${path}:${line} is not run: there is no ${missing.join(', no ')}`)
     // Where nothing may be skipped, a block without its interpreter fails by itself.
-    test.skipIf(missing.length > 0 && !process.env['CI'])(
-      `line ${line}, ${language}, runs`,
-      async () => {
-        const { stdout } = await stage.run(block)
-        const next = blocks[index + 1]
-        // What follows as JSON or text is what it prints, but for what differs each time.
-        const { url } = stage.server
-        if (next?.language === 'json') expect(settled(stdout, url)).toEqual(settled(next.code, url))
-        if (next?.language === 'text') expect(stdout).toBe(next.code)
-      },
-      100_000,
-    )
+    test.skipIf(missing.length > 0 && !process.env['CI'])(`line ${line}, ${language}, runs`, async () => {
+      const { stdout } = await stage.run(block)
+      const next = blocks[index + 1]
+      // What follows as JSON or text is what it prints, but for what differs each time.
+      const { url } = stage.server
+      if (next?.language === 'json') expect(settled(stdout, url)).toEqual(settled(next.code, url))
+      if (next?.language === 'text') expect(stdout).toBe(next.code)
+    })
   }
 })
 

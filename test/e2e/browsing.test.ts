@@ -1,26 +1,23 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { seed } from '../harness/seed.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { isDrawn, picture } from './files.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   for (let item = 1; item <= 25; item++) await upload(server, `${item}`, { name: `file-${item}.txt` })
-  browser = await launchBrowser()
-})
-afterAll(async () => {
-  await browser?.close()
-  await server[Symbol.asyncDispose]()
+  browser = await sharedBrowser()
 })
 
 /** The names on the page, as soon as it shows `first`. */

@@ -1,27 +1,22 @@
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { drop } from './drop.ts'
 import { namesOf, newGuest, told, tray } from './uploading.ts'
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  browser = await launchBrowser()
-  server = await startServer()
+  browser = await sharedBrowser()
+  server = await sharedServer()
 })
-afterAll(async () => {
-  await browser?.close()
-  await server[Symbol.asyncDispose]()
-})
-
-vi.setConfig({ testTimeout: 90_000 })
 
 const time = new Date('2026-05-01T12:00:00Z')
 

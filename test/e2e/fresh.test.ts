@@ -1,25 +1,23 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { newToken } from '../client/buckets.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
 import { quarters } from '../harness/pictures.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
-  browser = await launchBrowser()
-})
-afterAll(async () => {
-  await browser?.close()
-  await server[Symbol.asyncDispose]()
+  server = await sharedServer()
+  browser = await sharedBrowser()
 })
 
 /** A new bucket with `files` files, and a visit to its first page with a clock that the test moves. */
@@ -128,13 +126,13 @@ browserTest(
 
 browserTest('A7, G6 an open page notices that its token is revoked', async () => {
   await upload(server, 'x', { name: 'notes.txt' })
-  const { token, id } = await makeToken(server, '--bucket', 'default')
+  const { token, id } = await makeToken(server, '--bucket', server.bucket)
   await using guest = await visit(browser, server)
   await guest.context.clock.install()
   await guest.page.reload()
   await guest.signIn(token)
   await guest.files.first().waitFor()
-  await server.command('token', 'revoke', id)
+  await runHere(server.data, 'token revoke', id)
   await pass(guest)
   await guest.page.getByText(strings.signIn.ended).waitFor()
 })

@@ -1,14 +1,15 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
 import { startGateway } from '../harness/gateway.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
@@ -17,10 +18,10 @@ import { clip, hostileName, pdf, picture, tone, writeFiles } from './files.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
-  browser = await launchBrowser()
+  server = await sharedServer()
+  browser = await sharedBrowser()
   const files: readonly (readonly [string, Uint8Array, string])[] = [
     ['harbour.jpg', await picture(1, 640, 480).jpeg().toBuffer(), 'image/jpeg'],
     ['upright.png', await picture(2, 300, 400).png().toBuffer(), 'image/png'],
@@ -35,12 +36,6 @@ beforeAll(async () => {
   for (let number = 9; number <= 12; number++)
     await upload(server, `${number}`, { name: `file-${number}.txt` })
 })
-afterAll(async () => {
-  await browser?.close()
-  await server[Symbol.asyncDispose]()
-})
-
-vi.setConfig({ testTimeout: 90_000 })
 
 const Focused = Type.Object({ label: Type.String(), ring: Type.Boolean() })
 const widths = [375, 1440]
@@ -64,7 +59,7 @@ async function expectAccessible({ page }: Visit, state: string): Promise<void> {
   }
 }
 
-async function signedIn(at: TestServer = server, hash = ''): Promise<Visit> {
+async function signedIn(at: SharedServer = server, hash = ''): Promise<Visit> {
   const guest = await visit(browser, at, { hash })
   await guest.signIn(at.token)
   return guest
@@ -120,7 +115,7 @@ describe('WCAG 2.2 AA', () => {
   )
 
   browserTest('an empty bucket, a read-only token, and files dragged over the page', async () => {
-    await using empty = await startServer()
+    const empty = await sharedServer()
     await using guest = await signedIn(empty)
     await guest.page.getByText(strings.listing.empty).waitFor()
     await expectAccessible(guest, 'empty')
@@ -130,7 +125,7 @@ describe('WCAG 2.2 AA', () => {
       await expectAccessible(guest, 'dropping')
     })
     await guest.files.getByText('a.txt').waitFor()
-    const { token } = await makeToken(empty, '--bucket', 'other', '--scope', 'media:read')
+    const { token } = await makeToken(empty, '--bucket', randomUUID(), '--scope', 'media:read')
     await using reader = await visit(browser, empty)
     await reader.signIn(token)
     await reader.page.getByText(strings.listing.emptyReadOnly).waitFor()

@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -13,15 +14,12 @@ import { type Guest, namesOf, newGuest, told, tray } from './uploading.ts'
 let browser: Browser
 let server: TestServer
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
   server = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '2MB' })
 })
 afterAll(async () => {
-  await browser?.close()
   await server[Symbol.asyncDispose]()
 })
-
-vi.setConfig({ testTimeout: 90_000 })
 
 /** Writes different files, of about 1 kB unless `sizeOf` returns another size. */
 async function numbered(count: number, sizeOf: (number: number) => number = (number) => 1000 + (number % 7)) {
@@ -122,14 +120,14 @@ browserTest(
   async () => {
     await using files = await numbered(300)
     await using guest = await newGuest(browser, server)
-    await server.command('bucket', 'set', guest.bucket, '--max-items', '120')
+    await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '120')
     const counts = requestsOf(guest)
     await guest.choose(strings.header.upload, files.paths)
     await told(guest, strings.uploads.failed(180))
     expect(await namesOf(guest)).toEqual(files.names.slice(0, 120))
     // Two forms, and halves of the second to find the files that fit.
     expect(counts.uploads).toBeLessThanOrEqual(16)
-    await server.command('bucket', 'set', guest.bucket, '--max-items', '300')
+    await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '300')
     await guest.button(strings.uploads.retryFailed).click()
     await told(guest, strings.uploads.finished(300))
     expect(await namesOf(guest)).toEqual(files.names)

@@ -1,11 +1,12 @@
 import type { Browser, Locator } from 'playwright-core'
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { formatSize } from '../../packages/gallery/src/format/size.ts'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { isDrawn, picture } from './files.ts'
@@ -25,11 +26,11 @@ const lines = (count: number) =>
   Array.from({ length: count }, (_, line) => `Möwe ${line} am Hafen`).join('\n')
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 const ids = new Map<string, string>()
 beforeAll(async () => {
-  server = await startServer()
-  browser = await launchBrowser()
+  server = await sharedServer()
+  browser = await sharedBrowser()
   const files: readonly (readonly [string, Uint8Array, string])[] = [
     ['harbour.jpg', await picture(1, 640, 480).jpeg().toBuffer(), 'image/jpeg'],
     ['tall.svg', drawing('width="100" height="300"'), 'image/svg+xml'],
@@ -49,10 +50,6 @@ beforeAll(async () => {
   ]
   for (const [name, bytes, type] of files)
     ids.set(name, (await upload(server, new Uint8Array(bytes), { name, type })).id)
-})
-afterAll(async () => {
-  await browser?.close()
-  await server[Symbol.asyncDispose]()
 })
 
 const hashOf = (name: string) => `#page=${[...ids.keys()].indexOf(name) < 10 ? 1 : 2}&item=${ids.get(name)}`

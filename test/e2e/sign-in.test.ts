@@ -1,23 +1,21 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
 import { visit } from './visit.ts'
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   await upload(server, 'x', { name: 'notes.txt' })
-  browser = await launchBrowser()
-})
-afterAll(async () => {
-  await browser?.close()
-  await server[Symbol.asyncDispose]()
+  browser = await sharedBrowser()
 })
 
 const stored = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
@@ -123,11 +121,11 @@ describe('G6', () => {
   })
 
   browserTest('A7, G6 a revoked token ends the session', async () => {
-    const { token, id } = await makeToken(server, '--bucket', 'default')
+    const { token, id } = await makeToken(server, '--bucket', server.bucket)
     await using guest = await visit(browser, server)
     await guest.signIn(token)
     await guest.files.first().waitFor()
-    await server.command('token', 'revoke', id)
+    await runHere(server.data, 'token revoke', id)
     await guest.page.reload()
     await guest.page.getByText(strings.signIn.ended).waitFor()
     expect(await guest.page.evaluate(stored)).not.toContain('mbkt_')
@@ -135,7 +133,7 @@ describe('G6', () => {
 })
 
 browserTest('A3 a read-only token shows the files, without buttons to upload or delete', async () => {
-  const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
+  const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')
   await using guest = await visit(browser, server)
   await guest.signIn(token)
   await guest.files.getByText('notes.txt').waitFor()
@@ -147,7 +145,7 @@ browserTest('A3 a read-only token shows the files, without buttons to upload or 
 })
 
 browserTest('A3 a token without media:read is refused with the reason', async () => {
-  const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
+  const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:write')
   await using guest = await visit(browser, server)
   await guest.page.getByLabel(strings.signIn.token, { exact: true }).fill(token)
   await guest.button(strings.signIn.submit).click()

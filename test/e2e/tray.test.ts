@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
@@ -18,12 +20,8 @@ import { visit } from './visit.ts'
 
 let browser: Browser
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
 })
-afterAll(() => browser?.close())
-
-// Each starts a server and a browser's window, beside other tests.
-vi.setConfig({ testTimeout: 90_000 })
 
 const file = (name: string, size: number) => ({
   name,
@@ -32,7 +30,7 @@ const file = (name: string, size: number) => ({
 })
 
 browserTest('files in progress are listed before finished files, and visible', async () => {
-  await using server = await startServer()
+  const server = await sharedServer()
   await using way = await startGateway(server.url)
   await using guest = await visit(browser, server, { url: way.url })
   await guest.signIn(server.token)
@@ -54,8 +52,8 @@ browserTest('files in progress are listed before finished files, and visible', a
 })
 
 browserTest('Q1 a file larger than the limit of the bucket has no retry button', async () => {
-  await using server = await startServer()
-  await server.command('bucket', 'set', 'default', '--max-bytes', '6000')
+  const server = await sharedServer()
+  await runHere(server.data, 'bucket set', server.bucket, '--max-bytes', '6000')
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
   await guest.choose(strings.header.upload, [file('first.bin', 4000)])
@@ -69,8 +67,8 @@ browserTest('Q1 a file larger than the limit of the bucket has no retry button',
 browserTest(
   'A3 with a read-only token, files dragged over the page are refused with the reason',
   async () => {
-    await using server = await startServer()
-    const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
+    const server = await sharedServer()
+    const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')
     await using files = await writeFiles(new Map([['a.txt', Buffer.from('a')]]))
     await using guest = await visit(browser, server)
     await guest.signIn(token)
@@ -85,7 +83,7 @@ browserTest(
 browserTest.each([375, 720, 1024, 1280, 1440])(
   'G13 at %i pixels the list, a notice, the selection bar and the pager cover no button of each other',
   async (width) => {
-    await using server = await startServer()
+    const server = await sharedServer()
     for (let number = 0; number < 12; number++)
       await upload(server, `${number}`, { name: `file-${number}.txt` })
     await using guest = await visit(browser, server, { options: { viewport: { width, height: 800 } } })
@@ -137,7 +135,7 @@ browserTest.each([375, 720, 1024, 1280, 1440])(
 )
 
 browserTest('G14 leaving the page asks for confirmation during uploads only', async () => {
-  await using server = await startServer()
+  const server = await sharedServer()
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
   const { page } = guest
@@ -170,7 +168,7 @@ browserTest('G14 leaving the page asks for confirmation during uploads only', as
 browserTest(
   'I2, G14 small files in progress when the page is left are stored once, at the latest on the next visit',
   async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     const { page } = guest
@@ -192,7 +190,7 @@ browserTest(
 browserTest(
   'G12 a finished list closes by itself, but not while the pointer or the focus is in it',
   async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     await using guest = await visit(browser, server)
     await guest.page.clock.install()
     await guest.signIn(server.token)

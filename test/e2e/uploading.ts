@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Browser } from 'playwright-core'
 import { type Client, createClient } from '../../packages/client/src/index.ts'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import type { TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { type Visit, visit, type Where } from './visit.ts'
 
@@ -13,7 +13,7 @@ export interface Guest extends Visit {
   readonly client: Client
 }
 
-export async function newGuest(browser: Browser, server: TestServer, where: Where = {}): Promise<Guest> {
+export async function newGuest(browser: Browser, server: SharedServer, where: Where = {}): Promise<Guest> {
   const bucket = `b-${randomUUID()}`
   const { token } = await makeToken(server, '--bucket', bucket)
   const guest = await visit(browser, server, where)

@@ -4,13 +4,15 @@ import type { Browser } from 'playwright-core'
 import { chromium } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser, launchOptions } from '../harness/chromium.ts'
+import { launchOptions, sharedBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startGateway } from '../harness/gateway.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { type SharedServer, startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readMedia, readPage } from '../harness/wire.ts'
@@ -20,17 +22,13 @@ import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
 })
-afterAll(() => browser?.close())
-
-// Each starts a server and a browser's window, some of them twice, beside other tests.
-vi.setConfig({ testTimeout: 90_000 })
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
 /** The SHA-256 of each item in the bucket, by name. */
-async function stored(server: TestServer): Promise<ReadonlyMap<string | null, string | null>> {
+async function stored(server: SharedServer): Promise<ReadonlyMap<string | null, string | null>> {
   const found = new Map<string | null, string | null>()
   for (let page = 1, last = 1; page <= last; page++) {
     const listing = await readPage(await server.request(`/api/media?page=${page}`))
@@ -50,7 +48,7 @@ const told = (guest: Visit, words: string) =>
 
 describe('25 files of many kinds', () => {
   browserTest('G7 by drop and by button: all are stored unchanged and shown by their type', async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     const kinds = await manyKinds()
     await using files = await writeFiles(kinds)
     await using guest = await visit(browser, server)
@@ -105,7 +103,7 @@ describe('25 files of many kinds', () => {
 
 describe('other ways to upload', () => {
   browserTest('a folder is uploaded with all its files, by button and by drop', async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     const inside = (names: readonly string[]) => new Map(names.map((name) => [name, Buffer.from(name)]))
     await using first = await writeFiles(inside(['album/a.txt', 'album/deeper/b.txt']))
     await using second = await writeFiles(inside(['other/c.txt', 'other/deeper/still/d.txt']))
@@ -119,7 +117,7 @@ describe('other ways to upload', () => {
   })
 
   browserTest('a pasted picture is uploaded', async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     await using guest = await visit(browser, server, {
       options: { permissions: ['clipboard-read', 'clipboard-write'] },
     })
@@ -136,15 +134,15 @@ describe('other ways to upload', () => {
   })
 
   browserTest('Q1 a file that does not fit is refused with the reason and can be retried', async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     await upload(server, new Uint8Array(4_000))
-    await server.command('bucket', 'set', 'default', '--max-bytes', '8000')
+    await runHere(server.data, 'bucket set', server.bucket, '--max-bytes', '8000')
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     const file = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: randomBytes(5_000) }
     await guest.choose(strings.header.upload, [file])
     await told(guest, strings.uploads.failed(1))
-    await server.command('bucket', 'set', 'default', '--max-bytes', '10000')
+    await runHere(server.data, 'bucket set', server.bucket, '--max-bytes', '10000')
     await guest.button(strings.uploads.retry('large.bin')).click()
     await told(guest, strings.uploads.finished(1))
     expect((await stored(server)).get('large.bin')).toBe(sha256(file.buffer))
@@ -156,7 +154,7 @@ describe('interruptions', () => {
   const half = 3_000_000
 
   browserTest('a paused upload continues from its offset', async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     await using way = await startGateway(server.url)
     await using guest = await visit(browser, server, { url: way.url })
     await guest.signIn(server.token)
@@ -177,7 +175,7 @@ describe('interruptions', () => {
   browserTest(
     'G10 a file that changes during its upload fails, and its reserved space is freed',
     async () => {
-      await using server = await startServer()
+      const server = await sharedServer()
       await using way = await startGateway(server.url)
       await using guest = await visit(browser, server, { url: way.url })
       await guest.signIn(server.token)
@@ -221,7 +219,7 @@ describe('interruptions', () => {
   })
 
   browserTest('an upload continues after the browser was closed', async () => {
-    await using server = await startServer()
+    const server = await sharedServer()
     await using way = await startGateway(server.url)
     await using profile = await temporaryDirectory()
     const buffer = large()

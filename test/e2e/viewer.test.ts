@@ -1,21 +1,22 @@
 import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { clip, isDrawn, pdf, picture, tone } from './files.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
-let server: TestServer
+let server: SharedServer
 let items: Awaited<ReturnType<typeof upload>>[]
 beforeAll(async () => {
-  server = await startServer()
-  browser = await launchBrowser()
+  server = await sharedServer()
+  browser = await sharedBrowser()
   const files: readonly (readonly [string, Uint8Array, string])[] = [
     ['harbour.jpg', await picture(1, 2400, 1600).jpeg().toBuffer(), 'image/jpeg'],
     ['upright.png', await picture(2, 300, 400).png().toBuffer(), 'image/png'],
@@ -27,10 +28,6 @@ beforeAll(async () => {
   items = []
   for (const [name, bytes, type] of files)
     items.push(await upload(server, new Uint8Array(bytes), { name, type }))
-})
-afterAll(async () => {
-  await browser?.close()
-  await server[Symbol.asyncDispose]()
 })
 
 const item = (name: string) => {
@@ -204,7 +201,7 @@ describe('copying a link', () => {
 
 describe('deleting', () => {
   const filled = async (count: number) => {
-    const own = await startServer()
+    const own = await sharedServer()
     for (let number = 1; number <= count; number++)
       await upload(own, `${number}`, { name: `file-${number}.txt` })
     return own
@@ -217,7 +214,7 @@ describe('deleting', () => {
     })
 
   browserTest('M2 one file, after a confirmation that can be cancelled', async () => {
-    await using own = await filled(3)
+    const own = await filled(3)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)
     await guest.files.getByRole('link', { name: 'file-2.txt' }).click()
@@ -236,7 +233,7 @@ describe('deleting', () => {
   })
 
   browserTest('M2 the confirmation counts files selected on other pages', async () => {
-    await using own = await filled(12)
+    const own = await filled(12)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)
     const { page } = guest
@@ -256,7 +253,7 @@ describe('deleting', () => {
   })
 
   browserTest('M2 many at once: a range, a whole page, and all of the last page', async () => {
-    await using own = await filled(23)
+    const own = await filled(23)
     await using guest = await visit(browser, own)
     await guest.signIn(own.token)
     const { page } = guest

@@ -8,7 +8,7 @@ import type {
 } from 'playwright-core'
 import { expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
-import type { TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
 
 /** An open gallery. Disposing it asserts what must hold in every visit, and closes the page. */
 export interface Visit extends AsyncDisposable {
@@ -44,12 +44,16 @@ const expected = /^(Failed to load resource|The Cross-Origin-Opener-Policy heade
 const tellViolations = `addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
   console.error('policy violated: ' + effectiveDirective + ' by ' + blockedURI))`
 
-export async function visit(browser: Browser | null, server: TestServer, where: Where = {}): Promise<Visit> {
+export async function visit(
+  browser: Browser | null,
+  server: SharedServer,
+  where: Where = {},
+): Promise<Visit> {
   const context = where.context ?? (await browser?.newContext({ reducedMotion: 'reduce', ...where.options }))
   if (!context) throw new Error('a visit needs a browser or a context')
   const page = await context.newPage()
   // On a busy machine, ten megabytes take seconds to reach the browser.
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(60_000)
   const faults: string[] = []
   const requests: string[] = []
   const answers: (readonly [url: string, status: number])[] = []

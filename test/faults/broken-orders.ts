@@ -61,12 +61,12 @@ const breaks = {
   'item after offset': () => {
     const offsets = new Map<unknown, unknown>()
     wrap(Worker.prototype, 'postMessage', function (original, args) {
-      for (const { change } of Array.isArray(args[0]) ? args[0] : []) {
-        if (change?.kind === 'move-upload') offsets.set(change.input.id, change.input.to)
-        if (change?.kind !== 'finish-upload') continue
-        const { id, item, expiresAt } = change.input
+      for (const { request } of Array.isArray(args[0]) ? args[0] : []) {
+        if (request?.kind === 'move-upload') offsets.set(request.input.id, request.input.to)
+        if (request?.kind !== 'finish-upload') continue
+        const { id, item, expiresAt } = request.input
         const input = { id, from: offsets.get(id) ?? 0, to: item.size, expiresAt }
-        original.call(this, [{ number: 0, change: { kind: 'move-upload', input } }])
+        original.call(this, [{ number: 0, request: { kind: 'move-upload', input } }])
         // Later, or both would be one transaction.
         setTimeout(() => original.apply(this, args), late)
         return

@@ -7,8 +7,9 @@ import { until } from '../harness/until.ts'
 import { fsck, listAll } from '../harness/upkeep.ts'
 import { blobPath } from '../harness/upload.ts'
 import type { Life } from './lives.ts'
+import { withFailpoints } from './preload.ts'
 import { faultOnStage, must } from './stage.ts'
-import { readReached, withFailpoints } from './steps.ts'
+import { readReached } from './steps.ts'
 
 const itemsOf = async ({ server, authorization }: Life): Promise<string[]> =>
   (await listAll(server, authorization)).map((url) => /\/media\/(\w+)/.exec(url)?.[1] ?? '')
@@ -26,7 +27,7 @@ async function bytesOf({ server }: Life, id: string) {
 
 export const flippedByte = faultOnStage(
   'one flipped byte in a blob',
-  async ({ clients, directory, life }) => {
+  async ({ clients, directory, ledger, life }) => {
     for (const way of [clients.raw, clients.form]) must('there are items', (await way(life())) === 201)
     const listed = await itemsOf(life())
     const sizes = await Promise.all(
@@ -36,8 +37,8 @@ export const flippedByte = faultOnStage(
     const path = blobPath(life().server, id)
     const bytes = await readFile(path)
     const flipped = Buffer.from(bytes)
-    const at = Math.floor(Math.random() * bytes.length)
-    flipped[at] = (flipped[at] ?? 0) ^ (1 << Math.floor(Math.random() * 8))
+    const at = ledger.random(bytes.length)
+    flipped[at] = (flipped[at] ?? 0) ^ (1 << ledger.random(8))
     await writeFile(path, flipped)
 
     const { code, found, report } = await fsck(directory, '--verify-bytes')

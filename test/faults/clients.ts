@@ -36,11 +36,11 @@ export interface Clients {
   removeUntilGone(life: Life, count: number): Promise<void>
 }
 
-const random = (below: number) => Math.floor(Math.random() * below)
 const largest = 100_000
 
 /** Clients that write into the ledger what they sent and what they were answered. They throw when they hear nothing. */
 export function createClients(ledger: Ledger): Clients {
+  const { random } = ledger
   const interrupted: Pieces[] = []
 
   /** Sends, and enters what came of it; nothing heard leaves it in doubt. */

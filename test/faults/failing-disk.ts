@@ -1,6 +1,7 @@
 import { join } from 'node:path'
+import { withFailpoints } from './preload.ts'
 import { faultOnStage, must } from './stage.ts'
-import { readReached, type StepName, steps, withFailpoints } from './steps.ts'
+import { readReached, type StepName, steps } from './steps.ts'
 import { type SystemCall, traceServer } from './system-calls.ts'
 
 /** Steps at which a call fails that an answer depends on. */

@@ -34,7 +34,7 @@ async function onOneDirectory(
   for (let round = 0; round < rounds; round += 1) {
     await prepare?.(clients, life)
     const working = work(clients, life)
-    await setTimeout(Math.random() * longest)
+    await setTimeout(ledger.random(longest))
     await life.server.kill()
     await working
     life = await lives.start()

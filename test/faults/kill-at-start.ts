@@ -3,8 +3,9 @@ import { type Fault, verdictOf } from './fault.ts'
 import { workInto } from './kill-at-steps.ts'
 import { createLedger } from './ledger.ts'
 import { openLives } from './lives.ts'
+import { withFailpoints } from './preload.ts'
 import { must } from './stage.ts'
-import { readReached, type StepName, withFailpoints } from './steps.ts'
+import { readReached, type StepName } from './steps.ts'
 
 /** Where a server is killed, and where the next one, which clears up after it. */
 const pairs: readonly (readonly [StepName, StepName])[] = [

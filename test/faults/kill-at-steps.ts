@@ -5,7 +5,8 @@ import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger } from './ledger.ts'
 import { type Life, openLives } from './lives.ts'
-import { readReached, type StepName, steps, stepsOf, withFailpoints } from './steps.ts'
+import { withFailpoints } from './preload.ts'
+import { readReached, type StepName, steps, stepsOf } from './steps.ts'
 
 const atOnce = 3
 

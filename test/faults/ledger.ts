@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { seededRandom } from '../harness/random.ts'
 import { listAll } from '../harness/upkeep.ts'
 import { readMedia } from '../harness/wire.ts'
 import type { Life } from './lives.ts'
@@ -45,6 +46,8 @@ interface Item {
 
 /** Keeps what clients sent and what they were answered, and holds the service to it. */
 export interface Ledger {
+  /** Whole numbers below a limit; every choice of a run comes from its seed. */
+  readonly random: (below: number) => number
   readonly tally: Tally
   newSending(...lengths: number[]): Sending
   stored(sending: Sending, ids: readonly string[]): void
@@ -64,6 +67,7 @@ const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(byte
 const atOnce = 8
 
 export function createLedger(): Ledger {
+  const random = seededRandom()
   const tally: Tally = { rounds: 0, acknowledged: 0, lost: 0, halfVisible: 0, returned: 0 }
   const faults: string[] = []
   const items = new Map<string, Item>()
@@ -110,6 +114,7 @@ export function createLedger(): Ledger {
   }
 
   return {
+    random,
     tally,
     fault,
     faults,
@@ -133,7 +138,7 @@ export function createLedger(): Ledger {
 
     takeForRemoval() {
       const kept = [...items.values()].filter((item) => isKept(item) && item.removal === 'none')
-      const item = kept[Math.floor(Math.random() * kept.length)]
+      const item = kept[random(kept.length)]
       if (!item?.id) return null
       item.removal = 'asked'
       return {

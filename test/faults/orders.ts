@@ -13,16 +13,10 @@ export const brokenOrders = [
   'item after offset',
 ] as const
 
-type BrokenOrder = (typeof brokenOrders)[number]
+export type BrokenOrder = (typeof brokenOrders)[number]
 
-const variable = 'BROKEN_ORDER'
-const preload = new URL('broken-orders.ts', import.meta.url)
-
-/** The settings of a server that is broken in this way. */
-export const withBrokenOrder = (order: BrokenOrder): Record<string, string> => ({
-  NODE_OPTIONS: `--import ${preload.href}`,
-  [variable]: order,
-})
+/** The variable that names the broken order of a server. */
+export const brokenOrderVariable = 'BROKEN_ORDER'
 
 export const readBrokenOrder = (env: NodeJS.ProcessEnv): BrokenOrder =>
-  Value.Parse(Type.Enum([...brokenOrders]), env[variable])
+  Value.Parse(Type.Enum([...brokenOrders]), env[brokenOrderVariable])

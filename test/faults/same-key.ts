@@ -44,7 +44,10 @@ export const sameKey = faultOnStage(
 )
 
 /** Writes a whole request, and goes away as soon as it is written, or a moment later. */
-async function sendAndLeave(life: Life, sending: Sending, key: string): Promise<void> {
+async function sendAndLeave(
+  life: Life,
+  { sending, key, pause }: { sending: Sending; key: string; pause: number },
+): Promise<void> {
   const { hostname, port } = new URL(life.server.url)
   const headers = Object.entries({
     host: hostname,
@@ -58,7 +61,7 @@ async function sendAndLeave(life: Life, sending: Sending, key: string): Promise<
     socket.write(`POST /api/media HTTP/1.1\r\n${head}\r\n`)
     socket.write(bytesOf(sending), written)
   })
-  await setTimeout(Math.random() * 10)
+  await setTimeout(pause)
   socket.resetAndDestroy()
 }
 
@@ -67,7 +70,7 @@ export const clientGone = faultOnStage(
   async ({ ledger, life, restart }, nth) => {
     const sending = ledger.newSending(length)
     const key = randomUUID()
-    await sendAndLeave(life(), sending, key)
+    await sendAndLeave(life(), { sending, key, pause: ledger.random(10) })
     // Now and then the service goes as well, and has been told of nothing.
     if (nth % 5 === 0) await restart()
     const answer = await send(life(), sending, key)

@@ -87,20 +87,14 @@ const Failpoint = Type.Object({
     Type.Object({ holdUntil: Type.String() }),
   ]),
 })
-type Failpoint = Type.Static<typeof Failpoint>
+export type Failpoint = Type.Static<typeof Failpoint>
 
-const variable = 'FAILPOINTS'
-const preload = new URL('failpoints.ts', import.meta.url)
-
-/** The settings of a server that has these failpoints; failpoints.ts reads them. */
-export const withFailpoints = (...failpoints: readonly Failpoint[]): Record<string, string> => ({
-  NODE_OPTIONS: `--import ${preload.href}`,
-  [variable]: JSON.stringify(failpoints),
-})
+/** The variable that holds the failpoints of a server. */
+export const failpointsVariable = 'FAILPOINTS'
 
 /** The failpoints of this process. */
 export const readFailpoints = (env: NodeJS.ProcessEnv): Failpoint[] =>
-  Value.Parse(Type.Array(Failpoint), JSON.parse(env[variable] ?? ''))
+  Value.Parse(Type.Array(Failpoint), JSON.parse(env[failpointsVariable] ?? ''))
 
 /** Where a server enters its failpoints as they are reached. */
 export const reachedFile = (directory: string): string => join(directory, 'failpoints-reached')

@@ -6,8 +6,16 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 const root = resolve(import.meta.dirname, '../..')
 const server = 'packages/server'
 
-/** All that a bundle is made of. */
-const patterns = [`${server}/{bin,src}/**/*.{js,ts}`, 'packages/client/src/**/*.ts', 'package-lock.json']
+/** Modules that fault tests load before the service (node --import). They share the service's modules. */
+const preloads = ['failpoints', 'broken-orders'].map((name) => `test/faults/${name}.ts`)
+
+/** The files that a bundle is made from. */
+const patterns = [
+  `${server}/{bin,src}/**/*.{js,ts}`,
+  'packages/client/src/**/*.ts',
+  'test/faults/{failpoints,broken-orders,orders,steps,watch-disk}.ts',
+  'package-lock.json',
+]
 
 /** Bundles by the sources they are made of, so that runs beside each other, or of other sources, never share one. */
 const bundles = join(root, 'node_modules/.cache/mediabucket')
@@ -55,7 +63,12 @@ async function write(bundle: string, sources: ReadonlyMap<string, string>): Prom
   const main = join(root, server, 'src/cli/main.ts')
   const { rolldown } = await import('rolldown')
   const made = await rolldown({
-    input: Object.fromEntries([main, ...beside].map((path) => [basename(path, '.ts'), path])),
+    input: Object.fromEntries(
+      [main, ...beside, ...preloads.map((path) => join(root, path))].map((path) => [
+        basename(path, '.ts'),
+        path,
+      ]),
+    ),
     platform: 'node',
     // Its binaries are found beside it.
     external: ['sharp'],

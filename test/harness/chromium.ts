@@ -1,4 +1,5 @@
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
+import { atWorkerEnd } from './worker-end.ts'
 
 /** Debian's Chromium, which looks for nothing outside this machine. */
 export const launchOptions: LaunchOptions = {
@@ -15,4 +16,20 @@ export const launchOptions: LaunchOptions = {
   ],
 }
 
+/** A browser of its own, which the caller closes. */
 export const launchBrowser = (): Promise<Browser> => chromium.launch(launchOptions)
+
+let launching: Promise<Browser> | undefined
+
+async function launch(): Promise<Browser> {
+  // Playwright ends it when this process exits.
+  const browser = await chromium.launch({ ...launchOptions, handleSIGTERM: false })
+  atWorkerEnd(() => undefined)
+  return browser
+}
+
+/** The browser of this worker: each test opens a context of its own. The first call launches it. */
+export const sharedBrowser = (): Promise<Browser> => {
+  launching ??= launch()
+  return launching
+}

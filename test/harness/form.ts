@@ -1,4 +1,4 @@
-import type { TestServer } from './server.ts'
+import type { SharedServer } from './server.ts'
 
 /** A part of a form, byte for byte: the lines of its head, and its body. */
 export interface Part {
@@ -35,7 +35,7 @@ export const formType = `multipart/form-data; boundary=${boundary}`
 
 /** Sends bytes as a form, which they need not be. */
 export const sendForm = (
-  server: TestServer,
+  server: SharedServer,
   body: string | Uint8Array<ArrayBuffer>,
   contentType = formType,
 ): Promise<Response> =>

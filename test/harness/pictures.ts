@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp, { type Sharp } from 'sharp'
-import type { TestServer } from './server.ts'
+import type { SharedServer } from './server.ts'
 import { upload } from './upload.ts'
 
 /** The colours of the quarters of `quarters`: top left, top right, bottom left, bottom right. */
@@ -80,8 +80,8 @@ export async function cornersOf(bytes: Uint8Array) {
 }
 
 /** Stores what `sharp` makes, under a name of its type. */
-export const uploadPicture = async (server: TestServer, made: Buffer | Promise<Buffer>, type: string) =>
+export const uploadPicture = async (server: SharedServer, made: Buffer | Promise<Buffer>, type: string) =>
   upload(server, new Uint8Array(await made), { name: `picture.${type.split('/')[1]}`, type })
 
-export const variantUrl = (server: TestServer, id: string, variant = 'thumb'): string =>
+export const variantUrl = (server: SharedServer, id: string, variant = 'thumb'): string =>
   `${server.url}/media/${id}?variant=${variant}`

@@ -1,11 +1,19 @@
 import { randomInt } from 'node:crypto'
 
+const given = process.env['TEST_SEED']
+
+/** The seed of `TEST_SEED`, if it is set. */
+export const givenSeed = given === undefined ? undefined : Number(given)
+
 /** The seed of `TEST_SEED`, or a new one; printed, so that a failure can be repeated. */
 export function testSeed(): number {
-  const seed = Number(process.env['TEST_SEED'] ?? randomInt(2 ** 31))
+  const seed = givenSeed ?? randomInt(2 ** 31)
   console.log(`TEST_SEED=${seed}`)
   return seed
 }
+
+/** Whole numbers below a limit, from the seed that this prints. */
+export const seededRandom = () => random(testSeed())
 
 /** Whole numbers below a limit, the same for the same seed (mulberry32). */
 export function random(seed: number): (limit: number) => number {

@@ -1,6 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TestServer } from './server.ts'
+import type { SharedServer, TestServer } from './server.ts'
 import { readPage } from './wire.ts'
 
 const filesIn = async (directory: string): Promise<number> =>
@@ -9,7 +9,7 @@ const filesIn = async (directory: string): Promise<number> =>
   ).length
 
 /** What uploads leave behind: items in the first bucket, blobs and temporary files of all of them. */
-export async function traces(server: TestServer) {
+export async function traces(server: SharedServer) {
   const [page, blobs, temporary] = await Promise.all([
     server.request('/api/media').then(readPage),
     filesIn(join(server.data, 'blobs')),

@@ -1,5 +1,5 @@
 import { freshMetrics } from './fresh-metrics.ts'
-import type { TestServer } from './server.ts'
+import type { SharedServer } from './server.ts'
 
 const sample = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>(?:\w+="(?:[^"\\]|\\.)*",?)*)\})? (?<value>\S+)$/
 
@@ -10,7 +10,7 @@ interface Metric {
 }
 
 /** What `/metrics` answers now; throws where a line is not of the text format of Prometheus. */
-export async function scrape(server: Pick<TestServer, 'url'>) {
+export async function scrape(server: Pick<SharedServer, 'url'>) {
   const text = await freshMetrics(server.url)
   if (!text.endsWith('\n')) throw new Error('the last line does not end')
   const samples = new Map<string, number>()

@@ -1,15 +1,22 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { until } from './until.ts'
 
 const sources = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
 
-/** The program: what bundle.ts made of the sources at the start of the tests, or else the sources. */
-export const bin = process.env['MEDIABUCKET_BUNDLE'] ?? sources
+const bundle = process.env['MEDIABUCKET_BUNDLE']
+
+/** The program: the bundle that bundle.ts made at the start of the tests, or else the sources. */
+export const bin = bundle ?? sources
+
+/** The Node option that loads a module of test/faults before the program, from the program's own bundle if there is one. */
+export const importOption = (module: URL): string =>
+  `--import ${bundle === undefined ? module : pathToFileURL(join(bundle, '../../dist', `${basename(module.pathname, '.ts')}.js`))}`
 
 /** What every process is given: the path, and where Node keeps modules compiled, which halves the time to start. */
 export const basics = {
@@ -25,21 +32,27 @@ export interface LogLine {
   readonly [member: string]: unknown
 }
 
-/** A real server in a process of its own, on a free port. */
-export interface TestServer extends AsyncDisposable {
+/** What a test may use of a real server that other tests use, too. */
+export interface SharedServer {
   readonly url: string
   readonly data: string
-  /** The token that the first start printed; empty on a later start. */
+  /** A bucket that no other test uses, and a token of it. */
+  readonly bucket: string
   readonly token: string
-  readonly process: ChildProcess
-  /** Everything the server printed and logged so far. */
-  readonly stdout: () => string
+  /** Everything the server logged so far. */
   readonly stderr: () => string
-  readonly log: () => LogLine[]
-  /** A request with the first token; pass `authorization` to send another one. */
+  /** A request with the token; pass `authorization` to send another one. */
   readonly request: (path: string, init?: RequestInit) => Promise<Response>
   /** Runs a command on the same data, such as `command('token', 'list')`. */
   readonly command: (...args: string[]) => Promise<{ stdout: string; stderr: string }>
+}
+
+/** A real server in a process of its own, on a free port. Its token is empty on a start that is not the first. */
+export interface TestServer extends SharedServer, AsyncDisposable {
+  readonly process: ChildProcess
+  /** Everything the server printed so far. */
+  readonly stdout: () => string
+  readonly log: () => LogLine[]
   /** Sends SIGTERM and resolves with the exit code. */
   readonly stop: () => Promise<number | null>
   /** Sends SIGKILL and resolves when the process is gone. */
@@ -48,12 +61,12 @@ export interface TestServer extends AsyncDisposable {
 
 /**
  * Starts a server and resolves when it listens. Without `data` it gets a new directory, which disposing removes;
- * `program` is another copy of the bin. A module that is loaded before it (NODE_OPTIONS) shares modules with the sources.
+ * `program` is another copy of the bin.
  */
 export async function startServer(
   settings: Settings = {},
   data?: string,
-  program: string = settings['NODE_OPTIONS'] === undefined ? bin : sources,
+  program: string = bin,
 ): Promise<TestServer> {
   const directory = data ?? (await mkdtemp(join(tmpdir(), 'mediabucket-')))
   const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }
@@ -101,6 +114,7 @@ export async function startServer(
   return {
     url,
     data: directory,
+    bucket: 'default',
     token,
     process: child,
     stdout: () => stdout,

@@ -1,9 +1,9 @@
-import type { TestServer } from './server.ts'
+import { runHere } from './commands.ts'
+import type { SharedServer } from './server.ts'
 
-/** Makes a token with the command, as an operator does: `makeToken(server, '--bucket', 'b', '--scope', 'media:read')`. */
-export async function makeToken(server: Pick<TestServer, 'command'>, ...args: string[]) {
-  const { stdout, stderr } = await server.command('token', 'create', ...args)
-  const token = stdout.trim()
-  const id = /tok_\w+/.exec(stderr)?.[0] ?? ''
+/** Creates a token as the command does: `makeToken(server, '--bucket', 'b', '--scope', 'media:read')`. */
+export async function makeToken({ data }: Pick<SharedServer, 'data'>, ...args: string[]) {
+  const { printed: token, reported } = await runHere(data, 'token create', ...args)
+  const id = /tok_\w+/.exec(reported)?.[0] ?? ''
   return { id, token, authorization: `Bearer ${token}` }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { TestServer } from './server.ts'
+import type { SharedServer } from './server.ts'
 import { readMedia } from './wire.ts'
 
 type Bytes = string | Uint8Array<ArrayBuffer>
@@ -16,7 +16,7 @@ export const checksumOf = (algorithm: string, bytes: Bytes): string =>
   `${algorithm} ${createHash(algorithm).update(bytes).digest('base64')}`
 
 /** Requests of the tus protocol, written out one by one; `server` needs no more than an address and a token. */
-export function tusOf(server: Pick<TestServer, 'url' | 'token'>, authorization = `Bearer ${server.token}`) {
+export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization = `Bearer ${server.token}`) {
   const send = (method: string, url: string, headers: Extra, body?: RequestInit['body']) =>
     fetch(new URL(url, server.url), {
       method,
@@ -55,7 +55,7 @@ export const tusHeaders = ({ headers }: Response): Record<string, string> =>
   )
 
 /** The media object that a finishing answer names. */
-export async function itemOf(server: Pick<TestServer, 'request'>, answer: Response) {
+export async function itemOf(server: Pick<SharedServer, 'request'>, answer: Response) {
   const location = answer.headers.get('content-location')
   if (!location) throw new Error('the answer names no item')
   return await readMedia(await server.request(new URL(location).pathname))

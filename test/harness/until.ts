@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
-  milliseconds = 15_000,
+  milliseconds = 60_000,
 ): Promise<Exclude<T, null | undefined | false>> {
   const deadline = performance.now() + milliseconds
   for (;;) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { runCommand, type TestServer } from './server.ts'
+import { runCommand, type SharedServer } from './server.ts'
 import { readMedia, readPage } from './wire.ts'
 
 const Report = Type.Object({
@@ -46,7 +46,7 @@ export async function fsck(data: string, ...args: string[]) {
 }
 
 /** Every URL on every page, once the bucket is quiet; throws unless there are as many as `total` says. */
-export async function listAll(server: TestServer, authorization?: string): Promise<string[]> {
+export async function listAll(server: SharedServer, authorization?: string): Promise<string[]> {
   const init = authorization === undefined ? {} : { headers: { authorization } }
   const urls: string[] = []
   for (let page = 1; ; page++) {
@@ -61,7 +61,7 @@ export async function listAll(server: TestServer, authorization?: string): Promi
 
 /** Ids of listed items whose bytes are not those that their rows tell of. */
 export async function brokenItems(
-  server: TestServer,
+  server: SharedServer,
   urls: readonly string[],
   authorization?: string,
 ): Promise<string[]> {

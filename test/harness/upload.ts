@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TestServer } from './server.ts'
+import type { SharedServer } from './server.ts'
 import { readMedia } from './wire.ts'
 
 /** Stores one file by a form, and gives its media object back. */
 export async function upload(
-  server: TestServer,
+  server: SharedServer,
   bytes: string | Uint8Array<ArrayBuffer>,
   file: { name?: string; type?: string; authorization?: string } = {},
 ) {
@@ -16,8 +16,8 @@ export async function upload(
 }
 
 /** Where the service keeps an item's bytes. */
-export const blobPath = (server: TestServer, id: string): string =>
+export const blobPath = (server: SharedServer, id: string): string =>
   join(server.data, 'blobs', id.slice(0, 2), id)
 
 /** The files of uploads that are under way. */
-export const arriving = (server: TestServer): Promise<string[]> => readdir(join(server.data, 'tmp'))
+export const arriving = (server: SharedServer): Promise<string[]> => readdir(join(server.data, 'tmp'))

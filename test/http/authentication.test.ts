@@ -1,16 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { startServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const list = (authorization: string) => server.request('/api/media', { headers: { authorization } })
 
@@ -99,7 +101,7 @@ describe('A3', () => {
   test.each(scopes)(
     'A3 a token with only the scope %s can call the operations that need it, and no others',
     async (scope) => {
-      const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', scope)
+      const { authorization } = await makeToken(server, '--bucket', server.bucket, '--scope', scope)
       const { id } = await upload(server, 'x')
       for (const [needed, method, path, good] of attempts) {
         const answer = await server.request(path.replace('«id»', id), {
@@ -121,7 +123,7 @@ describe('A3', () => {
   )
 
   test('A3 a token created without scopes reads, writes and deletes', async () => {
-    const { authorization } = await makeToken(server, '--bucket', 'default')
+    const { authorization } = await makeToken(server, '--bucket', server.bucket)
     const { id } = await upload(server, 'x', { authorization })
     expect((await list(authorization)).status).toBe(200)
     const removed = await server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization } })
@@ -148,13 +150,13 @@ describe('A4', () => {
 })
 
 test.each(['token', 'access_token'])('A5 ?%s= is neither accepted nor logged', async (parameter) => {
-  const { token } = await makeToken(server, '--bucket', 'default')
+  const { token } = await makeToken(server, '--bucket', server.bucket)
   for (const path of ['/api/media', '/api/media/x', '/media/x', '/media/%zz', '/nowhere', '/healthz']) {
     const answer = await fetch(`${server.url}${path}?${parameter}=${token}`)
     expect(await answer.text()).not.toContain(token)
     if (path.startsWith('/api')) expect([path, answer.status]).toEqual([path, 401])
   }
-  await until('all are logged', () => server.log().some(({ path }) => path === '/nowhere'))
+  await until('all are logged', () => server.stderr().includes('"path":"/nowhere"'))
   expect(server.stderr()).not.toContain(token)
 })
 
@@ -175,16 +177,16 @@ test('A6, M3 an item of another bucket gets the response of an id that never exi
 })
 
 test('A7 a token that is revoked while the server runs fails on the next request', async () => {
-  const { id, authorization } = await makeToken(server, '--bucket', 'default')
+  const { id, authorization } = await makeToken(server, '--bucket', server.bucket)
   expect((await list(authorization)).status).toBe(200)
-  await server.command('token', 'revoke', id)
+  await runHere(server.data, 'token revoke', id)
   const answer = await list(authorization)
   expect(answer.headers.get('www-authenticate')).toMatch(/error="invalid_token"/)
   await expectProblem(answer, 401, 'token-revoked')
 })
 
 test('A9 a token fails once it has expired', async () => {
-  const { authorization } = await makeToken(server, '--bucket', 'default', '--expires', '3s')
+  const { authorization } = await makeToken(server, '--bucket', server.bucket, '--expires', '3s')
   expect((await list(authorization)).status).toBe(200)
   const expired = await until('the token expires', async () => {
     const answer = await list(authorization)

@@ -1,13 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 
-let server: TestServer
+let server: SharedServer
 let url: string
 let names: Readonly<Record<string, string>>
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   url = (await upload(server, '0123456789')).url
   const { headers } = await fetch(url)
   const [tag, date] = [headers.get('etag') ?? '', headers.get('last-modified') ?? '']
@@ -23,7 +24,6 @@ beforeAll(async () => {
     ISO: new Date(Date.parse(date) - 60_000).toISOString(),
   }
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** `if-match: TAG; range: bytes=0-1` as headers, with the words in capitals replaced. */
 const headersOf = (line: string) =>

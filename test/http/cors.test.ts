@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import { type SharedServer, startServer, type TestServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 
 const ours = 'https://app.example.org'
@@ -23,7 +24,7 @@ const cors = ({ headers }: Response) =>
   [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)
 
 /** Responses of each kind to a page of an origin: successes and problems, with and without a token. */
-async function answersTo(server: TestServer, origin: string | null, urlOfBytes: string) {
+async function answersTo(server: SharedServer, origin: string | null, urlOfBytes: string) {
   const headers = origin === null ? {} : { origin }
   const bare = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, server.url), { headers, ...init })
@@ -40,11 +41,10 @@ async function answersTo(server: TestServer, origin: string | null, urlOfBytes: 
 }
 
 describe('without configured origins', () => {
-  let server: TestServer
+  let server: SharedServer
   beforeAll(async () => {
-    server = await startServer()
+    server = await sharedServer()
   })
-  afterAll(() => server[Symbol.asyncDispose]())
 
   test.each([...foreign, ours])('C1 no response allows a page of %s to read it', async (origin) => {
     const answers = await answersTo(server, origin, (await upload(server, 'x')).url)

@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { fieldPart, filePart, formBytes, formType } from '../harness/form.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -66,7 +67,7 @@ describe('I2 the same key and the same content', () => {
 
   test('in a bucket that the first request filled', async () => {
     const { token: full } = await makeToken(server, '--bucket', 'full')
-    await server.command('bucket', 'set', 'full', '--max-items', '1')
+    await runHere(server.data, 'bucket set', 'full', '--max-items', '1')
     const authorization = `Bearer ${full}`
     const key = newKey()
     const together = await Promise.all(

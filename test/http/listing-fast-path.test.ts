@@ -3,6 +3,7 @@ import { newToken } from '../../packages/server/src/core/token-format.ts'
 import { sendRaw } from '../harness/raw-http.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { makeToken } from '../harness/token.ts'
 
 let server: TestServer
 let authorization: string
@@ -11,8 +12,8 @@ beforeAll(async () => {
   server = await startServer({ MEDIABUCKET_CORS_ORIGINS: 'https://app.example.org' })
   const { token } = await seed(server, '--items', '12345', '--bucket', 'many', '--delete-every', '9')
   authorization = `Authorization: Bearer ${token}`
-  const { stdout } = await server.command('token', 'create', '--bucket', 'many', '--scope', 'media:write')
-  withoutScope = `Authorization: Bearer ${stdout.trim()}`
+  const other = await makeToken(server, '--bucket', 'many', '--scope', 'media:write')
+  withoutScope = `Authorization: ${other.authorization}`
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -76,8 +77,7 @@ test.each(requests)(
 )
 
 test('A6, L16 different requests that arrive in one read get their own responses', async () => {
-  const { stdout } = await server.command('token', 'create', '--bucket', 'nothing')
-  const stranger = `Authorization: Bearer ${stdout.trim()}`
+  const stranger = `Authorization: ${(await makeToken(server, '--bucket', 'nothing')).authorization}`
   const get = (...headers: string[]) =>
     ['GET /api/media HTTP/1.1', 'Host: h', ...headers, '', ''].join('\r\n')
   const tag = (await sendRaw(server.url, get(authorization, 'Connection: close'))).headers.get('etag')

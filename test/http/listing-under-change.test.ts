@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { pageObject } from '../../packages/server/src/core/page.ts'
+import { seededRandom } from '../harness/random.ts'
 import { seed } from '../harness/seed.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { readManyMedia } from '../harness/wire.ts'
@@ -13,6 +14,8 @@ const settings: readonly Record<string, string>[] = [
   { MEDIABUCKET_LINKS: 'window', MEDIABUCKET_EXTENSIONS: 'off' },
   { MEDIABUCKET_LINK_RIBBON: '0', MEDIABUCKET_BASE_URL: 'https://media.example.org/box' },
 ]
+
+const random = seededRandom()
 
 test.each(settings)(
   'L2, L4, L5, L7 while items are added and deleted every response is the exact page of one revision: %j',
@@ -28,7 +31,7 @@ test.each(settings)(
       over = true
     })
     do {
-      const asked = Array.from({ length: 8 }, () => 1 + Math.floor(Math.random() ** 2 * (pages + 3)))
+      const asked = Array.from({ length: 8 }, () => 1 + random(1 + random(pages + 3)))
       for (const seen of await Promise.all(
         asked.map((page) => listPlainly(server, setting, headers, page)),
       )) {
@@ -63,7 +66,7 @@ async function listPlainly(
   headers: Record<string, string>,
   page: number,
 ) {
-  const coding = Math.random() < 0.5 ? 'gzip' : 'identity'
+  const coding = random(2) === 0 ? 'gzip' : 'identity'
   const answer = await server.request(`/api/media?page=${page}`, {
     headers: { ...headers, 'accept-encoding': coding },
   })

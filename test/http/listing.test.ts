@@ -1,20 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { sendRaw } from '../harness/raw-http.ts'
 import { seed } from '../harness/seed.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
 import { readManyMedia, readPage } from '../harness/wire.ts'
 
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** A new bucket with a token of its own, holding `count` small text files; 0, or more than one. */
 async function bucketOf(count: number, name: string) {
-  const { stdout } = await server.command('token', 'create', '--bucket', name)
-  const authorization = `Bearer ${stdout.trim()}`
+  const { authorization } = await makeToken(server, '--bucket', name)
   const urls: string[] = []
   if (count > 0) {
     const body = new FormData()

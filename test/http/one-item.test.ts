@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { traces } from '../harness/resources.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readMedia, readPage } from '../harness/wire.ts'
 
-let server: TestServer
+let server: SharedServer
 let stranger: { authorization: string }
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   const { authorization } = await makeToken(server, '--bucket', 'other')
   stranger = { authorization }
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const call = (method: string, id: string, headers: Record<string, string> = {}) =>
   server.request(`/api/media/${id}`, { method, headers })
@@ -144,7 +144,7 @@ describe('M3, A6 an id that is unknown, deleted, in another bucket or malformed'
 test('A3 reading, uploading and deleting need different scopes', async () => {
   const scopes = ['media:read', 'media:write', 'media:delete']
   for (const scope of scopes) {
-    const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', scope)
+    const { authorization } = await makeToken(server, '--bucket', server.bucket, '--scope', scope)
     const { id } = await upload(server, 'x')
     const calls: [string, () => Promise<Response>][] = [
       ['media:read', () => call('GET', id, { authorization })],

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FaultCode } from '../../packages/server/src/core/fault.ts'
 import { problemKinds } from '../../packages/server/src/http/problems/problems.ts'
+import { runHere } from '../harness/commands.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -56,7 +57,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     ),
   'quota-exceeded': async () => {
     const { authorization } = await makeToken(server, '--bucket', 'small')
-    await server.command('bucket', 'set', 'small', '--max-bytes', '1')
+    await runHere(server.data, 'bucket set', 'small', '--max-bytes', '1')
     return await server.request('/api/media', { method: 'POST', body: 'xx', headers: { authorization } })
   },
   'idempotency-key-malformed': () => post('x', { 'idempotency-key': 'two words' }),
@@ -84,7 +85,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   },
   'token-revoked': async () => {
     const { id, authorization } = await withToken()
-    await server.command('token', 'revoke', id)
+    await runHere(server.data, 'token revoke', id)
     return await list(authorization)
   },
   'scope-missing': async () => list((await withToken('--scope', 'media:write')).authorization),

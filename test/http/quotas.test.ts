@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { filePart, formBytes, formType, sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { traces } from '../harness/resources.ts'
@@ -36,7 +37,7 @@ async function bucketWith(...limits: string[]) {
   buckets += 1
   const name = `bucket-${buckets}`
   const { authorization } = await makeToken(server, '--bucket', name)
-  if (limits.length > 0) await server.command('bucket', 'set', name, ...limits)
+  if (limits.length > 0) await runHere(server.data, 'bucket set', name, ...limits)
   const headers = { authorization }
   return {
     name,
@@ -170,10 +171,10 @@ describe('Q4 limits are set while the server runs', () => {
   test('the next upload is checked against them, and existing items stay', async () => {
     const bucket = await bucketWith()
     for (const body of ['one', 'two']) await bucket.raw(body)
-    await server.command('bucket', 'set', bucket.name, '--max-items', '1', '--max-bytes', '2GiB')
+    await runHere(server.data, 'bucket set', bucket.name, '--max-items', '1', '--max-bytes', '2GiB')
     await expectProblem(await bucket.raw('three'), 507, 'quota-exceeded')
     expect(await bucket.state()).toMatchObject({ items: 2, max_items: 1, max_bytes: 2 * 2 ** 30 })
-    await server.command('bucket', 'set', bucket.name, '--max-items', 'none')
+    await runHere(server.data, 'bucket set', bucket.name, '--max-items', 'none')
     expect((await bucket.raw('three')).status).toBe(201)
     expect(await bucket.state()).toMatchObject({ items: 3, max_items: null, max_bytes: 2 * 2 ** 30 })
   })
@@ -208,7 +209,7 @@ describe('Q4 limits are set while the server runs', () => {
 
 test('Q1 a form is refused completely where its last file does not fit', async () => {
   const before = await traces(server)
-  await server.command('bucket', 'set', 'default', '--max-items', `${before.total + 1}`)
+  await runHere(server.data, 'bucket set', 'default', '--max-items', `${before.total + 1}`)
   const form = formBytes(filePart('a.txt', 'a'), filePart('b.txt', 'b'))
   await expectProblem(await sendForm(server, form), 507, 'quota-exceeded')
   expect(await traces(server)).toEqual(before)

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { sendRaw } from '../harness/raw-http.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 
 const text = '0123456789'
-let server: TestServer
+let server: SharedServer
 let url: string
 let emptyUrl: string
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   url = (await upload(server, text)).url
   emptyUrl = (await upload(server, '')).url
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const get = (range: string, headers = {}) => fetch(url, { headers: { range, ...headers } })
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newToken } from '../../packages/server/src/core/token-format.ts'
+import { runHere } from '../harness/commands.ts'
 import { openConnection } from '../harness/connection.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -210,7 +211,7 @@ describe('invalid tokens', () => {
       const address = path === '/api/media' ? '203.0.113.1' : '203.0.113.2'
       const expired = await makeToken(server, '--bucket', 'default', '--expires', '1ms')
       const revoked = await makeToken(server, '--bucket', 'default')
-      await server.command('token', 'revoke', revoked.id)
+      await runHere(server.data, 'token revoke', revoked.id)
       expect(await statuses(Array.from({ length: 10 }, () => guess(address, path)))).toEqual(
         Array(10).fill(401),
       )

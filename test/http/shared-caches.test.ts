@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { sendRaw } from '../harness/raw-http.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
 import { readPage } from '../harness/wire.ts'
 
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** Whether a shared cache may store the response (RFC 9111, section 3). */
 const isStorable = (headers: Headers) => !/\b(private|no-store)\b/.test(headers.get('cache-control') ?? '')

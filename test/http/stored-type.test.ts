@@ -8,18 +8,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runClient } from '../cli/client-run.ts'
 import { formBytes, sendForm } from '../harness/form.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
 import { parseMedia, readMedia } from '../harness/wire.ts'
 
-let server: TestServer
+let server: SharedServer
 let directory: string
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   directory = await mkdtemp(join(tmpdir(), 'mediabucket-files-'))
 })
 afterAll(async () => {
-  await server[Symbol.asyncDispose]()
   await rm(directory, { recursive: true, force: true })
 })
 

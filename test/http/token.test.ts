@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 
@@ -67,7 +68,7 @@ test.each(['media:read', 'media:write', 'media:delete', 'tokens:manage'])(
 
 test('T2 a revoked token gets a 401 problem', async () => {
   const { id, authorization } = await makeToken(server, '--bucket', 'default')
-  await server.command('token', 'revoke', id)
+  await runHere(server.data, 'token revoke', id)
   const answer = await server.request('/api/token', { headers: { authorization } })
   expect(answer.status).toBe(401)
 })

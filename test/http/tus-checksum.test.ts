@@ -1,21 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { readMedia } from '../harness/wire.ts'
 
-let server: TestServer
+let server: SharedServer
 let tus: ReturnType<typeof tusOf>
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   tus = tusOf(server)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const piece = (url: string, offset: number, body: string | Uint8Array<ArrayBuffer>, checksum: string) =>
   tus.piece(url, offset, body, { 'upload-checksum': checksum })

@@ -5,20 +5,20 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { Upload, type UploadOptions } from 'tus-js-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import { traces } from '../harness/resources.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { startWatchedProxy } from '../harness/watched-proxy.ts'
 import { readMedia, readPage } from '../harness/wire.ts'
 
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 

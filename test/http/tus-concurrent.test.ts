@@ -4,20 +4,20 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Upload } from 'tus-js-client'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { parseAnswer } from '../harness/raw-http.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { itemOf, pieceType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 
-let server: TestServer
+let server: SharedServer
 let tus: ReturnType<typeof tusOf>
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
   tus = tusOf(server)
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 /** A PATCH on a connection of its own, whose body is sent bit by bit. */
 async function openPatch(url: string, length: number, extra: readonly string[] = []) {

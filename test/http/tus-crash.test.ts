@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../harness/random.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { readMedia, readPage } from '../harness/wire.ts'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
-const random = (below: number) => Math.floor(Math.random() * below)
+const random = seededRandom()
 
 /** Starts a server again and again on the same data, with the first one's token. */
 async function servers() {

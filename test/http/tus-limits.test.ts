@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bucketWith } from '../harness/bucket.ts'
+import { runHere } from '../harness/commands.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
@@ -104,7 +105,7 @@ describe('R10 an upload of another bucket', () => {
     const { tus: revoked, tokenId, name } = await bucketWith(server)
     const url = await revoked.beginOf(10)
     expect((await revoked.piece(url, 0, 'abc')).status).toBe(204)
-    await server.command('token', 'revoke', tokenId)
+    await runHere(server.data, 'token revoke', tokenId)
     await expectProblem(await revoked.piece(url, 3, 'd'), 401, 'token-revoked')
     expect((await revoked.head(url)).status).toBe(401)
     const { authorization } = await makeToken(server, '--bucket', name)

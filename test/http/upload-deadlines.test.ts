@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 /** Far longer than the timeouts of these tests, far shorter than the defaults. Milliseconds. */
-const soon = 5_000
+const soon = 12_000
 
 /** Sends the pieces one by one with a pause after each; returns whether the connection ended before the last one. */
 async function dribble(connection: Connection, pieces: Iterable<string | Uint8Array>, pause: number) {

@@ -1,17 +1,17 @@
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { animation, cornersOf, quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { startServer, type TestServer } from '../harness/server.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
 import { parseMedia } from '../harness/wire.ts'
 
-let server: TestServer
+let server: SharedServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await sharedServer()
 })
-afterAll(() => server[Symbol.asyncDispose]())
 
 const fetchVariant = async (id: string, variant?: string) => {
   const answer = await fetch(variantUrl(server, id, variant))

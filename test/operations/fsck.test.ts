@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { appendFile, mkdir, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -139,7 +140,7 @@ test('F2 uploads and deletes go on under fsck --repair, and nothing that was ack
   let failures = 0
   async function client(): Promise<void> {
     while (running) {
-      const items = await Promise.all(['a', 'b', 'c'].map((text) => upload(server, text + Math.random())))
+      const items = await Promise.all(['a', 'b', 'c'].map((text) => upload(server, `${text}${randomUUID()}`)))
       for (const [index, { id }] of items.entries()) {
         if (index > 0) kept.add(id)
         else

@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { root } from '../architecture/sources.ts'
 import { browserTest } from '../harness/browser.ts'
-import { launchBrowser } from '../harness/chromium.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
 import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { startServer } from '../harness/server.ts'
 import { upload } from '../harness/upload.ts'
@@ -133,7 +133,7 @@ browserTest(
       programOf(installed),
     )
     await upload(server, 'there before')
-    await using browser = await launchBrowser()
+    const browser = await sharedBrowser()
     const tab = await browser.newPage()
     await tab.goto(page.origin)
     const seen = await tab.evaluate(`tryOut(${JSON.stringify(server.url)}, ${JSON.stringify(server.token)})`)
@@ -169,7 +169,7 @@ browserTest.each(['127.0.0.1', 'gallery.test'])(
       programOf(installed),
     )
     await using proxy = await startWatchedProxy(() => server.url)
-    await using browser = await launchBrowser()
+    const browser = await sharedBrowser()
     const context = await browser.newContext()
     const sendLarge = `sendLarge(${JSON.stringify(proxy.url)}, ${JSON.stringify(server.token)})`
     const open = async () => {

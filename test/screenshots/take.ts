@@ -6,6 +6,7 @@ import { strings } from '../../packages/gallery/src/strings.ts'
 import { root } from '../architecture/sources.ts'
 import { clip, pdf, tone, writeFiles } from '../e2e/files.ts'
 import { launchBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { startServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -24,7 +25,7 @@ await using server = await startServer()
 await using way = await startGateway(server.url)
 await using browser = await launchBrowser()
 const { token, authorization } = await makeToken(server, '--bucket', 'summer-festival')
-await server.command('bucket', 'set', 'summer-festival', '--max-bytes', '250MB')
+await runHere(server.data, 'bucket set', 'summer-festival', '--max-bytes', '250MB')
 
 const pictures = await scenery()
 /** Pads a file to a realistic size; players ignore the padding. */

@@ -71,7 +71,7 @@ const file = new File(['abc'], 'a.txt', { type: 'text/plain' })
 
 /** The XMLHttpRequest of the latest try, once it was made. */
 async function latest(tries = 1): Promise<HandXhr> {
-  return await vi.waitUntil(() => HandXhr.made[tries - 1], { interval: 1 })
+  return await vi.waitUntil(() => HandXhr.made[tries - 1], { interval: 1, timeout: 60_000 })
 }
 
 test('with onProgress a browser sends by XMLHttpRequest, with all headers, and tells its progress', async () => {
@@ -200,7 +200,7 @@ test('without onProgress a browser sends the Blob by fetch, for as long as it ta
   )
   vi.stubGlobal('fetch', fetch)
   const upload = client.upload(file)
-  await vi.waitUntil(() => answer)
+  await vi.waitUntil(() => answer, { timeout: 60_000 })
   await vi.advanceTimersByTimeAsync(3_600_000)
   answer?.(Response.json(media, { status: 201 }))
   expect(await upload).toEqual(media)

@@ -100,5 +100,6 @@ test.each([
 ])('B3 very many %s are ignored in linear time', (_, header) => {
   const before = performance.now()
   expect(parseByteRange(header, 100)).toBe('whole')
-  expect(performance.now() - before).toBeLessThan(1000)
+  // A quadratic parser takes minutes; a busy machine does not.
+  expect(performance.now() - before).toBeLessThan(30_000)
 })

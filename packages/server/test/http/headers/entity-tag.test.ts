@@ -64,5 +64,6 @@ test.each([
 ])('RFC 9110 8.8.3: %s are parsed in linear time', (_, header) => {
   const before = performance.now()
   expect(matchesWeakly(header, '"a"')).toBe(false)
-  expect(performance.now() - before).toBeLessThan(1000)
+  // A quadratic parser takes minutes; a busy machine does not.
+  expect(performance.now() - before).toBeLessThan(30_000)
 })

@@ -1,0 +1,22 @@
+import { bucketSet } from '../../packages/server/src/cli/bucket-set.ts'
+import { seed } from '../../packages/server/src/cli/seed.ts'
+import { tokenCreate } from '../../packages/server/src/cli/token-create.ts'
+import { tokenRevoke } from '../../packages/server/src/cli/token-revoke.ts'
+import { readConfig } from '../../packages/server/src/config/config.ts'
+
+const commands = { 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet, seed }
+
+/** Runs a command in this process, beside a running server: tests that only prepare data save the start of a process. */
+export async function runHere(
+  data: string,
+  command: keyof typeof commands,
+  ...args: string[]
+): Promise<{ printed: string; reported: string }> {
+  const [printed, reported]: [string[], string[]] = [[], []]
+  await commands[command].run(args, {
+    ...readConfig({ MEDIABUCKET_DATA: data }),
+    print: (text) => void printed.push(text),
+    report: (text) => void reported.push(text),
+  })
+  return { printed: printed.join('\n'), reported: reported.join('\n') }
+}
