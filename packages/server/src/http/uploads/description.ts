@@ -10,15 +10,15 @@ const progress: readonly ResponseHeader[] = [
   'Content-Location',
   'Cache-Control',
 ]
-const piece = {
+const chunk = {
   description: 'The bytes that follow the offset.',
   content: {
     'application/offset+octet-stream': { schema: Type.String({ format: 'binary' }) },
   },
 }
-const perRequest = ['upload-malformed', 'upload-version-unsupported'] as const
-const perPiece = [
-  ...perRequest,
+const sharedProblems = ['upload-malformed', 'upload-version-unsupported'] as const
+const chunkProblems = [
+  ...sharedProblems,
   'upload-incomplete',
   'file-too-large',
   'content-coding-unsupported',
@@ -35,26 +35,26 @@ const shared = { tag: 'Upload', needs: 'media:write', problemHeaders } as const
 export const createUpload: OperationDescription = {
   ...shared,
   operationId: 'createUpload',
-  summary: 'Begin an upload in pieces',
+  summary: 'Create a resumable upload',
   description: `The creation of the tus protocol, version 1.0.0: for large files and for connections that break. Any tus client
 does it. The \`filename\` and the \`filetype\` of \`Upload-Metadata\` are the name and the declared type of the item. A body of the
-type \`application/offset+octet-stream\` is the first piece.`,
+type \`application/offset+octet-stream\` is the first chunk.`,
   rules: 'R1 to R13',
   headers: ['Tus-Resumable', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata', 'Upload-Checksum'],
-  body: piece,
+  body: chunk,
   responses: {
-    201: { description: 'Begun; `Location` is where to go on.', headers: ['Location', ...progress] },
+    201: { description: 'Created; `Location` is the URL of the upload.', headers: ['Location', ...progress] },
   },
-  problems: perPiece,
+  problems: chunkProblems,
   curl: `${curl} -H 'Upload-Length: 48213' -X POST ${exampleBase}/api/uploads`,
 }
 
 export const findUpload: OperationDescription = {
   ...shared,
   operationId: 'findUpload',
-  summary: 'Ask where an upload stands',
+  summary: 'Get the offset of an upload',
   description:
-    'How much has arrived. Never more is told than is synced to disk; with the last byte the item exists, and `Content-Location` names it.',
+    'The offset includes only bytes that are synced to disk. With the last byte the item exists, and `Content-Location` names it.',
   rules: 'R3, R5 and R6',
   path: UploadParams,
   headers: ['Tus-Resumable'],
@@ -64,7 +64,7 @@ export const findUpload: OperationDescription = {
       headers: [...progress, 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata'],
     },
   },
-  problems: [...perRequest, 'upload-unknown'],
+  problems: [...sharedProblems, 'upload-unknown'],
   head: true,
   curl: `${curl} -I ${example}`,
 }
@@ -72,38 +72,38 @@ export const findUpload: OperationDescription = {
 export const appendUpload: OperationDescription = {
   ...shared,
   operationId: 'appendUpload',
-  summary: 'Send a piece',
+  summary: 'Send a chunk',
   description:
-    'What arrives counts once it is synced, also where the connection breaks. With `Upload-Checksum` a piece counts whole or not at all.',
+    'Received bytes count once they are synced, even if the connection breaks. With `Upload-Checksum` a chunk counts completely or not at all.',
   rules: 'R4 to R7',
   path: UploadParams,
   headers: ['Tus-Resumable', 'Upload-Offset', 'Upload-Checksum', 'Upload-Length'],
-  body: piece,
-  responses: { 204: { description: 'Arrived and synced.', headers: progress } },
-  problems: [...perPiece, 'upload-unknown', 'upload-type-unsupported', 'upload-offset-conflict'],
+  body: chunk,
+  responses: { 204: { description: 'Received and synced.', headers: progress } },
+  problems: [...chunkProblems, 'upload-unknown', 'upload-type-unsupported', 'upload-offset-conflict'],
   curl: `${curl} -H 'Upload-Offset: 0' -H 'Content-Type: application/offset+octet-stream' -X PATCH --data-binary @harbour.jpg ${example}`,
 }
 
 export const removeUpload: OperationDescription = {
   ...shared,
   operationId: 'removeUpload',
-  summary: 'End an upload',
+  summary: 'Remove an upload',
   description:
-    'What has arrived goes, and what it has reserved is free. A finished upload takes its item along, for which the token needs `media:delete`.',
+    'The received bytes and the reserved space are freed. With a finished upload its item is deleted too, which requires `media:delete`.',
   rules: 'R9',
   path: UploadParams,
   headers: ['Tus-Resumable'],
-  responses: { 204: { description: 'Gone.', headers: ['Tus-Resumable', 'Cache-Control'] } },
-  problems: [...perRequest, 'upload-unknown'],
+  responses: { 204: { description: 'Removed.', headers: ['Tus-Resumable', 'Cache-Control'] } },
+  problems: [...sharedProblems, 'upload-unknown'],
   curl: `${curl} -X DELETE ${example}`,
 }
 
 export const overrideUpload: OperationDescription = {
   ...appendUpload,
   operationId: 'overrideUpload',
-  summary: 'Send a piece where PATCH does not get through',
+  summary: 'Send a chunk where PATCH is not possible',
   description:
-    'For surroundings that know no PATCH or DELETE: the method of `X-HTTP-Method-Override` is what counts, and what it needs is needed.',
+    'For environments without PATCH or DELETE. The request is handled as one with the method of `X-HTTP-Method-Override`, and requires the same scopes.',
   rules: 'R13',
   headers: [...(appendUpload.headers ?? []), 'X-HTTP-Method-Override'],
   problems: [...appendUpload.problems, 'method-not-allowed'],
