@@ -102,7 +102,7 @@ test('the environment is read in config/config.ts, and in one file for the comma
 
 test('commands that talk to a service know the client and nothing of the server; they alone know the client', () => {
   const remote = /^packages\/server\/src\/cli\/client\//
-  const near = /^packages\/server\/src\/cli\/(client\/|arguments\.ts|columns\.ts|command\.ts|table\.ts)/
+  const near = /^packages\/server\/src\/cli\/(client\/|arguments\.ts|command\.ts|table\.ts)/
   const strangers = files
     .filter((path) => remote.test(path))
     .flatMap((path) => importsOf(path).own.filter((target) => !near.test(target)))

@@ -20,23 +20,23 @@ beforeAll(async () => {
 const run = (...args: string[]) => runClient(server, ...args)
 const lines = (text: string) => text.trimEnd().split('\n')
 
-test('ls prints the first page, --page another one, --all every one', async () => {
+test('ls prints the first page, --page another one, --all all pages', async () => {
   const [first, third, all] = await Promise.all([run('ls'), run('ls', '--page', '3'), run('ls', '--all')])
   expect([first.code, lines(first.stdout)]).toEqual([0, urls.slice(0, 10)])
-  expect(first.stderr).toBe('Page 1 of 3; 23 items in all.\n')
+  expect(first.stderr).toBe('Page 1 of 3; 23 items in total.\n')
   expect([third.code, lines(third.stdout)]).toEqual([0, urls.slice(20)])
   expect([all.code, lines(all.stdout), all.stderr]).toEqual([0, urls, ''])
 })
 
-test('ls of a page past the last one prints nothing and is no failure', async () => {
+test('ls of a page after the last one prints nothing, with exit code 0', async () => {
   expect(await run('ls', '--page', '9')).toEqual({
     code: 0,
     stdout: '',
-    stderr: 'Page 9 of 3; 23 items in all.\n',
+    stderr: 'Page 9 of 3; 23 items in total.\n',
   })
 })
 
-test('ls --json prints pages as the service answers them, one a line', async () => {
+test('ls --json prints the page objects of the service, one per line', async () => {
   const one = await run('ls', '--page', '2', '--json')
   expect([JSON.parse(one.stdout), one.stderr]).toEqual([
     await (await server.request('/api/media?page=2')).json(),
@@ -58,7 +58,7 @@ test('ls -l prints id, size, date, type and name; for scripts by tabs, with --js
   expect(lines(page.stdout).map((line) => line.split('\t'))).toEqual(
     items.map((item) => [item['id'], '7', item['created_at'], 'text/plain', 'file.txt']),
   )
-  expect(page.stderr).toBe('Page 3 of 3; 23 items in all.\n')
+  expect(page.stderr).toBe('Page 3 of 3; 23 items in total.\n')
   const json = lines((await run('ls', '--long', '--all', '--json')).stdout).map((line) => JSON.parse(line))
   expect([json.length, json.slice(20)]).toEqual([23, items])
 
@@ -89,7 +89,7 @@ test('get writes the bytes to standard output, by id and by URL', async () => {
   expect(await run('get', urls[4] ?? '')).toEqual({ code: 0, stdout: 'item 5', stderr: '' })
 })
 
-test('get -o takes the place of a file when all is there, and leaves nothing when it fails', async () => {
+test('get -o replaces a file when the download is complete, and leaves nothing if it fails', async () => {
   await using directory = await temporaryDirectory()
   const file = join(directory.path, 'kept')
   await writeFile(file, 'old')
@@ -103,7 +103,7 @@ test('get -o takes the place of a file when all is there, and leaves nothing whe
   expect((await readdir(directory.path)).sort()).toEqual(['kept', 'taken'])
 })
 
-test('rm deletes each item, tells those that are not there, and exits 4 for them', async () => {
+test('rm deletes each item, reports those that do not exist, and exits with 4 for them', async () => {
   const [one, two] = [await upload(server, 'one'), await upload(server, 'two')]
   const mixed = await run('rm', one.id, 'nosuchitem', two.url)
   expect([mixed.code, mixed.stdout]).toEqual([4, ''])
@@ -111,57 +111,57 @@ test('rm deletes each item, tells those that are not there, and exits 4 for them
     `Deleted ${one.id}`,
     expect.stringMatching(/^mediabucket: nosuchitem: /),
     `Deleted ${two.url}`,
-    'mediabucket: 1 of 3 items was not there',
+    'mediabucket: 1 of 3 items does not exist',
   ])
   expect(lines((await run('ls', '--all')).stdout)).toEqual(urls)
 })
 
-test('T1 whoami tells what the token is, and never the token', async () => {
-  const told = await run('whoami')
-  expect([told.code, told.stderr]).toEqual([0, ''])
-  expect(told.stdout).toMatch(new RegExp(`^bucket +${server.bucket}$`, 'm'))
-  expect(told.stdout).toMatch(/^may +media:read, media:write, media:delete$/m)
-  expect(told.stdout).toMatch(/^ends +never$/m)
-  expect(told.stdout).not.toContain('mbkt_')
+test('T1 whoami shows the properties of the token, and never the token', async () => {
+  const shown = await run('whoami')
+  expect([shown.code, shown.stderr]).toEqual([0, ''])
+  expect(shown.stdout).toMatch(new RegExp(`^bucket +${server.bucket}$`, 'm'))
+  expect(shown.stdout).toMatch(/^scopes +media:read, media:write, media:delete$/m)
+  expect(shown.stdout).toMatch(/^expires +never$/m)
+  expect(shown.stdout).not.toContain('mbkt_')
   const json = JSON.parse((await run('whoami', '--json')).stdout)
   expect(json).toEqual(await (await server.request('/api/token')).json())
 })
 
 test.each([
-  [['ls', '--page', '0'], /--page takes a whole number from 1 up, not "0"/],
+  [['ls', '--page', '0'], /--page takes a whole number of at least 1, not "0"/],
   [['ls', '--page', '1e3'], /not "1e3"/],
   [['ls', '--page', '1', '--all'], /--page or --all, not both/],
   [['ls', 'more'], /mediabucket ls --help/],
   [['get'], /get takes one ID or URL/],
   [['get', 'a', 'b'], /get takes one ID or URL/],
   [['get', '../etc/passwd'], /"..\/etc\/passwd" is neither the ID nor the URL of an item/],
-  [['get', 'a', '-o', ''], /-o takes the name of a file/],
+  [['get', 'a', '-o', ''], /-o takes the path of a file/],
   [['rm'], /rm takes the IDs or URLs/],
   [['rm', 'a', 'ftp://h.example/media/x'], /neither the ID nor the URL/],
   [['upload'], /upload takes files and directories/],
   [['upload', '--fast', 'x'], /--fast[\s\S]*mediabucket upload --help/],
   [['whoami', 'really'], /mediabucket whoami --help/],
-])('%j makes no sense: exit 2', async (args, told) => {
-  expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
+])('invalid arguments exit with 2: %j', async (args, message) => {
+  expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
 })
 
 test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>([
-  ['no token', { token: '' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not set\. Make a token .*token create/],
-  ['a token with spaces', { token: 'a b' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not usable/],
-  ['an unknown token', { token: 'mbkt_nope' }, ['whoami'], 3, /does not take the token: .*MEDIABUCKET_TOKEN/],
+  ['no token', { token: '' }, ['ls'], 2, /MEDIABUCKET_TOKEN is not set\. To create a token, .*token create/],
+  ['a token with spaces', { token: 'a b' }, ['ls'], 2, /MEDIABUCKET_TOKEN is invalid/],
+  ['an unknown token', { token: 'mbkt_nope' }, ['whoami'], 3, /rejects the token: .*MEDIABUCKET_TOKEN/],
   [
     'a URL without its scheme',
     { url: '127.0.0.1:8080' },
     ['ls'],
     2,
-    /MEDIABUCKET_URL \("127\.0\.0\.1:8080"\) is not usable: .* a good one is http:\/\/127\.0\.0\.1:8080$/m,
+    /MEDIABUCKET_URL \("127\.0\.0\.1:8080"\) is invalid: .*\. Example: http:\/\/127\.0\.0\.1:8080$/m,
   ],
   [
     'a URL with a password',
     { url: 'http://me:mbkt_nope@h.example' },
     ['ls'],
     2,
-    /MEDIABUCKET_URL is not usable: .*password/,
+    /MEDIABUCKET_URL is invalid: .*password/,
   ],
   [
     'a server that is down',
@@ -170,33 +170,33 @@ test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>(
     1,
     /no connection to .*Is the service running/,
   ],
-])('%s: what to do is told', async (_name, wrong, args, code, told) => {
+])('%s: the message contains a remedy', async (_name, wrong, args, code, message) => {
   const ran = await runClient({ url: server.url, token: server.token, ...wrong }, ...args)
-  expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(told) })
+  expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) })
   expect(lines(ran.stderr)).toHaveLength(1)
   expect(ran.stderr).not.toMatch(/mbkt_nope|\.[jt]s:/)
 })
 
-test('get of a URL elsewhere that fails blames that server, not the service', async () => {
+test('get of a URL of another server names that server in its errors', async () => {
   await using other = await startServer()
   const url = `${other.url}/media/${'0'.repeat(26)}`
   const missing = await run('get', url)
   expect(missing).toMatchObject({ code: 4, stdout: '' })
-  expect(missing.stderr).toContain(`mediabucket: ${other.url} answers: `)
+  expect(missing.stderr).toContain(`mediabucket: ${other.url} responded: `)
   expect(missing.stderr).toContain('so no token was sent')
   await other.stop()
-  const closed = `mediabucket: no connection to ${other.url} (ECONNREFUSED). Is the URL right?\n`
+  const closed = `mediabucket: no connection to ${other.url} (ECONNREFUSED). Check the URL.\n`
   expect(await run('get', url)).toMatchObject({ code: 1, stdout: '', stderr: closed })
   const unknown = await run('get', 'http://no-such-host.invalid/x.png')
   expect(unknown.stderr).toMatch(/^mediabucket: no connection to http:\/\/no-such-host\.invalid \(/)
 })
 
-test('a URL with a path that is not there: exit 4, and the URL is questioned', async () => {
+test('a service URL with an unknown path exits with 4', async () => {
   const ran = await runClient({ url: `${server.url}/elsewhere`, token: server.token }, 'ls')
   expect(ran).toMatchObject({ code: 4, stdout: '' })
 })
 
-test('the settings of a server are nothing to those who talk to one elsewhere', async () => {
+test('client commands ignore the settings of a server', async () => {
   const { stdout } = await runCommand(['whoami', '--json'], {
     MEDIABUCKET_URL: server.url,
     MEDIABUCKET_TOKEN: server.token,

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { basics, bin, runCommand, type TestServer } from '../harness/server.ts'
 
-/** What a command did, whatever its exit code. */
+/** The result of a command. */
 export interface Ran {
   readonly code: number
   readonly stdout: string
@@ -14,11 +14,11 @@ type Service = Pick<TestServer, 'url' | 'token'>
 const settingsOf = ({ url, token }: Service) => ({
   MEDIABUCKET_URL: url,
   MEDIABUCKET_TOKEN: token,
-  // Not in the home of whoever runs the tests; what is kept there is told apart by its token.
+  // Not in the home directory of the user; entries are separated by token.
   XDG_STATE_HOME: join(tmpdir(), 'mediabucket-test-state'),
 })
 
-/** Runs a command that talks to a service, with nothing but these settings. */
+/** Runs a client command with these settings only. */
 export async function runClient(service: Service, ...args: string[]): Promise<Ran> {
   return await runCommand(args, settingsOf(service)).then(
     (output) => ({ code: 0, ...output }),
@@ -26,7 +26,7 @@ export async function runClient(service: Service, ...args: string[]): Promise<Ra
   )
 }
 
-/** The same for those who start it themselves. */
+/** The command line and environment, for tests that start the process themselves. */
 export const commandLine = (service: Service, ...args: string[]) => ({
   command: [process.execPath, bin, ...args],
   env: { ...basics, ...settingsOf(service) },

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { DiskFile } from '../../packages/server/src/cli/client/disk-file.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 
-test('beyond 2 and 4 GB, sizes and bytes are right', async () => {
+test('sizes and bytes beyond 2 and 4 GB are correct', async () => {
   await using directory = await temporaryDirectory()
   const path = join(directory.path, 'sparse')
   await using file = await open(path, 'w')

@@ -39,36 +39,36 @@ const commands = [
   'whoami',
 ]
 
-test.each([[[]], [['help']], [['-h']]])('mediabucket %j tells every command and setting', async (args) => {
+test.each([[[]], [['help']], [['-h']]])('mediabucket %j lists every command and setting', async (args) => {
   const { stdout, stderr } = await run(...args)
   expect(stderr).toBe('')
   for (const name of [...commands, ...Object.keys(settings)]) expect(stdout).toContain(`  ${name} `)
 })
 
-test('docs/client.md tells the exit codes and the settings of the client as the help does', async () => {
+test('docs/client.md has the same exit codes and client settings as the help', async () => {
   const { stdout } = await run('help')
   const rows = [...read('docs/client.md').matchAll(/^\| (\S+) \| (?:(?:`(.*)`)? ?\| )?(.*) \|$/gm)]
-  const told = rows.filter(([, name = '']) => /^(\d+|MEDIABUCKET_\w+)$/.test(name))
-  expect(told).toHaveLength(9)
-  for (const [, name, fallback, about] of told) {
+  const documented = rows.filter(([, name = '']) => /^(\d+|MEDIABUCKET_\w+)$/.test(name))
+  expect(documented).toHaveLength(9)
+  for (const [, name, fallback, about] of documented) {
     const lines = stdout.split('\n').map((line) => line.trim().split(/ {2,}/))
     const text = /^\d/.test(name ?? '') ? about : `${about}.${fallback ? ` [${fallback}]` : ''}`
     expect(lines).toContainEqual([name, text])
   }
 })
 
-test.each(commands)('mediabucket %s --help tells more of it', async (command) => {
+test.each(commands)('mediabucket %s --help prints its usage', async (command) => {
   const { stdout, stderr } = await run(...command.split(' '), '--help')
   expect([stdout.startsWith(`Usage: mediabucket ${command}`), stderr]).toEqual([true, ''])
 })
 
-test('mediabucket help COMMAND tells the same', async () => {
+test('mediabucket help COMMAND prints the same as COMMAND --help', async () => {
   expect(await run('help', 'upload')).toEqual(await run('upload', '--help'))
   expect(await run('help', 'token', 'create')).toEqual(await run('token', 'create', '--help'))
   expect(await run('help', 'token')).toEqual(await run('token', '--help'))
 })
 
-test.each(['--version', '-V'])('mediabucket %s tells the version alone', async (option) => {
+test.each(['--version', '-V'])('mediabucket %s prints only the version', async (option) => {
   expect(await run(option)).toEqual({ stdout: `${version}\n`, stderr: '' })
 })
 
@@ -81,12 +81,12 @@ test('a process prints help and exits with 0, or 2 for arguments that make no se
   })
 })
 
-test('help is given whatever the settings are', async () => {
+test('help works with invalid settings', async () => {
   const { stdout } = await runCommand(['serve', '-h'], { MEDIABUCKET_PORT: 'x' })
   expect(stdout).toMatch(/^Usage: mediabucket serve/)
 })
 
-test('mediabucket token --help tells all that a token knows', async () => {
+test('mediabucket token --help prints the usage of all token commands', async () => {
   const { stdout } = await run('token', '--help')
   for (const command of commands.filter((name) => name.startsWith('token')))
     expect(stdout).toContain(`Usage: mediabucket ${command}`)
@@ -98,10 +98,10 @@ test.each([
   [['dance', '--help'], /there is no command "dance"/],
   [['toString'], /there is no command "toString"/],
   [['token'], /"token" needs one of: create, list, revoke/],
-  [['serve', 'now'], /serve takes no arguments, and was given: now/],
-])('mediabucket %j makes no sense: exit 2', async (args, told) => {
+  [['serve', 'now'], /serve takes no arguments, but received: now/],
+])('mediabucket %j is invalid and exits with 2', async (args, message) => {
   const failure = run(...args)
-  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
+  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
   await expect(failure).rejects.toMatchObject({
     stderr: expect.stringMatching(/^mediabucket: (?![\s\S]*\.[jt]s:)/),
   })

@@ -11,7 +11,7 @@ import { startServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { commandLine } from './client-run.ts'
 
-/** A command under way. */
+/** A running command. */
 function start(service: { url: string; token: string }, ...args: string[]) {
   const { command, env } = commandLine(service, ...args)
   const [file = '', ...rest] = command
@@ -21,7 +21,7 @@ function start(service: { url: string; token: string }, ...args: string[]) {
   return { child, exited }
 }
 
-test('a reader that leaves early ends ls --all quietly: exit 0, and no further page is asked for', async () => {
+test('a reader that closes the output ends ls --all with exit code 0, and no further page is requested', async () => {
   await using server = await startServer()
   const { token } = await seed(server, '--items', '20000')
   const { child, exited } = start({ url: server.url, token }, 'ls', '--all')
@@ -32,7 +32,7 @@ test('a reader that leaves early ends ls --all quietly: exit 0, and no further p
   expect(listed.length).toBeLessThan(2_000)
 })
 
-test('a reader that leaves early ends get quietly', async () => {
+test('a reader that closes the output ends get with exit code 0', async () => {
   await using endless = await listen(async (_request, answer) => {
     answer.on('error', () => {})
     while (answer.writable) if (!answer.write(Buffer.alloc(65_536))) await once(answer, 'drain')
@@ -43,7 +43,7 @@ test('a reader that leaves early ends get quietly', async () => {
   expect(await exited).toEqual({ code: 0, stderr: '' })
 })
 
-test('Ctrl-C ends get -o with 130, and leaves no part of the file', async () => {
+test('Ctrl-C ends get -o with 130, and leaves no partial file', async () => {
   await using directory = await temporaryDirectory()
   await using slow = await listen((_request, answer) => void answer.writeHead(200).write('the first part'))
   const file = join(directory.path, 'file')
@@ -54,7 +54,7 @@ test('Ctrl-C ends get -o with 130, and leaves no part of the file', async () => 
   expect(await directory.names()).toEqual([])
 })
 
-test('Ctrl-C ends an upload with 130, and tells what was done', async () => {
+test('Ctrl-C ends an upload with 130, and prints a summary', async () => {
   await using directory = await temporaryDirectory()
   for (const name of ['a', 'b', 'c']) await writeFile(join(directory.path, name), name)
   const arrived = Promise.withResolvers<void>()
@@ -66,7 +66,7 @@ test('Ctrl-C ends an upload with 130, and tells what was done', async () => {
   expect([code, stderr]).toEqual([
     130,
     expect.stringMatching(
-      /^Uploaded 0 of 3 files.*\nNot tried: 3 files\.\nRun the same command again: it goes on where this one stopped\.\n$/,
+      /^Uploaded 0 of 3 files.*\nNot tried: 3 files\.\nRun the same command again to continue\.\n$/,
     ),
   ])
 })

@@ -15,7 +15,7 @@ const list = async (token: string, page = 1) =>
     await server.request(`/api/media?page=${page}`, { headers: { authorization: `Bearer ${token}` } }),
   )
 
-test('L4 seed fills a bucket beside the running server, and its last line is JSON', async () => {
+test('L4 seed fills a bucket beside the running server, and prints one line of JSON', async () => {
   const { bucket, token, total } = await seed(server, '--items', '25000')
   expect([bucket, total]).toEqual(['seeded', 25_000])
   expect(await list(token, 2_500)).toMatchObject({ total, last_page: 2_500, to: 25_000 })
@@ -24,7 +24,7 @@ test('L4 seed fills a bucket beside the running server, and its last line is JSO
   expect(await readMedia(item)).toMatchObject({ id: first, sha256: null })
 })
 
-test('L4, L10 seed --delete-every deletes every K-th again', async () => {
+test('L4, L10 seed --delete-every deletes every K-th item', async () => {
   const { token, total } = await seed(server, '--items', '1000', '--delete-every', '3', '--bucket', 'holes')
   expect(total).toBe(667)
   const page = await list(token, 67)
@@ -32,7 +32,7 @@ test('L4, L10 seed --delete-every deletes every K-th again', async () => {
   expect(new Set(page.data).size).toBe(7)
 })
 
-test('L4 seed adds to what is there', async () => {
+test('L4 seed adds to existing items', async () => {
   await seed(server, '--items', '5', '--bucket', 'twice')
   const { token, total } = await seed(server, '--items', '7', '--bucket', 'twice')
   expect([total, (await list(token)).total]).toEqual([12, 12])

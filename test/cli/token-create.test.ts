@@ -10,7 +10,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const alone = /^mbkt_[0-9a-hjkmnp-tv-z]{38}\n$/
 
-test('A8 token create prints the token alone on standard output, beside a running server', async () => {
+test('A8 token create prints only the token on standard output, beside a running server', async () => {
   const { stdout, stderr } = await server.command('token', 'create', '--bucket', 'fresh')
   expect(stdout).toMatch(alone)
   expect(stderr).toMatch(/tok_\w+.*"fresh".*media:read, media:write, media:delete/)
@@ -20,7 +20,7 @@ test('A8 token create prints the token alone on standard output, beside a runnin
   expect(await answer.json()).toMatchObject({ total: 0 })
 })
 
-test('A8 token create works before anything else was made', async () => {
+test('A8 token create works before the first start', async () => {
   await using directory = await temporaryDirectory()
   const { stdout } = await runCommand(['token', 'create', '--bucket', 'b'], {
     MEDIABUCKET_DATA: `${directory.path}/new/data`,
@@ -28,9 +28,9 @@ test('A8 token create works before anything else was made', async () => {
   expect(stdout).toMatch(alone)
 })
 
-test('A6, A8 tokens of one bucket see the same, and none is made twice', async () => {
-  const make = async () => (await server.command('token', 'create', '--bucket', 'shared')).stdout.trim()
-  const [one, two] = [await make(), await make()]
+test('A6, A8 tokens of one bucket list the same items, and each is unique', async () => {
+  const create = async () => (await server.command('token', 'create', '--bucket', 'shared')).stdout.trim()
+  const [one, two] = [await create(), await create()]
   expect(one).not.toBe(two)
   await server.request('/api/media', {
     method: 'POST',
@@ -47,8 +47,11 @@ test.each([
   [[], /needs --bucket NAME/],
   [['--bucket', 'Photos'], rule],
   [['--bucket', '../x'], rule],
-  [['--bucket', 'b', '--scope', 'media:all'], /"media:all" is no scope; there are media:read, media:write/],
-  [['--bucket', 'b', '--scope', 'media:read', '--scope', ''], /is no scope/],
+  [
+    ['--bucket', 'b', '--scope', 'media:all'],
+    /"media:all" is not a scope\. The scopes are media:read, media:write/,
+  ],
+  [['--bucket', 'b', '--scope', 'media:read', '--scope', ''], /is not a scope/],
   [
     ['--bucket', 'b', '--expires', 'tomorrow'],
     /--expires takes a duration such as 12h, 30d or 52w, not "tomorrow"/,
@@ -56,15 +59,15 @@ test.each([
   [['--bucket', 'b', '--expires', '-1d'], /--help/],
   [['--bucket', 'b', '--expires=99999999999999w'], /--expires takes a duration/],
   [['--bucket', 'b', '--colour', 'red'], /--colour[\s\S]*mediabucket token create --help/],
-])('token create %j makes no sense: exit 2, and what would be right', async (args, told) => {
+])('invalid arguments of token create exit with 2 and a remedy: %j', async (args, message) => {
   const failure = server.command('token', 'create', ...args)
-  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
+  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
   await expect(failure).rejects.toMatchObject({
     stderr: expect.stringMatching(/^mediabucket: (?![\s\S]*\.[jt]s:)/),
   })
 })
 
-test('what token create refuses makes no bucket', async () => {
+test('token create with invalid arguments creates no bucket', async () => {
   const { stdout } = await server.command('token', 'list', '--json')
   expect(stdout).not.toContain('"bucket":"b"')
 })

@@ -8,7 +8,7 @@ import { sharedServer } from '../harness/shared-server.ts'
 import { hasTool } from '../harness/tools.ts'
 import { commandLine } from './client-run.ts'
 
-/** What a command writes to a terminal of 80 columns (util-linux's script makes one), escapes as ␛. */
+/** The output of a command on a terminal of 80 columns, which util-linux's script creates; escapes are replaced by ␛. */
 async function onTerminal({ command, env }: ReturnType<typeof commandLine>, more = {}): Promise<string> {
   const line = ['stty cols 80 rows 24;', ...command.map((word) => `'${word}'`)].join(' ')
   const { stdout } = await promisify(execFile)('script', ['-qec', line, '/dev/null'], {
@@ -36,7 +36,7 @@ test.skipIf(!hasTerminal && !process.env['CI'])(
       expect(line.trimEnd().length).toBeLessThan(80)
     expect(shown).toContain('␛[36m')
 
-    // What is left on the screen: replayed line by line, with the movements that the bars use.
+    // The final screen: the output is replayed line by line, with the cursor movements of the bars.
     const screen: string[] = []
     for (const part of shown.split(/(␛\[\d+F␛\[J|\r?\n)/)) {
       const up = /^␛\[(\d+)F/.exec(part)?.[1]

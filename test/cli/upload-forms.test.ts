@@ -39,14 +39,14 @@ test('L10 small and large files are listed and printed in the order of the names
   expect(printedNames(stdout)).toEqual(['10.txt', '1.txt', '2.bin', '3.txt', '4.bin', '10.txt', 'a.txt'])
   expect(printedUrls(stdout)).toEqual(await urlsOf(createClient(service)))
   expect(stderr).toContain(
-    'Left out 4 files of the operating system: ._1.txt, .DS_Store, @eaDir and others.\n',
+    'Skipped 4 files of the operating system: ._1.txt, .DS_Store, @eaDir and others.\n',
   )
   const named = await runClient(service, 'upload', path('.DS_Store'))
   expect([named.code, printedNames(named.stdout)]).toEqual([0, ['.DS_Store']])
   expect(named.stderr).toMatch(/^Uploaded 1 of 1 file, /)
 })
 
-test('Q1 where the bucket is full, the first files are stored one by one and each of the others is reported once', async () => {
+test('Q1 when the bucket is full, the first files are stored and each of the others is reported once', async () => {
   await using directory = await temporaryDirectory()
   const service = await bucket('full')
   await server.command('bucket', 'set', 'full', '--max-items', '5')
@@ -59,7 +59,7 @@ test('Q1 where the bucket is full, the first files are stored one by one and eac
   expect(await urlsOf(createClient(service))).toEqual(printedUrls(stdout))
 })
 
-/** 250 small files, in three forms; the answers to all but the first are lost until the command was killed. */
+/** 250 small files in three forms. The responses to all forms but the first are lost until the command is killed. */
 async function scene(name: string) {
   const directory = await temporaryDirectory()
   const service = await bucket(name)
@@ -79,7 +79,7 @@ async function scene(name: string) {
     files,
     client,
     states: join(home, 'mediabucket/uploads'),
-    /** Ends by kill -9 when the service has stored the second form and the command has not received the answer. */
+    /** Runs until the service has stored the second form, and kills the command before it receives the response. */
     async killed() {
       const child = start()
       await until('the second form', async () => (await client.listPage(1)).total === 200)
@@ -101,7 +101,7 @@ async function scene(name: string) {
   }
 }
 
-test('I2 kill -9 with an answer lost: the same command stores nothing twice, and sends nothing that it knows is stored', async () => {
+test('I2 kill -9 with a lost response: the same command stores no file twice, and sends no file that it knows is stored', async () => {
   await using at = await scene('killed')
   await at.killed()
   expect((await at.client.listPage(1)).total).toBe(200)
@@ -111,12 +111,12 @@ test('I2 kill -9 with an answer lost: the same command stores nothing twice, and
   expect(printedNames(stdout)).toEqual(Array.from({ length: 250 }, (_, index) => `${index}.txt`))
   expect(printedUrls(stdout)).toEqual(await urlsOf(at.client))
   expect(await readdir(at.states)).toEqual([])
-  // It was finished: the same command stores them once more.
+  // After a completed run, the same command stores the files again.
   await at.run()
   expect((await at.client.listPage(1)).total).toBe(500)
 })
 
-test('I2 the same where files have been added, changed and deleted since', async () => {
+test('I2 kill -9 with a lost response, and files that were added, changed and deleted afterwards', async () => {
   await using at = await scene('changed')
   await at.killed()
   const [first = ''] = await urlsOf(at.client)
@@ -125,7 +125,7 @@ test('I2 the same where files have been added, changed and deleted since', async
   await writeFile(join(at.files, '150.txt'), 'changed')
   const { stderr } = await at.run()
   expect(stderr).toMatch(/^Uploaded 251 of 251 files/)
-  expect(stderr).toContain('99 files of these were stored by an earlier run that received no answer')
+  expect(stderr).toContain('99 files of these were stored by an earlier run that received no response')
   const listed = await Promise.all((await urlsOf(at.client)).map((url) => at.client.describe(url)))
   const contents = ['added', 'changed', ...Array.from({ length: 250 }, (_, index) => `${index}`)]
   const hashes = contents.map((content) => createHash('sha256').update(content).digest('hex'))

@@ -112,7 +112,7 @@ test('Ctrl-C tells how to go on, and the same command does', async () => {
   await using at = await scene('interrupted')
   expect(await at.stopped('SIGINT', at.file)).toMatchObject({
     code: 130,
-    stderr: expect.stringMatching(/\nRun the same command again: it goes on where this one stopped\.\n$/),
+    stderr: expect.stringMatching(/\nRun the same command again to continue\.\n$/),
   })
   expect((await at.run(at.file)).stderr).toMatch(/resumed at 69 %/)
   expect((await at.client.listPage(1)).total).toBe(1)
@@ -212,7 +212,7 @@ test('a file that changes while it is sent is not uploaded, and says why', async
   at.proxy.cut()
   const { code, stderr } = await running
   expect(code).toBe(1)
-  expect(stderr).toContain('big.bin: it has changed while it was being sent; send it again')
+  expect(stderr).toContain('big.bin: the file changed during the upload; upload it again')
   expect((await at.client.listPage(1)).total).toBe(0)
 })
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-/** A service with a bucket of its own. */
+/** The service with a new bucket. */
 const bucket = async (name: string, ...args: string[]) => ({
   url: server.url,
   token: (await makeToken(server, '--bucket', name, ...args)).token,
@@ -44,7 +44,7 @@ const kinds: readonly (readonly [string, (index: number) => string | Buffer])[] 
   ['ünï côdé "1"', (index) => `${index} \u{1f4f7}`],
 ]
 
-/** A thousand files of many kinds, up to four directories deep; their paths. */
+/** Creates a thousand files of many kinds, up to four directories deep; returns their paths. */
 async function thousandFiles(root: string): Promise<string[]> {
   const paths = Array.from({ length: 1_000 }, (_, index) => {
     const [extension] = kinds[index % kinds.length] ?? ['']
@@ -59,7 +59,7 @@ async function thousandFiles(root: string): Promise<string[]> {
   return paths
 }
 
-test('a thousand files of many kinds in nested directories come back byte for byte', {
+test('a thousand files of many kinds in nested directories are stored byte for byte', {
   timeout: 90_000,
 }, async () => {
   await using directory = await temporaryDirectory()
@@ -99,7 +99,7 @@ test('a thousand files of many kinds in nested directories come back byte for by
   }
 })
 
-test('files are printed in one order, with their names and types kept', async () => {
+test('files are printed in order, and keep their names and types', async () => {
   await using directory = await temporaryDirectory()
   const service = await bucket('order')
   await mkdir(join(directory.path, 'b'))
@@ -119,7 +119,7 @@ test('files are printed in one order, with their names and types kept', async ()
   })
 })
 
-test('nothing is skipped silently: what cannot be uploaded is listed, the rest is there, the exit code is 1', async () => {
+test('files that cannot be uploaded are listed, the others are stored, and the exit code is 1', async () => {
   await using directory = await temporaryDirectory()
   const service = await bucket('faults')
   const path = (name: string) => join(directory.path, name)
@@ -138,14 +138,14 @@ test('nothing is skipped silently: what cannot be uploaded is listed, the rest i
   expect(code).toBe(1)
   expect(stdout.match(/\t.*$/gm)).toEqual([`\t${path('tree/good.txt')}`, `\t${path('tree/inner/link.txt')}`])
   expect(stderr).toMatch(/^Uploaded 2 of 6 files, 8 B /)
-  expect(stderr).toContain(`  ${path('tree/inner/dangling')}: there is no such file\n`)
-  expect(stderr).toContain(`  ${path('tree/inner/loop')}: links to a directory`)
-  expect(stderr).toContain(`  ${path('missing')}: there is no such file\n`)
+  expect(stderr).toContain(`  ${path('tree/inner/dangling')}: does not exist\n`)
+  expect(stderr).toContain(`  ${path('tree/inner/loop')}: is a link to a directory`)
+  expect(stderr).toContain(`  ${path('missing')}: does not exist\n`)
   expect(stderr).toContain('  /dev/null: is neither a file nor a directory')
   expect(stderr).toContain('mediabucket: 4 of 6 files were not uploaded')
 })
 
-test('a file that the service refuses does not keep the others', async () => {
+test('a file that the service refuses does not prevent the others', async () => {
   await using small = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '10' })
   await using directory = await temporaryDirectory()
   for (const name of ['a', 'b', 'c'])
@@ -157,19 +157,19 @@ test('a file that the service refuses does not keep the others', async () => {
   expect(stderr).toMatch(/mediabucket: 1 of 3 files was not uploaded\n$/)
 })
 
-test('a refused token ends an upload at once: exit 3, and the rest is not tried', async () => {
+test('a rejected token ends an upload at once with exit code 3, and the remaining files are not tried', async () => {
   await using directory = await temporaryDirectory()
   const reader = await bucket('readers', '--scope', 'media:read')
   for (let index = 0; index < 50; index += 1) await writeFile(join(directory.path, `${index}`), 'x')
   const { code, stdout, stderr } = await runClient(reader, 'upload', directory.path)
   expect([code, stdout]).toEqual([3, ''])
   expect(stderr).toMatch(
-    /^Uploaded 0 of 50 files.*\nNot tried: 50 files\.\nmediabucket: the token may not do this: .*media:write/,
+    /^Uploaded 0 of 50 files.*\nNot tried: 50 files\.\nmediabucket: the token lacks a scope: .*media:write/,
   )
   expect(stderr.trimEnd().split('\n')).toHaveLength(3)
 })
 
-test('large files are sent as they are read', async () => {
+test('large files are sent while they are read', async () => {
   await using directory = await temporaryDirectory()
   const service = await bucket('large')
   const bytes = randomBytes(20_000_000)

@@ -212,7 +212,9 @@ test('F5 exit code 2 is for arguments that make no sense, and a directory withou
   expect(await outcome(['fsck', '--grace', 'soon'], directory.path)).toMatchObject({ code: 2 })
   expect(await outcome(['fsck'], join(directory.path, 'typo'))).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^mediabucket: there are no data in .*typo; set MEDIABUCKET_DATA/),
+    stderr: expect.stringMatching(
+      /^mediabucket: .*typo contains no data of Mediabucket\. .*MEDIABUCKET_DATA/,
+    ),
   })
   expect(await directory.names()).toEqual([])
 })

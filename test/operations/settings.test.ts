@@ -93,7 +93,7 @@ test('L18 a host name stands in every URL as it was set', async () => {
   expect(warnings(server)).toEqual([])
 })
 
-test('O7 a port that is taken is told plainly, and the token of the first start is not lost', async () => {
+test('O7 an address in use is one line with the cause and the remedy, and the token of the first start is not lost', async () => {
   await using directory = await temporaryDirectory()
   const holder = createServer()
   const port = await new Promise<number>((resolve) => {
@@ -106,7 +106,9 @@ test('O7 a port that is taken is told plainly, and the token of the first start 
     const settings = { MEDIABUCKET_DATA: directory.path, MEDIABUCKET_PORT: String(port) }
     const failure = await runCommand(['serve'], settings).catch((error) => error)
     expect(failure).toMatchObject({ code: 1, stdout: '' })
-    expect(failure.stderr).toMatch(/^mediabucket: .*EADDRINUSE.*MEDIABUCKET_PORT/m)
+    expect(failure.stderr.replace(/^\{.*\}\n/gm, '')).toBe(
+      `mediabucket: the address 127.0.0.1:${port} is already in use. Stop the program that uses it, or set MEDIABUCKET_PORT to a free port.\n`,
+    )
     expect(failure.stderr).not.toMatch(/\.[jt]s:/)
   } finally {
     holder.close()

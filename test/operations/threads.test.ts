@@ -6,7 +6,7 @@ import { until } from '../harness/until.ts'
 
 const onLinux = test.skipIf(process.platform !== 'linux')
 
-onLinux('the thread that answers goes before those that write and sync', async () => {
+onLinux('all other threads have a lower priority than the main thread', async () => {
   await using server = await startServer()
   const { pid = 0 } = server.process
   const threads = readdirSync(`/proc/${pid}/task`).map((id) => ({
@@ -22,15 +22,15 @@ onLinux('the thread that answers goes before those that write and sync', async (
     if (id !== pid) expect(getPriority(id), name).toBe(Math.min(own + 5, 19))
 })
 
-onLinux('a service bounds its young generation, unless the operator has', async () => {
+onLinux('a service limits its young generation, unless the operator does', async () => {
   const flagsOf = (pid = 0) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1)
   await using server = await startServer()
   expect(flagsOf(server.process.pid)).toContain('--max-semi-space-size=16')
-  await using told = await startServer({ NODE_OPTIONS: '--max-semi-space-size=64' })
-  expect(flagsOf(told.process.pid).filter((flag) => flag.includes('semi-space'))).toEqual([])
+  await using configured = await startServer({ NODE_OPTIONS: '--max-semi-space-size=64' })
+  expect(flagsOf(configured.process.pid).filter((flag) => flag.includes('semi-space'))).toEqual([])
 })
 
-/** Loaded before the service: one of its threads ends by itself when it is given an upload. */
+/** A module that is loaded before the service: the named thread ends when it receives an upload. */
 const endThread = (name: string) =>
   `data:text/javascript,${encodeURIComponent(`
     import { isMainThread, parentPort, threadName } from 'node:worker_threads'
@@ -40,21 +40,21 @@ const endThread = (name: string) =>
   `)}`
 
 test.each(['file-writer', 'catalog-writer'])(
-  'U10 a service whose thread %s has ended stops with an error, and acknowledges nothing',
+  'U10 a service whose thread %s has ended stops with an error, and acknowledges no upload',
   async (name) => {
     await using server = await startServer({
       NODE_OPTIONS: `--import ${endThread(name)}`,
-      // Nothing is left to wait for.
+      // No request is left to wait for.
       MEDIABUCKET_SHUTDOWN_TIMEOUT: '1h',
     })
     const exited = new Promise((resolve) => server.process.once('exit', resolve))
-    const answer = await server.request('/api/media', { method: 'POST', body: 'text' }).catch(() => null)
-    await answer?.text()
-    expect(answer?.status ?? 500).toBeGreaterThanOrEqual(500)
+    const response = await server.request('/api/media', { method: 'POST', body: 'text' }).catch(() => null)
+    await response?.text()
+    expect(response?.status ?? 500).toBeGreaterThanOrEqual(500)
     expect(await exited).toBe(1)
-    const told = await until('the log', () =>
-      server.log().find(({ msg }) => msg.includes('a thread that writes')),
+    const line = await until('the log', () =>
+      server.log().find(({ msg }) => msg.includes('a thread that writes data has failed')),
     )
-    expect(told).toMatchObject({ level: 60 })
+    expect(line).toMatchObject({ level: 60 })
   },
 )

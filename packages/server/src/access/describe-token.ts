@@ -2,7 +2,7 @@ import type { Catalog, Grant } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import type { Scope } from '../core/scopes.ts'
 
-/** A token as it is shown to whoever holds it (docs/interface.md T1). */
+/** A token as the API represents it (docs/interface.md T1). */
 export interface TokenObject {
   readonly id: string
   readonly name: string
@@ -13,7 +13,7 @@ export interface TokenObject {
   readonly expires_at: string | null
 }
 
-/** What the token of this grant is, read anew. Throws Fault `token-unknown` where it is gone. */
+/** Reads the token of this grant. Throws Fault `token-unknown` if it no longer exists. */
 export async function describeToken(
   catalog: Pick<Catalog, 'token'>,
   grant: Pick<Grant, 'tokenId'>,

@@ -3,7 +3,7 @@ import { randomBase32 } from '../core/base32.ts'
 import type { Scope } from '../core/scopes.ts'
 import { hashToken, newToken } from '../core/token-format.ts'
 
-/** Makes a token, and its bucket if need be. The token is told this once: only its hash is kept (docs/interface.md A8). */
+/** Creates a token, and its bucket if it does not exist. Only the hash of the token is stored (docs/interface.md A8). */
 export async function issueToken(
   catalog: Pick<Catalog, 'addToken'>,
   request: {

@@ -1,15 +1,14 @@
 import type { Catalog, Grant, TokenId } from '../catalog/catalog.ts'
 
-/** Milliseconds: how far the recorded time of a token's last use may lag behind. */
-const coarseness = 3_600_000
+/** Milliseconds between two recorded uses of a token. */
+const interval = 3_600_000
 
-/** Tokens whose latest attempt is remembered; a forgotten one costs a write more, no harm. */
-const remembered = 10_000
+/** Maximum number of tokens in memory. An evicted token costs one more write. */
+const maxTokens = 10_000
 
 /**
- * Records uses of tokens in the background, each token at most once an hour, failures included: a catalog that is
- * full or busy is not asked again by every request. Two times that differ by an hour either way count as apart, so
- * that a clock set back does not stop the recording.
+ * Records uses of tokens in the background, at most one attempt per token and hour, so that a full or busy catalog does not receive a
+ * write with every request. A clock that is set back by an hour or more does not stop the recording.
  */
 export function recordUseOperation(parts: {
   readonly catalog: Pick<Catalog, 'touchToken'>
@@ -31,10 +30,9 @@ export function recordUseOperation(parts: {
     attempts.delete(tokenId)
     attempts.set(tokenId, at)
     const [oldest] = attempts.keys()
-    if (attempts.size > remembered && oldest !== undefined) attempts.delete(oldest)
+    if (attempts.size > maxTokens && oldest !== undefined) attempts.delete(oldest)
     void touch(tokenId, at)
   }
 }
 
-const isRecent = (time: number | null, at: number): boolean =>
-  time !== null && Math.abs(at - time) < coarseness
+const isRecent = (time: number | null, at: number): boolean => time !== null && Math.abs(at - time) < interval

@@ -4,13 +4,12 @@ import { hashToken, isWellFormedToken } from '../core/token-format.ts'
 import { recordUseOperation } from './record-use.ts'
 
 /**
- * Looks a token up, anew each time: what was revoked or has expired fails from that moment on (docs/interface.md A2,
- * A7, A9). Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
+ * Looks up a token, without a cache: a token is refused from the moment it is revoked or expires (docs/interface.md A2, A7, A9). Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
  */
 export function verifyTokenOperation(parts: {
   readonly catalog: Pick<Catalog, 'authorise' | 'touchToken'>
   readonly now: () => number
-  /** Hears why a use could not be recorded; the request is not held up by it. */
+  /** Receives the error if a use could not be recorded; the request is not affected. */
   readonly onTouchFailure: (error: unknown) => void
 }): (token: string) => Promise<Grant> {
   const { catalog, now } = parts
@@ -18,12 +17,12 @@ export function verifyTokenOperation(parts: {
   return async (token) => {
     const grant = await catalog.authorise(hashToken(token))
     if (grant === null) {
-      // Only now: whatever was issued is well formed, and to look is a tenth of a check.
+      // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.
       if (isWellFormedToken(token))
         throw new Fault('token-unknown', 'This service has not issued this token.')
       throw new Fault(
         'token-malformed',
-        'This is no token of this service; it may have been cut off or mistyped.',
+        'This is not a token of this service. It may be cut off or mistyped.',
       )
     }
     if (grant.revokedAt !== null) throw new Fault('token-revoked', 'This token has been revoked.')

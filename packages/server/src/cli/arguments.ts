@@ -2,7 +2,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { nearestName } from '../core/nearest-name.ts'
 import { UsageError } from './command.ts'
 
-/** node:util's parseArgs, whose complaints become a UsageError that names the help. */
+/** Parses arguments with node:util's parseArgs. Throws UsageError, which names the help of the command. */
 export function parse<const T extends ParseArgsConfig>(
   command: string,
   config: T,
@@ -18,9 +18,9 @@ function reasonOf(error: unknown, { options = {} }: ParseArgsConfig): string {
   if (!(error instanceof Error)) return String(error)
   const [, unknown] = /^Unknown option '([^']*)'/.exec(error.message) ?? []
   if (unknown === undefined) return error.message
-  const meant = nearestName(
+  const suggestion = nearestName(
     unknown,
     Object.keys(options).map((name) => `--${name}`),
   )
-  return `there is no option ${unknown}.${meant === null ? '' : ` Did you mean ${meant}?`}`
+  return `there is no option ${unknown}.${suggestion === null ? '' : ` Did you mean ${suggestion}?`}`
 }

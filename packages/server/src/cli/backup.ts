@@ -1,38 +1,40 @@
-import { acquireBackupHold, hasData, openAudit, openBlobs, openBlobsDirectory } from '../engines.ts'
+import { acquireBackupHold, openAudit, openBlobs, openBlobsDirectory } from '../engines.ts'
 import { backUp } from '../upkeep/back-up.ts'
 import { openBackupDirectory } from '../upkeep/backup-directory.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
-import { copyReportLines, explainCopyError, incompleteExit } from './copy-report.ts'
-import { withCatalog } from './open-catalog.ts'
-import { showProgress } from './progress.ts'
+import { createItemProgress } from './client/progress-bars.ts'
+import { type Command, exitCodes, UsageError } from './command.ts'
+import { copyReportLines, explainCopyError } from './copy-report.ts'
+import { requireData, withCatalog } from './open-catalog.ts'
 
 export const backup: Command = {
-  summary: 'Copy everything to a directory, while serving.',
+  summary: 'Copy all data to a directory; works beside a running service.',
   help: `Usage: mediabucket backup DIR
 
-Copies the data to the directory DIR, which is made if need be and must be outside of the data: rows and bytes as of
-one moment, synced. Works beside a running server; what is deleted meanwhile stays on the disk until the backup ends.
-A second backup to the same DIR copies only the bytes that are new, and takes the place of the first at once, when it
-is whole: one that is interrupted leaves the first as it was, and is completed by running it again. Every byte is
-hashed on its way. An item whose bytes are missing, unreadable or not those that were uploaded is reported by its id,
-and listed in DIR/backup.json; everything else is copied. Exit code ${incompleteExit} if there were such items.
+Copies the rows and the bytes as of one moment to DIR, and syncs them. DIR is created if it does not exist, and must be
+outside the data directory. Works beside a running service; bytes of items that are deleted during the backup stay on the
+disk until it ends.
 
-The bytes of items that were deleted since stay in DIR. To be rid of them, begin a new one.`,
+A later backup to the same DIR copies only new bytes, and replaces the earlier backup in one step when it is complete.
+An interrupted backup leaves the earlier one intact; run it again to complete it.
+
+Every byte is hashed while it is copied. An item whose bytes are missing, unreadable or changed is reported by its id
+and listed in DIR/backup.json; all other items are copied. The exit code is ${exitCodes.incomplete} if there are such items.
+
+DIR keeps the bytes of items that were deleted later. To remove them, start a backup in a new DIR.`,
 
   async run(args, { config, print }) {
     const { positionals } = parse('backup', { args: [...args], allowPositionals: true, options: {} })
     const [path, ...more] = positionals
-    if (!path || more.length > 0) throw new UsageError('backup takes one DIR to copy to')
-    if (!hasData(config))
-      throw new CommandError(`there are no data in ${config.data}; set MEDIABUCKET_DATA to where they are`)
+    if (!path || more.length > 0) throw new UsageError('backup takes one DIR, the target directory')
+    requireData(config)
     await withCatalog(config, (catalog) =>
       requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) }),
     )
     const directory = await openBackupDirectory(path, config.data)
     const hold = acquireBackupHold(config)
-    const progress = showProgress('Copied')
+    const progress = createItemProgress('Copied')
     const audit = await openAudit(config)
     try {
       const result = await backUp({
@@ -49,7 +51,7 @@ The bytes of items that were deleted since stay in DIR. To be rid of them, begin
         catalog.recordUpkeep({ kind: 'backup', finishedAt: Date.now(), faults }),
       )
       for (const line of copyReportLines('Backed up', result, path)) print(line)
-      if (result.faulty.length > 0) print('  → mediabucket fsck --verify-bytes checks every item.')
+      if (result.faulty.length > 0) print('  → Run mediabucket fsck --verify-bytes to check every item.')
     } catch (error) {
       throw explainCopyError(error, path)
     } finally {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { styleText } from 'node:util'
 import type { Server } from '../server/start-server.ts'
 
-/** What the start prints on standard output: where the service is, its first token once, and what to do next. */
+/** The text that a start prints on standard output: the URL, the token of the first start, and the next steps. */
 export function banner(server: Server, data: string): string {
   const { baseUrl, hasGallery, firstToken } = server
   const paint = (format: Parameters<typeof styleText>[0], text: string) =>
@@ -13,11 +13,11 @@ export function banner(server: Server, data: string): string {
 
   const opening = [
     `${heading('Mediabucket is ready at')} ${paint(['bold', 'green', 'underline'], baseUrl)}`,
-    ...(hasGallery ? ['Open it in a browser to see, add and delete files with a token.'] : []),
+    ...(hasGallery ? ['Open it in a browser to view, upload and delete files with a token.'] : []),
     paint('dim', `Files are stored in ${resolve(data)}. Ctrl-C stops the service.`),
   ]
   const first = [
-    heading('The bucket "default" is made. This is its token; it is shown this once:'),
+    heading('Created the bucket "default". Its token is shown only now:'),
     '',
     `  ${paint(['bold', 'yellow'], firstToken ?? '')}`,
     '',
@@ -25,10 +25,10 @@ export function banner(server: Server, data: string): string {
     '',
     command(`curl ${authorization} -F file=@README.md ${baseUrl}/api/media`),
     '',
-    'List what is there:',
+    'List the files:',
     '',
     command(`curl ${authorization} ${baseUrl}/api/media`),
   ]
-  const later = [`To make another token: ${paint('cyan', 'npx mediabucket token create --bucket default')}`]
+  const later = [`To create another token: ${paint('cyan', 'npx mediabucket token create --bucket default')}`]
   return ['', ...opening, '', ...(firstToken === null ? later : first), ''].join('\n')
 }

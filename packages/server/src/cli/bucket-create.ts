@@ -8,7 +8,8 @@ export const bucketCreate: Command = {
   summary: 'Create an empty bucket.',
   help: `Usage: mediabucket bucket create NAME [--max-items N] [--max-bytes SIZE]
 
-Works beside a running server. \`mediabucket token create --bucket NAME\` makes a token for it. ${bucketNameRule}
+Creates an empty bucket; works beside a running service. To create a token for it, run
+\`mediabucket token create --bucket NAME\`. ${bucketNameRule}
 
 Options:
 ${quotaHelp}`,
@@ -27,7 +28,7 @@ ${quotaHelp}`,
       catalog.createBucket(name, { maxItems, maxBytes }, Date.now()),
     )
     if (!isCreated)
-      throw new CommandError(`the bucket "${name}" exists already; see: mediabucket bucket list`)
-    report(`Created the bucket "${name}". Make a token for it: mediabucket token create --bucket ${name}`)
+      throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
+    report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)
   },
 }

@@ -4,22 +4,22 @@ import { openBlobs, openBlobsDirectory, watchBackupHold } from '../engines.ts'
 import { deleteBucket } from '../upkeep/delete-bucket.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
+import { createItemProgress } from './client/progress-bars.ts'
 import { formatSize } from './client/terminal-text.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
-import { withCatalog } from './open-catalog.ts'
-import { showProgress } from './progress.ts'
+import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const bucketDelete: Command = {
   summary: 'Delete a bucket with all its items, bytes and tokens.',
   help: `Usage: mediabucket bucket delete NAME [--yes]
 
-Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. On a
-terminal it asks before. Works beside a running server: the tokens fail at once, and items go in small steps. If it is
-interrupted, run it again.
+Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. Asks for
+confirmation on a terminal. Works beside a running service: the tokens become invalid at once, and items are deleted in
+small steps. If it is interrupted, run it again.
 
 Options:
-  --yes  Do not ask. Required where there is no terminal.`,
+  --yes  Do not ask for confirmation. Required without a terminal.`,
 
   async run(args, { config, report }) {
     const { values, positionals } = parse('bucket delete', {
@@ -29,16 +29,15 @@ Options:
     })
     const [name, ...more] = positionals
     if (name === undefined || more.length > 0)
-      throw new UsageError('bucket delete takes one NAME; see: mediabucket bucket list')
+      throw new UsageError('bucket delete takes one NAME. See: mediabucket bucket list')
     await withCatalog(config, async (catalog) => {
       const bucket = await catalog.bucketNamed(name)
-      if (bucket === null)
-        throw new CommandError(`there is no bucket "${name}"; see: mediabucket bucket list`)
+      if (bucket === null) throw unknownBucket(name)
       await requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
       if (!values.yes) await requireConfirmation(bucket)
 
       const hold = watchBackupHold(config)
-      const progress = showProgress('Deleted')
+      const progress = createItemProgress('Deleted')
       const leftovers: unknown[] = []
       try {
         const { items, erased } = await deleteBucket(
@@ -56,7 +55,7 @@ Options:
         report(`Deleted the bucket "${name}" with ${formatCount(items, 'item')}.`)
         if (erased < items)
           report(
-            `The bytes of ${formatCount(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service or mediabucket fsck --repair removes them.`,
+            `The bytes of ${formatCount(items - erased, 'item')} are still on the disk${leftovers.length === 0 ? ', because a backup is running' : ''}. The next start of the service removes them; mediabucket fsck --repair does too.`,
           )
       } finally {
         progress.end()
@@ -68,13 +67,13 @@ Options:
 
 async function requireConfirmation({ name, items, bytes }: NamedBucket): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UsageError('bucket delete asks on a terminal only; pass --yes to delete without a question')
+    throw new UsageError('bucket delete asks for confirmation on a terminal; without one, pass --yes')
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    const answer = await terminal.question(
+    const response = await terminal.question(
       `Delete the bucket "${name}" with ${formatCount(items, 'item')} (${formatSize(bytes)}) and its tokens? This cannot be undone. [y/N] `,
     )
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('nothing was deleted')
+    if (!/^y(es)?$/i.test(response.trim())) throw new CommandError('not confirmed; nothing was deleted')
   } finally {
     terminal.close()
   }

@@ -6,28 +6,28 @@ import { withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
 
 export const bucketList: Command = {
-  summary: 'List the buckets with their items, sizes and limits.',
+  summary: 'List the buckets with their items, sizes and quotas.',
   help: `Usage: mediabucket bucket list [--json]
 
-Prints a table, with a header on a terminal. The first column is the name of the bucket.
+Prints a table; its first column is the name of the bucket. The header is printed on a terminal only.
 
 Options:
-  --json  One JSON object per line, with exact bytes.`,
+  --json  Print one JSON object per line, with sizes in bytes.`,
 
   async run(args, { config, print, report }) {
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
     const buckets = await withCatalog(config, (catalog) => catalog.buckets())
     if (values.json) {
-      for (const bucket of buckets) print(JSON.stringify(wire(bucket)))
+      for (const bucket of buckets) print(JSON.stringify(toJson(bucket)))
       return
     }
     if (buckets.length === 0)
       return report('There are no buckets. Create one: mediabucket bucket create NAME')
-    for (const line of table(shape, buckets, { header: process.stdout.isTTY })) print(line)
+    for (const line of table(columns, buckets, { header: process.stdout.isTTY })) print(line)
   },
 }
 
-const shape = [
+const columns = [
   { header: 'BUCKET', cell: ({ name }: Bucket) => name },
   { header: 'ITEMS', cell: ({ items }: Bucket) => `${items}`, alignRight: true },
   { header: 'MAX ITEMS', cell: ({ maxItems }: Bucket) => `${maxItems ?? 'none'}`, alignRight: true },
@@ -39,7 +39,7 @@ const shape = [
   },
 ]
 
-const wire = ({ name, items, bytes, reservedItems, reservedBytes, maxItems, maxBytes }: Bucket) => ({
+const toJson = ({ name, items, bytes, reservedItems, reservedBytes, maxItems, maxBytes }: Bucket) => ({
   name,
   items,
   bytes,

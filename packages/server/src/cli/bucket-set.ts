@@ -1,13 +1,13 @@
 import { parse } from './arguments.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
-import { withCatalog } from './open-catalog.ts'
+import { type Command, UsageError } from './command.ts'
+import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { formatQuota, quotaHelp, quotaOptions, readQuota } from './quota-options.ts'
 
 export const bucketSet: Command = {
-  summary: 'Limit what a bucket may hold.',
+  summary: 'Set the quota of a bucket.',
   help: `Usage: mediabucket bucket set NAME [--max-items N|none] [--max-bytes SIZE|none]
 
-Works beside a running server; the next upload is held to it. What is in the bucket stays, even beyond the limits.
+Works beside a running service, and applies from the next upload. Existing items stay, even if they exceed the quota.
 
 Options:
 ${quotaHelp}`,
@@ -20,12 +20,12 @@ ${quotaHelp}`,
     })
     const [name, ...more] = positionals
     if (name === undefined || more.length > 0)
-      throw new UsageError('bucket set takes one NAME; see: mediabucket bucket list')
+      throw new UsageError('bucket set takes one NAME. See: mediabucket bucket list')
     const quota = readQuota(values)
     if (Object.keys(quota).length === 0)
       throw new UsageError('bucket set needs --max-items, --max-bytes or both')
     const known = await withCatalog(config, (catalog) => catalog.setQuota(name, quota))
-    if (!known) throw new CommandError(`there is no bucket "${name}"; see: mediabucket bucket list`)
-    report(`The bucket "${name}" may hold ${formatQuota(quota)}.`)
+    if (!known) throw unknownBucket(name)
+    report(`The quota of the bucket "${name}" is now ${formatQuota(quota)}.`)
   },
 }

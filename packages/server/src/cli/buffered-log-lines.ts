@@ -1,34 +1,33 @@
-// A write to the operating system for each line of the log would cost as much as a listing does, and a write that waits
-// for a slow reader of the log would keep every request waiting. So lines are gathered, and what a full pipe does not
-// take is tried again later.
+// One system call for each line would cost as much as a listing, and a blocking write to a slow reader would delay every
+// request. So lines are buffered, and writes to a full pipe are retried.
 
-/** Characters after which gathered lines are written. */
-const enough = 8_192
+/** Characters; a fuller buffer is written at once. */
+const flushThreshold = 8_192
 
-/** Milliseconds that a line waits at the most, where the log is read as fast as it is written. */
-const patience = 100
+/** Milliseconds between two writes of a buffer below the threshold. */
+const flushInterval = 100
 
-/** Milliseconds until a pipe that was full is tried again. */
-const pause = 5
+/** Milliseconds until a write to a full pipe is retried. */
+const retryInterval = 5
 
-/** Characters that may wait for a reader. Beyond them the service waits too, rather than lose lines. */
-const most = 16 * 1024 * 1024
+/** Characters. With a fuller buffer the service blocks, so that no lines are lost. */
+const maxBuffer = 16 * 1024 * 1024
 
-/** Milliseconds for which a process that ends waits for the reader of its log. */
-const lastPatience = 5_000
+/** Milliseconds that an exiting process waits for the reader of its log. */
+const exitTimeout = 5_000
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * A destination for the log. `write` takes bytes and tells how many it took, or throws EAGAIN. What cannot be written
- * at all is dropped: a full disk under the log stops nobody. The logger calls `flushSync` after a fatal line.
+ * A destination for the logger. `write` returns how many bytes it has written, or throws EAGAIN. Lines are dropped on other
+ * errors, so that a full disk of the log does not stop the service. The logger calls `flushSync` after a fatal line.
  */
 export function createBufferedLogLines(write: (bytes: Uint8Array) => number) {
   let lines = ''
   let rest: Uint8Array = new Uint8Array()
   let retry: NodeJS.Timeout | null = null
 
-  /** Writes what there is; false when the pipe is full before that. */
+  /** Writes the whole buffer; false if the pipe became full. */
   function tryAll(): boolean {
     while (rest.length > 0 || lines !== '') {
       if (rest.length === 0) {
@@ -50,21 +49,21 @@ export function createBufferedLogLines(write: (bytes: Uint8Array) => number) {
     retry = setTimeout(() => {
       retry = null
       flush()
-    }, pause)
+    }, retryInterval)
   }
 
   function flushSync() {
-    const deadline = performance.now() + lastPatience
-    while (!tryAll() && performance.now() < deadline) Atomics.wait(sleeper, 0, 0, pause)
+    const deadline = performance.now() + exitTimeout
+    while (!tryAll() && performance.now() < deadline) Atomics.wait(sleeper, 0, 0, retryInterval)
   }
 
-  setInterval(flush, patience).unref()
+  setInterval(flush, flushInterval).unref()
   process.once('exit', flushSync)
   return {
     write(line: string) {
       lines += line
-      if (lines.length >= most) flushSync()
-      else if (lines.length >= enough) flush()
+      if (lines.length >= maxBuffer) flushSync()
+      else if (lines.length >= flushThreshold) flush()
     },
     flushSync,
   }

@@ -1,28 +1,30 @@
 import type { Config } from '../config/config.ts'
 
-/** What a command is given: the settings, and where it writes. */
+/** Exit codes that scripts can distinguish, beside 1 for all other failures and 2 for a UsageError. */
+export const exitCodes = { refused: 3, notFound: 4, incomplete: 5, interrupted: 130 } as const
+
 export interface CommandContext {
   readonly config: Config
   readonly warnings: readonly string[]
-  /** For results: what a script reads. */
+  /** Writes a result to standard output, for scripts. */
   readonly print: (text: string) => void
-  /** For people: progress, hints. */
+  /** Writes a message to standard error, for people. */
   readonly report: (text: string) => void
 }
 
 export interface Command {
   readonly summary: string
   readonly help: string
-  /** Resolves when the command is done; throws UsageError for arguments that make no sense. */
+  /** Throws UsageError for invalid arguments, and CommandError. */
   readonly run: (args: readonly string[], context: CommandContext) => Promise<void>
 }
 
-/** The arguments make no sense; the message says what would. */
+/** The arguments are invalid; the message names valid ones. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** The command could not do what was asked, for a reason that its message tells whole. */
+/** The command failed; the message contains the reason and what to do. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exitCode: number

@@ -2,28 +2,25 @@ import { Fault } from '../core/fault.ts'
 import type { Copied } from '../upkeep/copy-blobs.ts'
 import { copyFaults } from '../upkeep/faulty-items.ts'
 import { formatSize } from './client/terminal-text.ts'
-import { CommandError } from './command.ts'
+import { CommandError, exitCodes } from './command.ts'
 import { formatCount } from './table.ts'
 
-/** The exit code of a backup or a restore that is complete but for the bytes of some items. */
-export const incompleteExit = 5
+/** How many items are listed by id. */
+const listed = 20
 
-/** Items that are named on the terminal. */
-const shown = 20
-
-/** For people: what came of a backup or a restore. Sets the exit code where items have no bytes. */
+/** The result of a backup or a restore as lines of text. Sets the exit code if items have no bytes. */
 export function* copyReportLines(done: string, result: Copied, path: string): Generator<string> {
   const { items, copied, bytes, present, faulty } = result
-  yield `${done} ${formatCount(items, 'item')} (${copied} copied with ${formatSize(bytes)}, ${present} there already) to ${path}.`
+  yield `${done} ${formatCount(items, 'item')} to ${path}: ${copied} copied (${formatSize(bytes)}), ${present} already there.`
   if (faulty.length === 0) return
-  process.exitCode = incompleteExit
+  process.exitCode = exitCodes.incomplete
   yield `${formatCount(faulty.length, 'item')} without bytes:`
-  for (const { id, what } of faulty.slice(0, shown)) yield `  ${id} ${what}: ${copyFaults[what]}`
-  if (faulty.length > shown) yield `  and ${faulty.length - shown} more`
+  for (const { id, what } of faulty.slice(0, listed)) yield `  ${id} ${what}: ${copyFaults[what]}`
+  if (faulty.length > listed) yield `  and ${faulty.length - listed} more`
 }
 
-/** What to do where the target is full; any other error as it is. */
+/** Explains a full target; returns any other error unchanged. */
 export const explainCopyError = (error: unknown, path: string): unknown =>
   error instanceof Fault && error.code === 'storage-full'
-    ? new CommandError(`there is no room left in ${path}; free some, then run the same command again`)
+    ? new CommandError(`the disk of ${path} is full. Free some space, then run the same command again.`)
     : error

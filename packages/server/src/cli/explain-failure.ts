@@ -12,8 +12,8 @@ import {
 import { BackupError } from '../upkeep/backup-directory.ts'
 import { CommandError, UsageError } from './command.ts'
 
-/** Errors whose messages say what happened and what to do. */
-const foreseen = [
+/** Errors whose messages contain the reason and what to do. */
+const expected = [
   UsageError,
   CommandError,
   ConfigError,
@@ -28,11 +28,13 @@ const foreseen = [
   UnsupportedNodeError,
 ]
 
-/** The message of a foreseen error, with what to do; null for any other, which is printed whole. */
+/** One message with the reason and what to do; null for an unexpected error, which is printed with its stack. */
 export function explainFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
-  if (foreseen.some((kind) => error instanceof kind)) return error.message
-  // Of a thread that could not be started the message alone has the code.
+  if (expected.some((kind) => error instanceof kind)) return error.message
+  const listening = explainListening(error)
+  if (listening !== null) return listening
+  // An error of starting a thread has the code in its message only.
   const code =
     /\b(EMFILE|EAGAIN|ENOMEM)\b/.exec(error.message)?.[1] ?? ('code' in error ? String(error.code) : '')
   const call = 'syscall' in error ? String(error.syscall) : ''
@@ -46,20 +48,37 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof CommandError ? error.exitCode : 1
 }
 
-const moreFiles = 'Too many files are open: raise the limit, for example with ulimit -n 65536.'
+/** Explains an error of binding the address; null for other errors. */
+function explainListening(error: Error): string | null {
+  if (!('syscall' in error) || !('code' in error)) return null
+  if (error.syscall === 'getaddrinfo' && 'hostname' in error)
+    return `the host name ${error.hostname} cannot be resolved (${error.code}). Set MEDIABUCKET_HOST to an address of this machine.`
+  if (error.syscall !== 'listen' || !('address' in error)) return null
+  const port = 'port' in error ? error.port : ''
+  const address = String(error.address).includes(':')
+    ? `[${error.address}]:${port}`
+    : `${error.address}:${port}`
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `the address ${address} is already in use. Stop the program that uses it, or set MEDIABUCKET_PORT to a free port.`
+    case 'EADDRNOTAVAIL':
+      return `${error.address} is not an address of this machine. Set MEDIABUCKET_HOST to one that is.`
+    case 'EACCES':
+      return `this user may not listen on ${address}. Set MEDIABUCKET_PORT to a port from 1024 on.`
+    default:
+      return `the service cannot listen on ${address} (${error.code}). Set MEDIABUCKET_HOST and MEDIABUCKET_PORT to another address.`
+  }
+}
+
+const moreFiles = 'Too many files are open. Raise the limit, for example with ulimit -n 65536.'
 const moreMemory =
-  'The machine has no memory left for it: stop other programs, or raise the limit of memory or processes.'
+  'The machine has too little memory. Stop other programs, or raise the limit of memory or processes.'
 const permissions =
   'Run mediabucket as the owner of the data, or set MEDIABUCKET_DATA to a directory that this user may write to.'
-const noSpace = 'The disk is full: free some space on it.'
+const noSpace = 'The disk is full. Free some space on it.'
 
-const listening =
-  'Set MEDIABUCKET_HOST and MEDIABUCKET_PORT to an address that is free, or stop what listens there.'
-
-/** What to do about an error of the system, by its code. */
+/** What to do about a system error, by its code. */
 const remediesOfCodes: Readonly<Record<string, string>> = {
-  EADDRINUSE: listening,
-  EADDRNOTAVAIL: 'Set MEDIABUCKET_HOST to an address of this machine.',
   EMFILE: moreFiles,
   ENFILE: moreFiles,
   ENOMEM: moreMemory,
@@ -70,13 +89,11 @@ const remediesOfCodes: Readonly<Record<string, string>> = {
   EPERM: permissions,
   ENOSPC: noSpace,
   EDQUOT: noSpace,
-  EIO: 'The disk reports errors: check it.',
+  EIO: 'The disk reports errors. Check the disk.',
 }
 
-/** The same, by the call that failed. */
+/** By the system call that failed. */
 const remediesOfCalls: Readonly<Record<string, string>> = {
-  listen: listening,
-  getaddrinfo: 'Set MEDIABUCKET_HOST to an address of this machine.',
   mkdir: permissions,
   access: permissions,
   open: permissions,

@@ -1,8 +1,7 @@
-import { setTimeout as pass } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseDuration } from '../core/duration.ts'
 import {
   DataLockedError,
-  hasData,
   lockData,
   openAudit,
   openBlobAudit,
@@ -14,27 +13,27 @@ import { checkData, type DataReport } from '../upkeep/check-data.ts'
 import { type Finding, findingKinds } from '../upkeep/findings.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
+import { createItemProgress } from './client/progress-bars.ts'
 import { formatSize } from './client/terminal-text.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
-import { withCatalog } from './open-catalog.ts'
-import { showProgress } from './progress.ts'
+import { type Command, UsageError } from './command.ts'
+import { requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const fsck: Command = {
-  summary: 'Check that rows and bytes agree, and repair what does not.',
+  summary: 'Check that rows and bytes are consistent, and repair them.',
   help: `Usage: mediabucket fsck [--repair] [--verify-bytes] [--json] [--grace DURATION]
 
-Looks for items without bytes, bytes without an item, wrong sizes, counters, totals and ranks, and for what uploads
-and deletes have left behind. Works beside a running server. Exit code 0: all is well, or was repaired; 1: faults
-remain.
+Finds items without bytes, orphans (bytes without an item), wrong sizes, counters, totals and ranks, and the remains of
+uploads and deletes. Works beside a running service. The exit code is 0 if nothing is wrong or all faults were repaired,
+1 if faults remain.
 
 Options:
-  --repair          Count anew what is formatCount, finish deletes, and move what nothing names to lost+found/ in the
-                    data directory. Items stay as they are, and nothing is destroyed.
-  --verify-bytes    Read and hash every byte. An item whose bytes are not those that were sent answers 500 from then
-                    on, until this finds them right again.
-  --json            One JSON object on standard output.
-  --grace DURATION  For how long uploads under way may be spared a second look beside a running server [5s].`,
+  --repair          Correct counters, complete deletes, and move orphans to lost+found/ in the data directory. Items
+                    are not changed, and no bytes are removed.
+  --verify-bytes    Read and hash every byte. An item whose bytes have changed responds with 500, until this finds
+                    them correct again.
+  --json            Print one JSON object.
+  --grace DURATION  Beside a running service: how long to wait before files of uploads are checked again [5s].`,
 
   async run(args, { config, print }) {
     const { values } = parse('fsck', {
@@ -49,12 +48,11 @@ Options:
     const grace = parseDuration(values.grace)
     if (grace === null)
       throw new UsageError(`--grace takes a duration such as 5s or 1m, not "${values.grace}"`)
-    if (!hasData(config))
-      throw new CommandError(`there are no data in ${config.data}; set MEDIABUCKET_DATA to where they are`)
+    requireData(config)
 
     const hold = watchBackupHold(config)
     const audit = await openAudit(config)
-    const progress = showProgress('Checked')
+    const progress = createItemProgress('Checked')
     try {
       const report = await withCatalog(config, async (catalog) => {
         await requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
@@ -64,7 +62,7 @@ Options:
           blobs: await openBlobs(config),
           blobAudit: await openBlobAudit(config),
           isHeldByBackup: hold.isHeld,
-          quiet: { lock: () => lockUnlessServed(config), grace: () => pass(grace) },
+          quiet: { lock: () => lockUnlessServed(config), grace: () => sleep(grace) },
           repair: values.repair,
           verifyBytes: values['verify-bytes'],
           onItem: progress.show,
@@ -75,8 +73,8 @@ Options:
       })
       progress.end()
       const options = { repaired: values.repair, verified: values['verify-bytes'] }
-      if (values.json) print(JSON.stringify(wire(report, options)))
-      else for (const line of tellReport(report, options)) print(line)
+      if (values.json) print(JSON.stringify(toJson(report, options)))
+      else for (const line of reportLines(report, options)) print(line)
       if (!report.isClean) process.exitCode = 1
     } finally {
       progress.end()
@@ -95,12 +93,12 @@ function lockUnlessServed(config: Parameters<typeof lockData>[0]): ReturnType<ty
   }
 }
 
-interface Asked {
+interface Options {
   readonly repaired: boolean
   readonly verified: boolean
 }
 
-const wire = (report: DataReport, { repaired, verified }: Asked) => ({
+const toJson = (report: DataReport, { repaired, verified }: Options) => ({
   clean: report.isClean,
   items: report.items,
   bytes: report.bytes,
@@ -119,25 +117,28 @@ const wire = (report: DataReport, { repaired, verified }: Asked) => ({
 const remainingFaults = ({ findings }: DataReport): number =>
   findings.reduce((sum, { isFault, count, repaired }) => sum + (isFault ? count - repaired : 0), 0)
 
-/** How many of each kind are shown to people. */
-const shown = 5
+/** How many examples of each kind are printed. */
+const listed = 5
 
-function* tellReport(report: DataReport, { verified }: Asked): Generator<string> {
+function* reportLines(report: DataReport, { verified }: Options): Generator<string> {
   const size = formatSize(report.bytes)
-  yield `Checked ${formatCount(report.items, 'item')} with ${size}${verified ? ', every byte read' : ''}.`
-  for (const finding of report.findings) yield* tellFinding(finding)
+  yield `Checked ${formatCount(report.items, 'item')} with ${size}${verified ? ', every byte verified' : ''}.`
+  for (const finding of report.findings) yield* findingLines(finding)
   const remaining = remainingFaults(report)
   yield ''
   if (remaining > 0) yield remaining === 1 ? '1 fault remains.' : `${remaining} faults remain.`
-  else yield report.findings.some(({ isFault }) => isFault) ? 'All faults were repaired.' : 'All is well.'
+  else
+    yield report.findings.some(({ isFault }) => isFault)
+      ? 'All faults were repaired.'
+      : 'No faults were found.'
 }
 
-function* tellFinding({ code, isFault, count, repaired, subjects }: Finding): Generator<string> {
+function* findingLines({ code, isFault, count, repaired, subjects }: Finding): Generator<string> {
   const { title, cure } = findingKinds[code]
   yield ''
   yield `${title}: ${count}${repaired > 0 ? `, ${repaired} of them repaired` : ''} [${code}]`
   if (!isFault) return
-  for (const subject of subjects.slice(0, shown)) yield `  ${subject}`
-  if (count > shown) yield `  and ${count - shown} more; --json tells them`
+  for (const subject of subjects.slice(0, listed)) yield `  ${subject}`
+  if (count > listed) yield `  and ${count - listed} more; --json lists them`
   if (repaired < count) yield `  → ${cure}`
 }

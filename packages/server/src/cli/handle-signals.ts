@@ -1,21 +1,21 @@
 import { isatty } from 'node:tty'
 
-/** Milliseconds in which a second signal counts as the first: npm repeats the SIGINT that Ctrl-C sends to all processes. */
-const repeated = 1_000
+/** Milliseconds in which a repeated signal is ignored: npm repeats the SIGINT that Ctrl-C sends to all processes. */
+const repeatWindow = 1_000
 
 /** Exit codes of a process that a signal ends, as in shells. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const
 
 interface Actions {
-  /** Receives the first SIGINT or SIGTERM, or the SIGHUP of a terminal that was closed. */
+  /** Called for the first SIGINT or SIGTERM, and for SIGHUP after the terminal was closed. */
   readonly stop: (signal: string) => void
-  /** Receives the second one, just before the process exits. */
+  /** Called for the second one, just before the process exits. */
   readonly onSecond: (signal: string) => void
-  /** Receives a SIGHUP that has no effect. */
+  /** Called for a signal without effect. */
   readonly onIgnored: (signal: string) => void
 }
 
-/** Handles the signals that a service receives (docs/interface.md O5). */
+/** Handles the signals of the service (docs/interface.md O5, O9). */
 export function handleSignals({ stop, onSecond, onIgnored }: Actions): void {
   let first: number | null = null
 
@@ -26,7 +26,7 @@ export function handleSignals({ stop, onSecond, onIgnored }: Actions): void {
         first = now
         return stop(signal)
       }
-      if (now - first < repeated) return
+      if (now - first < repeatWindow) return
       onSecond(signal)
       process.exit(exitCodes[signal])
     })
@@ -34,7 +34,7 @@ export function handleSignals({ stop, onSecond, onIgnored }: Actions): void {
 
   const terminals = [0, 1, 2].filter((fd) => isatty(fd))
   process.on('SIGHUP', () => {
-    // A terminal that was closed is one no longer; `kill -HUP` and log rotation leave it as it is.
+    // A closed terminal is no longer a TTY; `kill -HUP` and log rotation leave it open.
     if (terminals.every((fd) => isatty(fd))) return onIgnored('SIGHUP')
     first ??= performance.now()
     stop('SIGHUP')

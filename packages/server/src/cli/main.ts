@@ -8,14 +8,12 @@ import { bucketDelete } from './bucket-delete.ts'
 import { bucketList } from './bucket-list.ts'
 import { bucketSet } from './bucket-set.ts'
 import { clientSettings } from './client/client-settings.ts'
-import { exitCodes } from './client/explain-client-error.ts'
 import { get } from './client/get.ts'
 import { ls } from './client/ls.ts'
 import { rm } from './client/rm.ts'
 import { upload } from './client/upload.ts'
 import { whoami } from './client/whoami.ts'
-import { type Command, UsageError } from './command.ts'
-import { incompleteExit } from './copy-report.ts'
+import { type Command, exitCodes, UsageError } from './command.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
 import { fsck } from './fsck.ts'
 import { restore } from './restore.ts'
@@ -45,23 +43,23 @@ const commands: Readonly<Record<string, Command>> = {
   whoami,
 }
 
-/** What scripts can report apart; Ctrl-C is 130, as in shells. */
-const exits: readonly (readonly [string, string])[] = [
+/** The exit codes in the help; docs/client.md has the same table. */
+const exitCodeRows: readonly (readonly [string, string])[] = [
   ['0', 'done'],
   ['1', 'failed'],
-  ['2', 'the arguments or settings make no sense'],
-  [`${exitCodes.refused}`, 'the service refuses the token (401), or the token may not do this (403)'],
-  [`${exitCodes.missing}`, 'what was asked for is not there (404)'],
-  [`${incompleteExit}`, 'the backup or restore is complete but for the bytes of some items, which it names'],
-  ['130', 'interrupted, as by Ctrl-C'],
+  ['2', 'an argument or setting is invalid'],
+  [`${exitCodes.refused}`, 'the service rejects the token (401), or the token lacks the scope (403)'],
+  [`${exitCodes.notFound}`, 'the item, bucket or token does not exist'],
+  [`${exitCodes.incomplete}`, 'the backup or restore is complete except for the bytes of the reported items'],
+  [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],
 ]
 
 export async function main(args: readonly string[]): Promise<void> {
   try {
     await dispatch(args)
   } catch (error) {
-    const told = explainFailure(error)
-    console.error(told === null ? error : `mediabucket: ${told}`)
+    const explained = explainFailure(error)
+    console.error(explained === null ? error : `mediabucket: ${explained}`)
     process.exitCode = exitCodeOf(error)
   }
 }
@@ -79,48 +77,57 @@ async function dispatch(args: readonly string[]): Promise<void> {
     throw new UsageError(unknownCommand(name, rest))
   }
   if (rest.some(isHelp)) return console.log(command.help)
-  // Read when a command asks for it: those that talk to a service elsewhere do not mind a server's settings.
-  let read: ReturnType<typeof readConfig> | undefined
-  const settled = () => {
-    if (read) return read
-    read = readConfig()
-    // Commands that read these settings write the data and its backups, which are for their owner alone.
+  // Read on first use: client commands must not fail on the settings of a server.
+  let config: ReturnType<typeof readConfig> | undefined
+  const loadConfig = () => {
+    if (config) return config
+    config = readConfig()
+    // Commands that read these settings write data and backups, which only their owner may access.
     process.umask(0o077)
-    return read
+    return config
   }
   await command.run(rest, {
     get config() {
-      return settled().config
+      return loadConfig().config
     },
     get warnings() {
-      return settled().warnings
+      return loadConfig().warnings
     },
     print: (text) => console.log(text),
     report: (text) => console.error(text),
   })
 }
 
-/** With what was most likely meant: `bucket lst`, `tokn list` and `serv` are one typing error away from a command. */
+/** With a suggestion for typing errors, such as `bucket lst`, `tokn list`, `serv` and `-v`. */
 function unknownCommand(name: string, [second = '']: readonly string[]): string {
   const names = Object.keys(commands)
   const group = names
     .filter((known) => known.startsWith(`${name} `))
     .map((known) => known.slice(name.length + 1))
   const inGroup = nearestName(second, group)
-  const meant =
+  const suggestion =
     inGroup === null
       ? (nearestName(`${name} ${second}`, names) ??
-        nearestName(name, [...names, ...names.map((known) => known.split(' ', 1).join())]))
+        nearestName(name, [...names, ...names.map((known) => known.split(' ', 1).join())]) ??
+        nearestOption(name))
       : `${name} ${inGroup}`
-  const hint = meant === null || meant === name ? '' : ` Did you mean "${meant}"?`
+  const hint = suggestion === null || suggestion === name ? '' : ` Did you mean "${suggestion}"?`
   return group.length > 0
     ? `"${name}" needs one of: ${group.join(', ')}.${hint} See: mediabucket help`
-    : `there is no command "${name}".${hint} See: mediabucket help`
+    : `there is no ${name.startsWith('-') ? 'option' : 'command'} "${name}".${hint} See: mediabucket help`
+}
+
+/** For `-v`, `version`, `--verison`, `-H` and `--hlep`. */
+function nearestOption(name: string): string | null {
+  const word = name.replace(/^-+/, '').toLowerCase()
+  const options = ['version', 'help']
+  const option = options.find((known) => word === known[0]) ?? nearestName(word, options)
+  return option === null ? null : `--${option}`
 }
 
 const isHelp = (word: string): boolean => word === '--help' || word === '-h'
 
-/** Commands have names of one word or two. */
+/** The name of a command, of one or two words, and its arguments. */
 function split(args: readonly string[]): [string, readonly string[]] {
   const two = args.slice(0, 2).join(' ')
   return Object.hasOwn(commands, two) ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
@@ -149,14 +156,14 @@ Usage: mediabucket COMMAND [OPTIONS]
 Commands:
 ${rows(Object.entries(commands).map(([name, { summary }]) => [name, summary]))}
 
-\`mediabucket COMMAND --help\` tells more of one, \`mediabucket --version\` the version.
+\`mediabucket COMMAND --help\` describes a command; \`mediabucket --version\` prints the version.
 
 Exit codes:
-${rows(exits)}
+${rows(exitCodeRows)}
 
 Settings of the service (environment variables, with their defaults):
 ${settingRows(settings)}
 
-Settings of upload, ls, get, rm and whoami, which talk to a service anywhere:
+Settings of upload, ls, get, rm and whoami, which use a service over HTTP:
 ${settingRows(clientSettings)}`
 }

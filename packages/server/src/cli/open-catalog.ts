@@ -2,24 +2,25 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/config.ts'
 import { hasData, openCatalog } from '../engines.ts'
 import { requireNoRestore } from '../upkeep/restore-stage.ts'
-import { CommandError } from './command.ts'
+import { CommandError, exitCodes } from './command.ts'
 
 type Use<T> = (catalog: Catalog) => Promise<T>
 
-/**
- * Opens the catalog for one command, beside a running server or without one, and closes it whatever happens. Throws
- * CommandError where there is none: an empty one, made in a wrong directory, would look as if all were lost.
- */
-export async function withCatalog<T>(config: Config, use: Use<T>): Promise<T> {
-  if (!hasData(config)) {
+/** Throws CommandError if the directory has no catalog: creating an empty one in a wrong directory would look like data loss. */
+export function requireData(config: Config): void {
+  if (!hasData(config))
     throw new CommandError(
-      `there are no data of Mediabucket in ${config.data}; run this where the server runs, or set MEDIABUCKET_DATA`,
+      `${config.data} contains no data of Mediabucket. Run this command where the service runs, or set MEDIABUCKET_DATA to its data directory.`,
     )
-  }
+}
+
+/** Opens the existing catalog for one command, and closes it in any case; safe beside a running server. Throws CommandError. */
+export async function withCatalog<T>(config: Config, use: Use<T>): Promise<T> {
+  requireData(config)
   return withNewCatalog(config, use)
 }
 
-/** The same for commands that may come before the first start: the catalog is made where there is none. */
+/** For commands that may run before the first start: creates the catalog if it does not exist. */
 export async function withNewCatalog<T>(config: Config, use: Use<T>): Promise<T> {
   requireNoRestore(config.data)
   const catalog = await openCatalog(config, { writer: 'direct' })
@@ -29,3 +30,6 @@ export async function withNewCatalog<T>(config: Config, use: Use<T>): Promise<T>
     await catalog.close()
   }
 }
+
+export const unknownBucket = (name: string): CommandError =>
+  new CommandError(`there is no bucket "${name}". See: mediabucket bucket list`, exitCodes.notFound)

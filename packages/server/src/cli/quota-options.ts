@@ -9,44 +9,42 @@ export const quotaOptions = { 'max-items': { type: 'string' }, 'max-bytes': { ty
 export const quotaHelp = `  --max-items N     The maximum number of items, or none for no limit.
   --max-bytes SIZE  The maximum size, such as 500MB, 10GB or 2GiB, or none for no limit.`
 
-/** The limits that were given, and no others. Throws UsageError. */
+/** The given limits only. Throws UsageError. */
 export function readQuota(values: {
   readonly 'max-items'?: string | undefined
   readonly 'max-bytes'?: string | undefined
 }): Partial<Quota> {
-  const maxItems = limit('--max-items', values['max-items'], wholeNumber)
-  const maxBytes = limit('--max-bytes', values['max-bytes'], parseSize)
+  const maxItems = limit('--max-items', values['max-items'], parseCount, 'a whole number')
+  const maxBytes = limit('--max-bytes', values['max-bytes'], parseSize, 'a size such as 500MB or 10GB')
   return {
     ...(maxItems === undefined ? {} : { maxItems }),
     ...(maxBytes === undefined ? {} : { maxBytes }),
   }
 }
 
-/** For people: `at most 5 items, any number of bytes`. */
+/** `5 items, no limit of bytes`. */
 export function formatQuota({ maxItems, maxBytes }: Partial<Quota>): string {
   const items =
-    maxItems === null
-      ? 'any number of items'
-      : maxItems !== undefined && `at most ${formatCount(maxItems, 'item')}`
-  const bytes =
-    maxBytes === null ? 'any number of bytes' : maxBytes !== undefined && `at most ${formatSize(maxBytes)}`
+    maxItems === null ? 'no limit of items' : maxItems !== undefined && formatCount(maxItems, 'item')
+  const bytes = maxBytes === null ? 'no limit of bytes' : maxBytes !== undefined && formatSize(maxBytes)
   return [items, bytes].filter((text) => text !== false).join(', ')
 }
 
-const wholeNumber = (text: string): number | null => {
+const parseCount = (text: string): number | null => {
   const value = /^(0|[1-9]\d*)$/.test(text) ? Number(text) : Number.NaN
   return Number.isSafeInteger(value) ? value : null
 }
 
-/** Undefined where the option was not given, null for no limit. */
+/** Undefined if the option was not given, null for no limit. */
 function limit(
   option: string,
   text: string | undefined,
-  read: (text: string) => number | null,
+  parse: (text: string) => number | null,
+  valid: string,
 ): number | null | undefined {
   if (text === undefined) return undefined
   if (text === 'none') return null
-  const value = read(text)
-  if (value === null) throw new UsageError(`${option} does not take "${text}"; see its --help`)
+  const value = parse(text)
+  if (value === null) throw new UsageError(`${option} takes ${valid}, or none, not "${text}"`)
   return value
 }

@@ -1,22 +1,22 @@
 import { styleText } from 'node:util'
 import { printableText } from './client/terminal-text.ts'
 
-/** A line of the log as the logger writes it: JSON (docs/interface.md O3). */
+/** A line of the log as written by the logger, in JSON (docs/interface.md O3). */
 type Line = Readonly<Record<string, unknown>>
 
-/** The levels of the log that a line names, and their colours. */
+/** The levels that are printed, with their colours. */
 const levels = [
   { least: 60, name: 'fatal', colour: 'red' },
   { least: 50, name: 'error', colour: 'red' },
   { least: 40, name: 'warning', colour: 'yellow' },
 ] as const
 
-/** Members that have a place of their own, or help machines alone. */
-const apart = new Set(['level', 'time', 'msg', 'err', 'requestId'])
+/** Members that are printed separately or not at all. */
+const excluded = new Set(['level', 'time', 'msg', 'err', 'requestId'])
 
 /**
- * Lines of the log for people (docs/interface.md O10). `stream` is where they go: a terminal gets colours, unless
- * NO_COLOR is set. No character of a request can move the cursor or change the colours of a terminal.
+ * Converts lines of the log to readable text (docs/interface.md O10), in colour if `stream` is a terminal and NO_COLOR is not
+ * set. Control characters are replaced, so that requests cannot control the terminal.
  */
 export function readableLogLines(stream: NodeJS.WriteStream): (line: string) => string {
   const paint = (format: Parameters<typeof styleText>[0], text: string) => styleText(format, text, { stream })
@@ -28,16 +28,16 @@ export function readableLogLines(stream: NodeJS.WriteStream): (line: string) => 
 
   function request({ method, path, status, ms, msg }: Line): string {
     const isAborted = typeof status === 'number' && msg !== 'completed'
-    return `${statusOf(status)} ${shown(method).padEnd(6)} ${shown(path)} ${paint('dim', `${shown(ms)} ms${isAborted ? ', aborted' : ''}`)}`
+    return `${statusOf(status)} ${toText(method).padEnd(6)} ${toText(path)} ${paint('dim', `${toText(ms)} ms${isAborted ? ', aborted' : ''}`)}`
   }
 
   function event(line: Line): string {
     const level = levels.find(({ least }) => Number(line['level']) >= least)
-    const rest = Object.entries(line).filter(([name]) => !apart.has(name))
+    const rest = Object.entries(line).filter(([name]) => !excluded.has(name))
     const head = [
       ...(level ? [paint(level.colour, `${level.name}:`)] : []),
-      shown(line['msg']),
-      ...rest.map(([name, value]) => paint('dim', `${shown(name)}=${shown(value)}`)),
+      toText(line['msg']),
+      ...rest.map(([name, value]) => paint('dim', `${toText(name)}=${toText(value)}`)),
     ]
     return [head.join(' '), ...causeOf(line['err']).map((text) => `    ${text}`)].join('\n')
   }
@@ -50,12 +50,12 @@ export function readableLogLines(stream: NodeJS.WriteStream): (line: string) => 
 }
 
 /** On one line, without control characters. */
-const shown = (value: unknown): string =>
+const toText = (value: unknown): string =>
   printableText(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
 /** The stack of an error, or its message. */
 function causeOf(error: unknown): string[] {
   if (typeof error !== 'object' || error === null) return []
   const text = 'stack' in error ? error.stack : 'message' in error ? error.message : null
-  return typeof text === 'string' ? text.split('\n').map((line) => shown(line.trimEnd())) : []
+  return typeof text === 'string' ? text.split('\n').map((line) => toText(line.trimEnd())) : []
 }

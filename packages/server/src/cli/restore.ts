@@ -1,26 +1,29 @@
 import { lockData, openAudit, openBlobs } from '../engines.ts'
 import { restore as restoreBackup } from '../upkeep/restore.ts'
 import { parse } from './arguments.ts'
-import { type Command, UsageError } from './command.ts'
-import { copyReportLines, explainCopyError, incompleteExit } from './copy-report.ts'
-import { showProgress } from './progress.ts'
+import { createItemProgress } from './client/progress-bars.ts'
+import { type Command, exitCodes, UsageError } from './command.ts'
+import { copyReportLines, explainCopyError } from './copy-report.ts'
 
 export const restore: Command = {
-  summary: 'Put a backup into an empty data directory.',
+  summary: 'Restore a backup into an empty data directory.',
   help: `Usage: mediabucket restore DIR
 
-Puts the last finished backup in DIR into the directory MEDIABUCKET_DATA, which must be empty or not exist: nothing is
-ever replaced. No server may run on it. Every byte is hashed on its way. An item whose bytes are not whole in the backup
-is reported by its id, and restored without them: it is listed, and its URL answers 500. Resumable uploads that were not
-finished are ended. A restore that was interrupted is completed by the same command; no server starts before.
-Exit code ${incompleteExit} if items have no bytes.`,
+Copies the last completed backup in DIR to the directory MEDIABUCKET_DATA, which must be empty or not exist; no service
+may run on it. Unfinished resumable uploads are ended.
+
+Every byte is hashed while it is copied. An item whose bytes are missing or damaged in the backup is reported by its id
+and restored without them: it is listed, and its URL responds with 500. The exit code is ${exitCodes.incomplete} if there are such items.
+
+To complete an interrupted restore, run the same command again. No service starts on the directory before.`,
 
   async run(args, { config, print }) {
     const { positionals } = parse('restore', { args: [...args], allowPositionals: true, options: {} })
     const [from, ...more] = positionals
-    if (from === undefined || more.length > 0) throw new UsageError('restore takes the DIR of one backup')
+    if (from === undefined || more.length > 0)
+      throw new UsageError('restore takes one DIR, the directory of a backup')
     const lock = lockData(config)
-    const progress = showProgress('Restored')
+    const progress = createItemProgress('Restored')
     try {
       const result = await restoreBackup({
         from,

@@ -7,16 +7,16 @@ import { type Command, UsageError } from './command.ts'
 import { withNewCatalog } from './open-catalog.ts'
 
 export const seed: Command = {
-  summary: 'Fill a bucket with rows to try a size; they have no bytes.',
+  summary: 'Fill a bucket with items without bytes, to test large buckets.',
   help: `Usage: mediabucket seed --items N [--delete-every K] [--bucket NAME]
 
-Adds N rows without bytes to a bucket, then deletes every K-th of them. Works beside a running server.
-The last line on standard output is JSON: {"bucket":…,"token":…,"total":…}.
+Adds N items without bytes to a bucket, and deletes every K-th of them. Works beside a running service. Creates a token,
+and prints one line of JSON on standard output: {"bucket":…,"token":…,"total":…}.
 
 Options:
-  --items N         How many rows to add.
-  --delete-every K  Delete every K-th of them again. Without it, none.
-  --bucket NAME     The bucket, made if need be ["seeded"]. ${bucketNameRule}`,
+  --items N         How many items to add.
+  --delete-every K  Delete every K-th of them. Default: none.
+  --bucket NAME     The bucket; it is created if it does not exist ["seeded"]. ${bucketNameRule}`,
 
   async run(args, { config, print, report }) {
     const { values } = parse('seed', {
@@ -28,7 +28,8 @@ Options:
       },
     })
     const { bucket } = values
-    if (!isBucketName(bucket)) throw new UsageError(`"${bucket}" is no name for a bucket. ${bucketNameRule}`)
+    if (!isBucketName(bucket))
+      throw new UsageError(`"${bucket}" is not a valid bucket name. ${bucketNameRule}`)
     const items = count('--items', values.items)
     const deleteEvery =
       values['delete-every'] === undefined ? null : count('--delete-every', values['delete-every'])
@@ -49,7 +50,7 @@ Options:
 function count(option: string, text: string | undefined): number {
   if (text === undefined || !/^[1-9]\d{0,9}$/.test(text)) {
     throw new UsageError(
-      `seed needs ${option} with a whole number from 1 up${text === undefined ? '' : `, not "${text}"`}`,
+      `seed needs ${option} with a whole number of at least 1${text === undefined ? '' : `, not "${text}"`}`,
     )
   }
   return Number(text)

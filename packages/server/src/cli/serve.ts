@@ -9,11 +9,11 @@ import { readableLogLines } from './readable-log-lines.ts'
 import { lowerWorkerPriority } from './thread-priorities.ts'
 import { watchNpm } from './watch-npm.ts'
 
-/** Why the service stops, for the log. */
+/** The reason why the service stops, for the log. */
 type Cause = Readonly<{ signal?: string; cause?: string }>
 
-/** Signals that close-with-grace would handle: handleSignals does, or the system's default action holds. */
-const otherSignals = [
+/** Signals that close-with-grace must not handle: handleSignals does, or their default action applies. */
+const skippedSignals = [
   'SIGHUP',
   'SIGINT',
   'SIGQUIT',
@@ -28,42 +28,42 @@ const otherSignals = [
 ] as const
 
 export const serve: Command = {
-  summary: 'Serve the bucket over HTTP.',
+  summary: 'Start the service.',
   help: `Usage: mediabucket serve
 
-Serves at MEDIABUCKET_HOST and MEDIABUCKET_PORT (http://127.0.0.1:8080 unless set) from the directory
-MEDIABUCKET_DATA (./data unless set), which is made if need be. The first start makes the bucket "default"
-and prints its token once.
+Listens on MEDIABUCKET_HOST and MEDIABUCKET_PORT (default http://127.0.0.1:8080). Stores all data in the directory
+MEDIABUCKET_DATA (default ./data), which is created if it does not exist. The first start creates the bucket "default"
+and prints its token; it is not shown again.
 
 Signals:
-  SIGTERM, SIGINT           finish the requests under way, for MEDIABUCKET_SHUTDOWN_TIMEOUT (10s) at most, and exit;
-                            a second one, a second or more after the first, exits at once
-  SIGHUP                    ignored, unless the terminal of the service was closed: then as SIGTERM
+  SIGTERM, SIGINT           finish the requests in progress within MEDIABUCKET_SHUTDOWN_TIMEOUT (10s), and exit;
+                            a second signal, one second or more after the first, exits at once
+  SIGHUP                    ignored; after the terminal of the service was closed, as SIGTERM
   SIGUSR1, SIGUSR2, SIGPIPE ignored
 
 Exit codes:
-  0    stopped as asked
-  1    the start failed, or a disk or an unexpected error stopped the service; standard error says which
-  2    a setting is not accepted
+  0    stopped by a signal
+  1    the start failed, or an error stopped the service; standard error has the reason
+  2    a setting is invalid
   130  a second SIGINT
   143  a second SIGTERM
 
-The log goes to standard error: one line of JSON for each event, and lines for people on a terminal
+The log is written to standard error: as JSON, one object per line, or as readable text on a terminal
 (MEDIABUCKET_LOG_FORMAT). \`mediabucket help\` lists the settings.`,
 
   async run(args, { config, warnings, print }) {
-    if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given: ${args.join(' ')}`)
+    if (args.length > 0) throw new UsageError(`serve takes no arguments, but received: ${args.join(' ')}`)
     requireNoRestore(config.data)
-    // Loaded here, so that the other commands need not wait for it.
+    // Loaded here, so that other commands start faster.
     const [{ startServer }, { pino }, { default: closeWithGrace }] = await Promise.all([
       import('../server/start-server.ts'),
       import('pino'),
       import('close-with-grace'),
     ])
     const isReadable = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stderr.isTTY)
-    const gathered = createBufferedLogLines((bytes) => writeSync(2, bytes))
-    const lines = isReadable ? readable(gathered) : gathered
-    // An unexpected error may quote what a client sent. Lines of requests are redacted where they are made.
+    const buffered = createBufferedLogLines((bytes) => writeSync(2, bytes))
+    const lines = isReadable ? readable(buffered) : buffered
+    // An unexpected error may contain what a client sent. Request lines are redacted where they are created.
     const options = { level: config.logLevel, base: null, hooks: { streamWrite: redactTokens } }
     const log = pino(options, lines)
     for (const warning of warnings) log.warn(warning)
@@ -71,15 +71,15 @@ The log goes to standard error: one line of JSON for each event, and lines for p
     const failed = new AbortController()
     const writeLine = log.isLevelEnabled('info') ? lines.write : () => undefined
     const server = await startServer(config, log, writeLine, (error) => {
-      log.fatal({ err: error }, 'a thread that writes failed; stopping')
+      log.fatal({ err: error }, 'a thread that writes data has failed; stopping')
       failed.abort(error)
     })
     lowerWorkerPriority()
     let cause: Cause = {}
     const { close } = closeWithGrace(
-      { delay: config.shutdownTimeout + 5_000, logger: false, skip: [...otherSignals] },
+      { delay: config.shutdownTimeout + 5_000, logger: false, skip: [...skippedSignals] },
       async ({ err }) => {
-        if (err) log.fatal({ err }, 'an unexpected error; stopping')
+        if (err) log.fatal({ err }, 'an unexpected error occurred; stopping')
         else log.info(cause, 'stopping')
         await server.stop()
         log.info('stopped')
@@ -88,10 +88,10 @@ The log goes to standard error: one line of JSON for each event, and lines for p
       },
     )
     let stopping = false
-    const stop = (why: Cause) => {
+    const stop = (reason: Cause) => {
       if (stopping) return
       stopping = true
-      cause = why
+      cause = reason
       close()
     }
     handleSignals({
@@ -104,14 +104,14 @@ The log goes to standard error: one line of JSON for each event, and lines for p
     if (failed.signal.aborted) return stop({})
 
     const { host, data } = config
-    // For people, the banner says so.
+    // On a terminal, the banner contains this.
     if (!isReadable)
       log.info({ url: server.baseUrl, host, port: server.port, data, pid: process.pid }, 'listening')
     print(banner(server, config.data))
   },
 }
 
-/** The same destination for lines of JSON, which it receives as lines for people. */
+/** Wraps a destination: converts lines of JSON to readable text. */
 function readable({ write, flushSync }: ReturnType<typeof createBufferedLogLines>) {
   const toReadable = readableLogLines(process.stderr)
   return { write: (line: string) => write(toReadable(line)), flushSync }

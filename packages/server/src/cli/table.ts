@@ -1,4 +1,4 @@
-import { columns } from './columns.ts'
+import { textWidth } from './client/terminal-text.ts'
 
 /** One column of a table. */
 export interface Column<Row> {
@@ -8,17 +8,30 @@ export interface Column<Row> {
   readonly alignRight?: boolean
 }
 
-/**
- * The lines of a table. Pass `header` only for a terminal: scripts cut columns out of the lines, and JSON is for the rest.
- */
+/** The lines of a table. Pass `header` only on a terminal, because scripts parse the lines. */
 export function table<Row>(
-  shape: readonly Column<Row>[],
+  columns: readonly Column<Row>[],
   rows: readonly Row[],
   { header }: { readonly header: boolean },
 ): string[] {
-  const cells = rows.map((row) => shape.map(({ cell }) => cell(row)))
-  const right = new Set([...shape.keys()].filter((column) => shape[column]?.alignRight))
-  return columns(header ? [shape.map(({ header }) => header), ...cells] : cells, right)
+  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)))
+  const right = new Set([...columns.keys()].filter((column) => columns[column]?.alignRight))
+  return alignColumns(header ? [columns.map(({ header }) => header), ...cells] : cells, right)
+}
+
+/** Pads each cell to the widest of its column. `right` contains the columns that are aligned right. */
+export function alignColumns(
+  rows: readonly (readonly string[])[],
+  right: ReadonlySet<number> = new Set(),
+): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => textWidth(row[column] ?? ''))),
+  )
+  const pad = (cell: string, column: number): string => {
+    const space = ' '.repeat((widths[column] ?? 0) - textWidth(cell))
+    return right.has(column) ? space + cell : cell + space
+  }
+  return rows.map((row) => row.map(pad).join('  ').trimEnd())
 }
 
 /** `1 item`, `2 items`, `0 items`. */

@@ -1,13 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
-/** How much nicer the other threads are than the one that answers requests. */
+/** How much higher the niceness of other threads is than that of the main thread. */
 const step = 5
 
 /**
- * Lets the threads that write files and rows, sync and collect garbage give way to the one that answers, wherever they
- * share a core: listings wait a third as long beside uploads, which lose next to nothing. Only Linux has priorities of
- * threads; elsewhere all stay equal.
+ * Lowers the CPU priority of all threads except the main thread, so that listings stay fast beside uploads: they wait a third as
+ * long, and uploads take hardly longer. Only Linux has priorities of threads; elsewhere this does nothing.
  */
 export function lowerWorkerPriority(): void {
   if (process.platform !== 'linux') return
@@ -16,6 +15,6 @@ export function lowerWorkerPriority(): void {
     for (const thread of readdirSync('/proc/self/task').map(Number))
       if (thread !== process.pid) setPriority(thread, niceness)
   } catch {
-    // The system tells of no threads, one has just ended, or no change is allowed: the service works as well.
+    // The threads cannot be listed, one has just ended, or changes are not allowed: the service works without.
   }
 }

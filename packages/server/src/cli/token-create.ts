@@ -7,17 +7,17 @@ import { type Command, UsageError } from './command.ts'
 import { withNewCatalog } from './open-catalog.ts'
 
 export const tokenCreate: Command = {
-  summary: 'Make a token for a bucket, and the bucket if need be.',
+  summary: 'Create a token for a bucket, and the bucket if it does not exist.',
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPE …] [--expires DURATION]
 
-Prints the token alone on standard output; it is not shown again. Works beside a running server.
+Prints the token, and nothing else, on standard output. It is not shown again. Works beside a running service.
 
 Options:
-  --bucket NAME       The bucket; it is made if it does not exist. ${bucketNameRule}
-  --name NAME         A name to know the token by in \`token list\`.
-  --scope SCOPE       What the token may do; give it once for each. One of: ${scopes.join(', ')}.
-                      Without it: ${defaultScopes.join(', ')}.
-  --expires DURATION  When the token ends, from now: 12h, 30d, 52w. Without it, never.`,
+  --bucket NAME       The bucket; it is created if it does not exist. ${bucketNameRule}
+  --name NAME         A name for the token, shown by \`token list\` and accepted by \`token revoke\`.
+  --scope SCOPE       A scope of the token; repeat the option for several. One of: ${scopes.join(', ')}.
+                      Default: ${defaultScopes.join(', ')}.
+  --expires DURATION  How long the token is valid: 12h, 30d, 52w. Default: it does not expire.`,
 
   async run(args, { config, print, report }) {
     const { values } = parse('token create', {
@@ -31,7 +31,8 @@ Options:
     })
     const { bucket } = values
     if (bucket === undefined) throw new UsageError('token create needs --bucket NAME')
-    if (!isBucketName(bucket)) throw new UsageError(`"${bucket}" is no name for a bucket. ${bucketNameRule}`)
+    if (!isBucketName(bucket))
+      throw new UsageError(`"${bucket}" is not a valid bucket name. ${bucketNameRule}`)
     const now = Date.now()
     const request = {
       bucket,
@@ -41,7 +42,9 @@ Options:
       now,
     }
     const { token, id } = await withNewCatalog(config, (catalog) => issueToken(catalog, request))
-    report(`Token ${id} for the bucket "${bucket}": ${request.scopes.join(', ')}. It is shown this once:`)
+    report(
+      `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
+    )
     print(token)
   },
 }
@@ -49,9 +52,9 @@ Options:
 function readScopes(names: readonly string[] | undefined): readonly Scope[] {
   if (names === undefined) return defaultScopes
   return scopes.filter((scope) => {
-    const stranger = names.find((name) => !isScope(name))
-    if (stranger !== undefined)
-      throw new UsageError(`"${stranger}" is no scope; there are ${scopes.join(', ')}`)
+    const unknown = names.find((name) => !isScope(name))
+    if (unknown !== undefined)
+      throw new UsageError(`"${unknown}" is not a scope. The scopes are ${scopes.join(', ')}.`)
     return names.includes(scope)
   })
 }

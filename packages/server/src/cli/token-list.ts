@@ -2,33 +2,37 @@ import type { TokenRecord } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
 import { printableText } from './client/terminal-text.ts'
 import type { Command } from './command.ts'
-import { withCatalog } from './open-catalog.ts'
+import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { table } from './table.ts'
 
 export const tokenList: Command = {
-  summary: 'List the tokens, never their secrets.',
+  summary: 'List the tokens, without their secrets.',
   help: `Usage: mediabucket token list [--bucket NAME] [--json]
 
-Prints a table, with a header on a terminal. The first column is the id of the token.
+Prints a table; its first column is the id of the token. The header is printed on a terminal only.
 
 Options:
-  --bucket NAME  Only the tokens of this bucket.
-  --json         One JSON object per line.`,
+  --bucket NAME  List only the tokens of this bucket.
+  --json         Print one JSON object per line.`,
 
   async run(args, { config, print, report }) {
     const { values } = parse('token list', {
       args: [...args],
       options: { bucket: { type: 'string' }, json: { type: 'boolean' } },
     })
-    const tokens = await withCatalog(config, (catalog) => catalog.tokens(values.bucket))
+    const { bucket } = values
+    const tokens = await withCatalog(config, async (catalog) => {
+      if (bucket !== undefined && (await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
+      return catalog.tokens(bucket)
+    })
     const now = Date.now()
     if (values.json) {
-      for (const token of tokens) print(JSON.stringify(wire(token, now)))
+      for (const token of tokens) print(JSON.stringify(toJson(token, now)))
       return
     }
     if (tokens.length === 0)
       return report('There are no tokens. Create one: mediabucket token create --bucket NAME')
-    const shape = [
+    const columns = [
       { header: 'ID', cell: ({ id }: TokenRecord) => id },
       { header: 'BUCKET', cell: ({ bucket }: TokenRecord) => bucket },
       { header: 'NAME', cell: ({ name }: TokenRecord) => printableText(name) || '-' },
@@ -38,7 +42,7 @@ Options:
       { header: 'EXPIRES', cell: ({ expiresAt }: TokenRecord) => day(expiresAt) },
       { header: 'LAST USED', cell: ({ lastUsedAt }: TokenRecord) => day(lastUsedAt) },
     ]
-    for (const line of table(shape, tokens, { header: process.stdout.isTTY })) print(line)
+    for (const line of table(columns, tokens, { header: process.stdout.isTTY })) print(line)
   },
 }
 
@@ -48,7 +52,7 @@ const day = (time: number | null) => iso(time)?.slice(0, 10) ?? 'never'
 const state = ({ revokedAt, expiresAt }: TokenRecord, now: number) =>
   revokedAt !== null ? 'revoked' : expiresAt !== null && expiresAt <= now ? 'expired' : 'active'
 
-const wire = (token: TokenRecord, now: number) => ({
+const toJson = (token: TokenRecord, now: number) => ({
   id: token.id,
   bucket: token.bucket,
   name: token.name,

@@ -1,18 +1,18 @@
 import type { Catalog, TokenRecord } from '../catalog/catalog.ts'
 import { parse } from './arguments.ts'
 import { printableText } from './client/terminal-text.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
-import { withCatalog } from './open-catalog.ts'
+import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
+import { unknownBucket, withCatalog } from './open-catalog.ts'
 
 export const tokenRevoke: Command = {
-  summary: 'Revoke a token; it fails from the next request on.',
+  summary: 'Revoke a token; it is invalid from the next request on.',
   help: `Usage: mediabucket token revoke ID|NAME [--bucket NAME]
 
-ID is what \`mediabucket token list\` shows in its first column (tok_…). NAME is the name of one active token. Works
-beside a running server.
+ID is the first column of \`mediabucket token list\` (tok_…). NAME is the name of an active token; it must be unique. Works
+beside a running service.
 
 Options:
-  --bucket NAME  Look for the name among the tokens of this bucket.`,
+  --bucket NAME  Search only the tokens of this bucket.`,
 
   async run(args, { config, report }) {
     const { values, positionals } = parse('token revoke', {
@@ -22,7 +22,7 @@ Options:
     })
     const [word, ...more] = positionals
     if (word === undefined || word === '' || more.length > 0)
-      throw new UsageError('token revoke takes one ID or NAME; see: mediabucket token list')
+      throw new UsageError('token revoke takes one ID or NAME. See: mediabucket token list')
     const token = await withCatalog(config, async (catalog) => {
       const found = await findToken(catalog, word, values.bucket)
       await catalog.revokeToken(found.id, Date.now())
@@ -33,24 +33,33 @@ Options:
   },
 }
 
-/** By its id, or else by its name: the active one, or the only one. Throws CommandError. */
+/** Finds a token by its id, else by its name: the active one, or the only one. Throws CommandError. */
 async function findToken(
-  catalog: Pick<Catalog, 'tokens'>,
-  word: string,
+  catalog: Pick<Catalog, 'tokens' | 'bucketNamed'>,
+  idOrName: string,
   bucket: string | undefined,
 ): Promise<TokenRecord> {
+  if (bucket !== undefined && (await catalog.bucketNamed(bucket)) === null) throw unknownBucket(bucket)
   const tokens = await catalog.tokens(bucket)
-  const named = tokens.filter(({ name }) => name === word)
+  const named = tokens.filter(({ name }) => name === idOrName)
   const active = named.filter(({ revokedAt }) => revokedAt === null)
-  const [found, ...others] =
-    [tokens.filter(({ id }) => id === word), active, named].find((all) => all.length > 0) ?? []
-  if (found === undefined)
-    throw new CommandError(`there is no token ${printableText(word)}; see: mediabucket token list`)
-  if (others.length > 0) {
-    const rows = [found, ...others].map((token) => `  ${token.id} of the bucket "${token.bucket}"`)
+  const matches = [tokens.filter(({ id }) => id === idOrName), active, named].find((all) => all.length > 0)
+  const [found] = matches ?? []
+  if (matches === undefined || found === undefined)
     throw new CommandError(
-      `several tokens have the name "${printableText(word)}"; pass --bucket NAME or one of these ids:\n${rows.join('\n')}`,
+      `there is no token "${printableText(idOrName)}"${bucket === undefined ? '' : ` in the bucket "${bucket}"`}. See: mediabucket token list`,
+      exitCodes.notFound,
     )
-  }
+  if (matches.length > 1) throw ambiguousName(idOrName, matches)
   return found
+}
+
+function ambiguousName(name: string, tokens: readonly TokenRecord[]): CommandError {
+  const buckets = new Set(tokens.map(({ bucket }) => bucket))
+  const remedy =
+    buckets.size === tokens.length ? 'Pass --bucket NAME or one of the ids' : 'Pass one of the ids'
+  const rows = tokens.map(({ id, bucket }) => `  ${id} of the bucket "${bucket}"`)
+  return new CommandError(
+    `${tokens.length} tokens have the name "${printableText(name)}". ${remedy}:\n${rows.join('\n')}`,
+  )
 }

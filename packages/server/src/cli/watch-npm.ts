@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 
-// npm and npx run a command as `sh -c COMMAND` and send SIGTERM to that shell alone (npm 10 and 11). dash then ends
-// without the command, which would go on without a parent. Other shells replace themselves with the command.
+// npm and npx run a command as `sh -c COMMAND`, and send SIGTERM to that shell only (npm 10 and 11). dash then ends and leaves
+// the command running. Other shells replace themselves with the command.
 
-/** Milliseconds between two looks at the processes above. */
+/** Milliseconds between two checks of the parent processes. */
 const interval = 500
 
-/** Calls `onEnd` once when the npm or npx that runs this process, or the shell between them, has ended. */
+/** Calls `onEnd` once when the npm or npx that runs this process, or its shell, has ended (docs/interface.md O9). */
 export function watchNpm(onEnd: () => void): void {
-  // Only Linux has /proc; the shell of macOS replaces itself, so that npm sends signals to the service.
+  // Only Linux has /proc. The shell of macOS replaces itself, so npm sends signals to the service.
   if (process.platform !== 'linux') return
   const parent = process.ppid
   const grandparent = runsInForeground(parent) ? parentOf(parent) : null
@@ -21,10 +21,10 @@ export function watchNpm(onEnd: () => void): void {
   watch.unref()
 }
 
-/** npm shows its command line as its title. */
+/** npm sets its process title to its command line. */
 const isNpm = (pid: number): boolean => /^npm( |$)/.test(argumentsOf(pid)[0] ?? '')
 
-/** Whether a process is `sh -c COMMAND` with its command in the foreground; one in the background outlives its shell. */
+/** True for `sh -c COMMAND` with a foreground command; a background command may outlive its shell. */
 function runsInForeground(pid: number): boolean {
   const [, option, command = ''] = argumentsOf(pid)
   return option === '-c' && !/(?<![&>])&(?![&>])|\b(nohup|setsid)\b/.test(command)
@@ -32,10 +32,10 @@ function runsInForeground(pid: number): boolean {
 
 const argumentsOf = (pid: number): string[] => read(`/proc/${pid}/cmdline`).split('\0')
 
-/** The name of the program is in parentheses and may hold spaces and parentheses. */
+/** See proc(5): the program name is in parentheses, and may contain spaces and parentheses. */
 const parentOf = (pid: number): number => Number(/.*\) \S (\d+)/s.exec(read(`/proc/${pid}/stat`))?.[1])
 
-/** Empty once the process has ended. */
+/** Empty if the process has ended. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8')

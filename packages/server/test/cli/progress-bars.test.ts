@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
-import { progressBars } from '../../src/cli/client/progress-bars.ts'
+import { createProgressBars } from '../../src/cli/client/progress-bars.ts'
 import { fitEnd, formatSize, printableText } from '../../src/cli/client/terminal-text.ts'
 
 function terminal(size: { columns?: number; rows?: number; isTTY?: boolean } = {}) {
@@ -13,7 +13,7 @@ const linesOf = (text = '') => stripVTControlCharacters(text).trimEnd().split('\
 
 test('each bar is a line with its share and size, and nothing is left when they are cleared', () => {
   const screen = terminal()
-  const bars = progressBars(screen, () => 0)
+  const bars = createProgressBars(screen, () => 0)
   bars.show([bar('a.txt', 250), bar('all', 1_000)])
   expect(linesOf(screen.written[0])).toEqual([
     expect.stringMatching(/^a\.txt +█{8}░{22} {2}25% +1\.0 kB$/),
@@ -28,32 +28,32 @@ test('each bar is a line with its share and size, and nothing is left when they 
 test('bars are drawn a few times a second at most', () => {
   const screen = terminal()
   let time = 0
-  const bars = progressBars(screen, () => time)
+  const bars = createProgressBars(screen, () => time)
   for (; time < 800; time += 1) bars.show([bar('a', time)])
   expect(screen.written.filter((text) => text.includes('%'))).toHaveLength(10)
 })
 
 test('where there is no terminal nothing is written', () => {
   const screen = terminal({ isTTY: false })
-  progressBars(screen).show([bar('a', 1)])
+  createProgressBars(screen).show([bar('a', 1)])
   expect(screen.written).toEqual([])
 })
 
 test.each([1, 8, 20, 40, 41, 60, 200])('in %d columns no line is longer', (columns) => {
   const screen = terminal({ columns })
-  progressBars(screen).show([bar('a name that is quite long '.repeat(9), 500)])
+  createProgressBars(screen).show([bar('a name that is quite long '.repeat(9), 500)])
   for (const line of linesOf(screen.written[0])) expect(line.length).toBeLessThan(Math.max(columns, 2))
 })
 
 test('in few rows the last bars are shown, that of all of them included', () => {
   const screen = terminal({ rows: 3 })
-  progressBars(screen).show([bar('a', 1), bar('b', 1), bar('all', 2)])
+  createProgressBars(screen).show([bar('a', 1), bar('b', 1), bar('all', 2)])
   expect(linesOf(screen.written[0]).map((line) => line.split(' ')[0])).toEqual(['b', 'all'])
 })
 
 test('an empty file is done; a try that is repeated goes back', () => {
   const screen = terminal()
-  progressBars(screen).show([bar('empty', 0, 0)])
+  createProgressBars(screen).show([bar('empty', 0, 0)])
   expect(screen.written[0]).toContain('100%')
 })
 

@@ -1,68 +1,65 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '@mediabucket/client'
-import { type Command, type CommandContext, UsageError } from '../command.ts'
+import { type Command, type CommandContext, exitCodes, UsageError } from '../command.ts'
 import { clientSettings, readClientSettings } from './client-settings.ts'
-import { explain } from './explain-client-error.ts'
+import { explainClientError } from './explain-client-error.ts'
 import { type Output, standardOutput } from './output.ts'
 
-/** What a command that talks to a service is given. */
+/** The context of a command that uses a service. */
 export interface ClientContext {
   readonly client: Client
-  /** A hash of the token: what belongs to it can be kept under this name, the token itself cannot. */
-  readonly holder: string
-  /** For results: what a script reads. */
+  /** A hash of the token, under which its state is stored; the token itself must not be. */
+  readonly tokenHash: string
+  /** For results, which scripts read. */
   readonly output: Output
-  /** For people: what was done, hints. */
+  /** For messages, which people read. */
   readonly report: CommandContext['report']
   /** Aborted by Ctrl-C. */
   readonly interrupted: AbortSignal
-  /** What to report of an error of the client; null for one that nobody foresaw. */
-  readonly explain: (error: unknown) => ReturnType<typeof explain>
+  /** Null for an unexpected error. */
+  readonly explain: (error: unknown) => ReturnType<typeof explainClientError>
 }
 
-/** The exit code after Ctrl-C, as shells have it: 128 and the signal's number. */
-const exitInterrupted = 130
-
 /**
- * A command that talks to a service, from its arguments on. What is thrown becomes a message that names what to do,
- * and an exit code; a reader that leaves early ends it quietly, with 0.
+ * A command that uses a service. Errors become a message and an exit code. If the reader of standard output closes it early, the
+ * command ends with exit code 0.
  */
-export function clientCommand<Asked>(command: {
+export function clientCommand<Arguments>(command: {
   readonly summary: string
   readonly help: string
-  /** Throws UsageError for arguments that make no sense. */
-  readonly read: (args: readonly string[]) => Asked
-  readonly run: (asked: Asked, context: ClientContext) => Promise<void>
-  /** The URL that is asked, where that is not the service's own. */
-  readonly target?: (asked: Asked) => string | null
+  /** Throws UsageError for invalid arguments. */
+  readonly read: (args: readonly string[]) => Arguments
+  readonly run: (args: Arguments, context: ClientContext) => Promise<void>
+  /** The requested URL, if it may be of another server. */
+  readonly target?: (args: Arguments) => string | null
 }): Command {
   const { summary, help, read, run, target } = command
   return {
     summary,
     help,
     async run(args, { report }) {
-      const asked = read(args)
+      const parsed = read(args)
       const settings = readClientSettings()
-      const told = (error: unknown) => explain(error, settings.url, target?.(asked) ?? null)
+      const explain = (error: unknown) => explainClientError(error, settings.url, target?.(parsed) ?? null)
       const interrupt = new AbortController()
       const stop = () => interrupt.abort()
-      // Once: a second Ctrl-C ends the process on the spot.
+      // Once: a second Ctrl-C ends the process at once.
       process.once('SIGINT', stop)
       const output = standardOutput()
       try {
         const client = await connect(settings)
         const context = {
           client,
-          holder: createHash('sha256').update(settings.token).digest('hex'),
+          tokenHash: createHash('sha256').update(settings.token).digest('hex'),
           output,
           report,
           interrupted: interrupt.signal,
-          explain: told,
+          explain,
         }
-        await run(asked, context)
+        await run(parsed, context)
       } catch (error) {
-        if (interrupt.signal.aborted) process.exitCode = exitInterrupted
-        else if (!output.closed.aborted) throw told(error) ?? error
+        if (interrupt.signal.aborted) process.exitCode = exitCodes.interrupted
+        else if (!output.closed.aborted) throw explain(error) ?? error
       } finally {
         process.removeListener('SIGINT', stop)
       }
@@ -73,20 +70,20 @@ export function clientCommand<Asked>(command: {
 async function connect({ url, token }: { url: string; token: string }): Promise<Client> {
   if (token === '')
     throw new UsageError(
-      'MEDIABUCKET_TOKEN is not set. Make a token where the service runs: mediabucket token create --bucket NAME',
+      'MEDIABUCKET_TOKEN is not set. To create a token, run where the service runs: mediabucket token create --bucket NAME',
     )
-  // Loaded here, so that the commands that talk to no service need not wait for it.
+  // Loaded here, so that other commands start faster.
   const { createClient } = await import('@mediabucket/client')
   try {
     return createClient({ url, token })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     if (error.message.startsWith('token'))
-      throw new UsageError(`MEDIABUCKET_TOKEN is not usable: ${error.message}`)
-    // What stands before an @ may be a password.
+      throw new UsageError(`MEDIABUCKET_TOKEN is invalid: ${error.message}`)
+    // The part before an @ may contain a password.
     const shown = url.includes('@') ? '' : ` (${JSON.stringify(url)})`
     throw new UsageError(
-      `MEDIABUCKET_URL${shown} is not usable: ${error.message}; a good one is ${clientSettings.MEDIABUCKET_URL.defaultText}`,
+      `MEDIABUCKET_URL${shown} is invalid: ${error.message}. Example: ${clientSettings.MEDIABUCKET_URL.defaultText}`,
     )
   }
 }

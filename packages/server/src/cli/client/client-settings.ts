@@ -1,20 +1,20 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 
-/** Where the commands that talk to a service find it. */
+/** The settings of commands that use a service. */
 export interface ClientSettings {
   readonly url: string
-  /** Empty where none is set. */
+  /** Empty if none is set. */
   readonly token: string
 }
 
-/** What the help tells of these settings: name, meaning, default. */
+/** Name, description and default of each setting, for the help. */
 export const clientSettings = {
   MEDIABUCKET_URL: { description: 'The service: its base URL.', defaultText: 'http://127.0.0.1:8080' },
   MEDIABUCKET_TOKEN: { description: 'The token for its bucket.', defaultText: '' },
 } as const
 
-/** Where programs keep what shall outlive them, by the XDG Base Directory Specification: other than absolute paths do not count. */
+/** The state directory of the XDG Base Directory Specification, which ignores relative paths. */
 export function stateDirectory(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const given = env['XDG_STATE_HOME'] ?? ''
   return join(isAbsolute(given) ? given : join(homedir(), '.local/state'), 'mediabucket')

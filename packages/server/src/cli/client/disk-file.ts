@@ -6,17 +6,17 @@ interface Range {
   readonly end: number
 }
 
-/** Bytes at a time. */
+/** Bytes of one read. */
 const chunkSize = 256 * 1024
 
 /**
- * A file on the disk as a Blob of any size, read when it is asked for; reading fails when the file is no longer what it
- * was. (Blobs of Node's openAsBlob lose what lies beyond 2 GB: nodejs/node#52585.)
+ * A file on the disk as a Blob of any size, read on demand. Reading fails if the file has changed. (Blobs of Node's openAsBlob
+ * lose the bytes beyond 2 GB: nodejs/node#52585.)
  */
 export class DiskFile extends Blob {
   readonly #path: string
   readonly #range: Range
-  /** Changes with the file: its size and the nanosecond of its last change. */
+  /** Changes with the file: its size and its modification time in nanoseconds. */
   readonly version: string
   override readonly size: number
 
@@ -71,4 +71,4 @@ export class DiskFile extends Blob {
   }
 }
 
-const changed = () => new CommandError('it has changed while it was being sent; send it again')
+const changed = () => new CommandError('the file changed during the upload; upload it again')

@@ -1,15 +1,12 @@
 import type { ProblemError } from '@mediabucket/client'
-import { CommandError, UsageError } from '../command.ts'
-
-/** Exit codes that scripts can report apart, beside 1 for every other failure. */
-export const exitCodes = { refused: 3, missing: 4 } as const
+import { CommandError, exitCodes, UsageError } from '../command.ts'
 
 /**
- * An error of the client as one of ours, whose message says what to do; null for an error that nobody foresaw. Errors
- * are known by their names, so that the client need not be loaded for it. `target` is the URL that was asked, where it
- * may be of another origin than the service at `url`.
+ * Turns an error of the client into a CommandError with the reason and what to do; returns null for an unexpected error. Errors are
+ * recognized by their names, so that the client does not have to be loaded. `target` is the requested URL, if it may have
+ * another origin than the service at `url`.
  */
-export function explain(
+export function explainClientError(
   error: unknown,
   url: string,
   target: string | null = null,
@@ -18,19 +15,19 @@ export function explain(
   if (!(error instanceof Error)) return null
   const elsewhere = originElsewhere(target, url)
   if (elsewhere !== null) return explainElsewhere(error, elsewhere)
-  if (isAnswer(error)) return explainAnswer(error, url)
+  if (isResponseError(error)) return explainResponse(error, url)
   switch (error.name) {
     case 'ConnectionError':
       return new CommandError(
-        `no connection to ${url}${reasonOf(error.cause)}. Is the service running, and is MEDIABUCKET_URL right?`,
+        `no connection to ${url}${reasonOf(error.cause)}. Is the service running? Check MEDIABUCKET_URL.`,
       )
     case 'TimeoutError':
-      return new CommandError(`${error.message} (${url}). Try again, or look at its log.`)
+      return new CommandError(`${error.message} (${url}). Try again, or check its log.`)
     case 'RedirectError':
-      return new CommandError(`${error.message}. Set MEDIABUCKET_URL to where the service really is.`)
+      return new CommandError(`${error.message}. Set MEDIABUCKET_URL to the URL of the service.`)
     case 'ShapeError':
       return new CommandError(
-        `what answers at ${url} is no Mediabucket. ${error.message}. Is MEDIABUCKET_URL right?`,
+        `the server at ${url} is not a Mediabucket service. ${error.message}. Check MEDIABUCKET_URL.`,
       )
   }
   return explainCall(error)
@@ -45,50 +42,50 @@ function originElsewhere(target: string | null, url: string): string | null {
   return origin === null || (URL.canParse(url) && new URL(url).origin === origin) ? null : origin
 }
 
-/** Of a server that is not the one of the settings, and was sent no token. */
+/** An error of a server other than the one at MEDIABUCKET_URL. */
 function explainElsewhere(error: Error, origin: string): CommandError | null {
-  const aside = 'The URL is not of the service at MEDIABUCKET_URL, so no token was sent.'
-  if (isAnswer(error)) {
-    const exitCode = { 401: exitCodes.refused, 403: exitCodes.refused, 404: exitCodes.missing }[error.status]
+  const aside = 'This is not the service at MEDIABUCKET_URL, so no token was sent.'
+  if (isResponseError(error)) {
+    const exitCode = { 401: exitCodes.refused, 403: exitCodes.refused, 404: exitCodes.notFound }[error.status]
     return new CommandError(
-      `${origin} answers: ${error.problem?.detail ?? `${error.message}.`} ${aside}`,
+      `${origin} responded: ${error.problem?.detail ?? `${error.message}.`} ${aside}`,
       exitCode,
     )
   }
   switch (error.name) {
     case 'ConnectionError':
-      return new CommandError(`no connection to ${origin}${reasonOf(error.cause)}. Is the URL right?`)
+      return new CommandError(`no connection to ${origin}${reasonOf(error.cause)}. Check the URL.`)
     case 'TimeoutError':
     case 'RedirectError':
     case 'ShapeError':
-      return new CommandError(`${error.message} (${origin}). Is the URL right?`)
+      return new CommandError(`${error.message} (${origin}). Check the URL.`)
   }
   return explainCall(error)
 }
 
-type Answer = Error & Pick<ProblemError, 'status'> & Partial<Pick<ProblemError, 'problem'>>
+type ResponseError = Error & Pick<ProblemError, 'status'> & Partial<Pick<ProblemError, 'problem'>>
 
-const isAnswer = (error: Error): error is Answer =>
+const isResponseError = (error: Error): error is ResponseError =>
   (error.name === 'AnswerError' || error.name === 'ProblemError') && 'status' in error
 
-function explainAnswer({ status, problem, message }: Answer, url: string): CommandError {
+function explainResponse({ status, problem, message }: ResponseError, url: string): CommandError {
   const detail = problem?.detail ?? problem?.title ?? message
   if (status === 401)
     return new CommandError(
-      `${url} does not take the token: ${detail} Set MEDIABUCKET_TOKEN to a valid token; mediabucket token create --bucket NAME creates one.`,
+      `${url} rejects the token: ${detail} Set MEDIABUCKET_TOKEN to a valid token; mediabucket token create --bucket NAME creates one.`,
       exitCodes.refused,
     )
   if (status === 403)
     return new CommandError(
-      `the token may not do this: ${detail} mediabucket whoami tells what it may.`,
+      `the token lacks a scope: ${detail} mediabucket whoami shows its scopes.`,
       exitCodes.refused,
     )
   if (status === 404)
-    return new CommandError(problem ? detail : `${message}. Is MEDIABUCKET_URL right?`, exitCodes.missing)
+    return new CommandError(problem ? detail : `${message}. Check MEDIABUCKET_URL.`, exitCodes.notFound)
   return new CommandError(detail)
 }
 
-/** What the system says of a failed connection, such as ECONNREFUSED. */
+/** The system's code of a failed connection, such as ` (ECONNREFUSED)`. */
 function reasonOf(cause: unknown): string {
   for (let at: unknown = cause; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string') return ` (${at.code})`

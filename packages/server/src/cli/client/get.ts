@@ -9,13 +9,13 @@ import { clientCommand } from './client-command.ts'
 import { itemReference } from './item-reference.ts'
 
 export const get = clientCommand({
-  summary: 'Fetch the bytes of an item.',
+  summary: 'Download the bytes of an item.',
   help: `Usage: mediabucket get ID|URL [-o FILE]
 
-Writes the bytes to standard output, or to a file. The token goes to the service alone, never to a URL elsewhere.
+Writes the bytes to standard output, or to a file. The token is sent to the service only, never to a URL of another server.
 
 Options:
-  -o, --output FILE  Where to write. FILE appears when it is whole, in the place of what has its name.`,
+  -o, --output FILE  Write to FILE, which is created or replaced when the download is complete.`,
 
   read(args) {
     const { values, positionals } = parse('get', {
@@ -25,7 +25,7 @@ Options:
     })
     const [reference, ...more] = positionals
     if (reference === undefined || more.length > 0) throw new UsageError('get takes one ID or URL')
-    if (values.output === '') throw new UsageError('-o takes the name of a file')
+    if (values.output === '') throw new UsageError('-o takes the path of a file')
     return { reference: itemReference(reference), file: values.output ?? null }
   },
 
@@ -35,13 +35,13 @@ Options:
     const signal = AbortSignal.any([interrupted, output.closed])
     const { body } = await client.get(reference, { signal })
     const bytes = body ?? []
-    if (file !== null) return await writeWhole(file, bytes, signal)
+    if (file !== null) return await writeAtomically(file, bytes, signal)
     for await (const chunk of bytes) await output.write(chunk)
   },
 })
 
-/** Writes beside the file and renames, so that nobody ever finds half of it under its name. */
-async function writeWhole(
+/** Writes a temporary file and renames it, so that an incomplete file never has the final name. */
+async function writeAtomically(
   file: string,
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   signal: AbortSignal,

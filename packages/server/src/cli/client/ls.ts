@@ -6,17 +6,17 @@ import { clientCommand } from './client-command.ts'
 import { formatSize, printableText } from './terminal-text.ts'
 
 export const ls = clientCommand({
-  summary: 'List what is in the bucket of a service.',
+  summary: 'List the items of the bucket.',
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
 
-Prints the URLs of the items, one a line, oldest first.
+Prints the URLs of the items, one per line, oldest first.
 
 Options:
-  -l, --long  A line for each item: id, size, date, type and name. On a terminal as a table with a header, sizes in
-              decimal units and dates in local time; elsewhere separated by tabs, sizes in bytes and dates in UTC (RFC 3339).
-  --page N    The page, from 1 on; ten items each. Without it, page 1.
-  --all       Every page, one after another.
-  --json      Each page as the service answers it, one JSON object a line; with -l each item.`,
+  -l, --long  Print id, size, date, type and name of each item. On a terminal: a table with sizes in decimal units and
+              dates in local time. Elsewhere: separated by tabs, with sizes in bytes and dates in UTC (RFC 3339).
+  --page N    The page to list, of ten items each. Default: 1.
+  --all       List all pages.
+  --json      Print the JSON object of each page, one per line; with -l that of each item.`,
 
   read(args) {
     const { values } = parse('ls', {
@@ -31,7 +31,7 @@ Options:
     const { long = false, page, all = false, json = false } = values
     if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
     if (page !== undefined && !isPageNumber(page))
-      throw new UsageError(`--page takes a whole number from 1 up, not "${page}"`)
+      throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
     return { number: Number(page ?? 1), long, all, json }
   },
 
@@ -45,7 +45,7 @@ Options:
       if (!output.isTerminal) return items.map(scriptLine)
       const header = isFirst && items.length > 0
       isFirst = false
-      return table(shape, items, { header })
+      return table(columns, items, { header })
     }
     const print = async (page: Page) =>
       output.write((await linesOf(page)).map((line) => `${line}\n`).join(''))
@@ -56,12 +56,12 @@ Options:
     const page = await client.listPage(number, { signal })
     await print(page)
     if (!json)
-      report(`Page ${page.current_page} of ${page.last_page}; ${formatCount(page.total, 'item')} in all.`)
+      report(`Page ${page.current_page} of ${page.last_page}; ${formatCount(page.total, 'item')} in total.`)
   },
 })
 
-/** Padded, so that the tables of several pages line up. */
-const shape: readonly Column<Media>[] = [
+/** Padded, so that the tables of several pages are aligned. */
+const columns: readonly Column<Media>[] = [
   { header: 'ID', cell: ({ id }) => id },
   { header: '    SIZE', cell: ({ size }) => formatSize(size).padStart(8), alignRight: true },
   { header: 'CREATED', cell: ({ created_at }) => localTime(new Date(created_at)) },
@@ -69,7 +69,7 @@ const shape: readonly Column<Media>[] = [
   { header: 'NAME', cell: ({ filename }) => (filename === null ? '-' : printableText(filename)) },
 ]
 
-/** Tabs and line ends are in no name that a service stores, and in none that is printed. */
+/** Names contain no tabs and line ends: the service stores none, and printableText replaces them. */
 const scriptLine = ({ id, size, created_at, content_type, filename }: Media): string =>
   [id, size, created_at, content_type, printableText(filename ?? '')].join('\t')
 
@@ -80,7 +80,7 @@ function localTime(date: Date): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
-/** The items of a page, but for those that have been deleted since it was listed. */
+/** The items of a page, without those that were deleted after it was listed. */
 async function itemsOf(client: Client, page: Page, signal: AbortSignal): Promise<Media[]> {
   const found = await Promise.all(
     page.data.map((url) => client.describe(url, { signal }).catch(nullIfDeleted)),

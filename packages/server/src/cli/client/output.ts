@@ -1,28 +1,27 @@
 import { once } from 'node:events'
 
-/** Where results go. */
+/** The destination of results. */
 export interface Output {
-  /** A person reads it, not a script. */
   readonly isTerminal: boolean
-  /** Resolves when there is room for more; rejects once the reader has left. */
+  /** Resolves when more can be written; rejects after the reader has closed the stream. */
   readonly write: (bytes: string | Uint8Array) => Promise<void>
-  /** Aborted when the reader leaves, as `head` does. */
+  /** Aborted when the reader closes the stream, as `head` does. */
   readonly closed: AbortSignal
 }
 
-/** Standard output. A reader that leaves early is no error: `closed` tells, and the command may end. */
+/** Standard output. EPIPE is not an error: `closed` is aborted, and the command can end. */
 export function standardOutput(stream: NodeJS.WriteStream = process.stdout): Output {
-  const left = new AbortController()
+  const closed = new AbortController()
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
-    left.abort(error)
+    closed.abort(error)
   })
   return {
     isTerminal: stream.isTTY === true,
-    closed: left.signal,
+    closed: closed.signal,
     async write(bytes) {
-      left.signal.throwIfAborted()
-      if (!stream.write(bytes)) await once(stream, 'drain', { signal: left.signal })
+      closed.signal.throwIfAborted()
+      if (!stream.write(bytes)) await once(stream, 'drain', { signal: closed.signal })
     },
   }
 }

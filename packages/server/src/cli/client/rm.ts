@@ -1,21 +1,20 @@
 import { parse } from '../arguments.ts'
-import { CommandError, UsageError } from '../command.ts'
+import { CommandError, exitCodes, UsageError } from '../command.ts'
 import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
-import { exitCodes } from './explain-client-error.ts'
 import { itemReference } from './item-reference.ts'
 
 export const rm = clientCommand({
   summary: 'Delete items from the bucket of a service.',
   help: `Usage: mediabucket rm ID|URL …
 
-Deletes each item for good. An item that is not there does not keep the others from being deleted; it is told, and
-the exit code is ${exitCodes.missing}. Nothing is asked before.`,
+Deletes each item permanently, without confirmation. Items that do not exist are reported, the others are deleted, and the
+exit code is ${exitCodes.notFound}.`,
 
   read(args) {
     const { positionals } = parse('rm', { args: [...args], allowPositionals: true, options: {} })
     if (positionals.length === 0)
-      throw new UsageError('rm takes the IDs or URLs of items; see: mediabucket ls')
+      throw new UsageError('rm takes the IDs or URLs of items. See: mediabucket ls')
     return positionals.map(itemReference)
   },
 
@@ -26,16 +25,16 @@ the exit code is ${exitCodes.missing}. Nothing is asked before.`,
         await client.delete(reference, { signal: interrupted })
         report(`Deleted ${reference}`)
       } catch (error) {
-        const told = interrupted.aborted ? null : explain(error)
-        if (!(told instanceof CommandError) || told.exitCode !== exitCodes.missing) throw error
+        const explained = interrupted.aborted ? null : explain(error)
+        if (!(explained instanceof CommandError) || explained.exitCode !== exitCodes.notFound) throw error
         missing += 1
-        report(`mediabucket: ${reference}: ${told.message}`)
+        report(`mediabucket: ${reference}: ${explained.message}`)
       }
     }
     if (missing > 0)
       throw new CommandError(
-        `${missing} of ${formatCount(references.length, 'item')} ${missing === 1 ? 'was' : 'were'} not there`,
-        exitCodes.missing,
+        `${missing} of ${formatCount(references.length, 'item')} ${missing === 1 ? 'does' : 'do'} not exist`,
+        exitCodes.notFound,
       )
   },
 })

@@ -1,43 +1,42 @@
 import { basename, resolve } from 'node:path'
 import type { Media } from '@mediabucket/client'
-import { CommandError } from '../command.ts'
+import { CommandError, exitCodes } from '../command.ts'
 import { formatCount } from '../table.ts'
 import type { ClientContext } from './client-command.ts'
 import { DiskFile } from './disk-file.ts'
-import { exitCodes } from './explain-client-error.ts'
 import type { LocalFault } from './local-files.ts'
-import { type Progress, progressBars } from './progress-bars.ts'
+import { createProgressBars, type Progress } from './progress-bars.ts'
 import { type Result, smallUploads } from './small-uploads.ts'
 import { printableText } from './terminal-text.ts'
 import type { UploadJournal } from './upload-journal.ts'
 import type { UploadStates } from './upload-states.ts'
 import { type PlannedFile, planUnits, resumableAbove, type UploadUnit } from './upload-units.ts'
 
-/** Units under way at a time. */
-const atOnce = 6
+/** Units in progress at a time. */
+const concurrency = 6
 
 export interface Outcome {
   /** Bytes of each stored file. */
   readonly stored: readonly number[]
-  /** How many of them an earlier run stored, with an answer that is lost. */
+  /** How many of them an earlier run stored without receiving the response. */
   readonly lost: number
   readonly failed: readonly LocalFault[]
   readonly untried: number
-  /** What ended it before every file was tried; null when nothing did. */
+  /** The error that ended the run before every file was tried, or null. */
   readonly end: unknown
 }
 
 /**
- * Sends the files and prints each in their order, which is that of the listing too: units are read and resumable uploads
- * sent side by side, and each commits when those before it are settled.
+ * Uploads the files, and prints them in their order, which is also that of the listing: units are read and resumable uploads are
+ * sent concurrently, and each is committed after those before it are settled.
  */
 export async function sendFiles(
   files: readonly PlannedFile[],
   { states, journal }: { readonly states: UploadStates; readonly journal: UploadJournal },
   context: ClientContext,
 ): Promise<Outcome> {
-  const { client, holder, output, interrupted, explain, report } = context
-  const bars = progressBars(process.stderr)
+  const { client, tokenHash, output, interrupted, explain, report } = context
+  const bars = createProgressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
   const small = smallUploads({ client, journal })
@@ -50,9 +49,9 @@ export async function sendFiles(
   let end: unknown = null
 
   function show(): void {
-    const under = [...running.values()]
-    const done = under.reduce((sum, { done }) => sum + done, settledBytes)
-    bars.show([...under, { name: `${settled} of ${formatCount(files.length, 'file')}`, done, total }])
+    const inProgress = [...running.values()]
+    const done = inProgress.reduce((sum, { done }) => sum + done, settledBytes)
+    bars.show([...inProgress, { name: `${settled} of ${formatCount(files.length, 'file')}`, done, total }])
   }
 
   function follow(unit: UploadUnit, sent: number): void {
@@ -69,20 +68,20 @@ export async function sendFiles(
     turn: Promise<void>,
   ): Promise<Media> {
     const source = await DiskFile.at(path)
-    let isUnderWay = false
+    let isInProgress = false
     return await client.upload(source, {
       filename: basename(path),
       signal,
       piecesAbove: resumableAbove,
       resume: states,
-      fingerprint: JSON.stringify([holder, resolve(path), source.version]),
+      fingerprint: JSON.stringify([tokenHash, resolve(path), source.version]),
       beforeLastPiece: () => turn,
       onProgress({ sent }) {
-        if (!isUnderWay && sent > 0) {
+        if (!isInProgress && sent > 0) {
           bars.clear()
           report(`${printableText(path)}: resumed at ${Math.floor((sent / size) * 100)} %`)
         }
-        isUnderWay = true
+        isInProgress = true
         follow(unit, sent)
       },
     })
@@ -104,7 +103,7 @@ export async function sendFiles(
     } catch (thrown) {
       error = thrown
     }
-    if (error !== null && !signal.aborted && isForAll(error, explain(error))) {
+    if (error !== null && !signal.aborted && affectsAllFiles(error, explain(error))) {
       end = explain(error) ?? error
       stopped.abort()
     }
@@ -119,16 +118,16 @@ export async function sendFiles(
       printed += 1
       if (!file || !result || result === 'lost' || 'error' in result) continue
       bars.clear()
-      // A caller that does not read the output may still want the files stored.
+      // If the output is closed, the files are still uploaded.
       if (!output.closed.aborted)
         await output.write(`${result.url}\t${printableText(file.path)}\n`).catch(() => {})
     }
   }
 
-  const waiting = planUnits(files, journal.unanswered).values()
+  const queue = planUnits(files, journal.unanswered).values()
   let last = Promise.resolve()
   async function drain(): Promise<void> {
-    for (const unit of waiting) {
+    for (const unit of queue) {
       if (signal.aborted) return
       const turn = last
       const done = storeUnit(unit, turn)
@@ -142,7 +141,7 @@ export async function sendFiles(
     }
   }
   try {
-    await Promise.all(Array.from({ length: atOnce }, drain))
+    await Promise.all(Array.from({ length: concurrency }, drain))
     await print(false)
   } finally {
     bars.clear()
@@ -168,14 +167,14 @@ function outcomeOf(
   return { stored, lost, failed, untried: files.length - stored.length - failed.length }
 }
 
-/** Whether every other file would fail of the same: of the token, or for want of a service. */
-function isForAll(error: unknown, told: Error | null): boolean {
-  if (isRefusal(told)) return true
+/** True if every other file would fail for the same reason: the token, or the connection. */
+function affectsAllFiles(error: unknown, explained: Error | null): boolean {
+  if (isRefusal(explained)) return true
   return (
     error instanceof Error &&
     ['ConnectionError', 'TimeoutError', 'RedirectError', 'ShapeError'].includes(error.name)
   )
 }
 
-export const isRefusal = (told: Error | null): boolean =>
-  told instanceof CommandError && told.exitCode === exitCodes.refused
+export const isRefusal = (explained: Error | null): boolean =>
+  explained instanceof CommandError && explained.exitCode === exitCodes.refused

@@ -6,31 +6,31 @@ import { DiskFile } from './disk-file.ts'
 import type { Batch, StoredItem, UploadJournal } from './upload-journal.ts'
 import { formBytes, type PlannedFile, type UploadUnit } from './upload-units.ts'
 
-/** What became of a file; `lost` where the service stores it and the answer that names its item is lost. */
+/** The result of a file; `lost` if the service stored it, but the response with its item was lost. */
 export type Result = StoredItem | 'lost' | { readonly error: unknown }
 
-/** A file that is ready to be sent. */
+/** A file that was read. */
 interface ReadyFile {
   readonly file: PlannedFile
   readonly source: DiskFile | Uint8Array
 }
 
-/** A unit whose files are read. */
+/** A unit whose files were read. */
 export interface ReadyUnit {
   readonly files: readonly ReadyFile[]
   readonly batch: Batch
-  /** An earlier run has sent the batch, and received no answer. */
+  /** An earlier run has sent the batch without receiving a response. */
   readonly isRepeated: boolean
-  /** Of files that need not or cannot be sent. */
+  /** The results of files that were stored before or cannot be read. */
   readonly results: Map<PlannedFile, Result>
 }
 
-/** Files read, and items asked for, at a time. */
-const readAtOnce = 16
+/** Files that are read, and items that are requested, at a time. */
+const readConcurrency = 16
 
 /**
- * Stores files that are no resumable uploads: several in one form, a single one as the body of its request. The journal
- * keeps a run that is repeated from storing any of them twice.
+ * Uploads files that are not resumable uploads: several in one form, a single one as the body of its request. The journal prevents
+ * a repeated run from storing a file twice.
  */
 export function smallUploads({
   client,
@@ -39,19 +39,19 @@ export function smallUploads({
   readonly client: Client
   readonly journal: UploadJournal
 }) {
-  /** The item that an earlier run stored, as far as it is still there; null to send the file. */
+  /** The item that an earlier run stored, if it still exists; null to upload the file. */
   async function storedBefore(file: PlannedFile, signal: AbortSignal): Promise<Result | null> {
     const stored = journal.stored(file.fingerprint)
     if (stored === null || stored === 'lost') return stored
-    return (await isThere(stored, signal)) ? stored : null
+    return (await exists(stored, signal)) ? stored : null
   }
 
-  async function isThere({ id }: StoredItem, signal: AbortSignal): Promise<boolean> {
+  async function exists({ id }: StoredItem, signal: AbortSignal): Promise<boolean> {
     try {
       await client.describe(id, { signal })
       return true
     } catch (error) {
-      if (isAnswer(error, [404])) return false
+      if (isResponseError(error, [404])) return false
       throw error
     }
   }
@@ -59,7 +59,7 @@ export function smallUploads({
   async function read({ path, version }: PlannedFile): Promise<DiskFile | Uint8Array> {
     const source = await DiskFile.at(path)
     if (source.version !== version)
-      throw new CommandError('it has changed since the upload began; send it again')
+      throw new CommandError('the file changed during the upload; upload it again')
     return source.size > formBytes ? source : new Uint8Array(await source.arrayBuffer())
   }
 
@@ -72,31 +72,37 @@ export function smallUploads({
       source,
       filename: basename(path),
     }))
-    const given = { ...options, idempotencyKey: batch.key }
+    const callOptions = { ...options, idempotencyKey: batch.key }
     try {
       const [only, ...others] = parts
       const media =
         only && others.length === 0
-          ? [await client.upload(only.source, { ...given, ...only, piecesAbove: Number.POSITIVE_INFINITY })]
+          ? [
+              await client.upload(only.source, {
+                ...callOptions,
+                ...only,
+                piecesAbove: Number.POSITIVE_INFINITY,
+              }),
+            ]
           : await client.uploadAll(
               parts.flatMap(({ source, ...part }) =>
                 source instanceof Uint8Array ? { source, ...part } : [],
               ),
-              given,
+              callOptions,
             )
       if (media.length !== files.length)
-        throw new CommandError(`the service answers ${media.length} items for ${files.length} files`)
+        throw new CommandError(`the service returned ${media.length} items for ${files.length} files`)
       const items = media.map(({ id, url, size }) => ({ id, url, size }))
       await journal.answered(batch, items)
       return items
     } catch (error) {
-      // A first try may have been stored where a later one was refused.
+      // If a retry was refused, the first attempt may have been stored.
       if (isRefused(error) && error.attempts === 1) await journal.refused(batch)
       throw error
     }
   }
 
-  /** Stores each file with a request of its own. */
+  /** Uploads each file in a separate request. */
   async function storeEach(
     files: readonly ReadyFile[],
     results: ReadyUnit['results'],
@@ -109,18 +115,18 @@ export function smallUploads({
         const [item] = await post(batch, [ready], { signal })
         if (item) results.set(ready.file, item)
       } catch (error) {
-        if (!isRefused(error) || isAnswer(error, [401, 403])) throw error
+        if (!isRefused(error) || isResponseError(error, [401, 403])) throw error
         results.set(ready.file, { error })
       }
     }
   }
 
-  /** Of items that the service may have stored for an earlier run: what has been deleted since is stored again. */
+  /** Uploads again the files whose items, stored by an earlier run, were deleted since. */
   async function storeDeleted({ files, results }: ReadyUnit, signal: AbortSignal): Promise<void> {
     const deleted = new Set<ReadyFile>()
-    await forEach(files, readAtOnce, async (ready) => {
+    await forEach(files, readConcurrency, async (ready) => {
       const result = results.get(ready.file)
-      if (typeof result !== 'object' || 'error' in result || (await isThere(result, signal))) return
+      if (typeof result !== 'object' || 'error' in result || (await exists(result, signal))) return
       results.delete(ready.file)
       deleted.add(ready)
     })
@@ -132,14 +138,14 @@ export function smallUploads({
   }
 
   return {
-    /** Reads the files, sets the `results` of those that are not to be sent, and enters the request that is to store them in the journal. */
+    /** Reads the files, sets the `results` of those that are not uploaded, and records the request in the journal. */
     async prepare(
       { files, unanswered }: UploadUnit,
       signal: AbortSignal,
       results: ReadyUnit['results'],
     ): Promise<ReadyUnit> {
       const ready = new Map<PlannedFile, ReadyFile>()
-      await forEach(files, readAtOnce, async (file) => {
+      await forEach(files, readConcurrency, async (file) => {
         const stored = await storedBefore(file, signal)
         if (stored) return results.set(file, stored)
         try {
@@ -156,7 +162,7 @@ export function smallUploads({
       return { files: inOrder, batch, isRepeated: unanswered !== null, results }
     },
 
-    /** Sets the results of the files. What it throws is the reason why those that have none yet are not stored. */
+    /** Sets the results of the files. Throws the reason why files without a result are not stored. */
     async store(
       unit: ReadyUnit,
       options: { readonly signal: AbortSignal; readonly onProgress: (progress: UploadProgress) => void },
@@ -169,10 +175,10 @@ export function smallUploads({
         if (isRepeated) await storeDeleted(unit, options.signal)
       } catch (error) {
         if (isRepeated && isReusedKey(error)) {
-          // The earlier run has stored these files, beside one that has changed since.
+          // The earlier run stored these files together with one that has changed since.
           await journal.answered(batch, null)
           for (const { file } of files) results.set(file, 'lost')
-        } else if (files.length > 1 && isRefused(error) && !isAnswer(error, [401, 403])) {
+        } else if (files.length > 1 && isRefused(error) && !isResponseError(error, [401, 403])) {
           await storeEach(files, results, options.signal)
         } else throw error
       }
@@ -180,23 +186,23 @@ export function smallUploads({
   }
 }
 
-type Answer = Error & Pick<AnswerError, 'status' | 'attempts'> & Partial<Pick<ProblemError, 'problem'>>
+type ResponseError = Error & Pick<AnswerError, 'status' | 'attempts'> & Partial<Pick<ProblemError, 'problem'>>
 
-/** Errors are known by their names, so that the client need not be loaded for it. */
-const isAnswer = (error: unknown, statuses?: readonly number[]): error is Answer =>
+/** Errors are recognized by their names, so that the client does not have to be loaded. */
+const isResponseError = (error: unknown, statuses?: readonly number[]): error is ResponseError =>
   error instanceof Error &&
   (error.name === 'AnswerError' || error.name === 'ProblemError') &&
   'status' in error &&
   typeof error.status === 'number' &&
   (statuses?.includes(error.status) ?? true)
 
-/** Answers that are about the request, not about the moment: nothing of it is stored. */
-const isRefused = (error: unknown): error is Answer =>
-  isAnswer(error) &&
+/** Permanent errors of the request: nothing was stored. */
+const isRefused = (error: unknown): error is ResponseError =>
+  isResponseError(error) &&
   (error.status === 507 || (error.status < 500 && error.status !== 408 && error.status !== 429))
 
 const isReusedKey = (error: unknown): boolean =>
-  isAnswer(error, [422]) && error.problem?.code === 'idempotency-key-reused'
+  isResponseError(error, [422]) && error.problem?.code === 'idempotency-key-reused'
 
 async function forEach<T>(
   items: Iterable<T>,

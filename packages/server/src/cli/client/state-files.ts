@@ -2,19 +2,19 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Small files that outlive the process, one for each key; none but the user can read them. */
+/** Small files that persist, one for each key, readable by the user only. */
 export interface StateFiles {
   /**
-   * Runs an operation on the path of a key's file, which may not exist yet. Null where the directory cannot be used:
-   * that is reported once, and keeps nobody from uploading.
+   * Runs an operation on the path of a key's file, which may not exist. Returns null if the directory cannot be used; that is
+   * reported once, and uploads continue.
    */
   use<T>(key: string, operation: (path: string) => Promise<T>): Promise<T | null>
 }
 
-/** No service keeps an upload for as long. Milliseconds. */
-const longest = 30 * 24 * 3_600_000
+/** Milliseconds; longer than services keep uploads. */
+const maxAge = 30 * 24 * 3_600_000
 
-/** The names of the files are hashes of their keys. The directory is made, and cleared of old files, at its first use. */
+/** Files are named by the hashes of their keys. The first use creates the directory and removes old files. */
 export function stateFiles(directoryOf: () => string, report: (message: string) => void): StateFiles {
   let prepared: Promise<string> | undefined
   let reported = false
@@ -22,7 +22,7 @@ export function stateFiles(directoryOf: () => string, report: (message: string) 
   async function prepare(): Promise<string> {
     const directory = directoryOf()
     await mkdir(directory, { recursive: true, mode: 0o700 })
-    await dropOld(directory)
+    await removeOld(directory)
     return directory
   }
 
@@ -34,7 +34,7 @@ export function stateFiles(directoryOf: () => string, report: (message: string) 
       } catch (error) {
         if (!reported)
           report(
-            `mediabucket: the state of uploads cannot be stored, so an interrupted one starts over: ${error}`,
+            `mediabucket: the state of uploads cannot be stored, so an interrupted upload cannot be continued: ${error}`,
           )
         reported = true
         return null
@@ -48,11 +48,11 @@ export function nullIfMissing(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-async function dropOld(directory: string): Promise<void> {
+async function removeOld(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const path = join(directory, name)
     // Another process may have removed it.
     const changed = await stat(path).then(({ mtimeMs }) => mtimeMs, nullIfMissing)
-    if (changed !== null && Date.now() - changed > longest) await rm(path, { force: true })
+    if (changed !== null && Date.now() - changed > maxAge) await rm(path, { force: true })
   }
 }

@@ -1,14 +1,14 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
-/** Bytes as people read them, in the decimal units of the settings: `512 B`, `1.5 MB`. */
+/** Bytes in decimal units: `512 B`, `1.5 MB`. */
 export function formatSize(bytes: number): string {
-  // From 999.95 on, one digit after the point would round to a thousand of the unit.
+  // From 999.95 on, rounding to one decimal would give 1000 of the unit.
   const power = units.findIndex((_, at) => bytes < (at === 0 ? 1000 : 999.95 * 1000 ** at))
   const at = power === -1 ? units.length - 1 : power
   return `${at === 0 ? bytes : (bytes / 1000 ** at).toFixed(1)} ${units[at]}`
 }
 
-/** A name without what could move a terminal's cursor or break a line. */
+/** Replaces characters that move the cursor of a terminal, change the text direction or break a line. */
 export const printableText = (name: string): string =>
   name.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\ufffd')
 
@@ -17,11 +17,11 @@ const isWide = (char: string): boolean =>
     char,
   )
 
-/** Columns of a terminal that the text takes. */
+/** The width of the text in columns of a terminal. */
 export const textWidth = (text: string): number =>
   [...text].reduce((sum, char) => sum + (isWide(char) ? 2 : 1), 0)
 
-/** The text in exactly so many columns of a terminal: its end, which tells more of a path, or filled with spaces. */
+/** Fits the text to exactly this width: pads it with spaces, or cuts its beginning, because the end of a path is more specific. */
 export function fitEnd(text: string, columns: number): string {
   let width = 0
   const kept: string[] = []

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { appendFile, readFile, rm } from 'node:fs/promises'
 import { nullIfMissing, type StateFiles } from './state-files.ts'
 
-/** What an item needs to be printed and found again. */
+/** The properties of an item that are printed, or needed to find it again. */
 export interface StoredItem {
   readonly id: string
   readonly url: string
@@ -17,22 +17,22 @@ export interface Batch {
 }
 
 /**
- * What a run of an upload has sent and what the service has answered, stored ahead of and after each request. A run that
- * is repeated reads it and sends nothing twice.
+ * The requests of a run and their responses, recorded before and after each request. A repeated run reads it, so that no file is
+ * stored twice.
  */
 export interface UploadJournal {
-  /** Random for each first run: keys derived from it are its own. */
+  /** Random for each first run; keys are derived from it. */
   readonly run: string
-  /** Whether something is stored that a further run can resume. */
+  /** True if a later run can continue this one. */
   readonly begun: () => boolean
-  /** The item that an earlier run stored of a file; `lost` where the service stored it and its answer is lost. */
+  /** The item that an earlier run stored for a file; `lost` if the response was lost. */
   readonly stored: (file: string) => StoredItem | 'lost' | null
-  /** The batches that an earlier run sent without receiving an answer. */
+  /** The batches that an earlier run sent without receiving a response. */
   readonly unanswered: readonly Batch[]
   readonly sending: (batch: Batch) => Promise<void>
-  /** `items` are those of the files, in their order; null where the service stored them and its answer is lost. */
+  /** `items` are in the order of the files; null if the service stored them and the response was lost. */
   readonly answered: (batch: Batch, items: readonly StoredItem[] | null) => Promise<void>
-  /** The service refused the batch: nothing of it is stored. */
+  /** The service refused the batch and stored nothing. */
   readonly refused: (batch: Batch) => Promise<void>
   readonly remove: () => Promise<void>
 }
@@ -67,7 +67,7 @@ export async function openJournal(files: StateFiles, command: string): Promise<U
     const lines = isNew ? [{ run }, ...added] : added
     isNew = false
     begun = true
-    // It may end in half a line, of a process that was killed.
+    // The file may end with an incomplete line of a killed process.
     const text = lines.map((line) => `\n${JSON.stringify(line)}`).join('')
     await files.use(command, (path) => appendFile(path, text, { mode: 0o600, flush: true }))
   }

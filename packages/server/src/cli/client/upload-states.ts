@@ -2,11 +2,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import type { ResumeStore } from '@mediabucket/client'
 import { nullIfMissing, type StateFiles } from './state-files.ts'
 
-/** Resumable uploads, stored beyond the process: for each key the id of its upload. */
+/** Persistent state of resumable uploads: the upload's id for each key. */
 export interface UploadStates extends ResumeStore {
-  /** Whether something is stored that a further run can resume. */
+  /** True if a later run can continue this one. */
   readonly begun: () => boolean
-  /** Call at the end of the run: forgets the finished uploads, so that the same files can be uploaded again. */
+  /** To be called at the end of the run: removes the finished uploads, so that the same files can be uploaded again. */
   readonly settle: () => Promise<void>
 }
 

@@ -1,24 +1,24 @@
 import type { LocalFile } from './local-files.ts'
 import type { Batch } from './upload-journal.ts'
 
-/** A file to send, with its place in the order of the command. */
+/** A file to upload, with its position in the order of the command. */
 export interface PlannedFile extends LocalFile {
   readonly index: number
-  /** Changes with the file's path, size and time, and differs for a file that is given twice. */
+  /** Changes with the file's path, size and time, and differs if a file is passed twice. */
   readonly fingerprint: string
 }
 
-/** What one request stores, or several where a file is large. */
+/** The files of one request, or a large file, which takes several requests. */
 export interface UploadUnit {
   readonly files: readonly PlannedFile[]
-  /** The request of an earlier run that received no answer, which is sent again under its key; null for a new one. */
+  /** A request of an earlier run without a response, which is repeated with its key; null for a new request. */
   readonly unanswered: Batch | null
 }
 
 /** Larger files are resumable uploads. Bytes. */
 export const resumableAbove = 16_000_000
 
-/** The most files and bytes of one form: it is read into memory, and sent again whole after an interruption. */
+/** The maximum files and bytes of one form: it is read into memory, and sent again from its beginning after an interruption. */
 const formFiles = 100
 export const formBytes = 8_000_000
 

@@ -14,51 +14,54 @@ import { uploadStates } from './upload-states.ts'
 import type { PlannedFile } from './upload-units.ts'
 
 export const upload = clientCommand({
-  summary: 'Upload files and directories to the bucket of a service.',
+  summary: 'Upload files and directories to the bucket.',
   help: `Usage: mediabucket upload FILE|DIR …
 
-Uploads every file, and every file below a directory, hidden ones too. The items are listed, and their URLs printed,
-each with a tab and its path, in the order of the paths, names within a directory in natural order: 2.jpg before 10.jpg.
-Small files travel together. On a terminal, bars show the progress.
+Uploads each file, and all files below each directory, including hidden files. Prints the URL, a tab and the path of each
+file. Files are stored and printed in the order of the paths; names within a directory in natural order: 2.jpg before
+10.jpg. Small files are sent together. A terminal shows progress bars.
 
-After a crash, a kill or Ctrl-C run the same command again: within 24 hours, what is stored already is not stored twice.
-A file above 16 MB is a resumable upload and continues where it stopped, for as long as the service keeps what it has of
-it (24 hours, unless it is set otherwise); a file that has changed starts over. The state of both is stored in
-$XDG_STATE_HOME/mediabucket, by default ~/.local/state/mediabucket, without the token.
+To continue after a crash, a kill or Ctrl-C, run the same command again: within 24 hours, no file is stored twice.
+A file above 16 MB is a resumable upload, and continues where it stopped until the service removes it (24 hours by
+default); a file that has changed starts again. The state is stored in $XDG_STATE_HOME/mediabucket, by default
+~/.local/state/mediabucket, without the token.
 
-Links to files are followed, links to directories below a directory are not. Files of the operating system, such as
-.DS_Store, Thumbs.db and ._*, are left out below directories; name one to upload it. Files that could not be uploaded are
-listed at the end, and the exit code is not 0. Where the service refuses the token, or cannot be reached, the rest is not
-tried.`,
+Links to files are followed; links to directories below a directory are not. Files of the operating system, such as
+.DS_Store, Thumbs.db and ._*, are skipped below directories; pass their paths to upload them. Files that could not be
+uploaded are listed at the end, and the exit code is not 0. If the service rejects the token or cannot be reached, the
+remaining files are not tried.`,
 
   read(args) {
     const { positionals } = parse('upload', { args: [...args], allowPositionals: true, options: {} })
-    if (positionals.length === 0) throw new UsageError('upload takes files and directories; see its --help')
+    if (positionals.length === 0)
+      throw new UsageError('upload takes files and directories. See: mediabucket upload --help')
     return positionals
   },
 
   async run(paths, context) {
-    const { report, holder } = context
-    const begun = performance.now()
-    const { files, faults, leftOut } = await findFiles(paths)
+    const { report, tokenHash } = context
+    const start = performance.now()
+    const { files, faults, systemFiles } = await findFiles(paths)
     const state = stateFiles(() => join(stateDirectory(), 'uploads'), report)
     const states = uploadStates(state)
-    const command = JSON.stringify([holder, ...paths.map((path) => resolve(path))])
+    const command = JSON.stringify([tokenHash, ...paths.map((path) => resolve(path))])
     const journal = await openJournal(state, command)
     const { stored, lost, failed, untried, end } = await sendFiles(
       planFiles(files),
       { states, journal },
       context,
     )
-    const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+    const seconds = ((performance.now() - start) / 1000).toFixed(1)
     const bytes = stored.reduce((sum, size) => sum + size, 0)
     const all = files.length + faults.length
     report(`Uploaded ${stored.length} of ${formatCount(all, 'file')}, ${formatSize(bytes)} in ${seconds} s.`)
-    if (leftOut.length > 0)
-      report(`Left out ${formatCount(leftOut.length, 'file')} of the operating system: ${namesOf(leftOut)}.`)
+    if (systemFiles.length > 0)
+      report(
+        `Skipped ${formatCount(systemFiles.length, 'file')} of the operating system: ${namesOf(systemFiles)}.`,
+      )
     if (lost > 0)
       report(
-        `${formatCount(lost, 'file')} of these were stored by an earlier run that received no answer; mediabucket ls lists them.`,
+        `${formatCount(lost, 'file')} of these ${lost === 1 ? 'was' : 'were'} stored by an earlier run that received no response. mediabucket ls lists the URLs.`,
       )
     const failures = [...faults, ...failed]
     if (failures.length > 0)
@@ -72,7 +75,7 @@ tried.`,
       await journal.remove()
       await states.settle()
     } else if ((journal.begun() || states.begun()) && !isRefusal(context.explain(end))) {
-      report('Run the same command again: it goes on where this one stopped.')
+      report('Run the same command again to continue.')
     }
     if (end !== null) throw end
     if (failures.length > 0)

@@ -1,15 +1,15 @@
 import { parse } from '../arguments.ts'
-import { columns } from '../columns.ts'
+import { alignColumns } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 
 export const whoami = clientCommand({
-  summary: 'Tell what the token is: its bucket, what it may do, when it ends.',
+  summary: 'Show the token: its bucket, scopes and expiry.',
   help: `Usage: mediabucket whoami [--json]
 
-Asks the service what MEDIABUCKET_TOKEN is. It never prints the token itself.
+Shows the bucket, the scopes and the expiry of MEDIABUCKET_TOKEN. Never prints the token itself.
 
 Options:
-  --json  One JSON object, as the service answers it.`,
+  --json  Print the JSON object of the service.`,
 
   read: (args) => parse('whoami', { args: [...args], options: { json: { type: 'boolean' } } }).values,
 
@@ -20,10 +20,10 @@ Options:
       ['token', token.id],
       ['name', token.name || '(none)'],
       ['bucket', token.bucket],
-      ['may', token.scopes.join(', ')],
-      ['made', token.created_at],
-      ['ends', token.expires_at ?? 'never'],
+      ['scopes', token.scopes.join(', ')],
+      ['created', token.created_at],
+      ['expires', token.expires_at ?? 'never'],
     ]
-    await output.write(`${columns(rows).join('\n')}\n`)
+    await output.write(`${alignColumns(rows).join('\n')}\n`)
   },
 })
