@@ -38,7 +38,7 @@ test('F7, F8 a backup made while serving is restored with the same listing and b
   const page = await server.request('/api/media')
   const listed = await listAll(server)
   const { stdout } = await server.command('backup', to)
-  expect(stdout).toMatch(/^Backed up 15 items \(3 copied with 8 B, 0 there already\) to /)
+  expect(stdout).toMatch(/^Backed up 15 items to .*: 3 copied \(8 B\), 0 already there\./)
   expect((await readdir(to)).filter((name) => /lock|hold/.test(name))).toEqual([])
 
   expect((await restore(to, data)).stdout).toMatch(/^Restored 15 items/)
@@ -72,7 +72,7 @@ test('F7 the second backup copies what is new; its bytes and those of deleted it
   await server.request(`/api/media/${first.id}`, { method: 'DELETE' })
   await upload(server, 'third')
   const { stdout } = await server.command('backup', to)
-  expect(stdout).toMatch(/2 items \(1 copied with 5 B, 1 there already\)/)
+  expect(stdout).toMatch(/2 items to .*: 1 copied \(5 B\), 1 already there\./)
   expect((await readdir(to)).filter((name) => name.startsWith('snapshot-'))).toHaveLength(1)
   await restore(to, data)
   await using later = await startServer({}, data)

@@ -29,7 +29,7 @@ uploads and deletes. Works beside a running service. The exit code is 0 if nothi
 
 Options:
   --repair          Correct counters, complete deletes, and move orphans to lost+found/ in the data directory. Items
-                    are not changed, and no bytes are removed.
+                    are never changed or removed.
   --verify-bytes    Read and hash every byte. An item whose bytes have changed responds with 500, until this finds
                     them correct again.
   --json            Print one JSON object.
