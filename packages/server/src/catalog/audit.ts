@@ -1,10 +1,10 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { BucketId } from './catalog.ts'
 
-/** An item as a check of the data sees it. */
+/** An item, as checks of the data read it. */
 export interface AuditedItem {
   readonly bucketId: BucketId
-  /** Its place in the bucket; with the bucket it tells where to go on. */
+  /** Its sequence number in the bucket; with the bucket, the position to continue from. */
   readonly seq: number
   readonly id: MediaId
   /** Bytes. */
@@ -15,48 +15,48 @@ export interface AuditedItem {
   readonly damaged: boolean
 }
 
-/** Something that a bucket keeps beside its items and that does not agree with them. */
+/** A stored counter of a bucket that does not match its rows. */
 export interface BucketFault {
   readonly bucket: string
   readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'ranks'
-  /** For people: what is stored, and what the rows say. */
+  /** A message with the stored value and that of the rows. */
   readonly detail: string
 }
 
-/** What only a check, a backup and a restore ask of the rows; all of it works beside a running server. */
+/** Operations of checks, backups and restores; all of them are safe beside a running server. */
 export interface CatalogAudit {
-  /** What the engine itself finds wrong with its files; empty when they are sound. */
+  /** The result of the engine's own integrity check; empty if its files are intact. */
   damages(): Promise<string[]>
 
   count(): Promise<{ items: number; bytes: number }>
 
-  /** Up to `limit` items that follow this one, from the first where it is null. */
+  /** Up to `limit` items after this one, or from the first if it is null. */
   items(after: Pick<AuditedItem, 'bucketId' | 'seq'> | null, limit: number): Promise<AuditedItem[]>
 
-  /** Those of the ids that nothing names: no item, no tombstone, no unfinished upload in pieces. */
+  /** Returns the ids that no item, tombstone or unfinished upload has. */
   findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
 
   /**
-   * The same, looked up within a transaction that forbids for ever that any of those it answers becomes an item's:
-   * from then on their bytes can be moved, whatever uploads are under way.
+   * As findUnreferenced, in a transaction that permanently reserves the returned ids: no item can have them, so their bytes can be
+   * moved beside running uploads.
    */
   retire(ids: readonly MediaId[]): Promise<MediaId[]>
 
-  /** Marks items whose bytes are not what was sent; those that are gone meanwhile are passed over. */
+  /** Marks items whose bytes have changed; ignores ids of deleted items. */
   mark(ids: readonly MediaId[]): Promise<void>
 
   unmark(ids: readonly MediaId[]): Promise<void>
 
-  /** Counts the rows of each bucket again, in a snapshot of its own. */
+  /** Compares the counters of each bucket with its rows, in one snapshot for each bucket. */
   bucketFaults(): Promise<BucketFault[]>
 
-  /** The same; a bucket that is wrong is counted and corrected in one transaction of its own. Returns what was wrong. */
+  /** Also corrects the counters, in one transaction for each bucket. Returns the corrected faults. */
   recount(): Promise<BucketFault[]>
 
-  /** Writes a copy of all rows, as of one moment, into a directory that exists and holds none. Not synced. */
+  /** Writes a snapshot of all rows into an existing directory without a catalog. Not synced. */
   snapshot(directory: string): Promise<void>
 
-  /** Makes a restored copy a body of data of its own: another epoch, no unfinished uploads, no tombstones. */
+  /** Makes a restored copy independent: a new epoch, no unfinished uploads, no tombstones. */
   renew(): Promise<void>
 
   close(): Promise<void>

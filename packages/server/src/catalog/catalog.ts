@@ -7,7 +7,7 @@ declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }
 export type TokenId = string & { readonly [brand]: 'TokenId' }
 
-/** What one statement tells of a presented token and its bucket; times are milliseconds since 1970. */
+/** A token and its bucket, read by one statement; times are milliseconds since 1970. */
 export interface Grant {
   readonly tokenId: TokenId
   readonly bucketId: BucketId
@@ -15,24 +15,24 @@ export interface Grant {
   readonly expiresAt: number | null
   readonly revokedAt: number | null
   readonly lastUsedAt: number | null
-  /** Grows with every change of the bucket's items; with the catalog's epoch it names one state for ever. */
+  /** Incremented with every change of the bucket's items; with the catalog's epoch it identifies one state. */
   readonly revision: number
   readonly total: number
 }
 
-/** One page's rows and the numbers that belong to them, from one snapshot. */
+/** The rows of one page with the bucket's revision and total, from one snapshot. */
 export interface PageRows {
   readonly revision: number
   readonly total: number
   readonly rows: readonly { readonly id: MediaId; readonly extension: string | null }[]
 }
 
-/** An item as it is about to be stored. */
+/** An item to be stored. */
 export interface NewMedia {
   readonly id: MediaId
   readonly filename: string | null
   readonly contentType: string
-  /** Without the dot; null where the type is unknown. */
+  /** Without the dot; null if the type is unknown. */
   readonly extension: string | null
   /** Bytes. */
   readonly size: number
@@ -40,7 +40,7 @@ export interface NewMedia {
   readonly sha256: Uint8Array | null
   readonly width: number | null
   readonly height: number | null
-  /** Milliseconds since 1970; shown, never used for order. */
+  /** Milliseconds since 1970; never used for order. */
   readonly createdAt: number
 }
 
@@ -61,7 +61,7 @@ export interface TokenRecord {
 
 export interface NewToken {
   readonly id: TokenId
-  /** The bucket's name; the bucket is made if it does not exist. */
+  /** The bucket's name; the bucket is created if it does not exist. */
   readonly bucket: string
   readonly name: string
   /** SHA-256 of the token, 32 bytes. */
@@ -71,24 +71,24 @@ export interface NewToken {
   readonly expiresAt: number | null
 }
 
-/** A request that may be sent again and must have its effect once: who sent it, and what it carries. */
+/** A request with an `Idempotency-Key`, which may be retried and takes effect once. */
 export interface IdempotentRequest {
   readonly tokenId: TokenId
   readonly key: string
-  /** 32 bytes; tells another content under the same key. */
+  /** 32 bytes; differs for another content with the same key. */
   readonly fingerprint: Uint8Array
-  /** Milliseconds since 1970: what was kept until before `now` counts as forgotten, this is kept until `expiresAt`. */
+  /** Milliseconds since 1970: records that expired before `now` are ignored; this one expires at `expiresAt`. */
   readonly now: number
   readonly expiresAt: number
 }
 
-/** An upload in pieces as it begins. */
+/** A new resumable upload. */
 export interface NewUpload {
   readonly id: UploadId
   readonly bucketId: BucketId
-  /** Bytes of the whole; null until the client tells. */
+  /** Bytes of the complete file; null while unknown. */
   readonly length: number | null
-  /** Upload-Metadata exactly as sent; null where there was none. */
+  /** Upload-Metadata exactly as sent; null if there was none. */
   readonly metadata: string | null
   readonly filename: string | null
   readonly declaredType: string | null
@@ -99,9 +99,9 @@ export interface NewUpload {
 }
 
 export interface Upload extends NewUpload {
-  /** Bytes that have arrived and are synced. */
+  /** Bytes that are received and synced. */
   readonly offset: number
-  /** The item exists, or has existed. */
+  /** True once the item was added, even if it was deleted since. */
   readonly finished: boolean
 }
 
@@ -109,7 +109,7 @@ export interface Bucket extends Quota {
   readonly name: string
   readonly items: number
   readonly bytes: number
-  /** What the unfinished uploads have reserved of the quota. */
+  /** Reserved by unfinished uploads. */
   readonly reservedItems: number
   readonly reservedBytes: number
 }
@@ -118,65 +118,65 @@ export interface NamedBucket extends Bucket {
   readonly id: BucketId
 }
 
-/** What one step of a bucket's deletion did. */
+/** The result of one step of a bucket's deletion. */
 export interface DeletedChunk {
-  /** Items whose rows are gone and whose bytes may still be there. */
+  /** Items whose rows were removed and whose bytes may still exist. */
   readonly removed: readonly MediaId[]
-  /** The bucket itself is gone: it had no items and uploads left. */
+  /** The bucket itself was removed, because no items and uploads are left. */
   readonly isDeleted: boolean
 }
 
-/** An upkeep command that ran to its end. */
+/** A completed upkeep command. */
 export interface UpkeepRun {
   readonly kind: 'backup' | 'fsck'
   /** Milliseconds since 1970. */
   readonly finishedAt: number
-  /** What it found wrong and could not repair or copy. */
+  /** Faults that it could not repair or copy. */
   readonly faults: number
 }
 
-/** What an operator watches. All of it is read without a scan of items. */
+/** Values for monitoring. Reading them does not scan items. */
 export interface CatalogStatistics {
   readonly items: number
   readonly bytes: number
   readonly unfinishedUploads: number
-  /** What the unfinished uploads have reserved: their lengths where known, otherwise what has arrived. */
+  /** Reserved by unfinished uploads: their lengths if known, otherwise their offsets. */
   readonly unfinishedBytes: number
-  /** Changes that wait for the writer or are under way in it. */
+  /** Changes that are queued or in progress. */
   readonly waitingChanges: number
   /** Size of the write-ahead log. Bytes. */
   readonly logBytes: number
-  /** The last of each kind that has ever run. */
+  /** The last run of each kind, if any. */
   readonly upkeep: readonly UpkeepRun[]
 }
 
 /**
- * The rows: buckets, media, tokens, uploads. A change is durable when its promise resolves; a read sees every change whose
- * promise resolved before the read began, those of other processes included. Throws Fault `catalog-busy`
- * and `storage-full`; any other error is unexpected.
+ * Stores buckets, media, tokens and uploads. A change is durable when its promise resolves. A read returns every change whose promise
+ * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
+ * `storage-full`; any other error is unexpected.
  */
 export interface Catalog {
-  /** Random name of this body of data; restoring a backup renews it, so that no revision means two states. */
+  /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
-  /** The token's and its bucket's present state; null when no token has this SHA-256. Never cached. */
+  /** The current state of the token and its bucket; null if no token has this SHA-256. Never cached. */
   authorise(tokenHash: Uint8Array): Promise<Grant | null>
 
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
   page(bucketId: BucketId, page: number): Promise<PageRows>
 
-  /** An item by its id, whichever bucket it is in. */
+  /** The item with this id, in any bucket. */
   media(id: MediaId): Promise<Media | null>
 
-  /** A check found the item's bytes changed, and none since has found them right. */
+  /** True if the last check of the item's bytes found them changed. */
   isDamaged(id: MediaId): Promise<boolean>
 
-  /** Appends the items to the bucket in the order given: all of them or none. Throws Fault `quota-exceeded`. */
+  /** Appends the items to the bucket in this order: all or none. Throws Fault `quota-exceeded`. */
   addMedia(bucketId: BucketId, items: readonly NewMedia[]): Promise<void>
 
   /**
-   * The same, once for each key of a token: answers the items of the first such request, whether or not they still
-   * exist. Throws Fault `idempotency-key-reused` where that had another fingerprint.
+   * As addMedia, once for each key of a token: returns the items of the first request with the key, even if they were deleted
+   * since. Throws Fault `idempotency-key-reused` if its fingerprint differs.
    */
   addMediaOnce(
     bucketId: BucketId,
@@ -184,47 +184,47 @@ export interface Catalog {
     request: IdempotentRequest,
   ): Promise<readonly NewMedia[]>
 
-  /** What `addMediaOnce` would answer if the request was seen before; null if it was not. */
+  /** The items of the first request with the key; null if there is none. Throws as addMediaOnce. */
   findRepeated(request: IdempotentRequest): Promise<readonly NewMedia[] | null>
 
-  /** Forgets the keyed requests that were kept until `now` or before; says how many. */
+  /** Removes the records of requests that expired at `now` or before; returns how many. */
   forgetRequests(now: number): Promise<number>
 
-  /** Removes the item and leaves a tombstone for its bytes; false when this bucket has no such item. */
+  /** Removes the item and adds a tombstone for its bytes; false if this bucket has no such item. */
   removeMedia(bucketId: BucketId, id: MediaId): Promise<boolean>
 
-  /** Those ids whose bytes nothing accounts for: no item, no removed one, no unfinished upload. */
+  /** Returns the ids that no item, tombstone or unfinished upload has. */
   findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
 
-  /** Ids removed whose bytes may still be there. */
+  /** Ids of removed items whose bytes may still exist. */
   tombstones(): Promise<MediaId[]>
 
-  /** Forgets tombstones whose bytes are gone. */
+  /** Removes the tombstones of items whose bytes were removed. */
   clearTombstones(ids: readonly MediaId[]): Promise<void>
 
-  /** Begins an upload and reserves an item and its length, where known. Throws Fault `quota-exceeded`. */
+  /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded`. */
   createUpload(upload: NewUpload): Promise<void>
 
   upload(id: UploadId): Promise<Upload | null>
 
-  /** Sets the length where it was unknown, and reserves it; false where there is no such upload. Throws as above. */
+  /** Sets and reserves the length if it was unknown; false if there is no such upload. Throws Fault `quota-exceeded`. */
   declareLength(id: UploadId, length: number): Promise<boolean>
 
-  /** Sets an unfinished upload's offset if it was `from`, else answers false. Throws Fault `quota-exceeded`. */
+  /** Sets an unfinished upload's offset if it was `from`, else returns false. Throws Fault `quota-exceeded`. */
   moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
 
   /**
-   * Adds the item and marks the upload finished, in one; false where no unfinished upload has this id and the
-   * item's size. Throws Fault `quota-exceeded`.
+   * Adds the item and marks the upload as finished in one transaction; false if no unfinished upload has this id and the item's
+   * size. Throws Fault `quota-exceeded`.
    */
   finishUpload(id: UploadId, item: NewMedia, expiresAt: number): Promise<boolean>
 
-  /** Forgets the upload, and frees what it reserved; its item, if it has one, stays. False where there is none. */
+  /** Removes the upload and releases its reservation; its item, if it has one, stays. False if there is no such upload. */
   removeUpload(id: UploadId): Promise<boolean>
 
   unfinishedUploads(): Promise<Upload[]>
 
-  /** Uploads, finished or not, that were kept until `now` or before. */
+  /** Uploads, finished or not, that expired at `now` or before. */
   expiredUploads(now: number): Promise<Upload[]>
 
   bucket(id: BucketId): Promise<Bucket | null>
@@ -234,55 +234,55 @@ export interface Catalog {
   /** Uploads of the bucket, finished or not. */
   uploadsOf(bucketId: BucketId): Promise<Upload[]>
 
-  /** False where a bucket has this name. */
+  /** False if a bucket has this name. */
   createBucket(name: string, quota: Quota, createdAt: number): Promise<boolean>
 
   /**
-   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, each with a tombstone; where no
-   * items and uploads are left, the bucket goes with its tokens. Its id is never used again.
+   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, each with a tombstone. If no items and
+   * uploads are left, removes the bucket with its tokens. Its id is never reused.
    */
   deleteBucketChunk(bucketId: BucketId, limit: number, now: number): Promise<DeletedChunk>
 
   /** By name. */
   buckets(): Promise<Bucket[]>
 
-  /** Changes the limits that are given; false where there is no such bucket. */
+  /** Changes the given limits; false if there is no such bucket. */
   setQuota(bucket: string, quota: Partial<Quota>): Promise<boolean>
 
-  /** Makes the token, and its bucket if need be. */
+  /** Creates the token, and its bucket if it does not exist. */
   addToken(token: NewToken): Promise<void>
 
   token(id: TokenId): Promise<TokenRecord | null>
 
-  /** All tokens, or those of one bucket, oldest first; never their hashes. */
+  /** All tokens, or those of one bucket, oldest first; without their hashes. */
   tokens(bucket?: string): Promise<TokenRecord[]>
 
-  /** False when there is no such token. Revoking twice keeps the first time. */
+  /** False if there is no such token. A second revocation keeps the first time. */
   revokeToken(id: TokenId, at: number): Promise<boolean>
 
-  /** Records a use; the caller decides how coarsely. */
+  /** Records a use; the caller limits how often. */
   touchToken(id: TokenId, at: number): Promise<void>
 
   statistics(): Promise<CatalogStatistics>
 
-  /** Records an upkeep command in place of the earlier one of its kind. */
+  /** Records a completed upkeep command; replaces the earlier record of its kind. */
   recordUpkeep(run: UpkeepRun): Promise<void>
 
-  /** The identity of the directory that holds the bytes; null until a start has matched the two. */
+  /** The identity of the directory of the bytes; null before the first start. */
   blobsIdentity(): Promise<string | null>
 
   setBlobsIdentity(identity: string): Promise<void>
 
-  /** Ids of some items, the first and the last ones, that were stored with bytes. */
+  /** Ids of some items that were stored with bytes: the first and the last ones. */
   someWithBytes(): Promise<MediaId[]>
 
-  /** True when the catalog holds no bucket yet. */
+  /** True if the catalog has no bucket. */
   isNew(): Promise<boolean>
 
-  /** Resolves when rows can be read now; throws otherwise. */
+  /** Throws if rows cannot be read. */
   checkReads(): Promise<void>
 
-  /** Resolves when rows can be written now; throws otherwise. */
+  /** Throws if rows cannot be written. */
   checkWrites(): Promise<void>
 
   close(): Promise<void>

@@ -27,7 +27,7 @@ const adding = (items = newItems(1)): Change => ({
 const errorOf = (outcome: Outcome<Output> | undefined): unknown =>
   outcome && 'error' in outcome ? outcome.error : null
 
-/** Makes one COMMIT fail as SQLite does when the sync of the log fails (SQLITE_IOERR_FSYNC). */
+/** Makes one COMMIT fail as SQLite does if the sync of the log fails (SQLITE_IOERR_FSYNC). */
 function failNextCommit(db: DatabaseSync) {
   const exec = db.exec.bind(db)
   const spy = vi.spyOn(db, 'exec').mockImplementation((sql) => {
@@ -46,7 +46,7 @@ describe('a batch', () => {
     expect(total()).toEqual([50, 50])
   })
 
-  test('a change that fails half-way is undone alone', () => {
+  test('a change that fails half-way is rolled back alone', () => {
     const { run, total } = openWithBucket()
     const item = newItem()
     const answers = run(adding([item]), adding([newItem(), newItem(), item]), adding())
@@ -55,7 +55,7 @@ describe('a batch', () => {
     expect(total()).toEqual([2, 2])
   })
 
-  test('a failed commit fails every change and leaves nothing, and the log’s frames are written over', () => {
+  test('a failed commit fails every change and leaves nothing, and its frames in the log are overwritten', () => {
     const { db, run, total } = openWithBucket()
     failNextCommit(db)
     const answers = run(adding(), adding())
@@ -66,7 +66,7 @@ describe('a batch', () => {
     expect(total()).toEqual([1, 1])
   })
 
-  test('a full disk is storage-full for the whole batch; it goes on when there is space again', () => {
+  test('a full disk is storage-full for the whole batch, until there is space again', () => {
     const { db, run, total } = openWithBucket()
     const pages = Number(one(db.prepare('PRAGMA page_count'))?.[0])
     db.exec(`PRAGMA max_page_count = ${pages}`)

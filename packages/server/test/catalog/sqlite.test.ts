@@ -101,7 +101,7 @@ describe('SQLite: files', () => {
 })
 
 describe('SQLite: the writer thread', () => {
-  test('changes that gather share a commit', async () => {
+  test('pending changes share a commit', async () => {
     const directory = tempDirectory()
     const { catalog } = await openThread(directory)
     const bucketId = await newBucket(catalog, 'b')
@@ -112,7 +112,7 @@ describe('SQLite: the writer thread', () => {
     expect(await allPages(catalog, bucketId)).toHaveLength(300)
   })
 
-  test('changes that come one by one while it waits share a commit too', async () => {
+  test('changes that arrive one by one while it waits share a commit', async () => {
     const directory = tempDirectory()
     const { catalog } = await openThread(directory)
     const bucketId = await newBucket(catalog, 'b')
@@ -131,7 +131,7 @@ describe('SQLite: the writer thread', () => {
     expect(pages).toBeLessThan(60)
   })
 
-  test('a change that fails fails alone', async () => {
+  test('a change that fails does not fail the others', async () => {
     const { catalog } = await openThread(tempDirectory())
     const bucketId = await newBucket(catalog, 'b')
     const item = newItem()
@@ -142,7 +142,7 @@ describe('SQLite: the writer thread', () => {
     expect(await allPages(catalog, bucketId)).toEqual(wanted)
   })
 
-  test('when it dies, what waits is rejected, its owner hears of it once, and reads go on', async () => {
+  test('when it ends unexpectedly, pending changes are rejected, onFailure is called once, and reads continue', async () => {
     const heard: Error[] = []
     const { catalog, worker } = await openThread(tempDirectory(), (error) => heard.push(error))
     const bucketId = await newBucket(catalog, 'b')
@@ -161,7 +161,7 @@ describe('SQLite: the writer thread', () => {
     expect(heard).toHaveLength(1)
   })
 
-  test('its owner is not called when it is closed', async () => {
+  test('closing it does not call onFailure', async () => {
     const heard: Error[] = []
     const { catalog } = await openThread(tempDirectory(), (error) => heard.push(error))
     await Promise.all([catalog.close(), catalog.close()])

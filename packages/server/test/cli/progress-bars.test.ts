@@ -11,7 +11,7 @@ function terminal(size: { columns?: number; rows?: number; isTTY?: boolean } = {
 const bar = (name: string, done: number, total = 1_000) => ({ name, done, total })
 const linesOf = (text = '') => stripVTControlCharacters(text).trimEnd().split('\n')
 
-test('each bar is a line with its share and size, and nothing is left when they are cleared', () => {
+test('each bar is a line with its percentage and size, and clear erases all lines', () => {
   const screen = terminal()
   const bars = createProgressBars(screen, () => 0)
   bars.show([bar('a.txt', 250), bar('all', 1_000)])
@@ -33,31 +33,31 @@ test('bars are drawn a few times a second at most', () => {
   expect(screen.written.filter((text) => text.includes('%'))).toHaveLength(10)
 })
 
-test('where there is no terminal nothing is written', () => {
+test('without a terminal nothing is written', () => {
   const screen = terminal({ isTTY: false })
   createProgressBars(screen).show([bar('a', 1)])
   expect(screen.written).toEqual([])
 })
 
-test.each([1, 8, 20, 40, 41, 60, 200])('in %d columns no line is longer', (columns) => {
+test.each([1, 8, 20, 40, 41, 60, 200])('no line is longer than %d columns', (columns) => {
   const screen = terminal({ columns })
   createProgressBars(screen).show([bar('a name that is quite long '.repeat(9), 500)])
   for (const line of linesOf(screen.written[0])) expect(line.length).toBeLessThan(Math.max(columns, 2))
 })
 
-test('in few rows the last bars are shown, that of all of them included', () => {
+test('with few rows the last bars are drawn, including the total', () => {
   const screen = terminal({ rows: 3 })
   createProgressBars(screen).show([bar('a', 1), bar('b', 1), bar('all', 2)])
   expect(linesOf(screen.written[0]).map((line) => line.split(' ')[0])).toEqual(['b', 'all'])
 })
 
-test('an empty file is done; a try that is repeated goes back', () => {
+test('an empty file is complete', () => {
   const screen = terminal()
   createProgressBars(screen).show([bar('empty', 0, 0)])
   expect(screen.written[0]).toContain('100%')
 })
 
-test('names are cut at their beginning, by the columns that they take, and cannot move the cursor', () => {
+test('names are cut at their beginning, to their width in columns, without control characters', () => {
   expect(fitEnd('short', 8)).toBe('short   ')
   expect(fitEnd('exactly8', 8)).toBe('exactly8')
   expect(fitEnd('a/long/path', 8)).toBe('…ng/path')
