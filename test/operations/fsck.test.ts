@@ -203,7 +203,9 @@ test('F4 the report for people tells what was found, examples, and what to do ne
   expect(stdout).toMatch(/\n {2}and 2 more; --json tells them\n {2}→ Copy the files back from a backup/)
   expect(stdout).toMatch(/\n7 faults remain\.\n$/)
   await using other = await startServer()
-  expect((await outcome(['fsck'], other.data)).stdout).toBe('Checked 0 items with 0 B.\n\nNo faults were found.\n')
+  expect((await outcome(['fsck'], other.data)).stdout).toBe(
+    'Checked 0 items with 0 B.\n\nNo faults were found.\n',
+  )
 })
 
 test('F5 exit code 2 is for arguments that make no sense, and a directory without data is told', async () => {

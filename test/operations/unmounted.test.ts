@@ -107,7 +107,9 @@ test('S9 data of earlier versions, and restored ones, get an identity if their b
     await runCommand(['restore', backup], { MEDIABUCKET_DATA: restored })
     await using again = await startServer({}, restored)
     expect((await fetch(`${again.url}/readyz`)).status).toBe(200)
-    expect((await runCommand(['fsck'], { MEDIABUCKET_DATA: restored })).stdout).toContain('No faults were found.')
+    expect((await runCommand(['fsck'], { MEDIABUCKET_DATA: restored })).stdout).toContain(
+      'No faults were found.',
+    )
   } finally {
     await rm(backup, { recursive: true, force: true })
   }
