@@ -50,12 +50,12 @@ test('seed works before the first start', async () => {
 })
 
 test.each([
-  [[], /needs --items with a whole number from 1 up/],
+  [[], /needs --items with a whole number of at least 1/],
   [['--items', '1e3'], /--items .*not "1e3"/],
   [['--items', '10', '--delete-every', '0'], /--delete-every .*not "0"/],
   [['--items', '10', '--bucket', 'No'], /lower-case letters/],
   [['10'], /mediabucket seed --help/],
-])('seed %j makes no sense: exit 2', async (args, told) => {
+])('invalid arguments of seed exit with 2: %j', async (args, message) => {
   const failure = server.command('seed', ...args)
-  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(told) })
+  await expect(failure).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) })
 })
