@@ -6,12 +6,13 @@ const src = 'packages/server/src/'
 /** Which rooms each room may import from; a room may always import from itself. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  files: ['core'],
   threads: ['core'],
-  catalog: ['threads', 'core'],
-  blobs: ['threads', 'core'],
+  catalog: ['files', 'threads', 'core'],
+  blobs: ['files', 'threads', 'core'],
   access: ['catalog', 'core'],
   media: ['catalog', 'blobs', 'core'],
-  upkeep: ['media', 'catalog', 'blobs', 'core'],
+  upkeep: ['media', 'catalog', 'blobs', 'files', 'core'],
   http: ['media', 'access', 'catalog', 'blobs', 'core'],
   config: ['core'],
   'engines.ts': ['catalog', 'blobs', 'config', 'core'],

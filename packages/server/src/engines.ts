@@ -23,7 +23,8 @@ import { defaultReserve, type FileSystemSpace } from './core/file-system-space.t
 
 // The only file that imports engines: SQLite for the rows, the disk for the bytes.
 
-export { ForeignEntry } from './blobs/disk/shards.ts'
+export { BlobsMismatchError } from './blobs/blobs.ts'
+export { ForeignEntry } from './blobs/disk/entry-type.ts'
 export { BackupHoldError } from './catalog/sqlite/backup-hold.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
 export { CatalogVersionError } from './catalog/sqlite/migrate.ts'

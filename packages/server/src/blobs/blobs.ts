@@ -39,6 +39,11 @@ interface Appended {
   readonly failure: unknown
 }
 
+/** The directory of the blobs does not belong to the catalog. The message is one line and says what to do. */
+export class BlobsMismatchError extends Error {
+  override readonly name = 'BlobsMismatchError'
+}
+
 /** Bytes of the part are missing, or the disk would not promise to keep them. The part is gone; it must be begun anew. */
 export class PartialUploadLost extends Error {
   override readonly name = 'PartialUploadLost'

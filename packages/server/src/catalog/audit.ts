@@ -61,3 +61,16 @@ export interface CatalogAudit {
 
   close(): Promise<void>
 }
+
+const itemsPerRead = 500
+
+/** All items, in batches. Each batch is one read, so no snapshot stays open between them. */
+export async function* itemBatches(audit: Pick<CatalogAudit, 'items'>): AsyncGenerator<AuditedItem[]> {
+  let last: AuditedItem | null = null
+  for (;;) {
+    const items: AuditedItem[] = await audit.items(last, itemsPerRead)
+    if (items.length > 0) yield items
+    if (items.length < itemsPerRead) return
+    last = items.at(-1) ?? null
+  }
+}

@@ -1,3 +1,5 @@
+import { errorCode } from '../core/error-code.ts'
+
 // One system call for each line would cost as much as a listing, and a blocking write to a slow reader would delay every
 // request. So lines are buffered, and writes to a full pipe are retried.
 
@@ -37,7 +39,7 @@ export function createBufferedLogLines(write: (bytes: Uint8Array) => number) {
       try {
         rest = rest.subarray(write(rest))
       } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return false
+        if (errorCode(error) === 'EAGAIN') return false
         rest = new Uint8Array()
       }
     }

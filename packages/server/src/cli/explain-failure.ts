@@ -1,9 +1,10 @@
 import { ConfigError } from '../config/config.ts'
-import { BlobsMismatchError } from '../core/blobs-mismatch-error.ts'
+import { errorCode } from '../core/error-code.ts'
 import { Fault } from '../core/fault.ts'
-import { UnsupportedNodeError } from '../core/unsupported-node.ts'
+import { UnsupportedNodeError } from '../core/version.ts'
 import {
   BackupHoldError,
+  BlobsMismatchError,
   CatalogVersionError,
   DataDirectoryError,
   DataLockedError,
@@ -35,8 +36,7 @@ export function explainFailure(error: unknown): string | null {
   const listening = explainListening(error)
   if (listening !== null) return listening
   // An error of starting a thread has the code in its message only.
-  const code =
-    /\b(EMFILE|EAGAIN|ENOMEM)\b/.exec(error.message)?.[1] ?? ('code' in error ? String(error.code) : '')
+  const code = /\b(EMFILE|EAGAIN|ENOMEM)\b/.exec(error.message)?.[1] ?? errorCode(error) ?? ''
   const call = 'syscall' in error ? String(error.syscall) : ''
   const remedy = remediesOfCodes[code] ?? remediesOfCalls[call]
   if (remedy === undefined) return null

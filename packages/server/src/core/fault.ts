@@ -74,3 +74,7 @@ export class Fault extends Error {
     this.parameters = options.parameters ?? []
   }
 }
+
+/** For requests in progress while their bucket, and with it their token, is deleted. */
+export const bucketDeleted = (): Fault =>
+  new Fault('token-revoked', 'The bucket of this token has been deleted.')

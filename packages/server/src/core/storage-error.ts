@@ -1,3 +1,4 @@
+import { errorCode } from './error-code.ts'
 import { Fault } from './fault.ts'
 
 /** Why the disk or the catalog failed. */
@@ -41,7 +42,7 @@ export function storageCauseOf(error: unknown): StorageCause | null {
   if (!(error instanceof Error)) return null
   if (error instanceof Fault && error.code === 'bytes-missing') return 'bytes-missing'
   if (error instanceof Fault && error.code === 'storage-full') return 'full'
-  const system = 'code' in error && typeof error.code === 'string' ? systemCodes[error.code] : undefined
+  const system = systemCodes[errorCode(error) ?? '']
   const sqlite =
     'errcode' in error && typeof error.errcode === 'number' ? sqliteCodes[error.errcode & 0xff] : undefined
   return system ?? sqlite ?? storageCauseOf(error.cause)

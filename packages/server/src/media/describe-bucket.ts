@@ -1,5 +1,5 @@
 import type { BucketId, Catalog } from '../catalog/catalog.ts'
-import { bucketDeleted } from '../core/bucket-deleted.ts'
+import { bucketDeleted } from '../core/fault.ts'
 
 /** A bucket as it is shown (docs/interface.md Q3). */
 export interface BucketObject {

@@ -4,7 +4,7 @@ import { cleanFilename } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
-import { sniffType } from './sniff.ts'
+import { sniffType } from './sniff-type.ts'
 
 /** The item that received bytes become: the one place that decides on its name, type and size (docs/interface.md U7, U8). */
 export async function newItem(

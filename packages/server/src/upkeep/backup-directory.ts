@@ -4,8 +4,11 @@ import { mkdir, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { readJson, replaceFile, sha256Of, syncPath } from './durable-files.ts'
+import { errorCode } from '../core/error-code.ts'
+import { CreateDirectoryError, createDirectories } from '../files/create-directories.ts'
+import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
 import { FaultyItems } from './faulty-items.ts'
+import { hashFile } from './hashes.ts'
 
 /** What cannot be backed up to, or restored from or to, and why; the message says what to do. */
 export class BackupError extends Error {
@@ -52,8 +55,12 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
     )
   if (isWithin(source, directory))
     throw new BackupError(`${path} holds the data directory ${data}; choose a directory elsewhere.`)
-  // One by one: mkdir's own `recursive` never ends where the system answers ENOENT below a directory, as in /proc.
-  for (const index of missing.keys()) await makeStep(join(standing, ...missing.slice(0, index + 1)))
+  try {
+    createDirectories(directory)
+  } catch (error) {
+    if (!(error instanceof CreateDirectoryError)) throw error
+    throw new BackupError(`The directory ${error.path} cannot be made (${error.code}); choose another one.`)
+  }
   const names = await readdir(directory)
   if (!names.includes(marker)) {
     // A backup that was interrupted at its very beginning leaves the new marker alone.
@@ -75,25 +82,12 @@ async function placeOf(path: string): Promise<{ standing: string; missing: strin
     try {
       return { standing: await realpath(at), missing }
     } catch (error) {
-      if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error)))
-        throw new BackupError(`${path} cannot be used (${codeOf(error)}); choose another directory.`)
+      if (!['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? ''))
+        throw new BackupError(`${path} cannot be used (${errorCode(error)}); choose another directory.`)
       missing.unshift(basename(at))
     }
   }
 }
-
-async function makeStep(path: string): Promise<void> {
-  try {
-    await mkdir(path, { mode: 0o700 })
-  } catch (error) {
-    // Another process may have been faster.
-    if (codeOf(error) !== 'EEXIST')
-      throw new BackupError(`The directory ${path} cannot be made (${codeOf(error)}); choose another one.`)
-  }
-}
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : String(error)
 
 const isWithin = (path: string, directory: string): boolean => {
   const way = relative(directory, path)
@@ -123,7 +117,7 @@ export async function finishBackup(
   await syncPath(rows)
   await syncPath(join(directory, backup.snapshot))
   await syncPath(directory)
-  const finished = { ...backup, sha256: await sha256Of(rows), finishedAt: new Date().toISOString() }
+  const finished = { ...backup, sha256: await hashFile(rows), finishedAt: new Date().toISOString() }
   await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished }, null, 2)}\n`)
   for (const name of await readdir(directory))
     if (snapshotName.test(name) && name !== backup.snapshot)

@@ -1,11 +1,11 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
+import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { errorCode } from '../core/error-code.ts'
 import { Fault } from '../core/fault.ts'
 import { settleAll } from '../core/settle-all.ts'
-import { eachItem } from './each-item.ts'
 import type { FindingCode, Findings } from './findings.ts'
-import { hashBlob } from './hash-blob.ts'
+import { hashBlob } from './hashes.ts'
 
 const atOnce = 8
 
@@ -54,8 +54,8 @@ export async function checkItems(parts: {
     onItem()
   }
 
-  for await (const chunk of eachItem(audit))
-    for (const result of await settleAll(chunk, atOnce, check))
+  for await (const batch of itemBatches(audit))
+    for (const result of await settleAll(batch, atOnce, check))
       if (result.status === 'rejected') throw result.reason
   return { items, bytes }
 }
@@ -63,8 +63,5 @@ export async function checkItems(parts: {
 function isOfTheBytes(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'media-unknown'
   if (!(error instanceof Error)) return false
-  return (
-    ('code' in error && (error.code === 'EIO' || error.code === 'EACCES')) ||
-    /ended before/.test(error.message)
-  )
+  return ['EIO', 'EACCES'].includes(errorCode(error) ?? '') || /ended before/.test(error.message)
 }

@@ -1,9 +1,8 @@
 import type { BlobStore, OpenBlob, ReceivedBlob } from '../blobs/blobs.ts'
-import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
+import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/audit.ts'
 import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
-import { eachItem } from './each-item.ts'
 import type { CopyFault, FaultyItem } from './faulty-items.ts'
 
 export interface Copied {
@@ -77,8 +76,8 @@ export async function copyBlobs(parts: {
     onItem(item)
   }
 
-  for await (const chunk of eachItem(audit))
-    for (const result of await settleAll(chunk, atOnce, copyItem))
+  for await (const batch of itemBatches(audit))
+    for (const result of await settleAll(batch, atOnce, copyItem))
       if (result.status === 'rejected') throw result.reason
   return { items, copied, bytes, present, faulty }
 }

@@ -3,9 +3,9 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
 import { BackupError } from './backup-directory.ts'
 import type { Copied } from './copy-blobs.ts'
-import { readJson, replaceFile, syncPath } from './durable-files.ts'
 import { FaultyItems } from './faulty-items.ts'
 
 /** Where a restore gathers everything before it puts it in place. */

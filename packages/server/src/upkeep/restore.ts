@@ -3,9 +3,10 @@ import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
+import { syncPath } from '../files/durable-files.ts'
 import { BackupError, readBackup } from './backup-directory.ts'
 import { type Copied, copyBlobs } from './copy-blobs.ts'
-import { sha256Of, syncPath } from './durable-files.ts'
+import { hashFile } from './hashes.ts'
 import { beginRestore, endRestore, stageOf } from './restore-stage.ts'
 
 /**
@@ -27,7 +28,7 @@ export async function restore(parts: {
   const backup = await readBackup(from)
   const rows = join(from, backup.snapshot, 'catalog.db')
   // Before anything is written to the target.
-  if ((await sha256Of(rows)) !== backup.sha256)
+  if ((await hashFile(rows)) !== backup.sha256)
     throw new BackupError(`${rows} is not what the backup wrote: it is damaged. Use another backup.`)
 
   const before = await beginRestore(data, backup.sha256)

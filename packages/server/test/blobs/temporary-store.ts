@@ -25,7 +25,7 @@ export async function temporaryStore(
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
   const path = directory.path
   // As the start of a server does.
-  if (options.thread) await openDiskBlobsDirectory(path).write('test')
+  if (options.thread) await openDiskBlobsDirectory(path).writeIdentity('test')
   const store = await openDiskBlobs({ directory: path, ...options }).catch(async (error: unknown) => {
     await directory.remove()
     throw error

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import type { DirectorySync } from './directory-sync.ts'
+import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import type { WriterFiles } from './files.ts'
-import { entryTypeAt, ForeignEntry, type Shards } from './shards.ts'
+import type { Shards } from './shards.ts'
 
 /** Puts a synced file in place under an id that was never used before, durable when it resolves. */
 export type CommitFile = (from: string, id: MediaId) => Promise<void>

@@ -3,14 +3,15 @@ import type { Dirent } from 'node:fs'
 import { readdir, realpath } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { base32Alphabet } from '../../core/base32.ts'
+import { errorCode } from '../../core/error-code.ts'
 import { isMediaId } from '../../core/media-id.ts'
 import { isUploadId } from '../../core/upload-id.ts'
 import { variantKey, variants } from '../../core/variant.ts'
 import type { BlobAudit, BlobEntry } from '../audit.ts'
 import { identityName } from './blobs-directory.ts'
 import { createDirectorySync } from './directory-sync.ts'
-import { type Files, nodeFiles, systemCode } from './files.ts'
-import { entryTypeAt } from './shards.ts'
+import { entryTypeAt } from './entry-type.ts'
+import { type Files, nodeFiles } from './files.ts'
 
 const endings = variants.map((variant) => `.${variantKey(variant)}`)
 const shardName = new RegExp(`^[${base32Alphabet}]{2}$`)
@@ -26,7 +27,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     try {
       return await readdir(at(path), { withFileTypes: true })
     } catch (error) {
-      if (systemCode(error) === 'ENOENT') return []
+      if (errorCode(error) === 'ENOENT') return []
       throw error
     }
   }
@@ -71,7 +72,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     try {
       await files.mkdir(aside, 0o700)
     } catch (error) {
-      if (systemCode(error) !== 'EEXIST') throw error
+      if (errorCode(error) !== 'EEXIST') throw error
     }
     if (entryTypeAt(files, aside) !== 'directory') throw new Error(`${aside} must be a directory`)
     await sync(directory)
@@ -102,7 +103,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
       try {
         await files.rename(at(found.path), join(aside, name))
       } catch (error) {
-        if (systemCode(error) === 'ENOENT') return null
+        if (errorCode(error) === 'ENOENT') return null
         throw error
       }
       await sync(aside)

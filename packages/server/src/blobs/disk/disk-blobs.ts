@@ -1,19 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { openAsBlob, statSync } from 'node:fs'
-import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
+import { readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { errorCode } from '../../core/error-code.ts'
 import type { MediaId } from '../../core/media-id.ts'
+import { createDirectories } from '../../files/create-directories.ts'
 import type { BlobStore, ReceivedBlob } from '../blobs.ts'
 import { createFileCommitter } from './commit-file.ts'
-import { createDirectorySync, type DirectorySync } from './directory-sync.ts'
+import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
 import { createDiskVariants } from './disk-variants.ts'
-import { asStorageFault, type Files, nodeFiles, systemCode, unlinkIfThere } from './files.ts'
+import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
 import { openPendingShards } from './pending-shards.ts'
 import { startPlacingThread } from './place-by-thread.ts'
 import { receiveFile } from './receive-file.ts'
-import { entryTypeAt, ForeignEntry, openShards } from './shards.ts'
+import { openShards } from './shards.ts'
 import { createSmallBlobs } from './small-blobs.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
 
@@ -32,7 +35,9 @@ export async function openDiskBlobs(options: {
   const disk = options.files ?? nodeFiles
   const files = onSync ? timeSyncs(disk, onSync) : disk
   const sync = createDirectorySync(files)
-  const directory = await ensureDirectory(options.directory, sync)
+  createDirectories(options.directory)
+  // The data directory itself may be a link.
+  const directory = await realpath(options.directory)
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
   const pieces = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
@@ -157,17 +162,6 @@ export async function openDiskBlobs(options: {
   }
 }
 
-/** Makes the data directory durably; an operator may have put a link in its place, so its true path is what counts. */
-async function ensureDirectory(path: string, sync: DirectorySync): Promise<string> {
-  const topmost = await mkdir(path, { recursive: true, mode: 0o700 })
-  const directory = await realpath(path)
-  if (topmost === undefined) return directory
-  const stop = dirname(await realpath(topmost))
-  for (let above = dirname(directory); above !== stop; above = dirname(above)) await sync(above)
-  await sync(stop)
-  return directory
-}
-
 /** Files are renamed from one of them to the other. */
 function requireOneDisk(root: string, ...others: readonly string[]): void {
   const { dev } = statSync(root)
@@ -183,7 +177,7 @@ async function ensureOwnDirectory(directory: string, name: string, files: Files)
   try {
     await files.mkdir(path, 0o700)
   } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw error
+    if (errorCode(error) !== 'EEXIST') throw error
   }
   if (entryTypeAt(files, path) !== 'directory')
     throw new ForeignEntry(

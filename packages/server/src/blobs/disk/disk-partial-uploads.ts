@@ -6,10 +6,11 @@ import type { MediaId } from '../../core/media-id.ts'
 import { isUploadId, type UploadId } from '../../core/upload-id.ts'
 import { headLength, PartialUploadLost, type PartialUploadStore } from '../blobs.ts'
 import type { DirectorySync } from './directory-sync.ts'
+import { entryTypeAt } from './entry-type.ts'
 import { asStorageFault, type Files, unlinkIfThere, writeWhole } from './files.ts'
 import { createIncrementalSync, type IncrementalSync } from './incremental-sync.ts'
 import { createPartialUploadHashes } from './partial-upload-hashes.ts'
-import { entryTypeAt, type Shards } from './shards.ts'
+import type { Shards } from './shards.ts'
 
 const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
 const flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK

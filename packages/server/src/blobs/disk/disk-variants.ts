@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { errorCode } from '../../core/error-code.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { type Variant, variantKey, variants } from '../../core/variant.ts'
 import type { VariantStore } from '../blobs.ts'
-import { type Files, systemCode, unlinkIfThere } from './files.ts'
+import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import { type Files, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
-import { entryTypeAt, ForeignEntry } from './shards.ts'
 
 /**
  * Variants as files, `<first two characters of the id>/<id>.<key>` below `root`, on their way in below `temporary`.
@@ -65,5 +66,5 @@ export function createDiskVariants(parts: {
 }
 
 function unlessThere(error: unknown): void {
-  if (systemCode(error) !== 'EEXIST') throw error
+  if (errorCode(error) !== 'EEXIST') throw error
 }

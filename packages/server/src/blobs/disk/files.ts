@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { type FileHandle, mkdir, open, rmdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 
 /** A file that was made to be written once, from its beginning to its end. */
@@ -95,17 +96,11 @@ export const nodeFiles: Files = {
   unlink: promisify(unlink),
 }
 
-/** The system's name of an error, such as `ENOENT`; null for errors that are not the system's. */
-export function systemCode(error: unknown): string | null {
-  if (!(error instanceof Error) || !('code' in error)) return null
-  return typeof error.code === 'string' ? error.code : null
-}
-
 export async function unlinkIfThere(files: Pick<Files, 'unlink'>, path: string): Promise<void> {
   try {
     await files.unlink(path)
   } catch (error) {
-    if (systemCode(error) !== 'ENOENT') throw error
+    if (errorCode(error) !== 'ENOENT') throw error
   }
 }
 
@@ -119,7 +114,7 @@ export async function writeWhole(file: FileHandle, bytes: Uint8Array, position: 
 
 /** Turns a disk or quota that is full into Fault `storage-full`, and a lack of descriptors or memory into `overloaded`; any other error stays as it is. */
 export function asStorageFault(error: unknown): unknown {
-  const code = systemCode(error)
+  const code = errorCode(error)
   if (code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM')
     return new Fault('overloaded', 'The service has no resources left for these bytes.', { cause: error })
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error

@@ -1,9 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, read, type Stats } from 'node:fs'
 import { Readable } from 'node:stream'
+import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 import type { OpenBlob } from '../blobs.ts'
-import { systemCode } from './files.ts'
-import { ForeignEntry } from './shards.ts'
+import { ForeignEntry } from './entry-type.ts'
 
 /** Bytes per read. Measured: twice as many are a fifth faster, but each slow reader holds two or three of them. */
 const readLength = 256 * 1024
@@ -68,7 +68,7 @@ function openFound(path: string): number | null {
   try {
     return openSync(path, flags)
   } catch (error) {
-    const code = systemCode(error)
+    const code = errorCode(error)
     if (code === 'ENOENT') return null
     if (code === 'ELOOP' || code === 'ENXIO') throw new ForeignEntry(`${path} is not a regular file`)
     throw error

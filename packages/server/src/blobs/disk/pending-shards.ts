@@ -1,9 +1,9 @@
 import { closeSync, constants, openSync, unlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errorCode } from '../../core/error-code.ts'
 import { isMediaId, type MediaId, shardOf } from '../../core/media-id.ts'
 import type { DirectorySync } from './directory-sync.ts'
-import { systemCode } from './files.ts'
 
 /**
  * The shards in which bytes may be in place whose rows are not committed: an empty file for each, `pending/<shard>`. After a
@@ -59,7 +59,7 @@ export async function openPendingShards(parts: {
       unlinkSync(join(directory, shard))
     } catch (error) {
       // A record that stays makes the next start look at one shard more.
-      if (systemCode(error) === null) throw error
+      if (errorCode(error) === null) throw error
     }
   }
 
@@ -100,7 +100,7 @@ export async function openPendingShards(parts: {
       const ids: MediaId[] = []
       for (const shard of leftovers) {
         const names = await readdir(join(root, shard)).catch((error: unknown) => {
-          if (systemCode(error) === 'ENOENT') return []
+          if (errorCode(error) === 'ENOENT') return []
           throw error
         })
         for (const name of names) if (isMediaId(name)) ids.push(name)

@@ -1,20 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { identityName } from './blobs-directory.ts'
 import type { DirectorySync } from './directory-sync.ts'
-import { type Files, systemCode, type WriterFiles } from './files.ts'
-
-/** What stands at a path; `other` is anything the store would not have put there, links first of all. */
-export type EntryType = 'nothing' | 'directory' | 'file' | 'other'
-
-export function entryTypeAt(files: Pick<Files, 'lstat'>, path: string): EntryType {
-  const status = files.lstat(path)
-  if (status === null) return 'nothing'
-  if (status.isDirectory()) return 'directory'
-  return status.isFile() ? 'file' : 'other'
-}
+import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import type { WriterFiles } from './files.ts'
 
 /** The directories that hold the blobs, named by the first two characters of their ids. */
 export interface Shards {
@@ -25,11 +17,6 @@ export interface Shards {
   requireIdentity(): void
   /** Resolves once the directory exists and its entry in the root would survive a power cut. */
   ensure(directory: string): Promise<void>
-}
-
-/** Something stands in the store's tree that the store did not put there. */
-export class ForeignEntry extends Error {
-  override readonly name = 'ForeignEntry'
 }
 
 /** Throws when `root` cannot be synced: what an earlier process left in it is believed from here on. */
@@ -65,7 +52,7 @@ export async function openShards(
     try {
       await files.mkdir(directory, 0o700)
     } catch (error) {
-      if (systemCode(error) !== 'EEXIST') throw error
+      if (errorCode(error) !== 'EEXIST') throw error
     }
     try {
       await sync(root)

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { bucketDeleted } from '../../core/bucket-deleted.ts'
+import { bucketDeleted } from '../../core/fault.ts'
 import type { Amount } from '../../core/quota.ts'
 import { type Quota, requireWithinQuota } from '../../core/quota.ts'
 import type { Bucket, BucketId } from '../catalog.ts'

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { bucketDeleted } from '../../core/bucket-deleted.ts'
+import { bucketDeleted } from '../../core/fault.ts'
 import type { BucketId, NewMedia } from '../catalog.ts'
 import type { Ranks } from './ranks.ts'
 import { integer, one } from './rows.ts'

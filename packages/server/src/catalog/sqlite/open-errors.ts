@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
+import { errorCode } from '../../core/error-code.ts'
 import { isBusy, isCorrupt, isFull, isIoError, resultCode } from './sqlite-errors.ts'
 
 /** The data directory cannot be used; the message is one line with the path and what to do. */
@@ -32,10 +33,6 @@ function systemErrorOf(path: string): string | null {
     closeSync(openSync(path, 'r+'))
     return null
   } catch (error) {
-    return codeOf(error)
+    return errorCode(error)
   }
 }
-
-/** The code of a system error, such as `ENOENT`. */
-export const codeOf = (error: unknown): string | null =>
-  error instanceof Error && 'code' in error ? String(error.code) : null

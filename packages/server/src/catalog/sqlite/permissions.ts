@@ -1,6 +1,7 @@
 import { accessSync, constants, lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { codeOf, DataDirectoryError } from './open-errors.ts'
+import { errorCode } from '../../core/error-code.ts'
+import { DataDirectoryError } from './open-errors.ts'
 
 const { R_OK, W_OK, X_OK } = constants
 
@@ -27,7 +28,7 @@ export function requireAccess(directory: string): void {
       accessSync(path, R_OK | W_OK | (status.isDirectory() ? X_OK : 0))
     } catch (error) {
       throw new DataDirectoryError(
-        codeOf(error) === 'EROFS'
+        errorCode(error) === 'EROFS'
           ? `${path} is on a read-only file system, and the service has to write. Mount it for writing, or set MEDIABUCKET_DATA to another directory.`
           : `${path} cannot be read and written by this user (uid ${process.getuid?.()}; its owner is uid ${status.uid}). Run mediabucket as its owner, or change the owner with chown.`,
       )

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { bucketDeleted } from '../../core/bucket-deleted.ts'
+import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { isScope, type Scope } from '../../core/scopes.ts'

@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { UnsupportedNodeError } from '../../core/unsupported-node.ts'
+import { UnsupportedNodeError } from '../../core/version.ts'
 
 // Node parses and starts all pipelined requests of one read at once; 64 kB can hold 3,000 of them. This module pauses
 // the parser at each request that arrives before the previous response is finished (docs/interface.md N1). Node has no

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { errorCode } from '../../core/error-code.ts'
 
 /** How a process that decodes pictures is started, with what the system can take from it. */
 export interface PictureSandbox {
@@ -53,12 +54,12 @@ export function findPictureSandbox(): PictureSandbox {
 }
 
 /** Errors that say nothing about the sandbox. */
-const passing: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ETIMEDOUT'])
+const transientErrors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ETIMEDOUT'])
 
 function works(prefix: readonly string[]): boolean {
   const [program = '', ...args] = [...prefix, '/bin/true']
   if (!prefix.filter((word) => word.startsWith('/')).every((path) => existsSync(path))) return false
   const { status, error } = spawnSync(program, args, { env: {}, stdio: 'ignore', timeout: 5_000 })
-  if (error && 'code' in error && passing.has(String(error.code))) throw error
+  if (transientErrors.has(errorCode(error) ?? '')) throw error
   return status === 0
 }

@@ -1,5 +1,5 @@
 import type { BucketId, Catalog } from '../../catalog/catalog.ts'
-import { bucketDeleted } from '../../core/bucket-deleted.ts'
+import { bucketDeleted } from '../../core/fault.ts'
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
 
 /** What one upload under way has set aside of its bucket's quota. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, expect, test, vi } from 'vitest'
 import { headLength, type ReceivedBlob } from '../../src/blobs/blobs.ts'
-import { sniffType } from '../../src/media/sniff.ts'
+import { sniffType } from '../../src/media/sniff-type.ts'
 
 afterEach(() => {
   vi.useRealTimers()

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -13,7 +11,7 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Puts the text in place of the whole file, at once: a reader, and a power cut, meet the old one or the new one. */
+/** Replaces the whole file atomically: readers, and a start after a power failure, find the old text or the new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const file = await open(`${path}.new`, 'w', 0o600)
   try {
@@ -26,7 +24,7 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   await syncPath(dirname(path))
 }
 
-/** What the file says; null where there is none, or where it is not JSON. */
+/** The parsed file; null if there is none, or if it is not JSON. */
 export async function readJson(path: string): Promise<unknown> {
   const text = await readFile(path, 'utf8').catch(() => '')
   try {
@@ -34,11 +32,4 @@ export async function readJson(path: string): Promise<unknown> {
   } catch {
     return null
   }
-}
-
-/** In hexadecimal. */
-export async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path)) hash.update(chunk)
-  return hash.digest('hex')
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { FileTypeParser, fileTypeFromBuffer } from 'file-type'
 import { expect, test } from 'vitest'
-import { TypeParser } from '../../src/media/type-parser.ts'
+import { SignatureParser } from '../../src/media/sniff-type.ts'
 
 const known = (bytes: Uint8Array) => fileTypeFromBuffer(bytes).catch(() => 'broken')
-const ours = (bytes: Uint8Array) => new TypeParser().fromBuffer(bytes).catch(() => 'broken')
+const ours = (bytes: Uint8Array) => new SignatureParser().fromBuffer(bytes).catch(() => 'broken')
 
 /** Signatures that stand at the start, behind an offset, behind a mask, in other encodings, and in containers. */
 const signatures = [
@@ -98,7 +98,7 @@ test('nearly all questions of the library end with the first byte', async () => 
     const text = Buffer.alloc(5_000, 'a text like any other')
     await fileTypeFromBuffer(text)
     const all = asked
-    await new TypeParser().fromBuffer(text)
+    await new SignatureParser().fromBuffer(text)
     expect(all).toBeGreaterThan(100)
     expect(asked - all).toBeLessThan(all / 10)
   } finally {
