@@ -49,7 +49,7 @@ test('F7 backup tells of a directory that nobody can make, and on no terminal of
   for (let item = 0; item < 10; item++) await upload(server, `${item}`)
   expect(await outcome(['backup', '/proc/mediabucket/backup'], server.data)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('cannot be made'),
+    stderr: expect.stringContaining('cannot be created'),
   })
   const file = join(directory.path, 'file')
   await writeFile(file, '')

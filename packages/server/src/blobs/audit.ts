@@ -1,29 +1,29 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 
-/** One thing that stands where the store keeps its bytes; `size` is in bytes, `path` says where it stands. */
+/** An entry in the store's directories. `size` is in bytes; `path` is relative to the data directory. */
 export type BlobEntry = { readonly path: string } & (
-  | { readonly kind: 'kept'; readonly id: MediaId; readonly size: number }
-  /** What was made of the bytes that are kept under this id. */
+  | { readonly kind: 'stored'; readonly id: MediaId; readonly size: number }
+  /** A variant of the item with this id. */
   | { readonly kind: 'variant'; readonly id: MediaId; readonly size: number }
-  /** Bytes on their way in, or left behind by a process that ended. */
+  /** A file that is being received, or that a killed process left. */
   | { readonly kind: 'temporary'; readonly size: number }
-  /** What has arrived of an upload in pieces. */
-  | { readonly kind: 'part'; readonly id: UploadId; readonly size: number }
-  /** Nothing that the store would have put there. */
+  /** The received part of a resumable upload. */
+  | { readonly kind: 'partial'; readonly id: UploadId; readonly size: number }
+  /** Not created by the store. */
   | { readonly kind: 'foreign' }
 )
 
-/** What only a check asks of the bytes; all of it works beside a running server. */
+/** What fsck needs of the store. All of it works beside a running server. */
 export interface BlobAudit {
   entries(): AsyncIterable<BlobEntry>
 
-  /** False when it has gone meanwhile. */
+  /** False if the entry was removed in the meantime. */
   exists(entry: BlobEntry): Promise<boolean>
 
   /**
-   * Moves what was found to where nothing looks, under a name that tells its kind and its id; answers the new path,
-   * null when it has gone meanwhile. Never replaces anything.
+   * Moves an entry to `lost+found/`, under a name with its kind and its id. Returns the new path; null if the entry was
+   * removed in the meantime. Never replaces a file.
    */
-  quarantine(found: BlobEntry): Promise<string | null>
+  quarantine(entry: BlobEntry): Promise<string | null>
 }

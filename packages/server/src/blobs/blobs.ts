@@ -3,39 +3,40 @@ import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { Variant } from '../core/variant.ts'
 
-/** Bytes that arrived whole, but stand under no id yet; until they are kept they may be lost. */
+/** Bytes that were received completely and are not committed under an id. A crash may lose them. */
 export interface ReceivedBlob {
-  /** Names the bytes inside their store; meaningless outside it. */
+  /** Identifies the bytes inside their store; meaningless outside it. */
   readonly handle: string
   /** Bytes. */
   readonly size: number
   /** 32 bytes. */
   readonly sha256: Uint8Array
-  /** The first bytes, at least `headLength` where there are so many, for sniffing the type; gone once the blob is kept. */
+  /** The first bytes, for sniffing the type: at least `headLength`, or the whole blob. Not usable after the commit. */
   readonly head: Uint8Array
 }
 
-/** What the sniffer's signatures need; each large upload under way holds as much. Bytes. */
+/** Bytes that the signatures of the type sniffer need. Each large upload in progress holds this much in memory. */
 export const headLength = 4_100
 
-/** Bytes opened for reading: exactly `size` of them. Either `stream` is called once, or `close` at the end. */
+/** A blob opened for reading. Call either `stream` once, or `close` at the end. */
 export interface OpenBlob {
+  /** Bytes. */
   readonly size: number
-  /** Where another program of this machine can read them. */
+  /** A file that other processes of this machine can read. */
   readonly path: string
-  /** Fills `into` with the bytes from `position` on; one call at a time. Rejects when they end before it is full. */
+  /** Fills `into` with the bytes from `position` on. One call at a time. Rejects if the blob ends first. */
   read(into: Uint8Array, position: number): Promise<void>
-  /** Bytes `start` to `end`, both inclusive; closes the blob when it ends or is destroyed. */
+  /** Bytes `start` to `end`, both inclusive. Closes the blob when it ends or is destroyed. */
   stream(start: number, end: number): Readable
-  /** Waits for a read that is running; closing twice is fine. */
+  /** Waits for a read in progress. Can be called twice. */
   close(): Promise<void>
 }
 
-/** What has come of writing to a part. */
+/** The result of appending to a partial upload. */
 interface Appended {
-  /** Bytes that the part has now, all of them synced. */
+  /** Bytes that are stored now, all of them synced. */
   readonly size: number
-  /** Why the rest of the source is not among them: what the source threw, or Fault `storage-full`; null if it all is. */
+  /** Why the rest of the source is missing: the source's error, or Fault `storage-full`. Null if nothing is missing. */
   readonly failure: unknown
 }
 
@@ -44,107 +45,106 @@ export class BlobsMismatchError extends Error {
   override readonly name = 'BlobsMismatchError'
 }
 
-/** Bytes of the part are missing, or the disk would not promise to keep them. The part is gone; it must be begun anew. */
+/** Bytes of a partial upload are missing, or fsync failed. The store has removed it, and the upload must start again. */
 export class PartialUploadLost extends Error {
   override readonly name = 'PartialUploadLost'
 }
 
-/** Files that arrive in pieces, in any number of requests, each under the id of its upload. */
+/** The received bytes of resumable uploads, each under the id of its upload. */
 export interface PartialUploadStore {
   /**
-   * Streams `source` behind the first `offset` bytes, dropping whatever stood there, and syncs what has arrived even
-   * where the source fails. One call at a time for each id. Throws Fault `file-too-large` above `limit` bytes, and then
-   * none of them count; throws PartialUploadLost.
+   * Truncates to `offset`, then appends the source. Syncs what has arrived, also if the source fails. One call at a time
+   * for each id. Throws Fault `file-too-large` above `limit` bytes, and then none of the source counts; throws
+   * PartialUploadLost.
    */
   append(
     id: UploadId,
-    piece: { offset: number; source: AsyncIterable<Uint8Array>; limit: number },
+    chunk: { offset: number; source: AsyncIterable<Uint8Array>; limit: number },
   ): Promise<Appended>
 
-  /** All `size` bytes of a part, as bytes received and not kept yet. Throws PartialUploadLost. */
+  /** Turns a complete upload of `size` bytes into a received blob. Throws PartialUploadLost. */
   complete(id: UploadId, size: number): Promise<ReceivedBlob>
 
-  /** Takes back a part that was kept under `mediaId`; none there is fine. */
+  /** Reverts the commit of an upload under `mediaId`. Does nothing if there was none. */
   reclaim(id: UploadId, mediaId: MediaId): Promise<void>
 
-  /** Drops the part; none there is fine. */
+  /** Does nothing if there is none. */
   remove(id: UploadId): Promise<void>
 
   /**
-   * Makes the parts what they should be, and drops all others: takes those back that were kept, cuts those that are
-   * longer than their offset, and answers the sizes of those that are shorter. Only while no other process writes.
+   * Makes the stored bytes match these uploads: reverts commits, truncates to the offsets, removes all other partial
+   * uploads. Returns the sizes of those that are shorter than their offset. Only while no other process writes.
    */
   recover(
-    parts: readonly { readonly id: UploadId; readonly mediaId: MediaId; readonly offset: number }[],
+    uploads: readonly { readonly id: UploadId; readonly mediaId: MediaId; readonly offset: number }[],
   ): Promise<Map<UploadId, number>>
 }
 
-/** What was made of the bytes and can be made anew, each under the id of its item. */
+/** Variants of pictures. They can be rendered again, so losing one is harmless. */
 export interface VariantStore {
-  /** All of it or nothing, in the place of what stood there; it would survive a power cut, or be gone. */
+  /** Replaces an existing variant atomically. After a power failure, the variant is complete or missing. */
   store(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
 
   /** As `BlobStore.open`. */
   open(id: MediaId, variant: Variant): Promise<OpenBlob | null>
 
-  /** Removes all variants of the item; none there is fine. `BlobStore.remove` does so too. */
+  /** Removes all variants of the item, as `BlobStore.remove` does. */
   remove(id: MediaId): Promise<void>
 }
 
-/** The bytes. Every promise of a change resolves only when the change would survive a power cut. */
+/** Stores the bytes of items. When the promise of a change resolves, the change survives a power failure. */
 export interface BlobStore {
   readonly partialUploads: PartialUploadStore
   readonly variants: VariantStore
 
   /**
-   * Streams `source` into temporary bytes, hashing and counting in passing; none but a few small ones are ever held
-   * whole. `atMost` is the size of the source, where that is known beforehand; null otherwise. Throws Fault `file-too-large` above `limit` bytes
-   * and `storage-full`; whatever it throws, nothing is left behind.
+   * Reads the source to its end, hashes it and counts its bytes. `atMost` is its size, null if unknown. Throws Fault
+   * `file-too-large` above `limit` bytes and `storage-full`; leaves nothing behind when it throws.
    */
   receive(
     source: AsyncIterable<Uint8Array>,
     bounds: { readonly limit: number; readonly atMost: number | null },
   ): Promise<ReceivedBlob>
 
-  /** The received bytes, readable at random, for sniffing inside containers. */
+  /** The received bytes with random access, for sniffing inside containers. */
   peek(blob: ReceivedBlob): Promise<Blob>
 
-  /** Received bytes for another program of this machine: where it can read them, or they themselves. */
+  /** The received bytes for another process of this machine: a path, or the bytes themselves. */
   contentOf(blob: ReceivedBlob): string | Uint8Array
 
   /**
-   * Puts received bytes in place under `id`, which was never used before. Until `settle` or `remove` is called, a start
-   * after a crash finds them by `orphanCandidates`.
+   * Stores received bytes under a new id. Until `markCommitted` or `remove` is called, a start after a crash finds the id
+   * among `orphanCandidates`.
    */
   commit(blob: ReceivedBlob, id: MediaId): Promise<void>
 
-  /** False while the directory of the bytes is not the one that belongs to the catalog. */
+  /** False while the directory of the blobs is not the one that belongs to the catalog. */
   isReachable(): boolean
 
-  /** The rows of these ids are committed. */
+  /** Call it when the rows of these ids are committed. */
   markCommitted(ids: readonly MediaId[]): void
 
-  /** Ids of bytes for which an earlier process did not call `settle`, among others that were stored beside them. */
+  /** Ids that an earlier process did not mark as committed, and ids stored in the same directories. */
   orphanCandidates(): Promise<MediaId[]>
 
-  /** Each of them has its row, or is removed. */
+  /** Call it when each candidate has a row or is removed. */
   clearOrphanCandidates(): void
 
-  /** Drops received bytes that were not kept. */
+  /** Removes received bytes that are not committed. */
   discard(blob: ReceivedBlob): Promise<void>
 
   /**
-   * Null when nothing stands under `id`. Throws Fault `media-unknown` when what stands there, or a directory on the
-   * way, is a link or no regular file: it was not put there by the store and is never followed (docs/interface.md B8).
+   * Null if nothing is stored under the id. Throws Fault `media-unknown` if the entry, or a directory above it, is a link
+   * or another entry that the store did not create (docs/interface.md B8).
    */
   open(id: MediaId): Promise<OpenBlob | null>
 
-  /** Removes the bytes under `id`, and then their variants; none there is fine. */
+  /** Removes the bytes, then their variants. Does nothing if there are none. */
   remove(id: MediaId): Promise<void>
 
-  /** Drops temporary bytes that an earlier process left behind; says how many. Only while no other process writes. */
+  /** Removes temporary files of earlier processes. Returns how many. Only while no other process writes. */
   recover(): Promise<number>
 
-  /** Finishes what is being kept. Nothing can be kept any more. */
+  /** Finishes the commits in progress. No more commits are possible. */
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
 import { Fault } from '../core/fault.ts'
-import type { Copied } from '../upkeep/copy-blobs.ts'
+import type { CopyResult } from '../upkeep/copy-blobs.ts'
 import { copyFaults } from '../upkeep/faulty-items.ts'
 import { formatSize } from './client/terminal-text.ts'
 import { CommandError, exitCodes } from './command.ts'
@@ -9,7 +9,7 @@ import { formatCount } from './table.ts'
 const listed = 20
 
 /** The result of a backup or a restore as lines of text. Sets the exit code if items have no bytes. */
-export function* copyReportLines(done: string, result: Copied, path: string): Generator<string> {
+export function* copyReportLines(done: string, result: CopyResult, path: string): Generator<string> {
   const { items, copied, bytes, present, faulty } = result
   yield `${done} ${formatCount(items, 'item')} to ${path}: ${copied} copied (${formatSize(bytes)}), ${present} already there.`
   if (faulty.length === 0) return

@@ -62,7 +62,7 @@ Options:
           blobs: await openBlobs(config),
           blobAudit: await openBlobAudit(config),
           isHeldByBackup: hold.isHeld,
-          quiet: { lock: () => lockUnlessServed(config), grace: () => sleep(grace) },
+          quiescence: { lock: () => lockUnlessServed(config), wait: () => sleep(grace) },
           repair: values.repair,
           verifyBytes: values['verify-bytes'],
           onItem: progress.show,

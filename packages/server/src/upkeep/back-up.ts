@@ -2,12 +2,11 @@ import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import { finishBackup, newSnapshot } from './backup-directory.ts'
-import { type Copied, copyBlobs } from './copy-blobs.ts'
+import { type CopyResult, copyBlobs } from './copy-blobs.ts'
 
 /**
- * Copies rows as of one moment, then the bytes that they name, into a directory of backups that is open already
- * (docs/interface.md F6, F7). Removals must be held from before the call until after it: then every byte that the rows
- * name stays until it is copied.
+ * Copies a snapshot of the rows, then the bytes that they name, into an open backup directory (docs/interface.md F6, F7).
+ * The caller must hold the backup hold during the call, so that no bytes of the snapshot are deleted.
  */
 export async function backUp(parts: {
   readonly audit: Pick<CatalogAudit, 'snapshot'>
@@ -16,16 +15,16 @@ export async function backUp(parts: {
   readonly openAudit: (directory: string) => Promise<CatalogAudit>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
-}): Promise<Copied> {
+}): Promise<CopyResult> {
   const { audit, blobs, directory, onItem } = parts
   const target = await parts.openBlobs(directory)
-  // What a backup that was killed had begun to copy.
+  // Removes the temporary files of a killed backup.
   await target.recover()
   const snapshot = await newSnapshot(directory)
   const path = join(directory, snapshot)
   await audit.snapshot(path)
   const rows = await parts.openAudit(path)
-  let result: Copied
+  let result: CopyResult
   try {
     const { items } = await rows.count()
     let done = 0

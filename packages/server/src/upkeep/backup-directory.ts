@@ -10,7 +10,7 @@ import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
 import { FaultyItems } from './faulty-items.ts'
 import { hashFile } from './hashes.ts'
 
-/** What cannot be backed up to, or restored from or to, and why; the message says what to do. */
+/** A directory cannot be used for a backup or a restore. The message says why and what to do. */
 export class BackupError extends Error {
   override readonly name = 'BackupError'
 }
@@ -20,17 +20,17 @@ const format = 1
 const snapshotName = /^snapshot-[0-9a-f]{16}$/
 
 const FinishedBackup = Type.Object({
-  /** The directory within the backup's that holds the rows. */
+  /** The subdirectory with the rows. */
   snapshot: Type.String({ pattern: snapshotName.source }),
-  /** Of the rows, in hexadecimal. */
+  /** The hash of the rows, in hexadecimal. */
   sha256: Type.String(),
   items: Type.Integer(),
   finishedAt: Type.String(),
-  /** Items whose bytes are not in the backup; absent in backups of earlier versions. */
+  /** Items whose bytes are not in the backup. Backups of earlier versions lack this field. */
   faulty: Type.Optional(FaultyItems),
 })
 
-/** The last backup that came to its end. */
+/** The last complete backup. */
 type FinishedBackup = Type.Static<typeof FinishedBackup>
 
 const Marker = Type.Object({
@@ -39,15 +39,14 @@ const Marker = Type.Object({
 })
 
 /**
- * Makes the directory one of backups, or takes it as it is; refuses one that holds anything else, and one that shares
- * its place with the data. `backup.json` names the last finished backup, and is replaced in one step when another one
- * is whole.
+ * Creates or opens a backup directory and returns its real path. Throws BackupError if the directory holds anything else,
+ * or if it contains the data directory or is inside it. `backup.json` names the last complete backup; it is replaced atomically.
  */
 export async function openBackupDirectory(path: string, data: string): Promise<string> {
-  const { standing, missing } = await placeOf(path)
-  if (!(await stat(standing)).isDirectory())
-    throw new BackupError(`${standing} is a file, not a directory; choose a directory.`)
-  const directory = join(standing, ...missing)
+  const { existing, missing } = await resolvePath(path)
+  if (!(await stat(existing)).isDirectory())
+    throw new BackupError(`${existing} is a file, not a directory; choose a directory.`)
+  const directory = join(existing, ...missing)
   const source = await realpath(data)
   if (isWithin(directory, source))
     throw new BackupError(
@@ -59,11 +58,13 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
     createDirectories(directory)
   } catch (error) {
     if (!(error instanceof CreateDirectoryError)) throw error
-    throw new BackupError(`The directory ${error.path} cannot be made (${error.code}); choose another one.`)
+    throw new BackupError(
+      `The directory ${error.path} cannot be created (${error.code}); choose another one.`,
+    )
   }
   const names = await readdir(directory)
   if (!names.includes(marker)) {
-    // A backup that was interrupted at its very beginning leaves the new marker alone.
+    // A backup that was interrupted at its start leaves only `backup.json.new`.
     if (names.some((name) => !['lost+found', `${marker}.new`].includes(name)))
       throw new BackupError(`${path} is not empty and holds no backup; choose another directory.`)
     await replaceFile(join(directory, marker), `${JSON.stringify({ format, finished: null })}\n`)
@@ -73,14 +74,14 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
 }
 
 /**
- * The true path of what stands there, or of the closest directory above it, and the names below that are missing.
- * Never made simpler before: `link/..` is what is above the link's target.
+ * The real path of the deepest existing ancestor, and the missing names below it. The path is not normalized first:
+ * `link/..` is the parent of the link's target.
  */
-async function placeOf(path: string): Promise<{ standing: string; missing: string[] }> {
+async function resolvePath(path: string): Promise<{ existing: string; missing: string[] }> {
   const missing: string[] = []
   for (let at = path; ; at = dirname(at)) {
     try {
-      return { standing: await realpath(at), missing }
+      return { existing: await realpath(at), missing }
     } catch (error) {
       if (!['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? ''))
         throw new BackupError(`${path} cannot be used (${errorCode(error)}); choose another directory.`)
@@ -90,11 +91,11 @@ async function placeOf(path: string): Promise<{ standing: string; missing: strin
 }
 
 const isWithin = (path: string, directory: string): boolean => {
-  const way = relative(directory, path)
-  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way))
+  const route = relative(directory, path)
+  return route === '' || !(route === '..' || route.startsWith(`..${sep}`) || isAbsolute(route))
 }
 
-/** Throws BackupError where no backup has come to its end. */
+/** Throws BackupError if there is no complete backup. */
 export async function readBackup(path: string): Promise<FinishedBackup> {
   const finished = await readMarker(path)
   if (finished === null)
@@ -108,7 +109,7 @@ export async function newSnapshot(directory: string): Promise<string> {
   return snapshot
 }
 
-/** Everything it names must be synced already, but for the snapshot. Then what earlier backups left of rows goes. */
+/** Syncs the snapshot, replaces `backup.json`, and removes earlier snapshots. The blobs must be synced already. */
 export async function finishBackup(
   directory: string,
   backup: Pick<FinishedBackup, 'snapshot' | 'items' | 'faulty'>,
@@ -127,8 +128,8 @@ export async function finishBackup(
 async function readMarker(directory: string): Promise<FinishedBackup | null> {
   const path = join(directory, marker)
   if (!existsSync(path)) throw new BackupError(`${directory} holds no backup: there is no ${marker}.`)
-  const stated = await readJson(path)
-  if (!Value.Check(Marker, stated))
-    throw new BackupError(`${path} is damaged, or of another version of mediabucket.`)
-  return stated.finished
+  const content = await readJson(path)
+  if (!Value.Check(Marker, content))
+    throw new BackupError(`${path} is damaged, or another version of mediabucket wrote it.`)
+  return content.finished
 }

@@ -3,22 +3,22 @@ import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { checkItems } from './check-items.ts'
-import { checkOrphans, type Quiet } from './check-orphans.ts'
+import { checkOrphans, type Quiescence } from './check-orphans.ts'
 import { createFindings, type Finding } from './findings.ts'
 
 export interface DataReport {
   readonly items: number
-  /** Bytes found under the items. */
+  /** Bytes found for the items. */
   readonly bytes: number
   readonly findings: readonly Finding[]
-  /** Whether a server was running, so that temporary files could not be judged; null where nobody had to know. */
+  /** True if a server was running, so that temporary files were not checked; null if the check did not need to know. */
   readonly serverRuns: boolean | null
   readonly isClean: boolean
 }
 
 /**
- * Checks rows against bytes and bytes against rows, and repairs what it can if asked to (docs/interface.md F1 to F5).
- * It never changes a row but within a transaction that has looked again, and never removes what it cannot explain.
+ * Compares rows with bytes and bytes with rows, and optionally repairs (docs/interface.md F1 to F5). A repair changes rows
+ * only in a transaction that has checked them again, and moves unknown files instead of removing them.
  */
 export async function checkData(parts: {
   readonly catalog: Pick<Catalog, 'media' | 'tombstones' | 'clearTombstones' | 'upload'>
@@ -26,10 +26,10 @@ export async function checkData(parts: {
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit
   readonly isHeldByBackup: () => boolean
-  readonly quiet: Quiet
+  readonly quiescence: Quiescence
   readonly repair: boolean
   readonly verifyBytes: boolean
-  /** `of` is how many items there were at the start. */
+  /** `of` is the number of items at the start. */
   readonly onItem: (done: number, of: number) => void
 }): Promise<DataReport> {
   const { audit, repair } = parts
@@ -37,7 +37,7 @@ export async function checkData(parts: {
 
   const damages = await audit.damages()
   for (const damage of damages) findings.add('catalog-damaged', damage)
-  // Nothing is concluded, and nothing moved, from rows that cannot be believed.
+  // Damaged rows cannot be compared with anything.
   if (damages.length > 0)
     return { items: 0, bytes: 0, findings: findings.all(), serverRuns: null, isClean: false }
   for (const { bucket, what, detail } of await (repair ? audit.recount() : audit.bucketFaults())) {

@@ -7,18 +7,19 @@ import { settleAll } from '../core/settle-all.ts'
 import type { FindingCode, Findings } from './findings.ts'
 import { hashBlob } from './hashes.ts'
 
-const atOnce = 8
+/** Items that are checked in parallel. */
+const parallelism = 8
 
 /**
- * Looks at the bytes of every item. What is found is found for certain, beside a running server too: bytes are in place
- * before their row is, and go after it, so a row that stands after the look stood without its bytes.
+ * Checks the bytes of every item. The findings are certain, also beside a running server: bytes exist before their row and
+ * are deleted after it, so if the row still exists after the check, its bytes were missing or wrong.
  */
 export async function checkItems(parts: {
   readonly catalog: Pick<Catalog, 'media'>
   readonly audit: CatalogAudit
   readonly blobs: Pick<BlobStore, 'open'>
   readonly findings: Findings
-  /** Reads and hashes every byte, and marks the items that turn out changed, or unmarks those that do not. */
+  /** Reads and hashes every byte. Marks items with wrong bytes as damaged, and unmarks those with correct ones. */
   readonly verifyBytes: boolean
   readonly onItem: () => void
 }): Promise<{ items: number; bytes: number }> {
@@ -26,7 +27,7 @@ export async function checkItems(parts: {
   let items = 0
   let bytes = 0
 
-  async function look(item: AuditedItem): Promise<FindingCode | 'sound' | 'unverified'> {
+  async function inspect(item: AuditedItem): Promise<FindingCode | 'sound' | 'unverified'> {
     const blob = await blobs.open(item.id)
     if (blob === null) return item.sha256 === null ? 'seeded-without-bytes' : 'bytes-missing'
     bytes += blob.size
@@ -39,9 +40,9 @@ export async function checkItems(parts: {
   }
 
   async function check(item: AuditedItem): Promise<void> {
-    const verdict = await look(item).catch((error: unknown) => {
-      // A catalog, or a machine, that fails is no finding about one item.
-      if (isOfTheBytes(error)) return 'bytes-unreadable' as const
+    const verdict = await inspect(item).catch((error: unknown) => {
+      // Other errors, such as those of the catalog, are not findings about this item.
+      if (isUnreadable(error)) return 'bytes-unreadable' as const
       throw error
     })
     items += 1
@@ -55,12 +56,12 @@ export async function checkItems(parts: {
   }
 
   for await (const batch of itemBatches(audit))
-    for (const result of await settleAll(batch, atOnce, check))
+    for (const result of await settleAll(batch, parallelism, check))
       if (result.status === 'rejected') throw result.reason
   return { items, bytes }
 }
 
-function isOfTheBytes(error: unknown): boolean {
+function isUnreadable(error: unknown): boolean {
   if (error instanceof Fault) return error.code === 'media-unknown'
   if (!(error instanceof Error)) return false
   return ['EIO', 'EACCES'].includes(errorCode(error) ?? '') || /ended before/.test(error.message)

@@ -6,12 +6,12 @@ import type { MediaId } from '../core/media-id.ts'
 import { deleteBlobs } from '../media/deletion/delete-blobs.ts'
 import type { FindingCode, Findings } from './findings.ts'
 
-/** How a check makes sure that what it saw is not just on its way. */
-export interface Quiet {
-  /** The data's lock, which keeps servers out; null while one runs. */
+/** Excludes operations in progress from a check. */
+export interface Quiescence {
+  /** The lock of the data directory, which keeps servers out; null while a server runs. */
   lock(): { release(): void } | null
-  /** Lets what a running server had under way come to its end; by a clock that nobody sets. */
-  grace(): Promise<void>
+  /** Waits until the operations in progress have probably ended. */
+  wait(): Promise<void>
 }
 
 interface Parts {
@@ -21,119 +21,119 @@ interface Parts {
   readonly blobAudit: BlobAudit
   readonly isHeldByBackup: () => boolean
   readonly findings: Findings
-  readonly quiet: Quiet
+  readonly quiescence: Quiescence
   readonly repair: boolean
 }
 
-type Kept = Extract<BlobEntry, { kind: 'kept' }>
+type StoredBlob = Extract<BlobEntry, { kind: 'stored' }>
 
-/** Ids that are looked up together. */
-const batch = 500
+/** Entries that are looked up together. */
+const batchLength = 500
 
 /**
- * Looks for what stands on the disk and is named by nothing, and for deletes that were not finished; says whether a
- * server was running, or null where there was nothing to ask for.
+ * Reports files that no row names, and unfinished deletes. Returns whether a server was running; null if there was nothing
+ * to check for that.
  *
- * Uploads put bytes in place before their row commits, so everything is looked at twice: with the data's lock, when
- * nothing can be under way, or after a grace. The grace only spares slow uploads: before bytes are moved, a
- * transaction retires their id, after which no commit can name them (0003-upkeep.ts). So no upload that was answered
- * with 201 can lose its bytes, whatever the clocks say and however long its commit takes.
+ * An upload stores its bytes before its row, so each candidate is checked twice: again with the data locked, or after a
+ * wait. The wait only avoids false findings. Safety comes from `retire`: before bytes are moved, a transaction reserves
+ * their id, and no commit can name it afterwards (0003-upkeep.ts). So no completed upload can lose its bytes, however
+ * long its commit takes.
  */
 export async function checkOrphans(parts: Parts): Promise<boolean | null> {
-  const { catalog, blobAudit, quiet } = parts
-  const suspects: BlobEntry[] = []
-  for await (const some of batches(blobAudit.entries())) suspects.push(...(await unexplained(parts, some)))
+  const { catalog, blobAudit, quiescence } = parts
+  const candidates: BlobEntry[] = []
+  for await (const batch of batches(blobAudit.entries())) candidates.push(...(await orphansOf(parts, batch)))
   const tombstones = new Set(await catalog.tombstones())
-  if (suspects.length === 0 && tombstones.size === 0) return null
+  if (candidates.length === 0 && tombstones.size === 0) return null
 
-  const lock = quiet.lock()
+  const lock = quiescence.lock()
   try {
     if (lock === null) {
-      if (tombstones.size === 0 && suspects.every(({ kind }) => kind === 'temporary')) return true
-      await quiet.grace()
+      if (tombstones.size === 0 && candidates.every(({ kind }) => kind === 'temporary')) return true
+      await quiescence.wait()
     }
-    const standing: BlobEntry[] = []
-    for (const found of suspects) {
-      // The start of a server clears tmp/, so all that is there may be an upload under way.
-      if (lock === null && found.kind === 'temporary') continue
-      if (await blobAudit.exists(found)) standing.push(found)
+    const existing: BlobEntry[] = []
+    for (const entry of candidates) {
+      // A server removes stale temporary files when it starts, so these may belong to uploads in progress.
+      if (lock === null && entry.kind === 'temporary') continue
+      if (await blobAudit.exists(entry)) existing.push(entry)
     }
-    await settleLeftovers(parts, await unexplained(parts, standing))
-    const left = (await catalog.tombstones()).filter((id) => tombstones.has(id))
-    await settleTombstones(parts, left)
+    await reportOrphans(parts, await orphansOf(parts, existing))
+    const remaining = (await catalog.tombstones()).filter((id) => tombstones.has(id))
+    await reportTombstones(parts, remaining)
     return lock === null
   } finally {
     lock?.release()
   }
 }
 
-/** Those that nothing in the catalog accounts for now. */
-async function unexplained({ catalog, audit }: Parts, all: readonly BlobEntry[]): Promise<BlobEntry[]> {
-  const ofItems = all.flatMap((found) =>
-    found.kind === 'kept' || found.kind === 'variant' ? [found.id] : [],
+/** The entries that no row names now. */
+async function orphansOf({ catalog, audit }: Parts, entries: readonly BlobEntry[]): Promise<BlobEntry[]> {
+  const ids = entries.flatMap((entry) =>
+    entry.kind === 'stored' || entry.kind === 'variant' ? [entry.id] : [],
   )
-  const unreferenced = new Set(await audit.findUnreferenced(ofItems))
-  const rest: BlobEntry[] = []
-  for (const found of all) {
-    if ((found.kind === 'kept' || found.kind === 'variant') && !unreferenced.has(found.id)) continue
-    // A part of a finished upload has become an item: what stands there still is nothing any more.
-    if (found.kind === 'part' && (await catalog.upload(found.id))?.finished === false) continue
-    rest.push(found)
+  const findUnreferenced = new Set(await audit.findUnreferenced(ids))
+  const orphans: BlobEntry[] = []
+  for (const entry of entries) {
+    if ((entry.kind === 'stored' || entry.kind === 'variant') && !unreferenced.has(entry.id)) continue
+    // The bytes of a finished upload are stored under its item, so a partial upload beside it is an orphan.
+    if (entry.kind === 'partial' && (await catalog.upload(entry.id))?.finished === false) continue
+    orphans.push(entry)
   }
-  return rest
+  return orphans
 }
 
 const codes: Readonly<Record<BlobEntry['kind'], FindingCode>> = {
-  kept: 'bytes-orphaned',
+  stored: 'bytes-orphaned',
   variant: 'variant-orphaned',
   temporary: 'temporary-stale',
-  part: 'part-stale',
+  partial: 'part-stale',
   foreign: 'entry-foreign',
 }
 
-async function settleLeftovers(parts: Parts, leftovers: readonly BlobEntry[]): Promise<void> {
+async function reportOrphans(parts: Parts, orphans: readonly BlobEntry[]): Promise<void> {
   const { audit, blobAudit, findings, repair } = parts
   if (!repair) {
-    for (const { kind, path } of leftovers) findings.add(codes[kind], path)
+    for (const { kind, path } of orphans) findings.add(codes[kind], path)
     return
   }
-  const kept = leftovers.filter((found): found is Kept => found.kind === 'kept')
-  const retired = new Set<MediaId>(await audit.retire(kept.map(({ id }) => id)))
-  for (const found of leftovers) {
-    // Named meanwhile, or gone: nothing was wrong after all.
-    if (found.kind === 'kept' && !retired.has(found.id)) continue
-    const path = await blobAudit.quarantine(found)
+  const stored = orphans.filter((entry): entry is StoredBlob => entry.kind === 'stored')
+  const retired = new Set<MediaId>(await audit.retire(stored.map(({ id }) => id)))
+  for (const entry of orphans) {
+    // A row names it now, or it was removed: not a finding.
+    if (entry.kind === 'stored' && !retired.has(entry.id)) continue
+    const path = await blobAudit.quarantine(entry)
     if (path === null) continue
-    findings.add(codes[found.kind], `${found.path} → ${path}`)
-    findings.repaired(codes[found.kind])
+    findings.add(codes[entry.kind], `${entry.path} → ${path}`)
+    findings.repaired(codes[entry.kind])
   }
 }
 
-/** Deletes that were answered are finished: it is what was asked for, and nothing names these bytes any more. */
-async function settleTombstones(parts: Parts, ids: readonly MediaId[]): Promise<void> {
+/** A repair finishes deletes: their clients have a success response, and no row names the bytes. */
+async function reportTombstones(parts: Parts, ids: readonly MediaId[]): Promise<void> {
   const { blobs, findings, repair } = parts
-  const withBytes = new Map<MediaId, FindingCode>()
+  const codeOf = new Map<MediaId, FindingCode>()
   for (const id of ids) {
     const blob = await blobs.open(id)
     await blob?.close()
     const code = blob ? 'tombstone-with-bytes' : 'tombstone-without-bytes'
-    withBytes.set(id, code)
-    // A backup may hold them: then all is as it should be.
+    codeOf.set(id, code)
+    // While a backup defers deletions, tombstones are expected.
     if (!parts.isHeldByBackup()) findings.add(code, id)
   }
   if (!repair || parts.isHeldByBackup()) return
   const failed = new Set<MediaId>()
   await deleteBlobs({ ...parts, onDeletionFailure: (id) => failed.add(id) }, ids)
-  for (const [id, code] of withBytes) if (!failed.has(id)) findings.repaired(code)
+  for (const [id, code] of codeOf) if (!failed.has(id)) findings.repaired(code)
 }
 
 async function* batches<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
-  let some: T[] = []
+  let batch: T[] = []
   for await (const one of all) {
-    some.push(one)
-    if (some.length < batch) continue
-    yield some
-    some = []
+    batch.push(one)
+    if (batch.length < batchLength) continue
+    yield batch
+    batch = []
   }
-  yield some
+  yield batch
 }

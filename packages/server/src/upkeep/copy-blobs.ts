@@ -5,44 +5,45 @@ import type { MediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
 import type { CopyFault, FaultyItem } from './faulty-items.ts'
 
-export interface Copied {
+export interface CopyResult {
   readonly items: number
-  /** Items whose bytes were copied, and how many bytes. */
+  /** Items whose bytes were copied, and the number of these bytes. */
   readonly copied: number
   readonly bytes: number
-  /** Items whose bytes were in the target already, with the right size. */
+  /** Items whose bytes were in the target already, with the correct size. */
   readonly present: number
   /** Items without bytes in the target. */
   readonly faulty: readonly FaultyItem[]
 }
 
-const atOnce = 8
+/** Items that are copied in parallel. */
+const parallelism = 8
 
-/** The source cannot be read: a fault of one item, where a write that fails is one of the whole target. */
+/** A failed read concerns one item; a failed write concerns the whole target. */
 class UnreadableSource extends Error {
   override readonly name = 'UnreadableSource'
 }
 
 /**
- * Copies the bytes of every item from one store to another, hashing them in passing, synced when it resolves. An item
- * whose bytes cannot be copied does not stop the others. Rejects where the target cannot be written.
+ * Copies the bytes of every item from one store to another and verifies their hashes; durable when it resolves. Reports
+ * items whose bytes cannot be copied and copies the others. Rejects if the target cannot be written.
  */
 export async function copyBlobs(parts: {
   readonly audit: Pick<CatalogAudit, 'items'>
   readonly from: Pick<BlobStore, 'open'>
   readonly to: BlobStore
   readonly onItem: (item: AuditedItem) => void
-}): Promise<Copied> {
+}): Promise<CopyResult> {
   const { audit, from, to, onItem } = parts
   const faulty: FaultyItem[] = []
   let [items, copied, bytes, present] = [0, 0, 0, 0]
 
   async function copy(item: AuditedItem & { readonly sha256: Uint8Array }): Promise<CopyFault | null> {
     const { id, size } = item
-    const there = await open(to, id)
-    if (there === 'foreign' || there === 'unreadable') return 'blocked'
-    await there?.close()
-    if (there?.size === size) {
+    const existing = await open(to, id)
+    if (existing === 'foreign' || existing === 'unreadable') return 'blocked'
+    await existing?.close()
+    if (existing?.size === size) {
       present += 1
       return null
     }
@@ -59,8 +60,8 @@ export async function copyBlobs(parts: {
       await to.discard(received)
       return 'changed'
     }
-    // Of another size: no finished copy.
-    if (there !== null) await to.remove(id)
+    // Of another size, so it is not a copy of this item.
+    if (existing !== null) await to.remove(id)
     await to.commit(received, id)
     copied += 1
     bytes += size
@@ -68,7 +69,7 @@ export async function copyBlobs(parts: {
   }
 
   async function copyItem(item: AuditedItem): Promise<void> {
-    // Rows that were seeded without bytes have none to copy.
+    // Seeded items have no bytes.
     const { sha256 } = item
     const what = sha256 === null ? null : await copy({ ...item, sha256 })
     if (what !== null) faulty.push({ id: item.id, what })
@@ -77,7 +78,7 @@ export async function copyBlobs(parts: {
   }
 
   for await (const batch of itemBatches(audit))
-    for (const result of await settleAll(batch, atOnce, copyItem))
+    for (const result of await settleAll(batch, parallelism, copyItem))
       if (result.status === 'rejected') throw result.reason
   return { items, copied, bytes, present, faulty }
 }
@@ -95,7 +96,7 @@ async function open(
   }
 }
 
-/** Null where the source cannot be read to its end. */
+/** Null if the source cannot be read to its end. */
 async function receive(to: BlobStore, blob: OpenBlob): Promise<ReceivedBlob | null> {
   try {
     return await readAll(to, blob)

@@ -3,13 +3,13 @@ import type { BucketId, Catalog } from '../catalog/catalog.ts'
 import { type BlobDeletionParts, deleteBlobs } from '../media/deletion/delete-blobs.ts'
 import { dropUpload } from '../media/uploads/remove-upload.ts'
 
-/** Items of one transaction: some milliseconds, for which a running server's writes have to wait. */
-const chunk = 100
+/** Items for each transaction. A running server's writes wait for it, a few milliseconds. */
+const batchLength = 100
 
 /**
- * Deletes a bucket with its items, bytes, tokens and resumable uploads, beside a running server. Its tokens are revoked
- * first and its row goes last, so that a deletion which was interrupted is completed by another one; rows go before
- * bytes, as when one item is deleted.
+ * Deletes a bucket with its items, bytes, tokens and resumable uploads; works beside a running server. Tokens are revoked
+ * first and the bucket's row is removed last, so running it again completes an interrupted deletion. Rows are removed before their
+ * bytes, as for a single item.
  */
 export async function deleteBucket(
   parts: Omit<BlobDeletionParts, 'catalog' | 'blobs'> & {
@@ -26,7 +26,7 @@ export async function deleteBucket(
   const { catalog } = parts
   let [items, erased] = [0, 0]
   for (;;) {
-    const { removed, isDeleted } = await catalog.deleteBucketChunk(id, chunk, parts.now())
+    const { removed, isDeleted } = await catalog.deleteBucketChunk(id, batchLength, parts.now())
     erased += await deleteBlobs(parts, removed)
     items += removed.length
     parts.onItems(items)

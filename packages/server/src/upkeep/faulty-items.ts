@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { MediaId } from '../core/media-id.ts'
 
-/** Why the bytes of an item are not copied by a backup or a restore. The codes are stable: programs read them. */
+/** Why a backup or a restore did not copy the bytes of an item. The codes are stable: programs read them. */
 export const copyFaults = {
   missing: 'there are no bytes',
   changed: 'the bytes are not those that were uploaded',
@@ -12,7 +12,7 @@ export const copyFaults = {
 
 export type CopyFault = keyof typeof copyFaults
 
-/** As backup.json and the record of a restore hold them. */
+/** As stored in `backup.json` and `restoring.json`. */
 export const FaultyItems = Type.Array(
   Type.Object({
     id: Type.Unsafe<MediaId>(Type.String()),

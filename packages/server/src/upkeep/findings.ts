@@ -1,4 +1,4 @@
-/** Everything that a check can find: what it means and what to do. The codes are kept for ever: programs read them. */
+/** Everything that fsck reports: a title and what to do. The codes are stable: programs read them. */
 export const findingKinds = {
   'catalog-damaged': {
     title: 'The catalog itself is damaged',
@@ -71,7 +71,7 @@ export const findingKinds = {
 
 export type FindingCode = keyof typeof findingKinds
 
-/** What is worth telling and is no fault. */
+/** Findings that are not faults. */
 const notes: ReadonlySet<FindingCode> = new Set(['seeded-without-bytes'])
 
 export interface Finding {
@@ -79,7 +79,7 @@ export interface Finding {
   readonly isFault: boolean
   count: number
   repaired: number
-  /** Ids, paths or sentences, the first ones alone where there are very many. */
+  /** Ids, paths or sentences; at most 10,000. */
   readonly subjects: string[]
 }
 

@@ -5,15 +5,15 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
 import { BackupError } from './backup-directory.ts'
-import type { Copied } from './copy-blobs.ts'
+import type { CopyResult } from './copy-blobs.ts'
 import { FaultyItems } from './faulty-items.ts'
 
-/** Where a restore gathers everything before it puts it in place. */
-export const stageOf = (data: string): string => join(data, 'restoring')
+/** A restore copies everything here before it moves it into the data directory. */
+export const stagingDirectory = (data: string): string => join(data, 'restoring')
 const recordOf = (data: string): string => join(data, 'restoring.json')
 
-/** What may be in the data directory before: nothing that anybody could miss. */
-const harmless: ReadonlySet<string> = new Set([
+/** Entries that an empty data directory may contain. */
+const ignored: ReadonlySet<string> = new Set([
   'restoring',
   'restoring.json',
   'restoring.json.new',
@@ -23,7 +23,7 @@ const harmless: ReadonlySet<string> = new Set([
   'hold.db-journal',
   'lost+found',
 ])
-const harmlessWhenEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads', 'variants', 'pending'])
+const ignoredIfEmpty: ReadonlySet<string> = new Set(['blobs', 'tmp', 'uploads', 'variants', 'pending'])
 
 const Result = Type.Object({
   items: Type.Integer(),
@@ -33,23 +33,23 @@ const Result = Type.Object({
   faulty: FaultyItems,
 })
 
-/** What a restore writes down of itself: the backup, by the hash of its rows, and what came of it once all is copied. */
+/** `restoring.json`: the hash of the backup's rows, and the result once everything is copied. */
 const RestoreRecord = Type.Object({ backup: Type.String(), result: Type.Union([Result, Type.Null()]) })
 
 /**
- * Makes the stage ready for a restore of this backup: a new one, or that of an interrupted restore with what it has
- * copied. Returns the result of a restore that was interrupted after its last step, which is complete with this call.
- * Throws BackupError where the directory holds data.
+ * Prepares the stage for a restore of this backup; reuses what an interrupted restore of the same backup has copied.
+ * Returns the result if that restore was interrupted after its last step: it is complete then. Throws BackupError if the
+ * directory holds data.
  */
-export async function beginRestore(data: string, backup: string): Promise<Copied | null> {
-  const stage = stageOf(data)
+export async function beginRestore(data: string, backup: string): Promise<CopyResult | null> {
+  const stage = stagingDirectory(data)
   const record = await readRecord(data)
   if (record?.result && record.backup === backup && existsSync(join(data, 'catalog.db'))) {
     await clearStage(data)
     return record.result
   }
   await requireEmpty(data, record !== null)
-  // The interrupted restore had put the bytes in place, and not the rows.
+  // The interrupted restore had moved the bytes and not the rows.
   if (record !== null && !existsSync(join(stage, 'blobs')) && existsSync(join(data, 'blobs')))
     await rename(join(data, 'blobs'), join(stage, 'blobs'))
   if (record?.backup !== backup) await rm(stage, { recursive: true, force: true })
@@ -59,11 +59,11 @@ export async function beginRestore(data: string, backup: string): Promise<Copied
   return null
 }
 
-/** Puts everything in place by `move`, and removes the stage. */
+/** Calls `move`, which moves everything into the data directory, and removes the stage. */
 export async function endRestore(
   data: string,
   backup: string,
-  result: Copied,
+  result: CopyResult,
   move: () => Promise<void>,
 ): Promise<void> {
   await replaceFile(recordOf(data), JSON.stringify({ backup, result }))
@@ -71,14 +71,14 @@ export async function endRestore(
   await clearStage(data)
 }
 
-/** The record last: as long as it is there, another restore completes this one. */
+/** The record last: while it exists, another restore completes this one. */
 async function clearStage(data: string): Promise<void> {
-  await rm(stageOf(data), { recursive: true, force: true })
+  await rm(stagingDirectory(data), { recursive: true, force: true })
   await rm(recordOf(data), { force: true })
   await syncPath(data)
 }
 
-/** Throws BackupError where a restore was interrupted: a service that starts there would begin with nothing. */
+/** Throws BackupError if a restore was interrupted: a service would start with an empty catalog. */
 export function requireNoRestore(data: string): void {
   if (existsSync(recordOf(data)) && !existsSync(join(data, 'catalog.db')))
     throw new BackupError(
@@ -93,8 +93,8 @@ async function readRecord(data: string) {
 
 async function requireEmpty(data: string, isInterrupted: boolean): Promise<void> {
   for (const name of await readdir(data)) {
-    if (harmless.has(name) || (isInterrupted && name === 'blobs')) continue
-    if (harmlessWhenEmpty.has(name) && (await readdir(join(data, name))).length === 0) continue
+    if (ignored.has(name) || (isInterrupted && name === 'blobs')) continue
+    if (ignoredIfEmpty.has(name) && (await readdir(join(data, name))).length === 0) continue
     throw new BackupError(
       `${data} holds data already (${name}); nothing was changed. Move it away, or set MEDIABUCKET_DATA to another directory.`,
     )

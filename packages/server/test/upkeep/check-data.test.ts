@@ -31,9 +31,9 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
     isHeldByBackup: () => steps.held ?? false,
     audit: { ...audit, ...steps.audit?.(audit) },
     blobAudit: { ...blobAudit, ...steps.blobAudit?.(blobAudit) },
-    quiet: {
+    quiescence: {
       lock: () => (steps.served ? null : { release() {} }),
-      grace: async () => void (await steps.meanwhile?.()),
+      wait: async () => void (await steps.meanwhile?.()),
     },
     repair: true,
     verifyBytes: false,

@@ -18,8 +18,8 @@ const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constan
 const sync = promisify(fsync)
 
 /**
- * For a thread that has nothing else to do: what the system does in its memory is done at once, without a turn in the
- * pool of threads. Syncs alone go to the pool, where they wait for the disk together.
+ * Synchronous calls for the file writer thread. Only syncs use libuv's thread pool, where they wait for the disk in
+ * parallel.
  */
 export const blockingFiles: WriterFiles = {
   async create(path) {

@@ -5,7 +5,7 @@ import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import type { WriterFiles } from './files.ts'
 import type { Shards } from './shards.ts'
 
-/** Puts a synced file in place under an id that was never used before, durable when it resolves. */
+/** Renames a synced file to its place under a new id; durable when it resolves. */
 export type CommitFile = (from: string, id: MediaId) => Promise<void>
 
 export function createFileCommitter(parts: {
@@ -18,12 +18,12 @@ export function createFileCommitter(parts: {
     const shard = shards.directory(id)
     const path = join(shard, id)
     await shards.ensure(shard)
-    // Ids are never used twice, so nothing but a mistake puts anything here between the look and the rename.
-    if (entryTypeAt(files, path) !== 'nothing') throw new ForeignEntry(`${path} stands already`)
+    // Ids are never reused, so no other commit can create this file between the check and the rename.
+    if (entryTypeAt(files, path) !== 'nothing') throw new ForeignEntry(`${path} exists already`)
     await files.rename(from, path)
     try {
       await sync(shard)
-      // The disk may have been unmounted during the rename; the directory is then on another disk.
+      // If the disk was unmounted during the rename, the directory is on another disk.
       shards.requireIdentity()
     } catch (error) {
       await files.unlink(path).catch(() => undefined)

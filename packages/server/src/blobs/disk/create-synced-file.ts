@@ -1,18 +1,18 @@
 import type { NewFile, WriterFiles } from './files.ts'
 
-/** A new file at `path` as `fill` makes it, synced when it resolves; where anything fails, no file is left. */
-export async function createSyncedFile<Filled>(
+/** Creates a file, calls `write`, and syncs it. Returns what `write` returned. Removes the file if anything fails. */
+export async function createSyncedFile<Result>(
   files: Pick<WriterFiles, 'create' | 'unlink'>,
   path: string,
-  fill: (file: NewFile) => Promise<Filled>,
-): Promise<Filled> {
+  write: (file: NewFile) => Promise<Result>,
+): Promise<Result> {
   const file = await files.create(path)
   try {
-    const filled = await fill(file)
-    // Never tried again: after a sync that failed the kernel may have dropped the very pages it could not write.
+    const result = await write(file)
+    // A failed sync is not retried: the kernel may have dropped the pages that it could not write.
     await file.sync()
     await file.close()
-    return filled
+    return result
   } catch (error) {
     await file.close().catch(() => undefined)
     await files.unlink(path).catch(() => undefined)

@@ -3,13 +3,13 @@ import type { Files } from './files.ts'
 export type DirectorySync = (directory: string) => Promise<void>
 
 /**
- * Syncs directories. Calls that come before a directory's next sync has begun share it: only a sync that begins after
- * a change is proof of it.
+ * Syncs directories. Calls for one directory share its next sync until that has started: a change is durable only after a
+ * sync that started after the change.
  */
 export function createDirectorySync(files: Pick<Files, 'openDirectory'>): DirectorySync {
-  /** Of each directory the sync that has not begun yet; no more of them than shards. */
+  /** The next sync of each directory, not started yet. */
   const next = new Map<string, Promise<void>>()
-  /** And the one that runs. */
+  /** The sync in progress of each directory. */
   const running = new Map<string, Promise<void>>()
 
   async function syncOnce(directory: string): Promise<void> {
@@ -22,7 +22,7 @@ export function createDirectorySync(files: Pick<Files, 'openDirectory'>): Direct
   }
 
   async function begin(directory: string): Promise<void> {
-    // Whoever comes in the same moment still gets in.
+    // Yields in any case, so that calls of the same tick share this sync.
     await running.get(directory)?.catch(() => undefined)
     next.delete(directory)
     const sync = syncOnce(directory)
@@ -35,8 +35,8 @@ export function createDirectorySync(files: Pick<Files, 'openDirectory'>): Direct
   }
 
   return (directory) => {
-    const known = next.get(directory)
-    if (known !== undefined) return known
+    const waiting = next.get(directory)
+    if (waiting !== undefined) return waiting
     const begun = begin(directory)
     next.set(directory, begun)
     return begun

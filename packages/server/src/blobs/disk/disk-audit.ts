@@ -13,10 +13,19 @@ import { createDirectorySync } from './directory-sync.ts'
 import { entryTypeAt } from './entry-type.ts'
 import { type Files, nodeFiles } from './files.ts'
 
+/** The first parts of the names in `lost+found/`. They are stable. */
+const names: Readonly<Record<BlobEntry['kind'], string>> = {
+  stored: 'kept',
+  variant: 'variant',
+  temporary: 'temporary',
+  partial: 'part',
+  foreign: 'foreign',
+}
+
 const endings = variants.map((variant) => `.${variantKey(variant)}`)
 const shardName = new RegExp(`^[${base32Alphabet}]{2}$`)
 
-/** Looks through the directories of disk-blobs.ts, never through a link; what is set aside goes to `lost+found/`. */
+/** Lists the directories of disk-blobs.ts without following links. Quarantined entries are moved to `lost+found/`. */
 export async function openDiskAudit(options: { readonly directory: string }): Promise<BlobAudit> {
   const files: Files = nodeFiles
   const directory = await realpath(options.directory)
@@ -32,21 +41,21 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     }
   }
 
-  /** Null when it is no regular file, or has gone meanwhile. */
+  /** Null if it is not a regular file, or was removed in the meantime. */
   async function sizeOf(path: string): Promise<number | null> {
     const status = files.lstat(at(path))
     return status?.isFile() ? status.size : null
   }
 
-  /** The files of one kind, in directories named by the first two characters of their ids, with what ends their names. */
+  /** The files of one kind in sharded directories; `endings` are the suffixes of their names. */
   async function* sharded(
     root: string,
-    kind: 'kept' | 'variant',
+    kind: 'stored' | 'variant',
     endings: readonly string[],
   ): AsyncGenerator<BlobEntry> {
-    const stands = entryTypeAt(files, at(root))
-    if (stands === 'nothing') return
-    if (stands !== 'directory') return yield { kind: 'foreign', path: root }
+    const type = entryTypeAt(files, at(root))
+    if (type === 'nothing') return
+    if (type !== 'directory') return yield { kind: 'foreign', path: root }
     for (const shard of await entries(root)) {
       if (shard.name === identityName && shard.isFile()) continue
       if (!shard.isDirectory() || !shardName.test(shard.name)) {
@@ -67,21 +76,21 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     }
   }
 
-  async function ensureAside(): Promise<string> {
-    const aside = at('lost+found')
+  async function ensureLostAndFound(): Promise<string> {
+    const path = at('lost+found')
     try {
-      await files.mkdir(aside, 0o700)
+      await files.mkdir(path, 0o700)
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error
     }
-    if (entryTypeAt(files, aside) !== 'directory') throw new Error(`${aside} must be a directory`)
+    if (entryTypeAt(files, path) !== 'directory') throw new Error(`${path} must be a directory`)
     await sync(directory)
-    return aside
+    return path
   }
 
   return {
     async *entries() {
-      yield* sharded('blobs', 'kept', [''])
+      yield* sharded('blobs', 'stored', [''])
       yield* sharded('variants', 'variant', endings)
       for (const { name } of await entries('tmp')) {
         const path = join('tmp', name)
@@ -90,24 +99,24 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
       for (const entry of await entries('uploads')) {
         const path = join('uploads', entry.name)
         if (!entry.isFile() || !isUploadId(entry.name)) yield { kind: 'foreign', path }
-        else yield { kind: 'part', path, id: entry.name, size: (await sizeOf(path)) ?? 0 }
+        else yield { kind: 'partial', path, id: entry.name, size: (await sizeOf(path)) ?? 0 }
       }
     },
 
     exists: async ({ path }) => entryTypeAt(files, at(path)) !== 'nothing',
 
-    async quarantine(found) {
-      const aside = await ensureAside()
-      // Random, so that two checks at once, or a second find under one name, never meet.
-      const name = `${found.kind}.${basename(found.path)}.${randomBytes(4).toString('hex')}`
+    async quarantine(entry) {
+      const target = await ensureLostAndFound()
+      // Random, so that the names of two entries never collide.
+      const name = `${names[entry.kind]}.${basename(entry.path)}.${randomBytes(4).toString('hex')}`
       try {
-        await files.rename(at(found.path), join(aside, name))
+        await files.rename(at(entry.path), join(target, name))
       } catch (error) {
         if (errorCode(error) === 'ENOENT') return null
         throw error
       }
-      await sync(aside)
-      await sync(join(at(found.path), '..'))
+      await sync(target)
+      await sync(join(at(entry.path), '..'))
       return join('lost+found', name)
     },
   }

@@ -21,14 +21,14 @@ import { createSmallBlobs } from './small-blobs.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
 
 /**
- * Blobs as files: `tmp/` for those on their way in, `uploads/` for those that come in pieces, and
- * `blobs/<first two characters of the id>/<id>` for those kept; `variants/` for what is made of them. A handle is a path within `directory`, or the name of bytes that are held in memory.
- * Makes the directories that are missing. `files` stands in for the disk's own calls in tests of failing disks.
+ * Stores blobs as files: received ones in `tmp/`, partial uploads in `uploads/`, committed ones in
+ * `blobs/<first two characters of the id>/<id>`, variants in `variants/`. A handle is a path inside `directory`, or names
+ * bytes held in memory. Creates missing directories. Tests pass `files` to inject failures.
  */
 export async function openDiskBlobs(options: {
   readonly directory: string
   readonly files?: Files
-  /** Puts files in place by a thread of its own, for a server, which stores all the time. */
+  /** A server commits files in a worker thread; a command, which stores few, does without. */
   readonly thread?: { readonly onFailure: (error: Error) => void; readonly onSync?: OnSync }
 }): Promise<BlobStore> {
   const onSync = options.thread?.onSync
@@ -39,11 +39,11 @@ export async function openDiskBlobs(options: {
   // The data directory itself may be a link.
   const directory = await realpath(options.directory)
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
-  const pieces = await ensureOwnDirectory(directory, 'uploads', files)
+  const uploads = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
-  // A server alone recovers from crashes.
+  // Only a server recovers from crashes.
   const records = options.thread ? await ensureOwnDirectory(directory, 'pending', files) : null
-  requireOneDisk(root, temporary, pieces)
+  requireOneDisk(root, temporary, uploads)
   await sync(directory)
   const shards = await openShards(root, files, sync, options.thread !== undefined)
 
@@ -56,22 +56,22 @@ export async function openDiskBlobs(options: {
   const small = thread && createSmallBlobs(thread)
   const commitFile = createFileCommitter({ shards, files, sync })
 
-  const entering = new Set<Promise<void>>()
-  async function enter(id: MediaId): Promise<void> {
+  const recording = new Set<Promise<void>>()
+  async function recordPending(id: MediaId): Promise<void> {
     if (!pending) return
-    const recorded = pending.enter(id)
-    entering.add(recorded)
+    const recorded = pending.add(id)
+    recording.add(recorded)
     try {
       await recorded
     } catch (error) {
       throw asStorageFault(error)
     } finally {
-      entering.delete(recorded)
+      recording.delete(recorded)
     }
   }
 
-  /** By the thread, where there is one: of two that make the same shard, one could believe in the other's failed sync. */
-  async function placeFile(from: string, id: MediaId): Promise<void> {
+  /** In the thread if there is one: with two writers, one could rely on a shard whose sync failed in the other. */
+  async function commitReceivedFile(from: string, id: MediaId): Promise<void> {
     if (thread) return thread.place(id, from)
     try {
       await commitFile(from, id)
@@ -81,7 +81,7 @@ export async function openDiskBlobs(options: {
   }
 
   return {
-    partialUploads: createDiskPartialUploads({ pieces, shards, files, sync }),
+    partialUploads: createDiskPartialUploads({ directory: uploads, shards, files, sync }),
     variants,
 
     async receive(source, { limit, atMost }) {
@@ -102,14 +102,14 @@ export async function openDiskBlobs(options: {
     contentOf: (blob) => small?.bytes(blob.handle) ?? received(blob),
 
     async commit(blob, id) {
-      await enter(id)
+      await recordPending(id)
       if (small?.bytes(blob.handle)) await small.commit(blob.handle, id)
-      else await placeFile(received(blob), id)
+      else await commitReceivedFile(received(blob), id)
     },
 
     async discard(blob) {
       if (small?.bytes(blob.handle)) small.discard(blob.handle)
-      // Of bytes that the thread was given nothing stands here: it drops what it could not put in place.
+      // The thread removes the bytes that it could not commit, so there may be no file.
       else await unlinkIfThere(files, received(blob))
     },
 
@@ -124,10 +124,10 @@ export async function openDiskBlobs(options: {
       const shard = shards.directory(id)
       if (await shards.exists(shard)) {
         await unlinkIfThere(files, join(shard, id))
-        // Also when it was gone: the process that unlinked it may have ended before its sync.
+        // Also if there was no file: the process that unlinked it may have ended before its sync.
         await sync(shard)
       }
-      pending?.leave(id)
+      pending?.delete(id)
       await variants.remove(id)
     },
 
@@ -141,7 +141,7 @@ export async function openDiskBlobs(options: {
     },
 
     markCommitted(ids) {
-      for (const id of ids) pending?.leave(id)
+      for (const id of ids) pending?.delete(id)
     },
     orphanCandidates: async () => (await pending?.orphanCandidates()) ?? [],
     clearOrphanCandidates: () => pending?.clearOrphanCandidates(),
@@ -153,8 +153,8 @@ export async function openDiskBlobs(options: {
     },
 
     async close() {
-      await Promise.allSettled(entering)
-      // What was waiting for it asks the thread now.
+      await Promise.allSettled(recording)
+      // The commits that waited for their records are sent to the thread in this tick.
       await new Promise(setImmediate)
       await thread?.close()
       pending?.close()
@@ -162,7 +162,7 @@ export async function openDiskBlobs(options: {
   }
 }
 
-/** Files are renamed from one of them to the other. */
+/** Files are renamed between these directories. */
 function requireOneDisk(root: string, ...others: readonly string[]): void {
   const { dev } = statSync(root)
   for (const other of others)
@@ -181,7 +181,7 @@ async function ensureOwnDirectory(directory: string, name: string, files: Files)
   }
   if (entryTypeAt(files, path) !== 'directory')
     throw new ForeignEntry(
-      `${path} must be a directory of its own, not a link: nothing else keeps ${name} safe`,
+      `${path} must be a directory of its own, not a link: the service cannot keep ${name} safe otherwise`,
     )
   return path
 }

@@ -15,31 +15,32 @@ import type { Shards } from './shards.ts'
 const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
 const flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
 
-/** Parts as files: `uploads/<id>`, as long as what has arrived. */
+/** Stores partial uploads as files `uploads/<id>`. On any inconsistency, it discards the file. */
 export function createDiskPartialUploads(options: {
   /** The directory `uploads/`. */
-  readonly pieces: string
+  readonly directory: string
   readonly shards: Shards
   readonly files: Files
   readonly sync: DirectorySync
 }): PartialUploadStore {
-  const { pieces, shards, files, sync } = options
+  const { directory, shards, files, sync } = options
   const hashes = createPartialUploadHashes()
-  const pathOf = (id: UploadId) => join(pieces, id)
+  const pathOf = (id: UploadId) => join(directory, id)
 
-  /** Whatever is in doubt about a part, it is not gone on with. */
-  async function lose(id: UploadId, why: string, cause?: unknown): Promise<PartialUploadLost> {
+  /** Removes the file. Returns the error to throw. */
+  async function discard(id: UploadId, why: string, cause?: unknown): Promise<PartialUploadLost> {
     hashes.forget(id)
     await files.unlink(pathOf(id)).catch(() => undefined)
     return new PartialUploadLost(why, { cause: asStorageFault(cause) })
   }
 
-  /** Opens the part, which must have `size` bytes or more, and makes it if that is none. */
+  /** Opens the file, which must have at least `size` bytes; creates it if `size` is 0. */
   async function open(id: UploadId, size: number): Promise<{ file: FileHandle; found: number }> {
     const file = await files.open(pathOf(id), flags, 0o600)
     try {
       const status = await file.stat()
-      if (!status.isFile() || status.size < size) throw await lose(id, 'bytes of a part are missing')
+      if (!status.isFile() || status.size < size)
+        throw await discard(id, 'bytes of a partial upload are missing')
       return { file, found: status.size }
     } catch (error) {
       await file.close()
@@ -51,30 +52,31 @@ export function createDiskPartialUploads(options: {
     file: FileHandle,
     id: UploadId,
     { offset, source, limit }: Parameters<PartialUploadStore['append']>[1],
-    ahead: IncrementalSync,
+    incremental: IncrementalSync,
   ): Promise<{ size: number; failure: unknown }> {
-    const hash = hashes.at(id, offset)
+    const hash = hashes.take(id, offset)
     let size = offset
     let failure: unknown = null
     try {
       for await (const chunk of source) {
         if (size + chunk.byteLength > offset + limit)
           throw new Fault('file-too-large', `No more than ${limit} bytes are expected here.`)
-        // The disk works while this thread hashes.
+        // Hashing overlaps the write.
         const written = writeWhole(file, chunk, size).catch((error: unknown) => {
           throw new WriteFailed(error)
         })
         hash?.update(chunk)
         await written
         size += chunk.byteLength
-        ahead.wrote(chunk.byteLength)
+        incremental.wrote(chunk.byteLength)
       }
     } catch (error) {
       if (error instanceof Fault && error.code === 'file-too-large') throw error
       failure = error
       if (error instanceof WriteFailed) {
         failure = asStorageFault(error.cause)
-        if (!(failure instanceof Fault)) throw await lose(id, 'a part could not be written', error.cause)
+        if (!(failure instanceof Fault))
+          throw await discard(id, 'a partial upload could not be written', error.cause)
         return { size, failure }
       }
     }
@@ -86,25 +88,25 @@ export function createDiskPartialUploads(options: {
     if (entryTypeAt(files, pathOf(id)) !== 'nothing') return
     const shard = shards.directory(mediaId)
     if (!(await shards.exists(shard))) return
-    const kept = join(shard, mediaId)
-    if (entryTypeAt(files, kept) !== 'file') return
-    await files.rename(kept, pathOf(id))
-    await sync(pieces)
+    const committed = join(shard, mediaId)
+    if (entryTypeAt(files, committed) !== 'file') return
+    await files.rename(committed, pathOf(id))
+    await sync(directory)
   }
 
   return {
-    async append(id, piece) {
-      const { file, found } = await open(id, piece.offset)
-      const ahead = createIncrementalSync(file)
+    async append(id, chunk) {
+      const { file, found } = await open(id, chunk.offset)
+      const incremental = createIncrementalSync(file)
       try {
-        if (found > piece.offset) await file.truncate(piece.offset)
-        const appended = await write(file, id, piece, ahead)
+        if (found > chunk.offset) await file.truncate(chunk.offset)
+        const appended = await write(file, id, chunk, incremental)
         try {
-          await ahead.settled()
+          await incremental.settled()
           await file.sync()
-          if (piece.offset === 0) await sync(pieces)
+          if (chunk.offset === 0) await sync(directory)
         } catch (error) {
-          throw await lose(id, 'a part could not be synced', error)
+          throw await discard(id, 'a partial upload could not be synced', error)
         }
         return appended
       } finally {
@@ -115,10 +117,10 @@ export function createDiskPartialUploads(options: {
     async complete(id, size) {
       const { file, found } = await open(id, size)
       try {
-        if (found > size) throw await lose(id, 'a part is longer than its whole')
+        if (found > size) throw await discard(id, 'a partial upload is longer than its size')
         const head = Buffer.alloc(Math.min(size, headLength))
         await file.read(head, 0, head.length, 0)
-        return { handle: join('uploads', id), size, sha256: await hashes.whole(id, file, size), head }
+        return { handle: join('uploads', id), size, sha256: await hashes.digest(id, file, size), head }
       } finally {
         await file.close()
       }
@@ -131,25 +133,25 @@ export function createDiskPartialUploads(options: {
       await unlinkIfThere(files, pathOf(id))
     },
 
-    async recover(parts) {
-      const wanted = new Map(parts.map((part) => [part.id, part]))
-      for (const { id, mediaId } of parts) await reclaim(id, mediaId)
-      const missing = new Map(parts.map(({ id, offset }) => [id, offset]))
+    async recover(uploads) {
+      const wanted = new Map(uploads.map((upload) => [upload.id, upload]))
+      for (const { id, mediaId } of uploads) await reclaim(id, mediaId)
+      const missing = new Map(uploads.map(({ id, offset }) => [id, offset]))
       const short = new Map<UploadId, number>()
-      for (const name of await readdir(pieces)) {
-        const part = isUploadId(name) ? wanted.get(name) : undefined
-        if (!part || entryTypeAt(files, join(pieces, name)) !== 'file') {
-          await rm(join(pieces, name), { recursive: true, force: true })
+      for (const name of await readdir(directory)) {
+        const upload = isUploadId(name) ? wanted.get(name) : undefined
+        if (!upload || entryTypeAt(files, join(directory, name)) !== 'file') {
+          await rm(join(directory, name), { recursive: true, force: true })
           continue
         }
-        const { file, found } = await open(part.id, 0)
+        const { file, found } = await open(upload.id, 0)
         try {
-          if (found > part.offset) await file.truncate(part.offset)
-          if (found < part.offset) short.set(part.id, found)
+          if (found > upload.offset) await file.truncate(upload.offset)
+          if (found < upload.offset) short.set(upload.id, found)
         } finally {
           await file.close()
         }
-        missing.delete(part.id)
+        missing.delete(upload.id)
       }
       for (const [id, offset] of missing) if (offset > 0) short.set(id, 0)
       return short
@@ -157,7 +159,7 @@ export function createDiskPartialUploads(options: {
   }
 }
 
-/** The disk failed under a write, not the source that was written. */
+/** Distinguishes a failed write from a failed source. */
 class WriteFailed extends Error {
   constructor(cause: unknown) {
     super('a write failed', { cause })

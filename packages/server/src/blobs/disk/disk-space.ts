@@ -8,7 +8,7 @@ interface DiskSpace {
   readonly total: number
 }
 
-/** The file system of a path: a few microseconds, and no wait for a disk. */
+/** The space of the file system of a path. Synchronous: it takes a few microseconds and does not access the disk. */
 export function diskSpace(path: string): DiskSpace {
   const { bsize, bavail, blocks } = statfsSync(path)
   return { device: statSync(path).dev, free: bavail * bsize, total: blocks * bsize }

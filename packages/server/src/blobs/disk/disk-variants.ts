@@ -9,8 +9,8 @@ import { type Files, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
 
 /**
- * Variants as files, `<first two characters of the id>/<id>.<key>` below `root`, on their way in below `temporary`.
- * The directories are made when first needed, so that an operator may remove them all at any time.
+ * Stores variants as files, `<first two characters of the id>/<id>.<key>` in `root`; writes them in `temporary` first.
+ * Creates directories on demand, so an operator can remove all variants at any time.
  */
 export function createDiskVariants(parts: {
   readonly root: string
@@ -21,7 +21,7 @@ export function createDiskVariants(parts: {
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
   const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), `${id}.${variantKey(variant)}`)
 
-  /** False when there is none; throws ForeignEntry when it, or the root, is no real directory. */
+  /** Throws ForeignEntry if the shard, or the root, is not a directory. */
   async function exists(shard: string): Promise<boolean> {
     for (const path of [root, shard]) {
       const found = entryTypeAt(files, path)
@@ -33,7 +33,7 @@ export function createDiskVariants(parts: {
 
   async function ensure(shard: string): Promise<void> {
     if (await exists(shard)) return
-    for (const path of [root, shard]) await files.mkdir(path, 0o700).catch(unlessThere)
+    for (const path of [root, shard]) await files.mkdir(path, 0o700).catch(ignoreExisting)
   }
 
   return {
@@ -43,7 +43,7 @@ export function createDiskVariants(parts: {
         const file = await files.create(path)
         try {
           await file.write(bytes)
-          // Or a power cut could leave an empty file under the name. That the name may be lost is fine.
+          // Otherwise a power failure could leave an empty file under the name. Losing the name is harmless.
           await file.sync()
         } finally {
           await file.close()
@@ -65,6 +65,6 @@ export function createDiskVariants(parts: {
   }
 }
 
-function unlessThere(error: unknown): void {
+function ignoreExisting(error: unknown): void {
   if (errorCode(error) !== 'EEXIST') throw error
 }

@@ -16,30 +16,30 @@ import { promisify } from 'node:util'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 
-/** A file that was made to be written once, from its beginning to its end. */
+/** A new file, written sequentially. */
 export interface NewFile {
   readonly write: (bytes: Uint8Array) => Promise<void>
   readonly sync: () => Promise<void>
   readonly close: () => Promise<void>
 }
 
-/** A directory that was opened to be synced. */
+/** A directory opened for syncing. */
 interface OpenDirectory {
   readonly sync: () => Promise<void>
   readonly close: () => void
 }
 
 /**
- * The calls by which the store changes its disk, so that a test can let one of them fail. Those that only look at a
- * name are made at once: they take two microseconds, and a turn in the pool of threads takes thirty.
+ * The store's calls to the file system; tests replace them to inject failures. Lookups of a name are synchronous: they
+ * take 2 µs, and a call through libuv's thread pool takes 30 µs.
  */
 export interface Files {
-  /** Throws where anything stands. */
+  /** Throws if the path exists. */
   readonly create: (path: string) => Promise<NewFile>
   readonly open: typeof open
-  /** Throws where anything but a directory stands, links too. */
+  /** Throws if the path is not a directory, or is a link. */
   readonly openDirectory: (path: string) => OpenDirectory
-  /** Null where nothing stands. */
+  /** Null if the path does not exist. */
   readonly lstat: (path: string) => Stats | null
   readonly mkdir: (path: string, mode: number) => Promise<void>
   readonly rename: (from: string, to: string) => Promise<void>
@@ -47,7 +47,7 @@ export interface Files {
   readonly unlink: (path: string) => Promise<void>
 }
 
-/** The calls that put new files in place. */
+/** The calls of the file writer thread, which commits files. */
 export type WriterFiles = Omit<Files, 'open'>
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants
@@ -56,7 +56,7 @@ const writeDescriptor = promisify(write)
 const syncDescriptor = promisify(fsync)
 const closeDescriptor = promisify(close)
 
-/** Without a FileHandle, whose every call takes five microseconds more. */
+/** Uses a descriptor: each call of a FileHandle takes 5 µs more. */
 async function create(path: string): Promise<NewFile> {
   const descriptor = await openDescriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
   let isSynced = false
@@ -73,7 +73,7 @@ async function create(path: string): Promise<NewFile> {
       isSynced = true
     },
     async close() {
-      // At once, where no disk is left to wait for.
+      // After a sync, close does not wait for the disk.
       if (isSynced) closeSync(descriptor)
       else await closeDescriptor(descriptor)
     },
@@ -104,7 +104,7 @@ export async function unlinkIfThere(files: Pick<Files, 'unlink'>, path: string):
   }
 }
 
-/** All of `bytes`, at `position`. */
+/** Writes all of `bytes` at `position`. */
 export async function writeWhole(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.byteLength; ) {
     const { bytesWritten } = await file.write(bytes, done, bytes.byteLength - done, position + done)
@@ -112,7 +112,7 @@ export async function writeWhole(file: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
-/** Turns a disk or quota that is full into Fault `storage-full`, and a lack of descriptors or memory into `overloaded`; any other error stays as it is. */
+/** Maps a full disk or quota to Fault `storage-full`, and a lack of descriptors or memory to `overloaded`. Returns other errors unchanged. */
 export function asStorageFault(error: unknown): unknown {
   const code = errorCode(error)
   if (code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM')

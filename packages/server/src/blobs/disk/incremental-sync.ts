@@ -1,15 +1,15 @@
 import type { FileHandle } from 'node:fs/promises'
 
-/** Bytes that set the disk to work. */
-const stride = 2 * 1024 * 1024
+/** Bytes between two syncs. */
+const interval = 2 * 1024 * 1024
 
 /**
- * Syncs a file while more of it arrives, so that the sync which counts finds little left to do. None of these is proof
- * of anything but of failure: the kernel tells of a write that failed only once, and whoever was told must believe it.
+ * Syncs a file while more of it is received, so that the final sync is short. The caller must still sync at the end, and
+ * must treat an error here as final: the kernel reports a failed write only once.
  */
 export interface IncrementalSync {
   wrote(bytes: number): void
-  /** Rejects where one has failed. */
+  /** Rejects if a sync has failed. */
   settled(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ export function createIncrementalSync(file: FileHandle): IncrementalSync {
   return {
     wrote(bytes) {
       unsynced += bytes
-      if (unsynced < stride || running !== null || failed !== null) return
+      if (unsynced < interval || running !== null || failed !== null) return
       unsynced = 0
       running = file
         .datasync()

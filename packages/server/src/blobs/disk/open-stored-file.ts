@@ -5,13 +5,13 @@ import { Fault } from '../../core/fault.ts'
 import type { OpenBlob } from '../blobs.ts'
 import { ForeignEntry } from './entry-type.ts'
 
-/** Bytes per read. Measured: twice as many are a fifth faster, but each slow reader holds two or three of them. */
+/** Bytes for each read. 512 kB would be a fifth faster, but each slow reader holds two or three buffers. */
 const readLength = 256 * 1024
 
-// Without O_NONBLOCK a planted pipe would hold a thread of the pool for ever; on regular files it changes nothing.
+// O_NONBLOCK: opening a named pipe would block. It has no effect on regular files.
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** Null when there is no such file, or no directory for it; Fault `media-unknown` where anything foreign stands (B8). */
+/** Null if the file or its directory does not exist. Throws Fault `media-unknown` for a foreign entry (docs/interface.md B8). */
 export async function openStoredFile(
   path: string,
   directoryExists: () => Promise<boolean>,
@@ -24,13 +24,12 @@ export async function openStoredFile(
   }
 }
 
-/** Null when there is no such file; throws ForeignEntry when it is a link or no regular file (B8). */
+/** Null if the file does not exist. Throws ForeignEntry if it is not a regular file. */
 function openFile(path: string): OpenBlob | null {
-  const descriptor = openFound(path)
+  const descriptor = openDescriptor(path)
   if (descriptor === null) return null
   let status: Stats
   try {
-    // At once: the system knows it of an open file without looking at the disk.
     status = fstatSync(descriptor)
     if (!status.isFile()) throw new ForeignEntry(`${path} is not a regular file`)
   } catch (error) {
@@ -40,8 +39,8 @@ function openFile(path: string): OpenBlob | null {
   let reading: Promise<void> | null = null
   let closing: Promise<void> | null = null
 
-  // Another file may get the number of a closed descriptor, so it is never closed under a read.
-  const closeUnused = async (): Promise<void> => {
+  // The number of a closed descriptor may be reused, so a read in progress must end first.
+  const closeAfterRead = async (): Promise<void> => {
     await reading?.catch(() => undefined)
     closeSync(descriptor)
   }
@@ -50,21 +49,20 @@ function openFile(path: string): OpenBlob | null {
     size: status.size,
     path,
     read(into, position) {
-      if (closing) throw new Error('a blob was read after it had been closed')
+      if (closing) throw new Error('read after close')
       reading = readWhole(descriptor, into, position)
       return reading
     },
     stream: (start, end) => streamRange(blob, start, end),
     close() {
-      closing ??= closeUnused()
+      closing ??= closeAfterRead()
       return closing
     },
   }
   return blob
 }
 
-/** At once, as all that only looks at a name (files.ts). */
-function openFound(path: string): number | null {
+function openDescriptor(path: string): number | null {
   try {
     return openSync(path, flags)
   } catch (error) {

@@ -3,57 +3,57 @@ import type { FileHandle } from 'node:fs/promises'
 import type { UploadId } from '../../core/upload-id.ts'
 import { PartialUploadLost } from '../blobs.ts'
 
-/** Parts whose hash is kept; that of a forgotten one is made anew from its file. */
-const remembered = 1_000
+/** Hashes that are cached. Others are computed from the file. */
+const cacheSize = 1_000
 
-/** Bytes per read: half a millisecond of hashing, between which the thread does other work. */
+/** Bytes for each read: hashing them blocks the thread for half a millisecond. */
 const readLength = 1024 * 1024
 
-/** The SHA-256 of parts so far, so that a part that arrives within one process need not be read again at its end. */
+/** Caches the SHA-256 states of partial uploads, so that the file need not be read again when an upload completes. */
 export interface PartialUploadHashes {
-  /** Hashes on from this offset; null where the hash of the bytes before is not known. The hash is handed over. */
-  at(id: UploadId, offset: number): Hash | null
+  /** Removes the state from the cache; the caller owns it. Null if the hash of the bytes before `offset` is unknown. */
+  take(id: UploadId, offset: number): Hash | null
   store(id: UploadId, size: number, hash: Hash): void
   forget(id: UploadId): void
-  /** The SHA-256 of the whole part, read from its file where it is not known. */
-  whole(id: UploadId, file: FileHandle, size: number): Promise<Uint8Array>
+  /** The SHA-256 of the whole upload. Reads the file if the state is not cached. */
+  digest(id: UploadId, file: FileHandle, size: number): Promise<Uint8Array>
 }
 
 export function createPartialUploadHashes(): PartialUploadHashes {
-  const known = new Map<UploadId, { readonly size: number; readonly hash: Hash }>()
+  const cache = new Map<UploadId, { readonly size: number; readonly hash: Hash }>()
 
   return {
-    at(id, offset) {
-      const state = known.get(id)
-      known.delete(id)
+    take(id, offset) {
+      const state = cache.get(id)
+      cache.delete(id)
       if (state?.size === offset) return state.hash
       return offset === 0 ? createHash('sha256') : null
     },
 
     store(id, size, hash) {
-      known.set(id, { size, hash })
-      const [oldest] = known.keys()
-      if (known.size > remembered && oldest !== undefined) known.delete(oldest)
+      cache.set(id, { size, hash })
+      const [oldest] = cache.keys()
+      if (cache.size > cacheSize && oldest !== undefined) cache.delete(oldest)
     },
 
     forget(id) {
-      known.delete(id)
+      cache.delete(id)
     },
 
-    async whole(id, file, size) {
-      const state = known.get(id)
-      known.delete(id)
-      return state?.size === size ? state.hash.digest() : hashOfFile(file, size)
+    async digest(id, file, size) {
+      const state = cache.get(id)
+      cache.delete(id)
+      return state?.size === size ? state.hash.digest() : hashFile(file, size)
     },
   }
 }
 
-async function hashOfFile(file: FileHandle, size: number): Promise<Uint8Array> {
+async function hashFile(file: FileHandle, size: number): Promise<Uint8Array> {
   const hash = createHash('sha256')
   const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(size, readLength)))
   for (let position = 0; position < size; ) {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
-    if (bytesRead === 0) throw new PartialUploadLost('a part ended before its size')
+    if (bytesRead === 0) throw new PartialUploadLost('a partial upload ended before its size')
     hash.update(buffer.subarray(0, bytesRead))
     position += bytesRead
   }

@@ -6,17 +6,17 @@ import { isMediaId, type MediaId, shardOf } from '../../core/media-id.ts'
 import type { DirectorySync } from './directory-sync.ts'
 
 /**
- * The shards in which bytes may be in place whose rows are not committed: an empty file for each, `pending/<shard>`. After a
- * crash a start compares these shards alone with the rows.
+ * Records the shards that may contain files without committed rows, as empty files `pending/<shard>`. After a crash, a
+ * start compares only these shards with the rows.
  */
 export interface PendingShards {
-  /** Resolves once the shard of this id is recorded durably: before bytes are renamed into it. */
-  enter(id: MediaId): Promise<void>
-  /** The row of this id is committed, or its bytes are removed. */
-  leave(id: MediaId): void
-  /** Ids of the bytes in the shards that an earlier process left recorded. */
+  /** Resolves when the shard of this id is recorded durably. Call it before a file is renamed into the shard. */
+  add(id: MediaId): Promise<void>
+  /** Call it when the row of this id is committed or its file is removed. */
+  delete(id: MediaId): void
+  /** Ids of all files in the shards that an earlier process recorded. */
   orphanCandidates(): Promise<MediaId[]>
-  /** Removes the records of an earlier process. */
+  /** Removes the earlier process's records. */
   clearOrphanCandidates(): void
   close(): void
 }
@@ -27,7 +27,7 @@ interface Entry {
   removal: NodeJS.Timeout | null
 }
 
-/** Milliseconds for which an unused record stays: ids of one second share a shard. */
+/** Milliseconds until an unused record is removed. Ids of one second share a shard, so the next upload often reuses it. */
 const lifetime = 2_000
 
 const { O_WRONLY, O_CREAT, O_NOFOLLOW } = constants
@@ -48,7 +48,7 @@ export async function openPendingShards(parts: {
     try {
       await sync(directory)
     } catch (error) {
-      // A later sync could succeed without writing this entry. An entry that is created again is written again.
+      // After a failed sync, a later one could succeed without this entry. Creating the entry again makes sync write it.
       remove(shard)
       throw error
     }
@@ -58,7 +58,7 @@ export async function openPendingShards(parts: {
     try {
       unlinkSync(join(directory, shard))
     } catch (error) {
-      // A record that stays makes the next start look at one shard more.
+      // A record that cannot be removed costs the next start the check of one shard.
       if (errorCode(error) === null) throw error
     }
   }
@@ -71,7 +71,7 @@ export async function openPendingShards(parts: {
   }
 
   return {
-    async enter(id) {
+    async add(id) {
       const shard = shardOf(id)
       let entry = entries.get(shard)
       if (!entry) {
@@ -89,7 +89,7 @@ export async function openPendingShards(parts: {
       }
     },
 
-    leave(id) {
+    delete(id) {
       const shard = shardOf(id)
       const entry = entries.get(shard)
       if (!entry?.ids.delete(id) || entry.ids.size > 0) return

@@ -6,7 +6,7 @@ import { asStorageFault, type Files, type NewFile } from './files.ts'
 
 /**
  * Streams `source` into a new file at `path`, synced when it resolves. Throws Fault `file-too-large` above `limit`
- * bytes, Fault `storage-full`, and what the source throws; then no file is left.
+ * bytes, Fault `storage-full`, and the source's error, and then leaves no file.
  */
 export async function receiveFile(
   files: Pick<Files, 'create' | 'unlink'>,
@@ -15,32 +15,32 @@ export async function receiveFile(
   limit: number,
 ): Promise<Omit<ReceivedBlob, 'handle'>> {
   try {
-    return await createSyncedFile(files, path, (file) => writeThrough(file, source, limit))
+    return await createSyncedFile(files, path, (file) => writeAndHash(file, source, limit))
   } catch (error) {
     throw asStorageFault(error)
   }
 }
 
-async function writeThrough(
+async function writeAndHash(
   file: NewFile,
   source: AsyncIterable<Uint8Array>,
   limit: number,
 ): Promise<Omit<ReceivedBlob, 'handle'>> {
   const hash = createHash('sha256')
   const head: Uint8Array[] = []
-  let headMissing = headLength
+  let missing = headLength
   let size = 0
   for await (const chunk of source) {
     size += chunk.byteLength
     if (size > limit)
       throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
-    // The disk works while this thread hashes.
+    // Hashing overlaps the write.
     const written = file.write(chunk)
     hash.update(chunk)
-    if (headMissing > 0 && chunk.byteLength > 0) {
-      // A copy: a view would keep the whole chunk in memory, and Buffer's own slice makes views.
-      head.push(new Uint8Array(chunk.subarray(0, headMissing)))
-      headMissing -= Math.min(headMissing, chunk.byteLength)
+    if (missing > 0 && chunk.byteLength > 0) {
+      // A copy: a view would keep the whole chunk in memory.
+      head.push(new Uint8Array(chunk.subarray(0, missing)))
+      missing -= Math.min(missing, chunk.byteLength)
     }
     await written
   }

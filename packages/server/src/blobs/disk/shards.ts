@@ -8,23 +8,23 @@ import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import type { WriterFiles } from './files.ts'
 
-/** The directories that hold the blobs, named by the first two characters of their ids. */
+/** The directories of the blobs, named by the first two characters of the ids in them. */
 export interface Shards {
   directory(id: MediaId): string
-  /** False when there is none; throws ForeignEntry when it, or the root, is no real directory (B8). Throws without root. */
+  /** Throws ForeignEntry if it, or the root, is not a directory (docs/interface.md B8). Throws if the root is missing. */
   exists(directory: string): Promise<boolean>
-  /** Throws Fault `storage-unavailable` where the root is not the directory that belongs to the catalog (S9). */
+  /** Throws Fault `storage-unavailable` if the root does not belong to the catalog (docs/interface.md S9). */
   requireIdentity(): void
-  /** Resolves once the directory exists and its entry in the root would survive a power cut. */
+  /** Creates the directory if it is missing; its entry in the root is durable when it resolves. */
   ensure(directory: string): Promise<void>
 }
 
-/** Throws when `root` cannot be synced: what an earlier process left in it is believed from here on. */
+/** Syncs the root; after that, existing directories count as durable. Throws if the sync fails. */
 export async function openShards(
   root: string,
   files: WriterFiles,
   sync: DirectorySync,
-  /** For a server, whose start has made sure that the root has an identity. */
+  /** True in a server, which checks the identity of the root when it starts. */
   hasIdentity = false,
 ): Promise<Shards> {
   function requireIdentity(): void {
@@ -39,10 +39,10 @@ export async function openShards(
 
   async function exists(directory: string): Promise<boolean> {
     const [above, here] = [entryTypeAt(files, root), entryTypeAt(files, directory)]
-    // No foreign entry: with its disk not mounted, no item must look as if it had never been (B9).
+    // Check the identity first: if the disk is not mounted, items must not appear unknown (docs/interface.md B9).
     if (above !== 'directory' || here === 'nothing') requireIdentity()
-    if (above === 'nothing') throw new Error('the root of the blobs is gone')
-    if (above !== 'directory') throw new ForeignEntry('the root of the blobs is not a directory any more')
+    if (above === 'nothing') throw new Error('the root of the blobs is missing')
+    if (above !== 'directory') throw new ForeignEntry('the root of the blobs is not a directory')
     if (here === 'nothing') return false
     if (here !== 'directory') throw new ForeignEntry(`${directory} is not a directory`)
     return true
@@ -57,7 +57,7 @@ export async function openShards(
     try {
       await sync(root)
     } catch (error) {
-      // A later sync could succeed without writing this entry. An entry that is created again is written again.
+      // After a failed sync, a later one could succeed without this entry. Creating the entry again makes sync write it.
       await files.rmdir(directory).catch(() => undefined)
       throw error
     }

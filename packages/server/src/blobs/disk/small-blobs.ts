@@ -4,28 +4,28 @@ import type { MediaId } from '../../core/media-id.ts'
 import type { ReceivedBlob } from '../blobs.ts'
 import type { PlacingThread } from './place-by-thread.ts'
 
-/** Files up to this size are held in memory until they are in place: no more than a stream holds of any. Bytes. */
+/** Files up to this size are held in memory until they are committed. Bytes. */
 const smallSize = 65_536
 
-/** What is held of all of them together; files beyond that take the way of large ones, which waits for the disk. Bytes. */
+/** Limit for all held files together. Further files are written to `tmp/`, as large ones are. Bytes. */
 const mostHeld = 16 * 1024 * 1024
 
 /**
- * Small files between their arrival and their place on the disk. A temporary file made beforehand would take each of
- * them through the pool of threads three times more, a wake and two switches of threads every time.
+ * Holds small files in memory until they are committed. A temporary file would cost each of them three more calls
+ * through libuv's thread pool.
  */
 export interface SmallBlobs {
-  /** Null where a source of so many bytes is not held; nothing of it has been read then. Throws Fault `file-too-large`. */
+  /** Null, before reading, if `atMost` bytes cannot be held. Throws Fault `file-too-large`. */
   receive(source: AsyncIterable<Uint8Array>, limit: number, atMost: number): Promise<ReceivedBlob> | null
-  /** A source of unknown size: held when it turns out small, else handed on to `spill` from its first byte. */
+  /** For a source of unknown size: holds a small one, and passes a large one to `spill` from its first byte. */
   receiveOrSpill(
     source: AsyncIterable<Uint8Array>,
     limit: number,
     spill: (source: AsyncIterable<Uint8Array>) => Promise<ReceivedBlob>,
   ): Promise<ReceivedBlob>
-  /** The bytes of a file that is held. */
+  /** The bytes of a held file; null for any other handle. */
   bytes(handle: string): Uint8Array<ArrayBuffer> | null
-  /** Puts a file that is held in place; durable when it resolves. */
+  /** Commits a held file; durable when it resolves. */
   commit(handle: string, id: MediaId): Promise<void>
   discard(handle: string): void
 }
@@ -36,7 +36,7 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
 
   function take(handle: string): Uint8Array<ArrayBuffer> {
     const bytes = held.get(handle)
-    if (bytes === undefined) throw new Error('bytes are kept or discarded that are not held')
+    if (bytes === undefined) throw new Error('these bytes are not held')
     held.delete(handle)
     return bytes
   }
@@ -65,7 +65,7 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
     return hold(bytes)
   }
 
-  /** The bytes count in `total` already. */
+  /** `total` includes the bytes already. */
   function hold(bytes: Uint8Array<ArrayBuffer>): ReceivedBlob {
     const handle = randomUUID()
     held.set(handle, bytes)
@@ -93,7 +93,7 @@ export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlo
           counted = 0
           return await spill(resumed([...start, value], chunks))
         }
-        // A copy: the source reuses the memory of a chunk once the next one is asked for.
+        // A copy: the source reuses the memory of a chunk for the next one.
         start.push(new Uint8Array(value))
         total += value.byteLength
         counted = size
@@ -140,7 +140,7 @@ function joined(chunks: readonly Uint8Array<ArrayBuffer>[], size: number): Uint8
   return bytes
 }
 
-/** A source whose first chunks were taken already. */
+/** The chunks that were read already, then the rest. */
 async function* resumed(
   start: readonly Uint8Array[],
   rest: AsyncIterator<Uint8Array>,

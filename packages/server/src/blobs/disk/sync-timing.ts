@@ -1,9 +1,8 @@
 import type { Files, WriterFiles } from './files.ts'
 
-/** Called with the seconds of each sync that succeeds. */
+/** Receives the duration of each successful sync in seconds. */
 export type OnSync = (seconds: number) => void
 
-/** The same calls, whose syncs are timed. */
 export const timeWriterSyncs = (files: WriterFiles, onSync: OnSync): WriterFiles => ({
   ...files,
   async create(path) {
@@ -18,15 +17,15 @@ export const timeWriterSyncs = (files: WriterFiles, onSync: OnSync): WriterFiles
 
 export const timeSyncs = (files: Files, onSync: OnSync): Files => ({
   ...timeWriterSyncs(files, onSync),
-  async open(...named) {
-    const file = await files.open(...named)
+  async open(...args) {
+    const file = await files.open(...args)
     file.sync = timed(file.sync.bind(file), onSync)
     return file
   },
 })
 
 const timed = (sync: () => Promise<void>, onSync: OnSync) => async () => {
-  const begun = performance.now()
+  const startedAt = performance.now()
   await sync()
-  onSync((performance.now() - begun) / 1000)
+  onSync((performance.now() - startedAt) / 1000)
 }
