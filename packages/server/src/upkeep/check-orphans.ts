@@ -72,7 +72,7 @@ async function orphansOf({ catalog, audit }: Parts, entries: readonly BlobEntry[
   const ids = entries.flatMap((entry) =>
     entry.kind === 'stored' || entry.kind === 'variant' ? [entry.id] : [],
   )
-  const findUnreferenced = new Set(await audit.findUnreferenced(ids))
+  const unreferenced = new Set(await audit.findUnreferenced(ids))
   const orphans: BlobEntry[] = []
   for (const entry of entries) {
     if ((entry.kind === 'stored' || entry.kind === 'variant') && !unreferenced.has(entry.id)) continue
