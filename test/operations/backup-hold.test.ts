@@ -35,7 +35,7 @@ test('S2 a part that fails to stop does not keep the others from stopping, and t
   expect(existsSync(join(server.data, 'catalog.db-wal'))).toBe(true)
   expect(await server.stop()).toBe(1)
   expect(server.log().filter(({ level }) => level === 50)).toMatchObject([
-    { err: { message: 'planted' }, msg: 'the removal hold did not close' },
+    { err: { message: 'planted' }, msg: 'the backup hold did not close' },
   ])
   // The last connection removes it.
   expect(existsSync(join(server.data, 'catalog.db-wal'))).toBe(false)

@@ -1,17 +1,17 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { FreeSpace } from './space/free-space.ts'
 
-/** Why reads or writes cannot be served; no path and no name in it. */
+/** Why reads or writes are not possible. */
 type ReadinessReason = 'catalog-unreadable' | 'catalog-unwritable' | 'bytes-unavailable' | 'disk-full'
 
-/** What can be served now (docs/interface.md O1). Deletes are served on a full disk too. */
+/** Whether reads and writes are possible now (docs/interface.md O1). Deletes also work on a full disk. */
 export interface Readiness {
   readonly reads: boolean
   readonly writes: boolean
   readonly reasons: readonly ReadinessReason[]
 }
 
-/** Milliseconds after which a catalog that another process holds counts as not writable. */
+/** Milliseconds after which a catalog that another process has locked counts as not writable. */
 const writeTimeout = 2_000
 
 const stopsReads: ReadonlySet<ReadinessReason> = new Set(['catalog-unreadable', 'bytes-unavailable'])
@@ -19,13 +19,13 @@ const stopsReads: ReadonlySet<ReadinessReason> = new Set(['catalog-unreadable', 
 export function checkReadinessOperation(parts: {
   readonly catalog: Pick<Catalog, 'checkReads' | 'checkWrites'>
   readonly space: Pick<FreeSpace, 'hasRoom'>
-  /** False while the directory of the bytes is not the one that belongs to the catalog. */
+  /** False while the directory of the blobs does not belong to the catalog. */
   readonly hasBytes: () => boolean
 }): () => Promise<Readiness> {
   const { catalog, space, hasBytes } = parts
   let writing: Promise<boolean> | null = null
 
-  /** One check for all who ask: a catalog that is held would gather them. */
+  /** Concurrent calls share one check, so that checks do not accumulate while the catalog is locked. */
   function canWrite(): Promise<boolean> {
     writing ??= catalog
       .checkWrites()
@@ -53,13 +53,13 @@ export function checkReadinessOperation(parts: {
   }
 }
 
-async function within(time: number, answer: Promise<boolean>): Promise<boolean> {
+async function within(time: number, check: Promise<boolean>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, time, false)
   })
   try {
-    return await Promise.race([answer, late])
+    return await Promise.race([check, late])
   } finally {
     clearTimeout(timer)
   }

@@ -1,7 +1,7 @@
 import type { BucketId, Catalog } from '../catalog/catalog.ts'
 import { bucketDeleted } from '../core/fault.ts'
 
-/** A bucket as it is shown (docs/interface.md Q3). */
+/** A bucket as in responses (docs/interface.md Q3). */
 export interface BucketObject {
   readonly name: string
   readonly items: number

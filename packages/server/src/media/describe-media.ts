@@ -9,7 +9,7 @@ export interface MediaObject {
   readonly content_type: string
   /** Bytes. */
   readonly size: number
-  /** Hex; null only for items that were seeded without bytes. */
+  /** Hexadecimal; null for seeded items, which have no bytes. */
   readonly sha256: string | null
   /** RFC 3339, UTC. */
   readonly created_at: string

@@ -2,7 +2,7 @@ import type { BucketId, Catalog, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { isMediaId } from '../core/media-id.ts'
 
-/** The bucket's item with this id, which may be any text. Throws Fault `media-unknown` (docs/interface.md A6, M3). */
+/** The bucket's item with this id; `id` may be any text. Throws Fault `media-unknown` (docs/interface.md A6, M3). */
 export async function findMedia(
   catalog: Pick<Catalog, 'media'>,
   bucketId: BucketId,
@@ -14,8 +14,8 @@ export async function findMedia(
 }
 
 /**
- * Any bucket's item by the name that its URL ends in: its id, alone or with a dot and its own extension
- * (docs/interface.md B1, B7). The name may be any text. Throws Fault `media-unknown`.
+ * An item of any bucket by the last segment of its URL: its id, optionally with a dot and its extension
+ * (docs/interface.md B1, B7). `name` may be any text. Throws Fault `media-unknown`.
  */
 export function findByNameOperation(parts: {
   readonly catalog: Pick<Catalog, 'media'>
@@ -30,5 +30,5 @@ export function findByNameOperation(parts: {
   }
 }
 
-/** One and the same answer for every reason why an item cannot be had (docs/interface.md M3). */
+/** The same fault for every reason, so that it does not reveal items of other buckets (docs/interface.md M3). */
 export const mediaUnknown = (): Fault => new Fault('media-unknown', 'There is no such item.')

@@ -6,13 +6,13 @@ import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { sniffType } from './sniff-type.ts'
 
-/** The item that received bytes become: the one place that decides on its name, type and size (docs/interface.md U7, U8). */
+/** Builds the item of received bytes: its name, type and dimensions (docs/interface.md U7, U8). */
 export async function newItem(
   parts: { readonly blobs: Pick<BlobStore, 'peek'>; readonly measurePicture: MeasurePicture },
   blob: ReceivedBlob,
   given: {
     readonly id: MediaId
-    /** As the client sent them. */
+    /** As sent by the client. */
     readonly filename: string | null
     readonly declaredType: string | null
     readonly createdAt: number

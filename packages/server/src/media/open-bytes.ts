@@ -4,8 +4,8 @@ import { Fault } from '../core/fault.ts'
 import { mediaUnknown } from './find-media.ts'
 
 /**
- * Opens an item's bytes. Throws Fault `bytes-missing` when they are not what the row says (docs/interface.md B9), as far
- * as their length and the last check tell (F3).
+ * Opens an item's bytes. Throws Fault `bytes-missing` if they are missing, have the wrong length, or fsck has marked them
+ * as damaged (docs/interface.md B9, F3).
  */
 export function openBytesOperation(parts: {
   readonly catalog: Pick<Catalog, 'media' | 'isDamaged'>
@@ -17,7 +17,7 @@ export function openBytesOperation(parts: {
     if (await catalog.isDamaged(media.id)) throw damaged()
     const blob = await blobs.open(media.id)
     if (blob === null) {
-      // A delete may have come between the row and its bytes.
+      // The item may have been deleted since its row was read.
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
       throw new Fault('bytes-missing', 'The bytes of this item are missing on the server.')
     }

@@ -9,9 +9,9 @@ interface Leftover {
 }
 
 /**
- * Finishes what an earlier process left undone, at start and before anything is served: drops temporary bytes, removes
- * the bytes of removed items, lets resumable uploads and their files agree, and removes bytes that never got a row.
- * Returns how many of each, and which bytes wait for the next start, and why.
+ * Cleans up after an earlier process, before the service starts: removes temporary files, deletes the bytes of deleted
+ * items, makes resumable uploads and their files agree, and removes bytes without a row. Returns how many of each, and the
+ * ids whose bytes could not be deleted.
  */
 export async function recover(parts: {
   readonly catalog: Pick<
@@ -40,7 +40,7 @@ export async function recover(parts: {
   return { temporary, tombstones, rewound, orphans: await removeOrphans(parts, onDeletionFailure), leftovers }
 }
 
-/** Bytes that were put in place and whose row was never committed; after the uploads, which take theirs back. */
+/** Removes committed files without a row. Runs after `rewindUploads`, which reclaims the files of uploads. */
 async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
   onDeletionFailure: (id: MediaId, error: unknown) => void,
@@ -59,7 +59,7 @@ async function removeOrphans(
   return removed
 }
 
-/** An offset never tells of more than its file has. */
+/** Lowers the offsets that are beyond the end of their file. */
 async function rewindUploads({ catalog, blobs }: Parameters<typeof recover>[0]): Promise<number> {
   const uploads = await catalog.unfinishedUploads()
   const short = await blobs.partialUploads.recover(uploads)

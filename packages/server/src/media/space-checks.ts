@@ -3,7 +3,7 @@ import type { IncomingFile, StoreMedia } from './store-media.ts'
 import type { AppendUpload } from './uploads/append-upload.ts'
 import type { CreateUpload } from './uploads/create-upload.ts'
 
-// Uploads that are refused with Fault `storage-full` where they would use up the reserve (docs/interface.md S4).
+// These wrappers throw Fault `storage-full` if an upload would use the reserved free space (docs/interface.md S4).
 
 export const storeMediaWithSpaceCheck =
   (space: FreeSpace, store: StoreMedia): StoreMedia =>

@@ -8,7 +8,7 @@ import { newItem } from './new-item.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { createQuotaReservations, noReservation, type QuotaReservation } from './space/quota-reservations.ts'
 
-/** A file on its way in; `filename` and `declaredType` are as the client sent them. */
+/** A file being received; `filename` and `declaredType` are as sent by the client. */
 export interface IncomingFile {
   readonly source: AsyncIterable<Uint8Array>
   readonly filename: string | null
@@ -16,17 +16,17 @@ export interface IncomingFile {
 }
 
 interface StoreOptions {
-  /** What makes the request one that may be sent again (docs/interface.md I1). */
+  /** The idempotency key (docs/interface.md I1). */
   readonly key?: { readonly tokenId: TokenId; readonly key: string } | null
-  /** Bytes that the files will have together, where that is known beforehand. */
+  /** The total size of the files in bytes, if known. */
   readonly declaredBytes?: number
-  /** The size of the only file, where that is known; bytes. */
+  /** The size of the only file in bytes, if known. */
   readonly atMost?: number | null
 }
 
 interface Stored {
   readonly media: readonly Media[]
-  /** An earlier request with the same key stored them. */
+  /** True if an earlier request with the same key stored them. */
   readonly repeated: boolean
 }
 
@@ -36,15 +36,15 @@ export type StoreMedia = (
   options?: StoreOptions,
 ) => Promise<Stored>
 
-/** Each waits for syncs of the disk; more at once would leave other requests too few of the pool's threads. */
-const atOnce = 4
+/** Files of one request that are committed in parallel. More would leave other requests too few threads of libuv's pool. */
+const parallelism = 4
 
-/** For how long a key stands for its first request (docs/interface.md I5). Milliseconds. */
+/** Milliseconds until an idempotency key expires (docs/interface.md I5). */
 const keyLifetime = 86_400_000
 
 /**
- * Stores the files in the order given: all of them or none (docs/interface.md U2), durable when it resolves. Each is
- * read to its end before the next one is asked for. No files are no items.
+ * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
+ * to its end before it takes the next one. Without files, it stores nothing.
  */
 export function storeMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated' | 'bucket'>
@@ -89,17 +89,20 @@ export function storeMediaOperation(parts: {
     return arrivals
   }
 
-  async function keepAll(arrivals: readonly Arrival[]): Promise<void> {
-    for (const kept of await settleAll(arrivals, atOnce, ({ blob, item }) => blobs.commit(blob, item.id)))
-      if (kept.status === 'rejected') throw kept.reason
+  async function commitAll(arrivals: readonly Arrival[]): Promise<void> {
+    for (const result of await settleAll(arrivals, parallelism, ({ blob, item }) =>
+      blobs.commit(blob, item.id),
+    ))
+      if (result.status === 'rejected') throw result.reason
   }
 
-  // What cannot be undone now is found later: temporary bytes at the next start, bytes without a row by a check.
+  // If a removal fails, the next start removes temporary files and files without a row.
   const discardAll = (received: readonly ReceivedBlob[]) =>
-    settleAll(received, atOnce, (blob) => blobs.discard(blob))
-  const removeAll = (items: readonly NewMedia[]) => settleAll(items, atOnce, ({ id }) => blobs.remove(id))
+    settleAll(received, parallelism, (blob) => blobs.discard(blob))
+  const removeAll = (items: readonly NewMedia[]) =>
+    settleAll(items, parallelism, ({ id }) => blobs.remove(id))
 
-  /** The items that stand for the request: these, or those of the first request with the same key. */
+  /** Returns the stored items: these, or those of the first request with the same key. */
   async function commit(
     bucketId: BucketId,
     items: readonly NewMedia[],
@@ -123,28 +126,28 @@ export function storeMediaOperation(parts: {
         await discardAll(arrivals.map(({ blob }) => blob))
         return { items: first, repeated: true }
       }
-      await keepAll(arrivals)
+      await commitAll(arrivals)
     } catch (error) {
       await Promise.all([discardAll(arrivals.map(({ blob }) => blob)), removeAll(items)])
       throw error
     }
     try {
       reservation.settle()
-      const standing = await commit(bucketId, items, request)
-      const repeated = standing[0]?.id !== items[0]?.id
+      const stored = await commit(bucketId, items, request)
+      const repeated = stored[0]?.id !== items[0]?.id
       if (repeated) await removeAll(items)
       else blobs.markCommitted(items.map(({ id }) => id))
-      return { items: standing, repeated }
+      return { items: stored, repeated }
     } catch (error) {
-      // Any other error may have come after the commit; bytes that a row may name are never destroyed.
-      if (error instanceof Fault && certainlyAbsent.has(error.code)) await removeAll(items)
+      // After any other error, the rows may be committed, so their bytes stay.
+      if (error instanceof Fault && notCommitted.has(error.code)) await removeAll(items)
       throw error
     }
   }
 
   return async (bucketId, files, options = {}) => {
     const { key = null } = options
-    // A request that is sent again needs no room, and only its content tells; the catalog judges it at the commit.
+    // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
     const reservation = key ? noReservation : reserve(bucketId)
     try {
       const arrivals = await receiveAll(files, reservation, options)
@@ -170,7 +173,7 @@ interface Arrival {
   readonly item: NewMedia
 }
 
-/** Equal for requests that would store the same: bytes, names and types, in this order (docs/interface.md I2). */
+/** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
 function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
   const content = arrivals.map(({ file: { filename, declaredType }, blob: { sha256 } }) => [
     filename,
@@ -180,8 +183,8 @@ function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
   return createHash('sha256').update(JSON.stringify(content)).digest()
 }
 
-/** The faults with which a catalog says that it has not written the rows. */
-const certainlyAbsent: ReadonlySet<string> = new Set([
+/** Faults after which the rows are certainly not committed. */
+const notCommitted: ReadonlySet<string> = new Set([
   'storage-full',
   'catalog-busy',
   'quota-exceeded',

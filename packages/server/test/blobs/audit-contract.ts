@@ -27,10 +27,10 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       const upload = newUploadId()
       await store.partialUploads.append(upload, { offset: 0, source: chunksOf(randomBytes(30)), limit: 30 })
       expect(await all(audit)).toMatchObject([
-        { kind: 'kept', id, size: 100 },
+        { kind: 'stored', id, size: 100 },
         { kind: 'variant', id, size: 40 },
         { kind: 'temporary', size: 20 },
-        { kind: 'part', id: upload, size: 30 },
+        { kind: 'partial', id: upload, size: 30 },
       ])
     })
 

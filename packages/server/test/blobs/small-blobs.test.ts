@@ -83,7 +83,7 @@ test('B8, U10: one that cannot be put in place fails alone, and leaves nothing',
     ),
   )
   expect(results.map((result) => (result.status === 'rejected' ? String(result.reason) : 'kept'))).toEqual([
-    expect.stringContaining('stands already'),
+    expect.stringContaining('exists already'),
     expect.stringContaining('is not a directory'),
     'kept',
   ])

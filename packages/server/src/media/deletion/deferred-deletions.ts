@@ -2,18 +2,18 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
 
 interface DeferredDeletions {
-  /** True while removals must wait. Never throws. */
+  /** True while a backup blocks deletions; `retry` then runs them later. Never throws. */
   isHeldByBackup(): boolean
-  /** Removes the bytes that had to wait, once nothing holds them any more. */
+  /** Deletes the deferred bytes if no backup blocks deletions any more. */
   retry(): Promise<void>
 }
 
-/** Milliseconds between two reports of one failure. */
+/** Milliseconds between reports of the same failure. */
 const reportInterval = 60_000
 
 /**
- * Bytes that a backup holds are removed after its end, however it ends (docs/interface.md F6). An error of the check
- * counts as held too, since bytes that stay can be removed later; it is reported at once, then once a minute.
+ * Defers deletions while a backup runs (docs/interface.md F6). If the check fails, deletions are deferred too; the failure is
+ * reportedAt immediately, then once a minute.
  */
 export function createDeferredDeletions(
   parts: BlobDeletionParts & {
@@ -23,17 +23,17 @@ export function createDeferredDeletions(
   },
 ): DeferredDeletions {
   const now = parts.now ?? (() => performance.now())
-  let waiting = false
-  let reported = Number.NEGATIVE_INFINITY
+  let hasDeferred = false
+  let reportedAt = Number.NEGATIVE_INFINITY
 
   function check(): boolean {
     try {
       const held = parts.isHeldByBackup()
-      reported = Number.NEGATIVE_INFINITY
+      reportedAt = Number.NEGATIVE_INFINITY
       return held
     } catch (error) {
-      if (now() - reported >= reportInterval) {
-        reported = now()
+      if (now() - reportedAt >= reportInterval) {
+        reportedAt = now()
         parts.onHoldFailure(error)
       }
       return true
@@ -42,14 +42,14 @@ export function createDeferredDeletions(
 
   const isHeldByBackup = () => {
     const held = check()
-    waiting ||= held
+    hasDeferred ||= held
     return held
   }
   return {
     isHeldByBackup,
     async retry() {
-      if (!waiting || isHeldByBackup()) return
-      waiting = false
+      if (!hasDeferred || isHeldByBackup()) return
+      hasDeferred = false
       await deleteBlobs({ ...parts, isHeldByBackup }, await parts.catalog.tombstones())
     },
   }

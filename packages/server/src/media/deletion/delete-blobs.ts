@@ -6,24 +6,24 @@ import { settleAll } from '../../core/settle-all.ts'
 export interface BlobDeletionParts {
   readonly catalog: Pick<Catalog, 'clearTombstones'>
   readonly blobs: Pick<BlobStore, 'remove'>
-  /** True while a backup needs the bytes of items that were there when it began. */
+  /** True while a backup needs the bytes of items that existed when it began. */
   readonly isHeldByBackup: () => boolean
-  /** Hears of each id whose tombstone stays for the next start, and why. */
+  /** Receives each id whose tombstone stays until the next start, and the error. */
   readonly onDeletionFailure: (id: MediaId, error: unknown) => void
 }
 
-/** Few, so that uploads find threads for their syncs. */
-const removalsAtOnce = 2
+/** Low, so that uploads get threads of libuv's pool for their syncs. */
+const parallelism = 2
 
 /**
- * Removes the bytes of removed items, and then, never before, their tombstones; says how many: none while removals are
- * held (docs/interface.md F6). Does not throw.
+ * Deletes the bytes of deleted items, then their tombstones. Returns how many; 0 while a backup blocks deletions
+ * (docs/interface.md F6). Never throws.
  */
 export async function deleteBlobs(parts: BlobDeletionParts, ids: readonly MediaId[]): Promise<number> {
   const { catalog, blobs, isHeldByBackup, onDeletionFailure } = parts
-  // After the rows were removed: a backup that begins after this look does not name them any more.
+  // The rows are deleted already, so the snapshot of a backup that begins after this check does not name these bytes.
   if (isHeldByBackup()) return 0
-  const results = await settleAll(ids, removalsAtOnce, async (id) => {
+  const results = await settleAll(ids, parallelism, async (id) => {
     try {
       await blobs.remove(id)
       return id
@@ -32,15 +32,15 @@ export async function deleteBlobs(parts: BlobDeletionParts, ids: readonly MediaI
       return null
     }
   })
-  const erased = results.flatMap((result) =>
+  const deleted = results.flatMap((result) =>
     result.status === 'fulfilled' && result.value !== null ? [result.value] : [],
   )
-  if (erased.length === 0) return 0
+  if (deleted.length === 0) return 0
   try {
-    await catalog.clearTombstones(erased)
-    return erased.length
+    await catalog.clearTombstones(deleted)
+    return deleted.length
   } catch (error) {
-    for (const id of erased) onDeletionFailure(id, error)
+    for (const id of deleted) onDeletionFailure(id, error)
     return 0
   }
 }

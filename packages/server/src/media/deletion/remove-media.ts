@@ -4,35 +4,35 @@ import { mediaUnknown } from '../find-media.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
 
 export interface MediaRemover {
-  /** Resolves when the item is gone for good (docs/interface.md M2). Throws Fault `media-unknown`; `id` is any text. */
+  /** Resolves when the item is deleted durably (docs/interface.md M2). `id` may be any text. Throws Fault `media-unknown`. */
   remove(bucketId: BucketId, id: string): Promise<void>
-  /** Resolves when no bytes of removed items wait for their removal. */
+  /** Resolves when no deletion of bytes is in progress. */
   settled(): Promise<void>
 }
 
-/** Ids whose tombstones are cleared in one transaction, at most. */
+/** Tombstones that are cleared in one transaction, at most. */
 const batchLength = 100
 
-/** The row goes first, for the caller; the bytes, then the tombstone, go in the background. */
+/** Deletes the row before it returns; deletes the bytes, then the tombstone, in the background. */
 export function createMediaRemover(
   parts: BlobDeletionParts & { readonly catalog: Pick<Catalog, 'removeMedia'> },
 ): MediaRemover {
   const waiting: MediaId[] = []
-  let erasing: Promise<void> | null = null
+  let deleting: Promise<void> | null = null
 
-  async function eraseWaiting(): Promise<void> {
+  async function deleteWaiting(): Promise<void> {
     while (waiting.length > 0) await deleteBlobs(parts, waiting.splice(0, batchLength))
-    erasing = null
+    deleting = null
   }
 
   return {
     async remove(bucketId, id) {
       if (!isMediaId(id) || !(await parts.catalog.removeMedia(bucketId, id))) throw mediaUnknown()
       waiting.push(id)
-      erasing ??= eraseWaiting()
+      deleting ??= deleteWaiting()
     },
     async settled() {
-      await erasing
+      await deleting
     },
   }
 }

@@ -3,10 +3,10 @@ import { isPictured } from '../../core/variant.ts'
 import type { PictureSize } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
 
-/** The size at which received bytes of this type are displayed; null where it cannot be told. Never throws. */
+/** The displayed width and height of a received picture; null if unknown. Never throws. */
 export type MeasurePicture = (blob: ReceivedBlob, contentType: string) => Promise<PictureSize | null>
 
-/** Asks for the header of the picture alone; nothing at all where the type is none that is pictured. */
+/** Reads only the header of the picture, in a worker. */
 export function measurePictureOperation(parts: {
   readonly blobs: Pick<BlobStore, 'contentOf'>
   readonly workers: Pick<PictureWorkers, 'run'>
@@ -14,10 +14,10 @@ export function measurePictureOperation(parts: {
   return async (blob, contentType) => {
     if (!isPictured(contentType)) return null
     try {
-      const answer = await parts.workers.run({ what: 'measure', picture: parts.blobs.contentOf(blob) })
-      return answer.outcome === 'measured' ? answer.size : null
+      const result = await parts.workers.run({ type: 'measure', picture: parts.blobs.contentOf(blob) })
+      return result.outcome === 'measured' ? result.size : null
     } catch {
-      // An upload never fails for want of these numbers.
+      // An upload succeeds without its dimensions.
       return null
     }
   }

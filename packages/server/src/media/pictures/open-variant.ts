@@ -12,106 +12,110 @@ export type OpenVariant = Pick<OpenBlob, 'size' | 'read' | 'close'>
 
 export interface Variants {
   /**
-   * The variant of an item, made if it does not stand yet; whoever asks for the same one meanwhile waits for the same
-   * making. Throws Fault `variant-unavailable`, `variants-busy`, and what opening the bytes throws
+   * The variant of an item, rendered if it is not stored. Concurrent requests for one variant share one render. Throws Fault `variant-unavailable`, `variants-busy`, and what opening the bytes throws
    * (docs/interface.md, Variants).
    */
   open(media: Media, variant: Variant): Promise<OpenVariant>
-  /** Resolves when nothing is being made or put in place. */
+  /** Resolves when no variant is being rendered or stored. */
   settled(): Promise<void>
 }
 
-/** What has become of a making, and the seconds that it took, those of waiting included. */
-interface VariantMade {
+/** The result of a render, and its duration in seconds, including the time in the queue. */
+interface RenderReport {
   readonly variant: Variant
   readonly seconds: number
   readonly outcome: 'made' | 'unreadable' | 'too-hard' | 'unsupported' | 'refused'
 }
 
-/** Variants that could not be made are not tried again for a while, so that nobody keeps the service at them. */
-const remembered = 10_000
-/** Milliseconds. A picture that is damaged stays so; one that exceeded a limit may have done so under load alone. */
-const damagedFor = 600_000
-const overLimitsFor = 60_000
+/** Failed renders that are cached. They are not retried for a while, so that they cannot occupy the workers. */
+const failureCacheSize = 10_000
+/** Milliseconds until a retry. A damaged picture stays damaged; an exceeded limit may be due to load. */
+const damagedRetryDelay = 600_000
+const overLimitsRetryDelay = 60_000
 
 export function createVariants(parts: {
   readonly catalog: Pick<Catalog, 'media'>
   readonly blobs: Pick<BlobStore, 'variants'>
-  /** As for whoever asks for the bytes themselves: an item whose bytes are damaged has no variant either. */
+  /** Fails for an item whose bytes are missing or damaged. */
   readonly openBytes: (media: Media) => Promise<OpenBlob>
   readonly workers: Pick<PictureWorkers, 'run'>
   readonly maxPixels: number
-  /** False where the disk is too full to store variants; they are made and served all the same. */
+  /** False if the disk is too full to store variants. They are rendered and served without being stored. */
   readonly hasRoom: () => boolean
-  readonly onRendered: (made: VariantMade) => void
-  /** The process that was at this item's picture ended, or had to be ended. */
+  readonly onRendered: (report: RenderReport) => void
+  /** A worker ended, or was ended, while it decoded this item's picture. */
   readonly onOverLimits: (id: MediaId, error: PictureOverLimits) => void
-  /** A variant that was made and answered could not be kept. */
+  /** A variant was rendered and served, but could not be stored. */
   readonly onStoreFailure: (id: MediaId, error: unknown) => void
-  /** Called once, where pictures cannot be made on this machine. */
+  /** Called once if this machine cannot render pictures. */
   readonly onUnsupported: (reason: string) => void
 }): Variants {
   const { catalog, blobs, openBytes, workers, maxPixels } = parts
-  const making = new Map<string, Promise<Uint8Array>>()
-  const keeping = new Set<Promise<void>>()
-  const failed = new LRUCache<string, string>({ max: remembered })
+  const renders = new Map<string, Promise<Uint8Array>>()
+  const stores = new Set<Promise<void>>()
+  const failed = new LRUCache<string, string>({ max: failureCacheSize })
   let supported = true
 
-  async function make(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
-    const begun = performance.now()
-    const tell = (outcome: VariantMade['outcome']) =>
-      parts.onRendered({ variant, seconds: (performance.now() - begun) / 1000, outcome })
-    let answer: PictureResult
+  async function render(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
+    const startedAt = performance.now()
+    const report = (outcome: RenderReport['outcome']) =>
+      parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
+    let result: PictureResult
     try {
-      answer = await workers.run(
-        { what: 'shrink', path, side: variantSides[variant], maxPixels },
+      result = await workers.run(
+        { type: 'resize', path, side: variantSides[variant], maxPixels },
         `${media.bucketId}`,
       )
     } catch (error) {
-      tell(error instanceof PictureOverLimits ? 'too-hard' : 'refused')
+      report(error instanceof PictureOverLimits ? 'too-hard' : 'refused')
       if (error instanceof PictureOverLimits) parts.onOverLimits(media.id, error)
-      throw await refusal(media, variant, error)
+      throw await faultFor(media, variant, error)
     }
-    if (answer.outcome === 'shrunk') {
-      tell('made')
-      return answer.bytes
+    if (result.outcome === 'resized') {
+      report('made')
+      return result.bytes
     }
-    if (answer.outcome === 'unsupported') {
-      tell('unsupported')
-      if (supported) parts.onUnsupported(answer.reason)
+    if (result.outcome === 'unsupported') {
+      report('unsupported')
+      if (supported) parts.onUnsupported(result.reason)
       supported = false
       throw unavailable('This service cannot make pictures on its platform.')
     }
-    tell('unreadable')
-    throw await refuse(
+    report('unreadable')
+    throw await rememberFailure(
       media,
       variant,
-      damagedFor,
+      damagedRetryDelay,
       'The picture is damaged, or has more pixels than the service takes on.',
     )
   }
 
-  async function refusal(media: Media, variant: Variant, error: unknown): Promise<unknown> {
+  async function faultFor(media: Media, variant: Variant, error: unknown): Promise<unknown> {
     if (error instanceof PictureWorkersBusy)
       return new Fault('variants-busy', 'Too many pictures are being made.')
     if (!(error instanceof PictureOverLimits)) return error
-    return refuse(
+    return rememberFailure(
       media,
       variant,
-      overLimitsFor,
+      overLimitsRetryDelay,
       'The picture takes more time or memory than the service allows.',
     )
   }
 
-  /** Remembers why, unless the item went meanwhile, and its bytes with it. */
-  async function refuse(media: Media, variant: Variant, ttl: number, detail: string): Promise<Fault> {
+  /** Caches the failure, unless the item was deleted in the meantime. */
+  async function rememberFailure(
+    media: Media,
+    variant: Variant,
+    ttl: number,
+    detail: string,
+  ): Promise<Fault> {
     if ((await catalog.media(media.id)) === null) return mediaUnknown()
     failed.set(keyOf(media, variant), detail, { ttl })
     return unavailable(detail)
   }
 
-  /** A delete removes variants once its row is gone: one that is put in place later is removed here. */
-  async function keep(media: Media, variant: Variant, bytes: Uint8Array): Promise<void> {
+  /** A delete removes variants after the row. A variant that is stored later is removed here. */
+  async function store(media: Media, variant: Variant, bytes: Uint8Array): Promise<void> {
     if (!parts.hasRoom()) return
     try {
       await blobs.variants.store(media.id, variant, bytes)
@@ -121,24 +125,24 @@ export function createVariants(parts: {
     }
   }
 
-  function share(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
+  function renderOnce(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
     const key = keyOf(media, variant)
-    const underWay = making.get(key)
-    if (underWay) return underWay
-    const made = make(media, variant, path)
-    making.set(key, made)
-    // It stands for whoever asks until the kept one can.
-    const kept = made
+    const running = renders.get(key)
+    if (running) return running
+    const rendered = render(media, variant, path)
+    renders.set(key, rendered)
+    // Until the variant is stored, requests share the rendered bytes.
+    const stored = rendered
       .then(
-        (bytes) => keep(media, variant, bytes),
+        (bytes) => store(media, variant, bytes),
         () => undefined,
       )
       .finally(() => {
-        making.delete(key)
-        keeping.delete(kept)
+        renders.delete(key)
+        stores.delete(stored)
       })
-    keeping.add(kept)
-    return made
+    stores.add(stored)
+    return rendered
   }
 
   return {
@@ -153,7 +157,7 @@ export function createVariants(parts: {
       if (stored !== null) return stored
       const reason = failed.get(keyOf(media, variant))
       if (reason !== undefined) throw unavailable(reason)
-      const bytes = await share(media, variant, source.path)
+      const bytes = await renderOnce(media, variant, source.path)
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
       return {
         size: bytes.byteLength,
@@ -163,7 +167,7 @@ export function createVariants(parts: {
     },
 
     async settled() {
-      await Promise.all(keeping)
+      await Promise.all(stores)
     },
   }
 }

@@ -1,24 +1,24 @@
-/** Jobs that wait, by whom they are for. Each bucket gets its turn, however many jobs others have. */
+/** A fair queue: buckets take turns, however many jobs each has. */
 export interface PictureQueue<Job extends { readonly bucket: string }> {
   readonly length: number
-  /** Adds a job, `first` before the others of its bucket. */
+  /** Adds a job; with `first`, before the other jobs of its bucket. */
   add(job: Job, first?: boolean): void
-  /** Removes and returns the job that has no room once `added` is there: the last one of the bucket with most jobs. */
+  /** If the queue is too long after `added`, removes and returns the last job of the bucket with the most jobs. */
   overflow(added: Job): Job | null
-  /** Removes the next job. A bucket with `share` jobs running waits while another bucket waits that has fewer. */
+  /** Removes and returns the next job. Buckets with fewer than `share` running jobs go first. */
   take(running: (bucket: string) => number, share: number): Job | null
-  /** Whether a job was waiting, and is removed. */
+  /** Returns false if the job is not in the queue. */
   remove(job: Job): boolean
-  /** Buckets with jobs that wait. */
+  /** Buckets with waiting jobs. */
   buckets(): readonly string[]
   clear(): Job[]
 }
 
-/** A queue that should hold `bound` jobs at most. */
+/** `bound`: the number of jobs above which `overflow` removes one. */
 export function createPictureQueue<Job extends { readonly bucket: string }>(
   bound: number,
 ): PictureQueue<Job> {
-  /** In the order of their turns; no list is empty. */
+  /** In the order of turns. No list is empty. */
   const waiting = new Map<string, Job[]>()
   let length = 0
 
@@ -43,7 +43,7 @@ export function createPictureQueue<Job extends { readonly bucket: string }>(
     overflow({ bucket: own }) {
       if (length <= bound) return null
       const count = (bucket: string) => waiting.get(bucket)?.length ?? 0
-      // Where several have as many, that of the new job.
+      // In a tie, the bucket of the new job.
       const most = [...waiting.keys()].reduce((most, next) => (count(next) > count(most) ? next : most), own)
       return drop(most, waiting.get(most) ?? [], count(most) - 1) ?? null
     },

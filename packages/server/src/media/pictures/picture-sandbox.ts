@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { errorCode } from '../../core/error-code.ts'
 
-/** How a process that decodes pictures is started, with what the system can take from it. */
+/** How to start a picture worker, with the restrictions that this system supports. */
 export interface PictureSandbox {
   readonly execPath: string
   readonly execArgv: readonly string[]
   readonly env: Readonly<Record<string, string>>
-  /** What the kernel enforces, also for native code. */
+  /** Restrictions that the kernel enforces, also for native code. */
   readonly enforced: { readonly noWrite: boolean; readonly noNetwork: boolean }
 }
 
@@ -23,7 +23,7 @@ const nodeLimits = [
   '--no-warnings',
 ]
 
-/** A file of no bytes is the largest that it may write; no core dump; no more rights by any program. */
+/** Files of 0 bytes at most, no core dump, no new privileges. */
 const noWrite = [
   '/usr/bin/prlimit',
   '--fsize=0',
@@ -34,12 +34,12 @@ const noWrite = [
   '--',
 ]
 
-/** A network of its own without any device. */
+/** A network namespace without devices. */
 const noNetwork = ['/usr/bin/unshare', '--user', '--net', '--']
 
 /**
- * The strictest sandbox that this system allows, tried with a program that does nothing. Throws where no process can be
- * started at the moment: a weaker sandbox would stay in use after that.
+ * The strictest sandbox that this system allows, tested with /bin/true. Throws if no process can be started now: otherwise
+ * a weaker sandbox would stay in use.
  */
 export function findPictureSandbox(): PictureSandbox {
   const tried = process.platform === 'linux' ? [[...noNetwork, ...noWrite], noWrite, noNetwork] : []
@@ -53,7 +53,7 @@ export function findPictureSandbox(): PictureSandbox {
   }
 }
 
-/** Errors that say nothing about the sandbox. */
+/** Errors that do not depend on the sandbox. */
 const transientErrors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ETIMEDOUT'])
 
 function works(prefix: readonly string[]): boolean {

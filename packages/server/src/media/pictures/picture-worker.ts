@@ -6,18 +6,18 @@ import type { PictureResult, PictureTask } from './picture-task.ts'
  * ends this process and no other. It takes one task at a time and answers each. Its arguments: how niceness it is, and the
  * most memory that it may take, in bytes.
  */
-const [niceness = '0', mostMemory = '0'] = process.argv.slice(2)
+const [niceness = '0', memoryLimit = '0'] = process.argv.slice(2)
 
-/** Milliseconds between two looks at the memory that a task takes. */
+/** Milliseconds between checks of the memory in use. */
 const memoryInterval = 20
 
 try {
   setPriority(Number(niceness))
 } catch {
-  // Some systems do not let a process be nicer; it works as well.
+  // Not permitted on some systems, and not required.
 }
-// A terminal's Ctrl-C reaches this process too; the service says when it ends, by closing the channel. At once, then:
-// an ordinary exit would wait for the decoder.
+// Ctrl-C in a terminal signals this process too. It ends when the service closes the channel, by SIGKILL: exit would wait
+// for the decoder.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 const end = () => process.kill(process.pid, 'SIGKILL')
 process.on('disconnect', end)
@@ -29,9 +29,9 @@ let loading: Promise<Sharp['default']> | null = null
 async function load(): Promise<Sharp['default']> {
   const { default: sharp } = await import('sharp')
   sharp.cache(false)
-  // Tasks run beside each other, each on one core.
+  // Workers run in parallel; each uses one core.
   sharp.concurrency(1)
-  // Of the library's many decoders only those of the types that are pictured (core/variant.ts).
+  // Only the decoders of the types in core/variant.ts.
   sharp.block({ operation: ['VipsForeignLoad'] })
   sharp.unblock({
     operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Tiff', 'Heif'].map((name) => `VipsForeignLoad${name}`),
@@ -48,7 +48,7 @@ async function perform(task: PictureTask): Promise<PictureResult> {
     return { outcome: 'unsupported', reason: error instanceof Error ? error.message : String(error) }
   }
   try {
-    if (task.what === 'measure') {
+    if (task.type === 'measure') {
       const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }
     }
@@ -61,7 +61,7 @@ async function perform(task: PictureTask): Promise<PictureResult> {
       .resize({ width: task.side, height: task.side, fit: 'inside', withoutEnlargement: true })
       .webp()
       .toBuffer()
-    return { outcome: 'shrunk', bytes }
+    return { outcome: 'resized', bytes }
   } catch {
     return { outcome: 'unreadable' }
   }
@@ -69,9 +69,9 @@ async function perform(task: PictureTask): Promise<PictureResult> {
 
 process.on('message', async (task: PictureTask) => {
   const watch = setInterval(() => {
-    if (process.memoryUsage.rss() > Number(mostMemory)) end()
+    if (process.memoryUsage.rss() > Number(memoryLimit)) end()
   }, memoryInterval)
-  const answer = await perform(task)
+  const result = await perform(task)
   clearInterval(watch)
-  process.send?.(answer)
+  process.send?.(result)
 })

@@ -1,7 +1,7 @@
 import type { FileSystemSpace } from '../../core/file-system-space.ts'
 import type { FreeSpace } from './free-space.ts'
 
-/** Reports each change between refused and accepted uploads once. Creates the ballast again when uploads are accepted. */
+/** Reports once when the disk becomes too full for uploads, and once when it is not any more. Recreates the ballast then. */
 export function createFreeSpaceMonitor(parts: {
   readonly space: FreeSpace
   readonly ensureBallast: () => Promise<void>

@@ -1,31 +1,31 @@
 import { Fault } from '../../core/fault.ts'
 import type { FileSystemSpace } from '../../core/file-system-space.ts'
 
-/** What one upload takes of the free space. */
+/** The free space that one upload has claimed. */
 export interface SpaceClaim {
-  /** More bytes of it arrived. Throws Fault `storage-full`. */
+  /** Call it for received bytes. Throws Fault `storage-full`. */
   arrived(bytes: number): void
   release(): void
 }
 
-/** The free space of the data's file systems, and what uploads may still take of it (docs/interface.md S4). */
+/** The free space of the data's file systems, minus the claims of uploads (docs/interface.md S4). */
 export interface FreeSpace {
-  /** As of now. */
+  /** Reads the file systems now. */
   read(): readonly FileSystemSpace[]
-  /** False where every upload is refused; as of now. */
+  /** False if every upload would be refused. Reads the file systems now. */
   hasRoom(): boolean
   /** SpaceClaim for an upload of `declared` bytes, 0 where it declares none. Throws Fault `storage-full`. */
   claim(declared: number): SpaceClaim
 }
 
-/** A reading serves for so long, and for so many bytes that arrive: milliseconds, bytes. */
+/** A reading is reused for 100 ms and 1 MiB of received bytes. */
 const readingLifetime = 100
 const readingBytes = 1024 * 1024
 
-/** Bytes of an upload that may have arrived and not be on the disk yet: small files are held in memory. */
+/** Received bytes of an upload that may not be on the disk yet: small files are held in memory. */
 const unwritten = 65_536
 
-/** An item's row, its idempotency answer and what indexes it, in the write-ahead log and the database. Bytes. */
+/** Upper bound for an item's rows and index entries, in the write-ahead log and the database. Bytes. */
 const rowSize = 65_536
 
 export function createFreeSpace(parts: {
@@ -36,7 +36,7 @@ export function createFreeSpace(parts: {
   let spaces: readonly FileSystemSpace[] = []
   let readAt = Number.NEGATIVE_INFINITY
   let arrivedSince = 0
-  /** What uploads under way will still write. */
+  /** Bytes that uploads in progress will still write. */
   let outstanding = 0
 
   function read(): readonly FileSystemSpace[] {
@@ -57,7 +57,7 @@ export function createFreeSpace(parts: {
 
   const fitsReading = (): boolean =>
     spaces.every(
-      // What arrived since the reading may be on the disk or not.
+      // Bytes received since the reading may be on the disk or not.
       ({ stores, free, reserve }) =>
         free - (stores === 'catalog' ? rowSize : outstanding + arrivedSince) >= reserve,
     )

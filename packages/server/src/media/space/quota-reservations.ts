@@ -2,29 +2,29 @@ import type { BucketId, Catalog } from '../../catalog/catalog.ts'
 import { bucketDeleted } from '../../core/fault.ts'
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
 
-/** What one upload under way has set aside of its bucket's quota. */
+/** The part of a bucket's quota that one upload in progress has reserved. */
 export interface QuotaReservation {
-  /** Holds so much in all, never less than before. Throws Fault `quota-exceeded` where that does not fit. */
+  /** Raises the reservation to this total. Throws Fault `quota-exceeded`. */
   hold(amount: Amount): Promise<void>
-  /** What is held is about to be committed: others who find no room wait for the release to see what came of it. */
+  /** Call it before the commit: until the release, others that exceed the quota wait for the result. */
   settle(): void
   release(): void
 }
 
-/** Holds nothing and refuses nothing. */
+/** Reserves nothing and never throws. */
 export const noReservation: QuotaReservation = { hold: async () => {}, settle() {}, release() {} }
 
-/** All that is held of one bucket. */
+/** All reservations of one bucket. */
 interface Held {
   items: number
   bytes: number
-  /** Each resolves when something that was about to be committed is released. */
+  /** Commits in progress; each resolves at its release. */
   readonly settling: Set<Promise<void>>
 }
 
 /**
- * Reservations of uploads that are over when their request is: they live in this process alone. They refuse early what
- * cannot succeed, and nothing that can; what is never exceeded is checked by the catalog when it commits.
+ * Reservations for uploads within one request, in the memory of this process. A best-effort early check: the catalog
+ * enforces the quota at the commit.
  */
 export function createQuotaReservations(parts: {
   readonly catalog: Pick<Catalog, 'bucket'>
@@ -54,7 +54,7 @@ export function createQuotaReservations(parts: {
           held.bytes += more.bytes
           return
         } catch (error) {
-          // What is being committed may count twice just now.
+          // A commit in progress may be counted twice.
           if (held.settling.size === 0) throw error
           await Promise.race(held.settling)
         }

@@ -27,7 +27,7 @@ test('V8 a picture is measured where its bytes are, and nothing else costs anyth
   expect(await measure(blob, 'image/jpeg')).toEqual(size)
   for (const type of ['text/plain', 'image/svg+xml', 'image/heic', 'video/mp4'])
     expect(await measure(blob, type)).toBeNull()
-  expect(asked).toEqual([{ what: 'measure', picture: '/data/tmp/x' }])
+  expect(asked).toEqual([{ type: 'measure', picture: '/data/tmp/x' }])
 })
 
 test.each([

@@ -34,7 +34,7 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
   })
   const shrink = async () => {
     await expect.poll(() => makings.length).toBeGreaterThan(0)
-    makings.shift()?.resolve({ outcome: 'shrunk', bytes: made })
+    makings.shift()?.resolve({ outcome: 'resized', bytes: made })
   }
   const break_ = async () => {
     await expect.poll(() => makings.length).toBeGreaterThan(0)

@@ -29,7 +29,7 @@ function start(limits: Partial<Parameters<typeof createPictureWorkers>[0]> = {})
   return workers
 }
 
-const shrink = (path: string) => ({ what: 'shrink', path, side: 10, maxPixels: 1e6 }) as const
+const shrink = (path: string) => ({ type: 'resize', path, side: 10, maxPixels: 1e6 }) as const
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
 const others: Readonly<Record<string, string>> = {
@@ -146,7 +146,7 @@ describe('processes that look into pictures', () => {
       await writeFile(path, text)
       const workers = start()
       expect(await workers.run(shrink(path))).toEqual({ outcome: 'unreadable' })
-      expect(await workers.run({ what: 'measure', picture: path })).toEqual({ outcome: 'unreadable' })
+      expect(await workers.run({ type: 'measure', picture: path })).toEqual({ outcome: 'unreadable' })
     },
   )
 
@@ -203,7 +203,7 @@ describe('processes that look into pictures', () => {
       const workers = createPictureWorkers({ workers: 1, queue: 9, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
       const opened = []
       try { for (;;) opened.push(openSync('/dev/null')) } catch {}
-      const task = { what: 'measure', path: '/nowhere' }
+      const task = { type: 'measure', path: '/nowhere' }
       const refused = await Promise.allSettled([1, 2, 3].map(() => workers.run(task)))
       for (const one of opened) closeSync(one)
       const { outcome } = await workers.run(task)
@@ -222,7 +222,7 @@ describe('processes that look into pictures', () => {
     const program = `
       const { createPictureWorkers } = await import(${JSON.stringify(file)})
       const workers = createPictureWorkers({ workers: 1, queue: 1, queueTimeout: 20000, timeout: 20000, memory: 1e9, niceness: 0 })
-      await workers.run({ what: 'measure', path: '/nowhere' })
+      await workers.run({ type: 'measure', path: '/nowhere' })
       console.log('running')`
     const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
       stdio: ['ignore', 'pipe', 'inherit'],
