@@ -200,7 +200,7 @@ test('F4 the report for people tells what was found, examples, and what to do ne
   expect(stdout).toMatch(
     /^Checked 7 items with 0 B\.\n\nItems whose bytes are missing: 7 \[bytes-missing\]\n/,
   )
-  expect(stdout).toMatch(/\n {2}and 2 more; --json tells them\n {2}→ Copy the files back from a backup/)
+  expect(stdout).toMatch(/\n {2}and 2 more; --json lists them\n {2}→ Copy the files back from a backup/)
   expect(stdout).toMatch(/\n7 faults remain\.\n$/)
   await using other = await startServer()
   expect((await outcome(['fsck'], other.data)).stdout).toBe(
