@@ -164,7 +164,7 @@ test('F7 bytes that are not those that were sent are told, and never take the pl
   })
   expect(await outcome(['restore', to], data)).toMatchObject({
     code: 5,
-    stdout: expect.stringContaining(`  ${late.id} missing: there are no bytes\n`),
+    stdout: expect.stringContaining(`  ${late.id} missing: the bytes do not exist\n`),
   })
   await using later = await startServer({}, data)
   expect(await (await fetch(`${later.url}/media/${saved.id}`)).text()).toBe('saved')

@@ -39,7 +39,7 @@ const at = (offset: number) => answer(204, { 'upload-offset': `${offset}` })
 const finished = answer(204, { 'upload-offset': '10', 'content-location': item })
 const found: Answer = () => Response.json(media)
 
-/** A client on these answers to each method, one after another and the last one for ever; and what it asked. */
+/** A client that receives these responses to each method in order, repeating the last; and the requests it sent. */
 function clientOn(answers: Partial<Record<string, Answer[]>>, retry: RetryOptions = {}) {
   const asked: string[] = []
   const counts = new Map<string, number>()
@@ -50,7 +50,7 @@ function clientOn(answers: Partial<Record<string, Answer[]>>, retry: RetryOption
     counts.set(one.method, count + 1)
     asked.push(`${one.method} ${path}`)
     const next = own[Math.min(count, own.length - 1)]
-    if (!next) throw new Error(`nobody told how to answer ${one.method} ${one.url}`)
+    if (!next) throw new Error(`the test has no response to ${one.method} ${one.url}`)
     return next(one)
   })
   const client = createClient({ url, token: 'secret', fetch, retry })
@@ -68,7 +68,7 @@ function clientOn(answers: Partial<Record<string, Answer[]>>, retry: RetryOption
   return { upload, asked, sent }
 }
 
-test('it speaks tus at its own address, wherever Location and Content-Location lead', async () => {
+test('requests go to the URL of the client, whatever host Location and Content-Location name', async () => {
   const { upload, asked, sent } = clientOn({ POST: [begun], PATCH: [finished], GET: [found] })
   expect(await upload({ filename: 'Ö.bin', contentType: 'a/b' })).toEqual(media)
   expect(asked).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'GET /api/media/abc'])
@@ -91,7 +91,7 @@ test('it speaks tus at its own address, wherever Location and Content-Location l
   })
 })
 
-test('without WebCrypto, as on pages without TLS, pieces have no checksum', async () => {
+test('R7 without WebCrypto, as on pages without TLS, chunks are sent without a checksum', async () => {
   vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) })
   const { upload, sent } = clientOn({ POST: [begun], PATCH: [finished], GET: [found] })
   expect(await upload()).toEqual(media)
@@ -99,7 +99,7 @@ test('without WebCrypto, as on pages without TLS, pieces have no checksum', asyn
 })
 
 test.each([404, 405, 501])(
-  'a service that answers %d has no uploads in pieces: it gets one request',
+  'a service that responds %d to the creation receives the file in one request',
   async (status) => {
     const { upload, asked } = clientOn({
       'POST /api/uploads': [answer(status)],
@@ -116,7 +116,7 @@ test.each<[string, Answer]>([
     `${status}`,
     answer(status),
   ]),
-])('after %s it asks for the offset, and goes on there', async (_name, failure) => {
+])('R3 after %s the client requests the offset and resumes there', async (_name, failure) => {
   const { upload, asked, sent } = clientOn({
     POST: [begun],
     PATCH: [failure, finished],
@@ -133,13 +133,16 @@ test.each<[string, Answer]>([
   expect(sent[3]?.headers.get('content-length')).toBe('6')
 })
 
-test.each([400, 401, 403, 413, 507])('after %d it ends, and takes the upload back', async (status) => {
-  const { upload, asked } = clientOn({ POST: [begun], PATCH: [answer(status)], DELETE: [answer(204)] })
-  expect(await upload()).toMatchObject({ status, method: 'PATCH' })
-  expect(asked).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'DELETE /api/uploads/up1'])
-})
+test.each([400, 401, 403, 413, 507])(
+  'R9 after %d the client fails and deletes the upload',
+  async (status) => {
+    const { upload, asked } = clientOn({ POST: [begun], PATCH: [answer(status)], DELETE: [answer(204)] })
+    expect(await upload()).toMatchObject({ status, method: 'PATCH' })
+    expect(asked).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'DELETE /api/uploads/up1'])
+  },
+)
 
-test('tries are counted anew whenever the upload moves, and end where it does not', async () => {
+test('attempts are counted from the last progress of the upload, and end without progress', async () => {
   const moving = clientOn({
     POST: [begun],
     PATCH: [cut],
@@ -160,13 +163,13 @@ test('tries are counted anew whenever the upload moves, and end where it does no
   expect(stuck.asked.filter((one) => one.startsWith('PATCH'))).toHaveLength(4)
 })
 
-test('retry.attempts 1 repeats nothing', async () => {
+test('retry.attempts 1 disables retries', async () => {
   const { upload, asked } = clientOn({ POST: [begun], PATCH: [cut], DELETE: [answer(204)] }, { attempts: 1 })
   expect(await upload()).toMatchObject({ name: 'ConnectionError' })
   expect(asked.filter((one) => !one.startsWith('DELETE'))).toHaveLength(2)
 })
 
-test('an upload that is gone begins anew, but not for ever', async () => {
+test('an upload that no longer exists is started again, at most retry.attempts times', async () => {
   const once = clientOn({
     POST: [begun],
     PATCH: [answer(404), finished],
@@ -179,21 +182,25 @@ test('an upload that is gone begins anew, but not for ever', async () => {
   expect(always.asked.filter((one) => one.startsWith('POST'))).toHaveLength(4)
 })
 
-describe('what makes no sense is a ShapeError, never a circle', () => {
+describe('an invalid response is a ShapeError and is not retried', () => {
   test.each<[string, Record<string, Answer[]>, string]>([
     ['a creation without Location', { POST: [answer(201)] }, 'Location'],
     [
-      'a Location that names nothing',
+      'a Location without an upload id',
       { POST: [answer(201, { location: 'https://x.example/' })] },
       'Location',
     ],
-    ['a Location with an odd id', { POST: [answer(201, { location: '/api/uploads/a%2fb' })] }, 'Location'],
-    ['a piece without offset', { POST: [begun], PATCH: [answer(204)] }, 'Upload-Offset'],
-    ['an offset that does not move', { POST: [begun], PATCH: [at(0)] }, 'Upload-Offset'],
-    ['an offset past the end', { POST: [begun], PATCH: [at(11)] }, 'Upload-Offset'],
-    ['an end without an item', { POST: [begun], PATCH: [at(10)] }, 'Content-Location'],
     [
-      'an item at no URL of an item',
+      'a Location with an invalid id',
+      { POST: [answer(201, { location: '/api/uploads/a%2fb' })] },
+      'Location',
+    ],
+    ['a response to a chunk without an offset', { POST: [begun], PATCH: [answer(204)] }, 'Upload-Offset'],
+    ['an offset that does not increase', { POST: [begun], PATCH: [at(0)] }, 'Upload-Offset'],
+    ['an offset past the end', { POST: [begun], PATCH: [at(11)] }, 'Upload-Offset'],
+    ['a finished upload without an item', { POST: [begun], PATCH: [at(10)] }, 'Content-Location'],
+    [
+      'a Content-Location that is not the URL of an item',
       { POST: [begun], PATCH: [answer(204, { 'upload-offset': '10', 'content-location': '/x' })] },
       'Content-Location',
     ],

@@ -6,23 +6,23 @@ import { json, stubFetch } from './stub-fetch.ts'
 const url = 'https://media.example.org'
 
 test.each(['', 'two words', 'line\nbreak', 'ümlaut', 'nul\0'])(
-  'the token %j is refused, and not repeated',
+  'the token %j is refused, and the error does not contain it',
   (token) => {
     expect(() => createClient({ url, token })).toThrow(/^token must be a bearer token: visible ASCII/)
   },
 )
 
-test.each([0, -1, Number.NaN])('a timeout of %d makes no sense', (timeout) => {
+test.each([0, -1, Number.NaN])('a timeout of %d is refused', (timeout) => {
   expect(() => createClient({ url, token: 'x', timeout })).toThrow(TypeError)
 })
 
-test('tokens of other makers are tokens too', async () => {
+test('tokens in other formats are accepted', async () => {
   const { fetch, sent } = stubFetch(json(pageOf(1, 1)))
   await createClient({ url, token: '17|aB+/~._-=', fetch }).listPage(1)
   expect(sent[0]?.headers.get('authorization')).toBe('Bearer 17|aB+/~._-=')
 })
 
-test('neither the client nor its errors show the token', async () => {
+test('the client and its errors do not expose the token', async () => {
   const { fetch } = stubFetch(json({}, { status: 401 }))
   const client = createClient({ url, token: 'very-secret', fetch })
   const error = await client.listPage(1).catch((thrown: unknown) => thrown)
@@ -31,7 +31,7 @@ test('neither the client nor its errors show the token', async () => {
 })
 
 test.each([0, -1, 1.5, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY])(
-  'there is no page %d',
+  'the page number %d is refused',
   async (number) => {
     const { fetch, sent } = stubFetch(json(pageOf(1, 1)))
     const client = createClient({ url, token: 'x', fetch })
@@ -42,7 +42,7 @@ test.each([0, -1, 1.5, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY])(
   },
 )
 
-test('what is no source is refused', async () => {
+test('a value that is not an upload source is refused', async () => {
   const { fetch } = stubFetch(async ({ init }) => Response.json(await new Response(init.body).text()))
   const client = createClient({ url, token: 'x', fetch })
   for (const source of ['text', {}, [new Uint8Array(1)], null, 7]) {

@@ -14,6 +14,6 @@ test.each([
   ['写真.jpg', "filename*=UTF-8''%E5%86%99%E7%9C%9F.jpg"],
   ['line\r\nbreak', "filename*=UTF-8''line%0D%0Abreak"],
   ['half \ud83d', "filename*=UTF-8''half%20%EF%BF%BD"],
-])('RFC 6266, RFC 8187 %j', (name, parameter) => {
+])('RFC 6266, RFC 8187 the file name %j is encoded', (name, parameter) => {
   expect(contentDisposition(name)).toBe(`attachment; ${parameter}`)
 })

@@ -18,7 +18,7 @@ test.each([
   ],
   ['https://h.example/media', 'https://h.example/media/api/media', 'https://h.example/media'],
   ['HTTP://H.example:80/api/media', 'http://h.example/api/media', 'http://h.example'],
-])('%s lists at %s', (given, listing, base) => {
+])('the listing of the base URL %s is at %s', (given, listing, base) => {
   for (const url of [given, new URL(given)]) {
     const endpoints = locate(url)
     expect(endpoints.listing).toBe(listing)
@@ -39,10 +39,10 @@ test.each([
   'ftp://h.example',
   'file:///etc',
   'https://h.example?token=s3cret',
-])('%s is refused', (given) => {
+])('the base URL %s is refused', (given) => {
   expect(() => locate(given)).toThrow(TypeError)
 })
 
-test('a password in the URL is refused and not repeated', () => {
+test('a password in the URL is refused, and the error does not contain it', () => {
   expect(() => locate('https://me:s3cret@h.example')).toThrow(/^(?!.*s3cret).*user name or password/)
 })

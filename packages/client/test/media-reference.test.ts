@@ -36,11 +36,11 @@ test.each([
   'https://me:pw@h.example/media/abc',
   'javascript:alert(1)',
   'file:///media/abc',
-])('%j names no item', (reference) => {
+])('%j is not a reference to an item', (reference) => {
   expect(() => mediaIdOf(reference)).toThrow(TypeError)
 })
 
-test('an id has its URL at the service, a URL is itself', () => {
+test('an id resolves to its URL at the service, a URL to itself', () => {
   expect(mediaUrlOf('abc', urlOfId)).toBe('https://h.example/media/abc')
   expect(mediaUrlOf('abc.jpg', urlOfId)).toBe('https://h.example/media/abc.jpg')
   expect(mediaUrlOf('https://cdn.example/x?sig=1#part', urlOfId)).toBe('https://cdn.example/x?sig=1')

@@ -11,7 +11,7 @@ const root = resolve(import.meta.dirname, '..')
 let built: string
 beforeAll(async () => {
   built = await mkdtemp(join(tmpdir(), 'mediabucket-client-'))
-  // This checks, too, that the sources need the types of browsers alone, and no library younger than ES2022.
+  // This also checks that the sources use only the types of browsers and of ES2022.
   await promisify(execFile)(join(root, '../../node_modules/.bin/tsc'), [
     '-p',
     join(root, 'tsconfig.build.json'),
@@ -25,14 +25,14 @@ const names = Object.keys(sources).sort()
 
 const manifest = async () => JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
 
-test('here the package is its sources; what is packed is built', async () => {
+test('the repository exports the sources, the published package exports the build', async () => {
   const { exports, scripts } = await manifest()
   expect(exports).toEqual({ types: './src/index.ts', default: './src/index.ts' })
   expect(scripts.prepack).toContain('exports.types=./dist/index.d.ts exports.default=./dist/index.js')
   expect(scripts.postpack).toContain('exports.types=./src/index.ts exports.default=./src/index.ts')
 })
 
-test('it depends on nothing', async () => {
+test('the package has no dependencies', async () => {
   expect(Object.keys(await manifest())).not.toContain('dependencies')
   const imports = await Promise.all(
     (await readdir(built, { recursive: true }))
@@ -45,13 +45,13 @@ test('it depends on nothing', async () => {
   expect(imports.flat()).toEqual([])
 })
 
-test('what is built has the names that the sources have, and their types', async () => {
+test('the build exports the same names and types as the sources', async () => {
   const module = await import(pathToFileURL(join(built, 'index.js')).href)
   expect(Object.keys(module).sort()).toEqual(names)
   expect(await readFile(join(built, 'client.d.ts'), 'utf8')).toContain('listPage(number: number')
 })
 
-test('it is found by its name', async () => {
+test('the package resolves by its name', async () => {
   const code = "console.log(JSON.stringify(Object.keys(await import('@mediabucket/client')).sort()))"
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
     cwd: root,

@@ -3,7 +3,7 @@ import type { Page } from '../src/index.ts'
 const path = 'https://media.example.org/api/media'
 const at = (page: number) => `${path}?page=${page}`
 
-/** A page that keeps the contract, for tests that are about something else. */
+/** A valid page, for tests of other things. */
 export const pageOf = (current: number, last: number, changes: Partial<Page> = {}): Page => ({
   current_page: current,
   data: [`https://media.example.org/media/item-${current}.jpg`],

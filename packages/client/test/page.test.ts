@@ -31,7 +31,7 @@ test.each<[path: string, answer: unknown]>([
   ['total', { ...pageOf(1, 2), total: -1 }],
   ['total', { ...pageOf(1, 2), total: 2 ** 53 }],
   ...Object.keys(pageOf(1, 2)).map((name): [string, unknown] => [name, without(name)]),
-])('the error of a wrong shape names the field: %s', (path, answer) => {
+])('the error for an invalid response names the field: %s', (path, answer) => {
   const error = thrownBy(() => readPage(answer))
   expect(error).toBeInstanceOf(ShapeError)
   expect(error).toMatchObject({ name: 'ShapeError', path })
@@ -46,7 +46,7 @@ function thrownBy(action: () => unknown): unknown {
   }
 }
 
-test('the message tells what was wanted and what was there', () => {
+test('the message contains the expected and the received value', () => {
   expect(() => readPage(withLinks(link, { ...link, url: 7 }))).toThrow(
     'links[1].url must be a string or null, and is the number 7',
   )
@@ -74,7 +74,7 @@ test.each([
   '?page=9007199254740993',
   '',
   'http://[',
-])('a next page that leads nowhere or not onward is refused: %s', (next_page_url) => {
+])('a next page that is invalid or not a later page is refused: %s', (next_page_url) => {
   const error = thrownBy(() => nextPageNumber(pageOf(5, 9, { next_page_url }), 5, listing))
   expect(error).toMatchObject({ name: 'ShapeError', path: 'next_page_url' })
 })

@@ -3,7 +3,7 @@ import { excerpt, readProblem } from '../src/problem.ts'
 
 const type = 'application/problem+json; charset=utf-8'
 
-test('RFC 9457 a problem is kept with its extensions', () => {
+test('RFC 9457 a problem is parsed with its extensions', () => {
   const problem = {
     type: 'https://h.example/problems/page-malformed',
     title: 'The page number is malformed',
@@ -36,11 +36,11 @@ test.each([
   [type, 'null'],
   [type, '{"type"'],
   [type, ''],
-])('no problem: %s %s', (contentType, body) => {
+])('a response that is not a problem: %s %s', (contentType, body) => {
   expect(readProblem(contentType, body)).toBeNull()
 })
 
-test('a message quotes text and JSON in one short line, and nothing else', () => {
+test('a message quotes only text and JSON, in one short line', () => {
   expect(excerpt('application/json', '{"message":\n "Unauthenticated."}')).toBe(
     '{"message": "Unauthenticated."}',
   )

@@ -15,7 +15,7 @@ function clientOf(name: string) {
   return createClient({ url: 'https://media.example.org', token: 'secret', fetch })
 }
 
-test.each(names)('%s is read whole and without its envelope', async (name) => {
+test.each(names)('%s is parsed completely, without its envelope', async (name) => {
   const recorded = JSON.parse(textOf(name))
   const bare = 'current_page' in recorded ? recorded : recorded.data
   const page = await clientOf(name).listPage(1)
@@ -23,7 +23,7 @@ test.each(names)('%s is read whole and without its envelope', async (name) => {
   expect(page.per_page).toBe(10)
 })
 
-test('there are recorded answers of every kind', () => {
+test('there are recorded responses of every kind', () => {
   expect(names).toEqual([
     'laravel-11-past-end',
     'laravel-11-window',
@@ -36,13 +36,13 @@ test('there are recorded answers of every kind', () => {
   ])
 })
 
-test('a gap in windowed links has a null url and no page', async () => {
+test('L9 a gap in windowed links has a null url and no page', async () => {
   const { links } = await clientOf('laravel-12-window').listPage(1)
   expect(links.find(({ label }) => label === '...')).toEqual({ url: null, label: '...', active: false })
   expect(links.at(0)?.page).toBeNull()
   expect(links.at(1)?.page).toBe(1)
 })
 
-test('an empty bucket has nulls for its positions', async () => {
+test('L5 an empty bucket has null for its positions', async () => {
   expect(await clientOf('seed-empty').listPage(1)).toMatchObject({ from: null, to: null, last_page: 1 })
 })

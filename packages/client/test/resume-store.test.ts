@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { localStorageResume } from '../src/index.ts'
 
-/** A Storage as browsers have it. */
+/** An implementation of the Storage of browsers. */
 function storage(entries: Record<string, string> = {}) {
   const kept = new Map(Object.entries(entries))
   return {
@@ -20,7 +20,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('localStorage remembers, tells and forgets', async () => {
+test('localStorage stores, returns and removes upload ids', async () => {
   const own = storage({ other: 'of the page' })
   vi.stubGlobal('localStorage', own)
   const store = localStorageResume()
@@ -36,7 +36,7 @@ test('localStorage remembers, tells and forgets', async () => {
   expect(own.kept.get('other')).toBe('of the page')
 })
 
-test('what is older than any upload is dropped, what belongs to the page is not', async () => {
+test('entries older than any upload are removed, entries of the page are not', async () => {
   const old = Date.now() - 31 * 24 * 3_600_000
   const own = storage({
     other: 'of the page 1',
@@ -70,7 +70,7 @@ test.each<[string, PropertyDescriptor]>([
       },
     },
   ],
-])('where localStorage is %s nothing is kept, and nothing fails', async (_name, descriptor) => {
+])('if localStorage is %s, nothing is stored and no call fails', async (_name, descriptor) => {
   const before = Object.getOwnPropertyDescriptor(globalThis, 'localStorage')
   Object.defineProperty(globalThis, 'localStorage', { configurable: true, ...descriptor })
   try {

@@ -25,7 +25,7 @@ const media = {
   height: null,
 }
 
-/** A client on these answers, and the time at which each of its requests was sent. */
+/** A client that receives these responses, and the time at which each of its requests was sent. */
 function clientOn(...answers: Answer[]) {
   const { fetch, sent } = stubFetch(...answers)
   const start = Date.now()
@@ -37,7 +37,7 @@ function clientOn(...answers: Answer[]) {
   return { client: createClient({ url, token: 'secret', fetch: timed, timeout: 10_000 }), sent, times }
 }
 
-/** Lets the time pass, and what is read from Blobs come in, until the promise is settled; its value or its error. */
+/** Advances the time, and lets reads of Blobs complete, until the promise is settled. Returns its value or its error. */
 async function outcome(promise: Promise<unknown>): Promise<unknown> {
   let settled = false
   const result = promise
@@ -52,13 +52,13 @@ async function outcome(promise: Promise<unknown>): Promise<unknown> {
   return await result
 }
 
-test('a page is asked for again, later and later, until it comes', async () => {
+test('a page request is retried with increasing delays until it succeeds', async () => {
   const { client, times } = clientOn(cut, status(502), status(429), json(pageOf(1, 1)))
   expect(await outcome(client.listPage(1))).toEqual(pageOf(1, 1))
   expect(times).toEqual([0, 500, 1500, 3500])
 })
 
-test('after the last try its error is thrown, with the number of tries', async () => {
+test('the error of the last attempt is thrown, with the number of attempts', async () => {
   const { client, sent } = clientOn(status(503, { 'content-type': 'text/plain' }, 'try\nlater'))
   const error = await outcome(client.listPage(2))
   expect(error).toBeInstanceOf(AnswerError)
@@ -73,7 +73,7 @@ test('after the last try its error is thrown, with the number of tries', async (
   expect(sent).toHaveLength(4)
 })
 
-test('Retry-After sets the wait, and one that is too long ends the tries', async () => {
+test('Retry-After sets the delay, and a value above the maximum ends the attempts', async () => {
   const { client, times } = clientOn(
     status(503, { 'retry-after': '5' }),
     status(429, { 'retry-after': '31' }),
@@ -82,19 +82,19 @@ test('Retry-After sets the wait, and one that is too long ends the tries', async
   expect(times).toEqual([0, 5500])
 })
 
-test('what fails for good is asked once', async () => {
+test('a request that fails permanently is sent once', async () => {
   const { client, sent } = clientOn(status(500))
   expect(await outcome(client.describe('abc'))).toMatchObject({ status: 500, attempts: 1 })
   expect(sent).toHaveLength(1)
 })
 
-test('silence before the answer is a TimeoutError, and worth another try', async () => {
+test('a response that does not arrive in time is a TimeoutError and is retried', async () => {
   const { client, times } = clientOn(hang)
   expect(await outcome(client.listPage(1))).toBeInstanceOf(TimeoutError)
   expect(times).toEqual([0, 10_500, 21_500, 33_500])
 })
 
-test('a page whose body breaks off is asked for again', async () => {
+test('a page whose body is cut off is requested again', async () => {
   const breaking = new ReadableStream({
     pull(controller) {
       controller.error(new TypeError('terminated'))
@@ -105,7 +105,7 @@ test('a page whose body breaks off is asked for again', async () => {
   expect(sent).toHaveLength(2)
 })
 
-test('a problem is typed and has the problem inside', async () => {
+test('a problem response is a ProblemError that contains the problem', async () => {
   const problem = { type: `${url}/problems/x`, title: 'No', status: 403, detail: 'Not so.', code: 'x' }
   const headers = { 'content-type': 'application/problem+json' }
   const { client } = clientOn(json(problem, { status: 403, headers }))
@@ -115,18 +115,18 @@ test('a problem is typed and has the problem inside', async () => {
   expect(String(error)).toBe(`ProblemError: GET ${url}/media/abc answered 403: Not so.`)
 })
 
-test('a delete is repeated; that its item is gone then is a success', async () => {
+test('a delete is retried, and 404 after a retry is a success', async () => {
   const { client, sent } = clientOn(cut, status(404))
   expect(await outcome(client.delete('abc'))).toBeUndefined()
   expect(sent.map(({ method }) => method)).toEqual(['DELETE', 'DELETE'])
 })
 
-test('a delete that finds nothing at first is an error', async () => {
+test('404 for the first attempt of a delete is an error', async () => {
   const { client } = clientOn(status(404))
   expect(await outcome(client.delete('abc'))).toMatchObject({ status: 404, attempts: 1 })
 })
 
-test('an upload that can be sent again is, whole and with one key', async () => {
+test('I2 an upload with a repeatable source is retried in full with the same key', async () => {
   const bodies: string[] = []
   const { client, sent } = clientOn(
     async ({ init }) => {
@@ -148,14 +148,14 @@ test('an upload that can be sent again is, whole and with one key', async () => 
   expect(sent.at(-1)?.headers.get('idempotency-key')).not.toBe(keys[0])
 })
 
-test('I2 a key of the caller goes with every try, and with streams', async () => {
+test('I2 the key of the caller is sent with every attempt, also for streams', async () => {
   const { client, sent } = clientOn(status(503), json(media), json(media))
   await outcome(client.upload(new Blob(['abc']), { idempotencyKey: 'mine' }))
   await outcome(client.upload(new Blob(['abc']).stream(), { idempotencyKey: 'mine' }))
   expect(sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine', 'mine'])
 })
 
-test('a stream is sent once, without a key, and let go of when it fails', async () => {
+test('a stream is sent once, without a key, and is cancelled if the upload fails', async () => {
   const cancelled = vi.fn()
   const stream = new ReadableStream({ cancel: cancelled })
   const { client, sent } = clientOn(status(503))
@@ -165,7 +165,7 @@ test('a stream is sent once, without a key, and let go of when it fails', async 
   expect(cancelled).toHaveBeenCalledOnce()
 })
 
-test('an abort ends the wait between two tries at once', async () => {
+test('an abort ends the delay between two attempts', async () => {
   const aborter = new AbortController()
   const { client, sent, times } = clientOn(status(503))
   const settled = outcome(client.listPage(1, { signal: aborter.signal }))
@@ -175,7 +175,7 @@ test('an abort ends the wait between two tries at once', async () => {
   expect(times).toEqual([0])
 })
 
-test('an abort ends a try under way, with its reason, and nothing is tried again', async () => {
+test('an abort ends the attempt in progress with its reason, and there is no retry', async () => {
   const aborter = new AbortController()
   const { client, sent } = clientOn(hang)
   const listed = client.listPage(1, { signal: aborter.signal }).catch((error: unknown) => error)
@@ -186,7 +186,7 @@ test('an abort ends a try under way, with its reason, and nothing is tried again
   expect(sent).toHaveLength(1)
 })
 
-test('an aborted signal sends nothing', async () => {
+test('a signal that is already aborted prevents every request', async () => {
   const { client, sent } = clientOn(hang)
   const signal = AbortSignal.abort('before')
   const calls: Promise<unknown>[] = [
@@ -201,7 +201,7 @@ test('an aborted signal sends nothing', async () => {
   expect(sent).toHaveLength(0)
 })
 
-test('a signal keeps nothing of calls that are over', async () => {
+test('a completed call leaves no listeners on its signal', async () => {
   const { signal } = new AbortController()
   const added = vi.spyOn(signal, 'addEventListener')
   const removed = vi.spyOn(signal, 'removeEventListener')
@@ -213,7 +213,7 @@ test('a signal keeps nothing of calls that are over', async () => {
   expect(added.mock.calls.every(([, listener]) => gone.has(listener))).toBe(true)
 })
 
-test('an error of the source is thrown as it is, once', async () => {
+test('an error of the source is thrown unchanged and is not retried', async () => {
   const broken = new Error('the disk is gone')
   async function* source() {
     yield new Uint8Array(3)
@@ -227,7 +227,7 @@ test('an error of the source is thrown as it is, once', async () => {
   expect(sent).toHaveLength(1)
 })
 
-test('connection errors tell their cause', async () => {
+test('connection errors contain their cause', async () => {
   const { client } = clientOn(cut)
   const error = await outcome(client.listPage(1))
   expect(error).toBeInstanceOf(ConnectionError)

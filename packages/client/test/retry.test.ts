@@ -26,7 +26,7 @@ const refused = (status: number, retryAfter: number | null = null) =>
   )
 const policy = retryPolicy()
 
-test('waits double with every repeat; half of each is random', () => {
+test('the delay doubles with every retry, and half of it is random', () => {
   const random = vi.spyOn(Math, 'random')
   for (const [value, waits] of [
     [0, [250, 500, 1000]],
@@ -38,41 +38,41 @@ test('waits double with every repeat; half of each is random', () => {
   }
 })
 
-test('no wait is longer than maxDelay', () => {
+test('no delay is longer than maxDelay', () => {
   vi.spyOn(Math, 'random').mockReturnValue(1)
   const many = retryPolicy({ attempts: 100, maxDelay: 4000 })
   expect(delayAfter(refused(503), 50, many)).toBe(4000)
   expect(delayAfter(refused(503, 4000), 1, many)).toBe(4000)
 })
 
-test('the last try is the last', () => {
+test('there is no retry after the last attempt', () => {
   expect(delayAfter(refused(503), 4, policy)).toBeNull()
   expect(delayAfter(refused(503), 1, retryPolicy({ attempts: 1 }))).toBeNull()
 })
 
-test.each([408, 429, 502, 503, 504])('%d is worth another try', (status) => {
+test.each([408, 429, 502, 503, 504])('%d is retried', (status) => {
   expect(delayAfter(refused(status), 1, policy)).toBeGreaterThan(0)
 })
 
-test.each([301, 400, 401, 403, 404, 409, 413, 500, 501, 507])('%d is not', (status) => {
+test.each([301, 400, 401, 403, 404, 409, 413, 500, 501, 507])('%d is not retried', (status) => {
   expect(delayAfter(refused(status), 1, policy)).toBeNull()
 })
 
-test('failed connections and silence are worth another try, wrong shapes and aborts are not', () => {
+test('failed connections and timeouts are retried, invalid responses and aborts are not', () => {
   expect(delayAfter(new ConnectionError(null), 1, policy)).toBeGreaterThan(0)
   expect(delayAfter(new TimeoutError(1), 1, policy)).toBeGreaterThan(0)
   expect(delayAfter(new ShapeError('a page', '', ''), 1, policy)).toBeNull()
   expect(delayAfter(new DOMException('', 'AbortError'), 1, policy)).toBeNull()
 })
 
-test('Retry-After is the least wait, and jitter comes on top', () => {
+test('Retry-After is the minimum delay, and jitter is added to it', () => {
   const random = vi.spyOn(Math, 'random').mockReturnValue(0)
   expect(delayAfter(refused(429, 7000), 1, policy)).toBe(7250)
   random.mockReturnValue(1)
   expect(delayAfter(refused(429, 7000), 1, policy)).toBe(7500)
 })
 
-test('a service that asks for more than maxDelay gets no repeat', () => {
+test('a Retry-After above maxDelay disables the retry', () => {
   expect(delayAfter(refused(503, 30_001), 1, policy)).toBeNull()
 })
 
@@ -94,7 +94,7 @@ test.each<[string | null, number | null]>([
   expect(readRetryAfter(new Headers(value === null ? {} : { 'retry-after': value }))).toBe(milliseconds)
 })
 
-test('a date is taken by the clock of the service, where it tells it', () => {
+test('a date in Retry-After is relative to the Date of the response, if there is one', () => {
   const headers = {
     date: 'Sat, 21 Nov 2026 12:00:00 GMT',
     'retry-after': 'Sat, 21 Nov 2026 12:00:05 GMT',
@@ -110,6 +110,6 @@ test.each([
   { delay: Number.NaN },
   { maxDelay: -1 },
   { maxDelay: Number.POSITIVE_INFINITY },
-])('%j makes no sense', (options) => {
+])('the retry options %j are refused', (options) => {
   expect(() => retryPolicy(options)).toThrow(TypeError)
 })

@@ -13,7 +13,7 @@ afterEach(() => {
 const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds)
 const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
 
-/** A stream that gives what it is told to, when it is told to. */
+/** A stream that the test controls. */
 function handStream() {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   const cancelled = vi.fn()
@@ -37,7 +37,7 @@ function clientOn(...answers: Answer[]) {
   return createClient({ url: 'https://media.example.org', token: 'secret', fetch, timeout: 60_000, retry })
 }
 
-test('a slow download may take as long as bytes keep coming', async () => {
+test('a slow download does not time out while bytes arrive', async () => {
   const hand = handStream()
   const client = clientOn(() => new Response(hand.stream))
   const text = (await client.get('abc')).text()
@@ -49,7 +49,7 @@ test('a slow download may take as long as bytes keep coming', async () => {
   expect(await text).toBe('abcd')
 })
 
-test('a download that goes silent fails, and the answer is let go of', async () => {
+test('a download that receives no bytes times out, and its body is cancelled', async () => {
   const hand = handStream()
   const client = clientOn(() => new Response(hand.stream))
   const text = caught((await client.get('abc')).text())
@@ -62,7 +62,7 @@ test('a download that goes silent fails, and the answer is let go of', async () 
   expect(hand.cancelled).toHaveBeenCalledOnce()
 })
 
-test('a reader of a download may be as slow as it likes', async () => {
+test('a slow reader of a download does not cause a timeout', async () => {
   const hand = handStream()
   const client = clientOn(() => new Response(hand.stream))
   const reader = (await client.get('abc')).body?.getReader()
@@ -75,7 +75,7 @@ test('a reader of a download may be as slow as it likes', async () => {
   expect((await reader?.read())?.done).toBe(true)
 })
 
-test('a download that is cancelled is let go of', async () => {
+test('a cancelled download aborts its request', async () => {
   const hand = handStream()
   const signals: (AbortSignal | null | undefined)[] = []
   const client = clientOn(({ init }) => {
@@ -86,13 +86,13 @@ test('a download that is cancelled is let go of', async () => {
   expect(signals[0]?.aborted).toBe(true)
 })
 
-test('a download keeps its status, headers and URL', async () => {
+test('a download has the status and headers of its response', async () => {
   const client = clientOn(() => new Response('x', { status: 200, headers: { etag: '"1"' } }))
   const answer = await client.get('abc')
   expect([answer.ok, answer.status, answer.headers.get('etag')]).toEqual([true, 200, '"1"'])
 })
 
-test('a page may come in slowly, and fails when it goes silent', async () => {
+test('a slow page does not time out while bytes arrive, and times out without bytes', async () => {
   const body = JSON.stringify(pageOf(1, 1))
   const slow = handStream()
   const page = clientOn(() => new Response(slow.stream)).listPage(1)
@@ -110,7 +110,7 @@ test('a page may come in slowly, and fails when it goes silent', async () => {
   expect(await failed).toBeInstanceOf(TimeoutError)
 })
 
-/** A service that takes the parts of an upload in its own time. */
+/** A service that reads an upload when the test calls `take`. */
 function takingService() {
   let body: ReadableStreamDefaultReader<Uint8Array> | undefined
   let answer: ((answer: Response) => void) | undefined
@@ -138,7 +138,7 @@ function takingService() {
   }
 }
 
-test('a slow upload may take as long as bytes keep leaving', async () => {
+test('a slow upload does not time out while bytes are sent', async () => {
   const service = takingService()
   const upload = service.client.upload(new Uint8Array(200_000))
   await pass(0)
@@ -152,7 +152,7 @@ test('a slow upload may take as long as bytes keep leaving', async () => {
   expect(await upload).toMatchObject({ id: 'a' })
 })
 
-test('an upload that the service stops taking fails', async () => {
+test('an upload times out if the service stops reading', async () => {
   const service = takingService()
   const upload = caught(service.client.upload(new Uint8Array(200_000)))
   await pass(0)
@@ -163,7 +163,7 @@ test('an upload that the service stops taking fails', async () => {
   expect(await upload).toBeInstanceOf(TimeoutError)
 })
 
-test('the silence of the source is not that of the service', async () => {
+test('a slow source does not cause a timeout', async () => {
   const service = takingService()
   const hand = handStream()
   const upload = service.client.upload(hand.stream)
@@ -180,7 +180,7 @@ test('the silence of the source is not that of the service', async () => {
   expect(await upload).toMatchObject({ id: 'a' })
 })
 
-test('a source that hangs is let go of when the upload is aborted', async () => {
+test('a source that hangs is cancelled when the upload is aborted', async () => {
   const service = takingService()
   const hand = handStream()
   const aborter = new AbortController()
@@ -194,7 +194,7 @@ test('a source that hangs is let go of when the upload is aborted', async () => 
   expect(hand.cancelled).toHaveBeenCalledOnce()
 })
 
-test('Infinity waits for ever', async () => {
+test('a timeout of Infinity disables the timeout', async () => {
   const hand = handStream()
   const { fetch } = stubFetch(() => new Response(hand.stream))
   const timeout = Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-/** What a stubbed fetch was called with. */
+/** A call of a stubbed fetch. */
 interface Sent {
   readonly url: string
   readonly method: string
@@ -8,7 +8,7 @@ interface Sent {
 
 export type Answer = (sent: Sent) => Response | Promise<Response>
 
-/** A fetch that gives these answers one after another, the last one for ever, and keeps what it was called with. */
+/** A fetch that returns these responses in order, repeating the last, and records its calls. */
 export function stubFetch(...answers: Answer[]) {
   const sent: Sent[] = []
   const fetch: typeof globalThis.fetch = async (input, init = {}) => {
@@ -34,12 +34,12 @@ export const status = (code: number, headers: Record<string, string> = {}, body 
   return () => new Response(body, { status: code, headers })
 }
 
-/** What fetch of Node.js and of browsers rejects with when there is no connection. */
+/** Rejects as the fetch of Node.js and of browsers does without a connection. */
 export const cut: Answer = () => {
   throw new TypeError('fetch failed', { cause: new Error('ECONNRESET') })
 }
 
-/** Never answers, and rejects when it is aborted, as fetch does. */
+/** Does not respond, and rejects when it is aborted, as fetch does. */
 export const hang: Answer = ({ init }) =>
   new Promise((_, reject) => {
     init.signal?.addEventListener('abort', () => reject(init.signal?.reason))

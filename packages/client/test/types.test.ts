@@ -14,7 +14,7 @@ import type {
   UploadSource,
 } from '../src/index.ts'
 
-test('a page is typed to the last null', () => {
+test('L2 a page has exact types, including null', () => {
   expectTypeOf<Page>().toEqualTypeOf<{
     readonly current_page: number
     readonly data: readonly string[]
@@ -38,7 +38,7 @@ test('a page is typed to the last null', () => {
   }>()
 })
 
-test('a media object is typed to the last null', () => {
+test('M1 a media object has exact types, including null', () => {
   expectTypeOf<Media>().toEqualTypeOf<{
     readonly id: string
     readonly url: string
@@ -52,7 +52,7 @@ test('a media object is typed to the last null', () => {
   }>()
 })
 
-test('the calls give what they say', () => {
+test('the methods return the documented types', () => {
   expectTypeOf<Client['listPage']>().returns.resolves.toEqualTypeOf<Page>()
   expectTypeOf<Client['upload']>().returns.resolves.toEqualTypeOf<Media>()
   expectTypeOf<Client['describe']>().returns.resolves.toEqualTypeOf<Media>()
@@ -63,19 +63,19 @@ test('the calls give what they say', () => {
   expectTypeOf<Client['media']>().returns.toExtend<AsyncIterable<string>>()
 })
 
-test('url and token are needed, the rest is not', () => {
+test('url and token are required, other options are not', () => {
   expectTypeOf<{ url: string; token: string }>().toExtend<ClientOptions>()
   expectTypeOf<{ url: URL; token: string; retry: { attempts: 1 } }>().toExtend<ClientOptions>()
   expectTypeOf<{ url: string }>().not.toExtend<ClientOptions>()
   expectTypeOf<{ token: string }>().not.toExtend<ClientOptions>()
 })
 
-test('options may be undefined, as they come from other options', () => {
+test('options can be undefined', () => {
   expectTypeOf<{ filename: string | undefined; signal: AbortSignal | undefined }>().toExtend<UploadOptions>()
   expectTypeOf<{ filename: null }>().not.toExtend<UploadOptions>()
 })
 
-test('a resume store may be as simple as a Map, or answer later', () => {
+test('a resume store can be a Map, or asynchronous', () => {
   expectTypeOf<{
     get(key: string): string | undefined
     set(key: string, upload: string): void
@@ -91,7 +91,7 @@ test('a resume store may be as simple as a Map, or answer later', () => {
   expectTypeOf<UploadOptions['piecesAbove']>().toEqualTypeOf<number | undefined>()
 })
 
-test('every kind of source is one, and text is none', () => {
+test('every kind of upload source is accepted, and text is not', () => {
   expectTypeOf<File>().toExtend<UploadSource>()
   expectTypeOf<Blob>().toExtend<UploadSource>()
   expectTypeOf<Uint8Array>().toExtend<UploadSource>()
@@ -105,7 +105,7 @@ test('every kind of source is one, and text is none', () => {
   expectTypeOf<AsyncIterable<string>>().not.toExtend<UploadSource>()
 })
 
-test('a problem has its members, and extensions that nobody knows', () => {
+test('RFC 9457 a problem has its members and unknown extensions', () => {
   expectTypeOf<ProblemError>().toExtend<AnswerError>()
   expectTypeOf<ProblemError['problem']>().toEqualTypeOf<Problem>()
   expectTypeOf<Problem['code']>().toEqualTypeOf<string | undefined>()

@@ -15,7 +15,7 @@ const media = {
   height: null,
 }
 
-/** An XMLHttpRequest that does what the test tells it to. */
+/** An XMLHttpRequest that the test controls. */
 class HandXhr {
   static readonly made: HandXhr[] = []
   upload: { onprogress: ((event: { loaded: number }) => void) | null } = { onprogress: null }
@@ -69,12 +69,12 @@ const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => 
 const client = createClient({ url, token: 'secret', retry: { attempts: 2, delay: 100 } })
 const file = new File(['abc'], 'a.txt', { type: 'text/plain' })
 
-/** The XMLHttpRequest of the latest try, once it was made. */
+/** Waits for the XMLHttpRequest of attempt `tries`. */
 async function latest(tries = 1): Promise<HandXhr> {
   return await vi.waitUntil(() => HandXhr.made[tries - 1], { interval: 1, timeout: 60_000 })
 }
 
-test('with onProgress a browser sends by XMLHttpRequest, with all headers, and tells its progress', async () => {
+test('with onProgress a browser uploads by XMLHttpRequest, sends all headers and reports progress', async () => {
   const seen: UploadProgress[] = []
   const upload = client.upload(file, { onProgress: (progress) => seen.push(progress) })
   const xhr = await latest()
@@ -97,14 +97,14 @@ test('with onProgress a browser sends by XMLHttpRequest, with all headers, and t
   ])
 })
 
-test('a refusal has status, headers and problem', async () => {
+test('an error response has its status, headers and problem', async () => {
   const upload = caught(client.upload(file, { onProgress: () => {} }))
   const xhr = await latest()
   xhr.answer(413, { type: 'x', code: 'file-too-large' })
   expect(await upload).toMatchObject({ status: 413, retryAfter: 7000, problem: { code: 'file-too-large' } })
 })
 
-test('a failed connection is tried again with the same key', async () => {
+test('I2 a failed connection is retried with the same key', async () => {
   const upload = client.upload(file, { onProgress: () => {} })
   const first = await latest()
   first.onerror?.()
@@ -115,7 +115,7 @@ test('a failed connection is tried again with the same key', async () => {
   expect(second.headers.get('idempotency-key')).toBe(first.headers.get('idempotency-key'))
 })
 
-test('silence ends a try, progress puts it off', async () => {
+test('an attempt times out without progress, and each progress event resets the timeout', async () => {
   const upload = caught(client.upload(file, { onProgress: () => {} }))
   const first = await latest()
   for (const loaded of [1, 2, 3]) {
@@ -141,7 +141,7 @@ test('the last failure is a ConnectionError', async () => {
   expect(await upload).toBeInstanceOf(ConnectionError)
 })
 
-test('an abort ends it, with the reason given', async () => {
+test('an abort ends the upload with the given reason', async () => {
   const aborter = new AbortController()
   const upload = caught(client.upload(file, { signal: aborter.signal, onProgress: () => {} }))
   const xhr = await latest()
@@ -150,7 +150,7 @@ test('an abort ends it, with the reason given', async () => {
   expect(xhr.aborted).toBe(true)
 })
 
-test('what onProgress throws ends it', async () => {
+test('an error that onProgress throws ends the upload', async () => {
   const mistake = new Error('no such element')
   const onProgress = () => {
     throw mistake
@@ -162,7 +162,7 @@ test('what onProgress throws ends it', async () => {
   expect(xhr.aborted).toBe(true)
 })
 
-test('the answer of another origin is refused', async () => {
+test('a response from another origin is refused', async () => {
   const upload = caught(client.upload(file, { onProgress: () => {} }))
   const xhr = await latest()
   xhr.responseURL = 'https://elsewhere.example/'
@@ -170,7 +170,7 @@ test('the answer of another origin is refused', async () => {
   expect(await upload).toMatchObject({ name: 'RedirectError', location: 'https://elsewhere.example/' })
 })
 
-test('a stream is collected first, for browsers send no streams', async () => {
+test('a stream is collected first, because browsers cannot upload streams', async () => {
   const upload = client.upload(new Blob(['ab', 'c']).stream(), { onProgress: () => {} })
   const xhr = await latest()
   expect(await xhr.body?.text()).toBe('abc')
@@ -179,7 +179,7 @@ test('a stream is collected first, for browsers send no streams', async () => {
   expect(await upload).toEqual(media)
 })
 
-test('an abort ends the collecting, and lets go of the stream', async () => {
+test('an abort while a stream is collected cancels the stream', async () => {
   const cancelled = vi.fn()
   const aborter = new AbortController()
   const stream = new ReadableStream({ cancel: cancelled })
@@ -190,7 +190,7 @@ test('an abort ends the collecting, and lets go of the stream', async () => {
   expect(HandXhr.made).toEqual([])
 })
 
-test('without onProgress a browser sends the Blob by fetch, for as long as it takes', async () => {
+test('without onProgress a browser uploads the Blob by fetch, without a timeout', async () => {
   let answer: ((answer: Response) => void) | undefined
   const { fetch, sent } = stubFetch(
     () =>
@@ -208,7 +208,7 @@ test('without onProgress a browser sends the Blob by fetch, for as long as it ta
   expect(HandXhr.made).toEqual([])
 })
 
-test('a fetch of the caller is used in any case, and progress told at its end', async () => {
+test('a custom fetch is always used, and progress is reported at its end', async () => {
   const { fetch, sent } = stubFetch(() => Response.json(media, { status: 201 }))
   const seen: UploadProgress[] = []
   const own = createClient({ url, token: 'secret', fetch })
@@ -217,7 +217,7 @@ test('a fetch of the caller is used in any case, and progress told at its end', 
   expect(seen).toEqual([{ sent: 3, total: 3 }])
 })
 
-test('of an upload in pieces, XMLHttpRequest sends the pieces alone, and progress goes on from one to the next', async () => {
+test('in a resumable upload XMLHttpRequest sends only the chunks, and progress is counted across chunks', async () => {
   const { fetch, sent } = stubFetch(
     () => new Response(null, { status: 201, headers: { location: '/api/uploads/up1' } }),
     () => Response.json(media),

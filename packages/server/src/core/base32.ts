@@ -1,6 +1,6 @@
 import { randomBytes, randomFillSync } from 'node:crypto'
 
-/** Crockford's base32 in lower case: no letter that is taken for a digit, nothing that a URL escapes. */
+/** Crockford's base32 in lower case: no letter that resembles a digit, no character that a URL escapes. */
 export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** `length` characters that carry five random bits each. */
@@ -8,7 +8,7 @@ export type RandomBase32 = (length: number) => string
 
 export const randomBase32: RandomBase32 = (length) => lettersOf(randomBytes(length))
 
-/** For whoever makes many: it asks the system for thousands of bytes at a time, and uses each of them once. */
+/** For many values: reads 4096 random bytes at a time from the system, and uses each byte once. */
 export function createRandomBase32(): RandomBase32 {
   const bytes = randomBytes(4096)
   let used = bytes.length

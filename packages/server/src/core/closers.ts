@@ -1,4 +1,4 @@
-/** What must be given back when a service stops. */
+/** The resources that a service releases when it stops. */
 export interface Closers {
   add(what: string, close: () => unknown): void
   /**

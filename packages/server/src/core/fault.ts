@@ -52,7 +52,7 @@ export type FaultCode =
   | 'not-ready'
   | 'internal'
 
-/** One faulty parameter: where it stands and what it accepts. */
+/** One faulty parameter: its name and the values that it accepts. */
 export interface ParameterFault {
   readonly parameter: string
   readonly detail: string

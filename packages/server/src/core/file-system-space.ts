@@ -3,12 +3,12 @@ export interface FileSystemSpace {
   readonly stores: 'blobs' | 'catalog' | 'blobs and catalog'
   readonly free: number
   readonly total: number
-  /** Uploads leave at least so much free. */
+  /** Uploads leave at least this much free. */
   readonly reserve: number
 }
 
 const largest = 64e6
 const share = 10
 
-/** What uploads leave free unless a setting says otherwise: 64 MB, or a tenth of a smaller file system. Bytes. */
+/** The default of the reserve that uploads leave free: 64 MB, or a tenth of a smaller file system. Bytes. */
 export const defaultReserve = (total: number): number => Math.min(largest, Math.floor(total / share))

@@ -1,10 +1,10 @@
 import { compile } from '@fastify/proxy-addr'
 import ipaddr from 'ipaddr.js'
 
-/** Names for the ranges of private networks, as Express and Fastify have them. */
+/** The names of private ranges that Express and Fastify accept. */
 const rangeNames = new Set(['loopback', 'linklocal', 'uniquelocal'])
 
-/** A list of addresses, CIDR ranges and range names, separated by commas. Null where an entry is none of these. */
+/** A list of addresses, CIDR ranges and range names, separated by commas. Null if an entry is invalid. */
 export function parseAddressRanges(text: string): readonly string[] | null {
   const entries = text
     .split(',')
@@ -13,7 +13,7 @@ export function parseAddressRanges(text: string): readonly string[] | null {
   return entries.every(isRange) ? entries : null
 }
 
-/** 4 or 6; 0 for what is no address, or an IPv4 address in one of its rare spellings. */
+/** 4 or 6; 0 for any other text, including IPv4 addresses that are not four decimal numbers. */
 export function addressFamily(text: string): 4 | 6 | 0 {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return 4
   return ipaddr.IPv6.isValid(text) ? 6 : 0
@@ -23,7 +23,7 @@ function isRange(entry: string): boolean {
   if (rangeNames.has(entry)) return true
   const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
   const family = addressFamily(address)
-  // A range of length 0 is every address.
+  // A prefix length of 0 would match every address.
   const length = prefix === undefined ? 1 : Number(prefix)
   return family !== 0 && length >= 1 && length <= (family === 6 ? 128 : 32)
 }
@@ -35,7 +35,7 @@ export function inRanges(ranges: readonly string[]): (address: string) => boolea
   return (address) => matches(address, 0)
 }
 
-/** The address under which limits count: an IPv4 address itself, an IPv6 address's /64, of which one client has 2^64 addresses. */
+/** The address that limits count: an IPv4 address, or the /64 of an IPv6 address, because one client has a whole /64. */
 export function addressGroup(address: string): string {
   if (addressFamily(address) !== 6) return address
   const ip = ipaddr.parse(address)

@@ -2,8 +2,8 @@ import { base32Alphabet, createRandomBase32, randomBase32 } from './base32.ts'
 
 declare const brand: unique symbol
 /**
- * 28 characters of lower-case base32: two that tell where the bytes lie, and 26 that carry 130 random bits, since holding
- * the URL is what entitles to the bytes. Ids of the first version have only the 26.
+ * 28 characters of lower-case base32: two name the shard of the bytes, and 26 carry 130 random bits, because the URL
+ * alone gives access to the bytes. Ids of the first version have only the 26.
  */
 export type MediaId = string & { readonly [brand]: 'MediaId' }
 
@@ -13,19 +13,19 @@ const shape = new RegExp(`^[${base32Alphabet}]{${secretLength}}(?:[${base32Alpha
 
 export const newMediaId = (): MediaId => randomBase32(shardLength + secretLength) as MediaId
 
-/** The part of an id that tells where its bytes lie. */
+/** The part of an id that names the directory of its bytes. */
 export const shardOf = (id: MediaId): string => id.slice(0, shardLength)
 
 /** Milliseconds for which new ids share a shard. */
 const shardTime = 1_000
 
-/** New ids, those of a moment in one shard: files that come together share what the disk does for a directory. */
+/** Creates ids. Ids of one second share a shard, so that concurrent uploads share the syncs of one directory. */
 export function createMediaIds(now: () => number): () => MediaId {
   const random = createRandomBase32()
   let shard = random(shardLength)
   let since = now()
   return () => {
-    // The clock may go back.
+    // The clock can be set back.
     if (Math.abs(now() - since) >= shardTime) {
       shard = random(shardLength)
       since = now()
@@ -34,5 +34,5 @@ export function createMediaIds(now: () => number): () => MediaId {
   }
 }
 
-/** The one guard for ids given by users; whatever passes is safe as a file name and in a URL. */
+/** Validates every media id that a user sends. A valid id is safe as a file name and in a URL. */
 export const isMediaId = (text: string): text is MediaId => shape.test(text)

@@ -1,4 +1,4 @@
-/** Pictures, audio and video that browsers show and that can hold no script. SVG can, and is not here. */
+/** Types that browsers display and that cannot contain scripts. SVG can contain scripts, so it is not included. */
 const inlineTypes: ReadonlySet<string> = new Set([
   'image/apng',
   'image/avif',
@@ -36,7 +36,7 @@ const inlineTypes: ReadonlySet<string> = new Set([
   'text/plain',
 ])
 
-/** Whether browsers show files of this type in place; others are downloads (docs/interface.md B5). */
+/** Whether browsers display files of this type; others are downloads (docs/interface.md B5). */
 export const isInlineType = (contentType: string): boolean => inlineTypes.has(essenceOf(contentType))
 
 /** `type/subtype` of a media type, in lower case and without parameters (RFC 9110, section 8.3.1). */

@@ -1,4 +1,4 @@
-/** The known name that a mistyped one is probably meant to be, or null: at most a third of its characters differ. */
+/** The known name nearest to a mistyped one; null if more than a third of the characters differ from every name. */
 export function nearestName(name: string, known: Iterable<string>): string | null {
   let nearest: string | null = null
   let least = Math.floor(name.length / 3) + 1

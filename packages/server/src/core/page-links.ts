@@ -1,8 +1,8 @@
 import type { UrlSettings } from './media-url.ts'
 
-/** What of the settings shapes a page. */
+/** The settings that a page depends on. */
 export interface PageSettings extends UrlSettings {
-  /** `none` leaves the numbers out, for whoever adds them as bytes. */
+  /** `none` omits the numbered links, for callers that insert them as bytes. */
   readonly links: 'all' | 'window' | 'none'
 }
 
@@ -13,7 +13,7 @@ export interface Link {
   readonly active: boolean
 }
 
-// The numbers of Laravel's UrlWindow with onEachSide = 3, so that its clients see what they are used to.
+// Equal to Laravel's UrlWindow with onEachSide = 3, for compatibility with its clients.
 const onEachSide = 3
 const fewestPagesElided = 2 * onEachSide + 8
 const edge = onEachSide + 4
@@ -23,10 +23,10 @@ const gap = null
 /** The listing's URL without a page (docs/interface.md L6). */
 export const listingUrl = (form: UrlSettings): string => `${form.baseUrl}/api/media`
 
-/** The same for whichever path was asked, unknown parameters dropped (docs/interface.md L1, L13). */
+/** Does not depend on the requested path or on unknown parameters (docs/interface.md L1, L13). */
 export const pageUrl = (form: UrlSettings, page: number): string => `${listingUrl(form)}?page=${page}`
 
-/** docs/interface.md L6, L12: also past the end, the page before the one asked for. */
+/** docs/interface.md L6, L12: the page before the requested one, also past the last page. */
 export const previousUrl = (form: UrlSettings, page: number): string | null =>
   page > 1 ? pageUrl(form, page - 1) : null
 
@@ -34,7 +34,7 @@ export const previousUrl = (form: UrlSettings, page: number): string | null =>
 export const nextUrl = (form: UrlSettings, page: number, lastPage: number): string | null =>
   page < lastPage ? pageUrl(form, page + 1) : null
 
-/** Previous, the page numbers, next (docs/interface.md L7 to L9). O(lastPage) unless they are windowed. */
+/** Previous, the page numbers, next (docs/interface.md L7 to L9). O(lastPage), or O(1) with `window`. */
 export function pageLinks(form: PageSettings, page: number, lastPage: number): readonly Link[] {
   const numbers = numbersShown(form.links, page, lastPage)
   const links: Link[] = [{ url: previousUrl(form, page), label: '&laquo; Previous', active: false }]
@@ -54,7 +54,7 @@ function numbersShown(links: PageSettings['links'], page: number, lastPage: numb
   return links === 'window' ? windowed(page, lastPage) : range(1, lastPage)
 }
 
-/** docs/interface.md L9; a page past the end is taken for one at the end. */
+/** docs/interface.md L9. A page past the last one gets the same links as the last page. */
 function windowed(page: number, lastPage: number): readonly (number | typeof gap)[] {
   if (lastPage < fewestPagesElided) return range(1, lastPage)
   const start = range(1, 2)

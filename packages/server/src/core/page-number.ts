@@ -3,7 +3,7 @@ import { Fault } from './fault.ts'
 const shape = /^[1-9][0-9]{0,15}$/
 const accepts = `page accepts one decimal integer from 1 to ${Number.MAX_SAFE_INTEGER}, without sign, leading zero, fraction, exponent or spaces.`
 
-/** The page asked for, 1 when absent; throws Fault `page-malformed` (docs/interface.md L11). */
+/** The requested page, 1 if absent; throws Fault `page-malformed` (docs/interface.md L11). */
 export function parsePageNumber(value: string | readonly string[] | undefined): number {
   if (value === undefined) return 1
   const [text, ...repeated] = typeof value === 'string' ? [value] : value

@@ -14,7 +14,7 @@ export type { PageSettings } from './page-links.ts'
 /** docs/interface.md L3. */
 export const pageSize = 10
 
-/** A page as on the wire; JSON.stringify writes its members in this order (docs/interface.md L2). */
+/** A page as sent; JSON.stringify writes its members in this order (docs/interface.md L2). */
 export interface Page {
   readonly current_page: number
   readonly data: readonly string[]
@@ -31,7 +31,7 @@ export interface Page {
   readonly total: number
 }
 
-/** The page of these items, which are those of `page` in a listing of `total` (docs/interface.md L2 to L9, L12). */
+/** Page `page` with its items, of a listing of `total` items (docs/interface.md L2 to L9, L12). */
 export function pageObject(
   form: PageSettings,
   page: number,

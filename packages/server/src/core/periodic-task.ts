@@ -1,4 +1,4 @@
-/** Runs `work` again and again, never twice at once, until it is stopped; `stop` waits for the run that is under way. */
+/** Runs `work` at each interval unless the previous run is in progress. `stop` waits for the run in progress. */
 export function startPeriodicTask(parts: {
   readonly work: () => Promise<unknown>
   /** Milliseconds. */
@@ -19,7 +19,7 @@ export function startPeriodicTask(parts: {
   const timer = setInterval(() => {
     running ??= run()
   }, parts.interval)
-  // It is no reason for the process to go on.
+  // The timer does not keep the process alive.
   timer.unref()
   return {
     async stop() {

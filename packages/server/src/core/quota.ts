@@ -1,18 +1,18 @@
 import { Fault } from './fault.ts'
 
-/** Items, and the bytes that they hold together. */
+/** A number of items, and their total bytes. */
 export interface Amount {
   readonly items: number
   readonly bytes: number
 }
 
-/** What a bucket may hold; null where there is no limit. */
+/** The limits of a bucket; null for no limit. */
 export interface Quota {
   readonly maxItems: number | null
   readonly maxBytes: number | null
 }
 
-/** Throws Fault `quota-exceeded`, which names the limit, unless `more` fits beside `taken` (docs/interface.md Q1). */
+/** Throws Fault `quota-exceeded`, which names the limit, unless `taken` and `more` together fit (docs/interface.md Q1). */
 export function requireWithinQuota({ maxItems, maxBytes }: Quota, taken: Amount, more: Amount): void {
   if (maxItems !== null && more.items > 0 && taken.items + more.items > maxItems)
     throw exceeded('max_items', `${maxItems} items`)

@@ -1,4 +1,4 @@
-/** A letter or digit as it stands in a URL: itself, or its escape, which may itself be escaped any number of times. */
+/** A letter or digit in a URL: the character, or its percent-encoding, encoded any number of times. */
 const letterOrDigit = '(?:[0-9a-z]|%(?:25)*(?:3[0-9]|[46][1-9a-f]|[57][0-9a]))'
 
 const spelled = (letter: string) => {
@@ -6,7 +6,7 @@ const spelled = (letter: string) => {
   return `(?:${letter}|%(?:25)*(?:${[...codes].join('|')}))`
 }
 
-/** What a token has after its prefix; no id, code or asset of the service has as many letters in a row. */
+/** The length of a token after its prefix. No id, code or asset name of the service has as many letters in a row. */
 const secretLength = 38
 
 const token = new RegExp(
@@ -14,5 +14,5 @@ const token = new RegExp(
   'gi',
 )
 
-/** A text with `mbkt_…` in place of every token, however much of it is escaped, and of what may be one without its prefix. */
+/** Replaces every token by `mbkt_…`, also if it is percent-encoded or may be a token without its prefix. */
 export const redactTokens = (text: string): string => text.replace(token, 'mbkt_…')

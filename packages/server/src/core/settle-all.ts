@@ -1,4 +1,4 @@
-/** Runs `work` on every item, at most `limit` at once, and settles them all, in the order of the items. */
+/** Runs `work` on every item, at most `limit` at once. The results are in the order of the items. */
 export async function settleAll<Item, Result>(
   items: readonly Item[],
   limit: number,

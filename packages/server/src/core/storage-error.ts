@@ -14,7 +14,7 @@ export const storageCauses = [
 
 export type StorageCause = (typeof storageCauses)[number]
 
-/** The system's codes. */
+/** Error codes of the operating system. */
 const systemCodes: Readonly<Record<string, StorageCause>> = {
   ENOSPC: 'full',
   EDQUOT: 'full',
@@ -37,7 +37,7 @@ const sqliteCodes: Readonly<Record<number, StorageCause>> = {
   26: 'corrupt',
 }
 
-/** Why an error is the storage's, found in it or in what caused it; null where it is not. */
+/** The storage failure in an error or in its chain of causes; null if there is none. */
 export function storageCauseOf(error: unknown): StorageCause | null {
   if (!(error instanceof Error)) return null
   if (error instanceof Fault && error.code === 'bytes-missing') return 'bytes-missing'

@@ -3,7 +3,7 @@ import mime from 'mime'
 import { extensionOf } from './filename.ts'
 import { essenceOf, isInlineType } from './media-type.ts'
 
-/** The type of an item; `extension` is without its dot and safe in a URL, null where none is known. */
+/** The type of an item. `extension` has no dot and is safe in a URL; null if unknown. */
 export interface StoredType {
   readonly contentType: string
   readonly extension: string | null
@@ -11,17 +11,17 @@ export interface StoredType {
 
 const unknown: StoredType = { contentType: 'application/octet-stream', extension: null }
 
-/** What clients send where they know no type. curl sends the second with a raw body. */
+/** Types that clients send if they do not know the type. curl sends the last one with a raw body. */
 const undeclared: ReadonlySet<string> = new Set([
   '',
   unknown.contentType,
   'application/x-www-form-urlencoded',
 ])
 
-/** Signatures of containers, which many formats share. */
+/** Containers, whose signatures many formats share. */
 const containers: ReadonlySet<string> = new Set(['application/xml', 'application/zip', 'application/x-cfb'])
 
-/** Types with a signature that not every file of them has: XML without its declaration, binary STL and PGP. */
+/** Types with an optional signature: XML without a declaration, binary STL and PGP. */
 const oftenUnsigned: ReadonlySet<string> = new Set([
   'application/xml',
   'text/xml',
@@ -29,7 +29,7 @@ const oftenUnsigned: ReadonlySet<string> = new Set([
   'application/pgp-encrypted',
 ])
 
-/** The type of an item: from its bytes, else from the declared type and the name (docs/interface.md U7). */
+/** The type of an item: from its bytes, otherwise from the declared type and the name (docs/interface.md U7). */
 export function storedType(evidence: {
   readonly sniffed: { readonly mime: string; readonly ext: string } | null
   readonly declared: string | null
@@ -40,14 +40,14 @@ export function storedType(evidence: {
   if (sniffed === null) {
     return claimed !== null && !hasSignature(claimed) ? claimed : unknown
   }
-  // A type that is served inline must show in the bytes: a claim never makes a container such a type.
+  // A type that is served inline must be detected in the bytes; the declared type of a container is not enough.
   if (containers.has(sniffed.mime) && claimed !== null && !isInlineType(claimed.contentType)) return claimed
   return { contentType: sniffed.mime, extension: urlExtension(sniffed.ext) }
 }
 
 /**
- * The declared type where the name's extension is one of its extensions; the type of the extension where none is declared.
- * Null otherwise, and where the extension has no type but application/octet-stream (`exe`, `iso`).
+ * The declared type if the extension of the name belongs to it; the type of the extension if no type is declared.
+ * Null otherwise, and if the only type of the extension is application/octet-stream (`exe`, `iso`).
  */
 function claimedType(declared: string | null, filename: string | null): StoredType | null {
   const extension = extensionOf(filename ?? '')
@@ -59,13 +59,13 @@ function claimedType(declared: string | null, filename: string | null): StoredTy
   return { contentType, extension: urlExtension(extension) }
 }
 
-/** Whether the bytes of every file of this type would have been recognised. */
+/** Whether every file of this type has a signature that is detected. */
 function hasSignature({ contentType, extension }: StoredType): boolean {
   if (oftenUnsigned.has(contentType)) return false
   return supportedMimeTypes.has(contentType) || supportedExtensions.has(extension ?? '')
 }
 
-/** Of a double extension (`tar.gz`) the last; null when it is not fit for a URL. */
+/** The last part of an extension (`gz` of `tar.gz`); null if it is not safe in a URL. */
 function urlExtension(extension: string): string | null {
   const last = extension.toLowerCase().split('.').at(-1) ?? ''
   return /^[a-z0-9]{1,16}$/.test(last) ? last : null

@@ -13,13 +13,13 @@ export function newToken(): string {
   return unsigned + checksum(unsigned)
 }
 
-/** Whether the checksum holds: tells a mistyped token from an unknown one. */
+/** Whether the format and the checksum are correct: distinguishes a mistyped token from an unknown one. */
 export function isWellFormedToken(text: string): boolean {
   return shape.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
 }
 
-/** SHA-256, 32 bytes. Unsalted and fast is enough for 160 random bits. Node hands it over faster as text. */
+/** SHA-256, 32 bytes. 160 random bits need no salt and no slow hash. Node.js returns the hash faster as text. */
 export const hashToken = (token: string): Uint8Array => Buffer.from(hash('sha256', token, 'binary'), 'binary')
 
-/** The low 30 bits of the CRC-32: they differ for any one changed character. */
+/** The low 30 bits of the CRC-32, which detect any one changed character. */
 const checksum = (text: string): string => base32Of(crc32(text), checksumLength)

@@ -1,7 +1,7 @@
 /** The version of the package; a test compares it with package.json. */
 export const version = '0.1.0'
 
-/** This version of Node.js lacks a feature that the service needs. The message names the feature and the versions that have it. */
+/** Node.js lacks a feature that the service needs. The message names the feature and the versions that have it. */
 export class UnsupportedNodeError extends Error {
   constructor(lack: string) {
     super(

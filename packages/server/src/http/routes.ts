@@ -18,8 +18,8 @@ import { type AuthorizationVerifier, createAuthorizer } from './tokens/authorize
 import { describeTokenRoute } from './tokens/describe-token.ts'
 import { resumableUploadsRoute } from './uploads/resumable-uploads.ts'
 
-/** Bytes of all bodies together that have been read and are not processed yet. */
-const bodiesRoom = 8 * 1024 * 1024
+/** The limit of bytes of all bodies that have been read and are not processed yet. */
+const maxUnprocessedBytes = 8 * 1024 * 1024
 
 /** Adds the routes of all operations. */
 export async function addRoutes(
@@ -37,7 +37,7 @@ export async function addRoutes(
   const { baseUrl, maxFileSize, maxParts, corsOrigins } = settings
   const pageSettings = pageSettingsOf(settings)
   const authorize = createAuthorizer(verifyAuthorization, limits)
-  const readBody = createBodyReader(createBackpressure(bodiesRoom))
+  const readBody = createBodyReader(createBackpressure(maxUnprocessedBytes))
 
   listMediaRoute(app, { authorize, respondToListing })
   // In scopes of their own, because their content type parsers leave bodies unread.

@@ -30,7 +30,7 @@ export function createOperations(
   const { uploading, space, settings, openBytes, openVariant } = parts
   const { catalog, blobs, locks, removeMedia } = uploading
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
-  metrics.watchPageLinkCache(() => pageLinkCache.held())
+  metrics.watchPageLinkCache(() => pageLinkCache.size())
   return {
     verifyToken: verifyTokenOperation({
       catalog,

@@ -1,71 +1,71 @@
-/** Everything that fsck reports: a title and what to do. The codes are stable: programs read them. */
+/** The findings of fsck: a title and a cure. The codes are stable, because programs read them. */
 export const findingKinds = {
   'catalog-damaged': {
-    title: 'The catalog itself is damaged',
+    title: 'The catalog is damaged',
     cure: 'Stop the service and restore a backup: mediabucket restore DIR',
   },
-  'bucket-total-wrong': { title: 'Totals of buckets are wrong', cure: 'Run fsck --repair.' },
-  'bucket-bytes-wrong': { title: 'Byte counts of buckets are wrong', cure: 'Run fsck --repair.' },
+  'bucket-total-wrong': { title: 'Buckets with a wrong number of items', cure: 'Run fsck --repair.' },
+  'bucket-bytes-wrong': { title: 'Buckets with a wrong number of bytes', cure: 'Run fsck --repair.' },
   'bucket-reserved-wrong': {
-    title: 'What buckets have reserved for uploads is wrong',
+    title: 'Buckets with a wrong reservation for uploads',
     cure: 'Run fsck --repair.',
   },
   'bucket-sequence-wrong': {
-    title: 'Sequences of buckets lie behind their items',
+    title: 'Buckets whose sequence is lower than that of their items',
     cure: 'Run fsck --repair.',
   },
-  'bucket-ranks-wrong': { title: 'Ranks of buckets are wrong', cure: 'Run fsck --repair.' },
+  'bucket-ranks-wrong': { title: 'Buckets with wrong ranks', cure: 'Run fsck --repair.' },
   'bytes-missing': {
     title: 'Items whose bytes are missing',
     cure: 'Copy the files back from a backup (its blobs/ has the same names), or delete the items.',
   },
   'bytes-unreadable': {
-    title: 'Items whose bytes cannot be read, or are no regular file',
-    cure: 'Look into the disk and the permissions, then copy the files back from a backup.',
+    title: 'Items whose bytes cannot be read or are not a regular file',
+    cure: 'Check the disk and the permissions, then copy the files back from a backup.',
   },
   'size-wrong': {
-    title: 'Items whose bytes have another length than was sent',
+    title: 'Items whose bytes have the wrong size',
     cure: 'Copy the files back from a backup (its blobs/ has the same names), or delete the items.',
   },
   'hash-wrong': {
-    title: 'Items whose bytes are not those that were sent; they answer 500 from now on',
+    title: 'Items whose bytes have changed; requests for them now receive 500',
     cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again.',
   },
   'bytes-damaged': {
-    title: 'Items that an earlier check found damaged; they answer 500',
+    title: 'Items that an earlier check marked as damaged; requests for them receive 500',
     cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again.',
   },
   'bytes-orphaned': {
-    title: 'Bytes that no item names',
+    title: 'Bytes without an item',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
   },
   'variant-orphaned': {
-    title: 'Variants of pictures that no item has any more',
+    title: 'Variants of pictures without an item',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
   },
   'entry-foreign': {
-    title: 'Files and links among the bytes that the service did not put there',
+    title: 'Files and links in the blob directories that the service did not create',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
   },
   'temporary-stale': {
-    title: 'Temporary files that nobody writes any more',
-    cure: 'Run fsck --repair to move them to lost+found/, or start the service, which drops them.',
+    title: 'Temporary files that are no longer in use',
+    cure: 'Run fsck --repair to move them to lost+found/, or start the service, which deletes them.',
   },
   'part-stale': {
-    title: 'Pieces of uploads that do not exist any more',
+    title: 'Partial files without an upload',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
   },
   'tombstone-with-bytes': {
-    title: 'Deleted items whose bytes are still there',
-    cure: 'Run fsck --repair, or start the service anew: both finish the deletes.',
+    title: 'Deleted items whose bytes still exist',
+    cure: 'Run fsck --repair, or restart the service: both complete the deletions.',
   },
   'tombstone-without-bytes': {
-    title: 'Tombstones of deleted items whose bytes are gone',
-    cure: 'Run fsck --repair, or start the service anew: both forget them.',
+    title: 'Tombstones of deleted items whose bytes no longer exist',
+    cure: 'Run fsck --repair, or restart the service: both remove the tombstones.',
   },
   'seeded-without-bytes': {
     title: 'Items that were seeded without bytes',
-    cure: 'Nothing: `mediabucket seed` made them so.',
+    cure: 'No action is needed: `mediabucket seed` creates items without bytes.',
   },
 } as const
 
@@ -83,7 +83,7 @@ export interface Finding {
   readonly subjects: string[]
 }
 
-const mostSubjects = 10_000
+const maxSubjects = 10_000
 
 export interface Findings {
   add(code: FindingCode, subject: string): void
@@ -104,7 +104,7 @@ export function createFindings(): Findings {
         subjects: [],
       }
       finding.count += 1
-      if (finding.subjects.length < mostSubjects) finding.subjects.push(subject)
+      if (finding.subjects.length < maxSubjects) finding.subjects.push(subject)
       found.set(code, finding)
     },
     repaired(code, count = 1) {

@@ -21,7 +21,7 @@ function recording(touch: () => Promise<void> = async () => undefined) {
   return { recordUse, touches, failures }
 }
 
-test('a use is recorded when the last one is unknown or an hour old, not before', () => {
+test('a use is recorded if the last one is unknown or an hour old, not earlier', () => {
   const { recordUse, touches } = recording()
   recordUse({ tokenId: token, lastUsedAt: noon - hour + 1 }, noon)
   expect(touches).toEqual([])
@@ -40,7 +40,7 @@ test('requests that see the same old time record one use', () => {
   expect(touches).toEqual([[token, noon]])
 })
 
-test('a failure is told, and the catalog is left alone for an hour', async () => {
+test('a failure is reported, and the next attempt to record follows after an hour', async () => {
   const { recordUse, touches, failures } = recording(() => Promise.reject(new Error('full')))
   recordUse({ tokenId: token, lastUsedAt: null }, noon)
   await Promise.resolve()
@@ -52,7 +52,7 @@ test('a failure is told, and the catalog is left alone for an hour', async () =>
   expect(touches).toHaveLength(2)
 })
 
-test('a clock set back a day does not stop the recording, nor make every request record', () => {
+test('after the clock is set back by a day, uses are still recorded once an hour', () => {
   const { recordUse, touches } = recording()
   recordUse({ tokenId: token, lastUsedAt: null }, noon)
   for (let request = 0; request < 10; request += 1)
@@ -63,13 +63,13 @@ test('a clock set back a day does not stop the recording, nor make every request
   ])
 })
 
-test('clocks that differ a little between processes record nothing more', () => {
+test('clocks of processes that differ by seconds cause no additional records', () => {
   const { recordUse, touches } = recording()
   recordUse({ tokenId: token, lastUsedAt: noon + 5000 }, noon)
   expect(touches).toEqual([])
 })
 
-test('only so many tokens are remembered, the longest ago forgotten first', () => {
+test('the last 10,000 recorded tokens are remembered', () => {
   const { recordUse, touches } = recording()
   const use = (index: number) => recordUse({ tokenId: `tok_${index}` as TokenId, lastUsedAt: null }, noon)
   for (let index = 0; index <= 10_000; index += 1) use(index)

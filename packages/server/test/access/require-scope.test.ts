@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { requireScope } from '../../src/access/require-scope.ts'
 import { type Scope, scopes } from '../../src/core/scopes.ts'
 
-test('A3: each scope opens its own operations, no other scope does', () => {
+test('A3: each scope permits its own operations, and no other scope does', () => {
   for (const needed of scopes) {
     requireScope({ scopes: new Set<Scope>([needed]) }, needed)
     const others = new Set<Scope>(scopes.filter((scope) => scope !== needed))

@@ -50,7 +50,7 @@ function verifying(catalog: Catalog, now: () => number) {
 }
 
 describe('verifying a token', () => {
-  test('A6: a token that was issued tells its bucket and scopes', async () => {
+  test('A6: an issued token is verified with its bucket and scopes', async () => {
     await using access = await temporaryAccess()
     const { token, id } = await access.issue()
     const grant = await verifying(access.catalog, () => noon)(token)
@@ -58,7 +58,7 @@ describe('verifying a token', () => {
     expect([...grant.scopes].sort()).toEqual([...defaultScopes].sort())
   })
 
-  test('A2, A8: text that is no token is told from a token that was never issued', async () => {
+  test('A2, A8: malformed text has another fault than a token that was never issued', async () => {
     await using access = await temporaryAccess()
     const { token } = await access.issue()
     const verify = verifying(access.catalog, () => noon)
@@ -71,7 +71,7 @@ describe('verifying a token', () => {
     await expect(verify(newToken())).rejects.toMatchObject({ code: 'token-unknown' })
   })
 
-  test('A7: a token that another process revokes fails the next time', async () => {
+  test('A7: a token that another process revokes fails at its next use', async () => {
     await using access = await temporaryAccess()
     const { token, id } = await access.issue()
     const verify = verifying(access.catalog, () => noon)
@@ -80,7 +80,7 @@ describe('verifying a token', () => {
     await expect(verify(token)).rejects.toMatchObject({ code: 'token-revoked' })
   })
 
-  test('A7: a token that another process issues works the next time', async () => {
+  test('A7: a token that another process issues works at its next use', async () => {
     await using access = await temporaryAccess()
     const other = await access.another()
     const verify = verifying(other, () => noon)
@@ -88,7 +88,7 @@ describe('verifying a token', () => {
     await verify(token)
   })
 
-  test('A9: a token fails from the moment of its expiry on', async () => {
+  test('A9: a token fails from its time of expiry', async () => {
     await using access = await temporaryAccess()
     const { token } = await access.issue(noon + 1000)
     let now = noon
@@ -102,7 +102,7 @@ describe('verifying a token', () => {
       })
   })
 
-  test('A2: a token that is revoked and expired is called revoked', async () => {
+  test('A2: a token that is revoked and expired is reported as revoked', async () => {
     await using access = await temporaryAccess()
     const { token, id } = await access.issue(noon)
     await access.catalog.revokeToken(id, noon)
@@ -111,7 +111,7 @@ describe('verifying a token', () => {
     })
   })
 
-  test('P3: no message holds the token', async () => {
+  test('P3: no message contains the token', async () => {
     await using access = await temporaryAccess()
     const { token, id } = await access.issue(noon)
     const verify = verifying(access.catalog, () => noon)
@@ -123,7 +123,7 @@ describe('verifying a token', () => {
     expect(String(await verify(token).catch((reason: unknown) => reason))).not.toContain(token.slice(5))
   })
 
-  test('its last use is recorded', async () => {
+  test('the last use of a token is recorded', async () => {
     await using access = await temporaryAccess()
     const { token } = await access.issue()
     const touched = Promise.withResolvers<void>()
@@ -136,7 +136,7 @@ describe('verifying a token', () => {
     expect(await access.catalog.tokens()).toMatchObject([{ lastUsedAt: noon }])
   })
 
-  test('a token that fails leaves no trace of use', async () => {
+  test('no use is recorded for a token that fails', async () => {
     await using access = await temporaryAccess()
     const { token } = await access.issue(noon)
     const touchToken = () => Promise.reject(new Error('the use was recorded'))
@@ -146,7 +146,7 @@ describe('verifying a token', () => {
 })
 
 describe('issuing a token', () => {
-  test('A8: it is shown once; the catalog tells its name, scopes and times, never the token', async () => {
+  test('A8: the token is returned once; the catalog stores its name, scopes and times, never the token', async () => {
     await using access = await temporaryAccess()
     const { token, id } = await issueToken(access.catalog, {
       bucket: 'pictures',
@@ -172,7 +172,7 @@ describe('issuing a token', () => {
     ])
   })
 
-  test('no two are alike', async () => {
+  test('A8: no two tokens are equal', async () => {
     await using access = await temporaryAccess()
     const issued = await Promise.all(Array.from({ length: 50 }, () => access.issue()))
     expect(new Set(issued.map(({ token }) => token)).size).toBe(50)

@@ -14,10 +14,10 @@ async function all(audit: BlobAudit): Promise<BlobEntry[]> {
   return found
 }
 
-/** What every engine that keeps bytes does for checks. */
+/** The behaviour of every blob engine in a check. */
 export function describeBlobAudit(engine: string, openStore: () => Promise<AuditedStore>): void {
   describe(`${engine}: audit`, () => {
-    test('F1 everything that stands in the store is found, with its kind, its id and its size', async () => {
+    test('F1 every entry of the store is found, with its kind, id and size', async () => {
       await using opened = await openStore()
       const { store, audit } = opened
       expect(await all(audit)).toEqual([])
@@ -34,7 +34,7 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       ])
     })
 
-    test('F1 what is set aside is gone from the store, and whoever comes too late hears so', async () => {
+    test('F1 a quarantined entry is no longer in the store, and a second quarantine returns null', async () => {
       await using opened = await openStore()
       const { store, audit } = opened
       const id = await keepBytes(store, randomBytes(100))

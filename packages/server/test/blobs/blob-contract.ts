@@ -35,13 +35,13 @@ export async function readBytes(store: BlobStore, id: MediaId): Promise<Buffer |
   return blob === null ? null : buffer(blob.stream(0, blob.size - 1))
 }
 
-/** What every engine that keeps bytes must do. */
+/** The behaviour of every blob engine. */
 export function describeBlobStore(engine: string, openStore: () => Promise<OpenedStore>): void {
-  describe(`${engine} keeps bytes`, () => {
+  describe(`${engine}: blobs`, () => {
     const sizes = [0, 1, headLength - 1, headLength, headLength + 1, 65_536, 1_048_577]
 
     test.each(sizes)(
-      'B1, U5: %d bytes come back byte for byte, with their size and SHA-256',
+      'B1, U5: %d bytes are read back unchanged, with their size and SHA-256',
       async (size) => {
         await using opened = await openStore()
         const bytes = randomBytes(size)
@@ -57,7 +57,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       },
     )
 
-    test('B1: empty chunks and chunks of one byte change nothing', async () => {
+    test('B1: empty chunks and chunks of one byte give the same bytes', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(300)
       const received = await opened.store.receive(
@@ -73,7 +73,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
     })
 
-    test('B3: any range of the bytes can be read, both ends included', async () => {
+    test('B3: any range of the bytes can be read, first and last byte included', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(700_000)
       const id = await keepBytes(opened.store, bytes)
@@ -91,7 +91,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       }
     })
 
-    test('B1: one blob is read by many at once', async () => {
+    test('B1: concurrent reads of one blob return its bytes', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(300_000)
       const id = await keepBytes(opened.store, bytes)
@@ -100,7 +100,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     })
 
     test.each([null, 70_001])(
-      'U6: a file of exactly the limit is taken, one byte more is not: %s',
+      'U6: a file of exactly the limit is accepted, one byte more is refused (declared size: %s)',
       async (atMost) => {
         await using opened = await openStore()
         const { store } = opened
@@ -118,7 +118,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       },
     )
 
-    test('U6: what lies past the limit is not read, and the source is closed', async () => {
+    test('U6: bytes past the limit are not read, and the source is closed', async () => {
       await using opened = await openStore()
       let taken = 0
       let closed = false
@@ -137,7 +137,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     })
 
     test.each([null, 50_000])(
-      'U10: a source that fails half-way fails the upload with its own error and leaves nothing: %s',
+      'U10: a source that fails fails the upload with the same error and leaves no bytes (declared size: %s)',
       async (atMost) => {
         await using opened = await openStore()
         const failure = new Error('the client went away')
@@ -148,7 +148,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       },
     )
 
-    test('received bytes can be peeked into at random before they are kept', async () => {
+    test('received bytes can be read at any position before they are committed', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(50_000)
       const blob = await opened.store.peek(await receiveBytes(opened.store, bytes))
@@ -157,7 +157,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       expect(slice.equals(bytes.subarray(40_000, 40_100))).toBe(true)
     })
 
-    test('nothing stands under an id before it is kept, nor after it is removed', async () => {
+    test('an id has no bytes before its commit and after its removal', async () => {
       await using opened = await openStore()
       const id = newMediaId()
       expect(await opened.store.open(id)).toBeNull()
@@ -167,7 +167,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       expect(await opened.store.open(id)).toBeNull()
     })
 
-    test('removing and discarding what is not there is fine', async () => {
+    test('removing or discarding missing bytes succeeds', async () => {
       await using opened = await openStore()
       const id = await keepBytes(opened.store, randomBytes(10))
       await opened.store.remove(id)
@@ -178,7 +178,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await opened.store.discard(received)
     })
 
-    test('discarded bytes cannot be kept', async () => {
+    test('discarded bytes cannot be committed', async () => {
       await using opened = await openStore()
       const received = await receiveBytes(opened.store, randomBytes(10))
       await opened.store.discard(received)
@@ -187,7 +187,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       expect(await opened.store.open(id)).toBeNull()
     })
 
-    test('recovery drops what was received and not kept, and nothing else', async () => {
+    test('recovery deletes bytes that were received and not committed, and no others', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(20)
       const id = await keepBytes(opened.store, bytes)
@@ -199,7 +199,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       expect(await readBytes(opened.store, id)).toEqual(bytes)
     })
 
-    test('many blobs are received, kept and removed at once without touching one another', async () => {
+    test('concurrent receives, commits and removals do not affect one another', async () => {
       await using opened = await openStore()
       const all = Array.from({ length: 60 }, (_, index) => randomBytes(index * 997))
       const ids = await Promise.all(all.map((bytes) => keepBytes(opened.store, bytes)))

@@ -7,7 +7,7 @@ import { systemError, watchedFiles } from './watched-files.ts'
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'mediabucket-sync-'))
 
-/** A sync whose rounds begin as they are asked for, each ending when the test says so. */
+/** A directory sync whose system calls the test ends. */
 function heldSync() {
   const rounds: PromiseWithResolvers<void>[] = []
   const begun: PromiseWithResolvers<void>[] = []
@@ -32,7 +32,7 @@ function heldSync() {
   }
 }
 
-test('calls that come while a sync runs share the next one, never the running one', async () => {
+test('calls during a sync share the next sync, never the running one', async () => {
   await using directory = await temporary()
   const { sync, calls, begun, end } = heldSync()
   const done: string[] = []
@@ -49,7 +49,7 @@ test('calls that come while a sync runs share the next one, never the running on
   expect(calls.filter((call) => call.startsWith('sync'))).toHaveLength(2)
 })
 
-test('calls of one moment share a sync, and so do changes that were made before it begins', async () => {
+test('calls of one tick share a sync, and so do changes made before it starts', async () => {
   await using directory = await temporary()
   const { sync, calls, end } = heldSync()
   const all = [sync(directory.path), sync(directory.path)]
@@ -58,7 +58,7 @@ test('calls of one moment share a sync, and so do changes that were made before 
   expect(calls.filter((call) => call.startsWith('sync'))).toHaveLength(1)
 })
 
-test('a call that comes while the shared round runs waits for a third one', async () => {
+test('a call during the second sync waits for a third one', async () => {
   await using directory = await temporary()
   const { sync, calls, begun, end } = heldSync()
   const first = sync(directory.path)
@@ -74,7 +74,7 @@ test('a call that comes while the shared round runs waits for a third one', asyn
   await Promise.all([sync(directory.path), end(3)])
 })
 
-test('a sync that fails fails those that waited for it, and not those that wait for the next', async () => {
+test('a failed sync rejects the calls that waited for it, and not those that wait for the next', async () => {
   await using directory = await temporary()
   const { sync, begun, end, fail } = heldSync()
   const first = sync(directory.path)
@@ -92,7 +92,7 @@ test('a sync that fails fails those that waited for it, and not those that wait 
   await fourth
 })
 
-test('directories do not wait for one another', async () => {
+test('syncs of different directories do not wait for one another', async () => {
   await using one = await temporary()
   await using other = await temporary()
   const { files, calls } = watchedFiles((call) =>

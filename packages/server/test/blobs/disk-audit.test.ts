@@ -16,7 +16,7 @@ async function openAudited() {
 
 describeBlobAudit('disk', openAudited)
 
-test('F1 what the store did not put there is foreign; no link is followed, and none is moved but itself', async () => {
+test('F1 entries that the store did not create are foreign; a link is moved, not followed', async () => {
   await using opened = await openAudited()
   const { directory, audit } = opened
   const outside = join(directory, 'outside')
@@ -39,7 +39,7 @@ test('F1 what the store did not put there is foreign; no link is followed, and n
   expect(await readFile(join(outside, secret), 'utf8')).toBe('secret')
 })
 
-test('F1 a link in the place of the variants is foreign itself, and nothing behind it is looked at', async () => {
+test('F1 a link at the path of the variants directory is foreign and is not followed', async () => {
   await using opened = await openAudited()
   const { directory, audit } = opened
   await mkdir(join(directory, 'outside', 'ab'), { recursive: true })
@@ -50,7 +50,7 @@ test('F1 a link in the place of the variants is foreign itself, and nothing behi
   expect(found).toEqual([{ kind: 'foreign', path: 'variants' }])
 })
 
-test('F1 two things of one name are both kept', async () => {
+test('F1 two quarantined entries with the same name are both kept in lost+found', async () => {
   await using opened = await openAudited()
   const { directory, audit } = opened
   for (const text of ['one', 'two']) {
@@ -62,7 +62,7 @@ test('F1 two things of one name are both kept', async () => {
   expect(texts.toSorted()).toEqual(['one', 'two'])
 })
 
-test('F1 a link in the place of lost+found is not written through', async () => {
+test('F1 a link at the path of lost+found is not followed', async () => {
   await using opened = await openAudited()
   const { directory, audit } = opened
   await mkdir(join(directory, 'outside'))

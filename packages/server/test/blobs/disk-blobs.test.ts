@@ -31,7 +31,7 @@ const shardOf = ({ directory }: TemporaryStore, id: MediaId): string =>
 const pathOf = (opened: TemporaryStore, id: MediaId): string => join(shardOf(opened, id), id)
 
 describe('files of the disk store', () => {
-  test('bytes stand in tmp/ for their owner alone, then under blobs/ by id', async () => {
+  test('received bytes are in tmp/, committed ones under blobs/ by id, readable only by the owner', async () => {
     await using opened = await temporaryStore()
     const received = await receiveBytes(opened.store, randomBytes(10))
     const [name = ''] = await opened.temporary()
@@ -43,7 +43,7 @@ describe('files of the disk store', () => {
     expect((await stat(shardOf(opened, id))).mode & 0o777).toBe(0o700)
   })
 
-  test('a store opened again has what was kept', async () => {
+  test('a reopened store has the committed bytes', async () => {
     await using opened = await temporaryStore()
     const bytes = randomBytes(1000)
     const id = await keepBytes(opened.store, bytes)
@@ -51,7 +51,7 @@ describe('files of the disk store', () => {
     expect(await readBytes(again, id)).toEqual(bytes)
   })
 
-  test('a data directory that does not exist is made, and a link to one is followed', async () => {
+  test('a missing data directory is created, and a link to a data directory is followed', async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
     await openDiskBlobs({ directory: join(directory.path, 'a', 'b') })
     await symlink(join(directory.path, 'a'), join(directory.path, 'link'))
@@ -62,7 +62,7 @@ describe('files of the disk store', () => {
     expect(await stat(join(directory.path, 'a', 'b', 'blobs', id.slice(0, 2), id))).toMatchObject({ size: 3 })
   })
 
-  test('an id that stands already is refused, and its bytes stay', async () => {
+  test('a commit under an existing id is refused, and its bytes stay unchanged', async () => {
     await using opened = await temporaryStore()
     const bytes = randomBytes(100)
     const id = await keepBytes(opened.store, bytes)
@@ -71,7 +71,7 @@ describe('files of the disk store', () => {
     expect(await readBytes(opened.store, id)).toEqual(bytes)
   })
 
-  test('a shard directory that was removed is made again', async () => {
+  test('a shard directory that was removed is created again', async () => {
     await using opened = await temporaryStore()
     const id = newMediaId()
     await opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), id)
@@ -84,7 +84,7 @@ describe('files of the disk store', () => {
 })
 
 describe('open files of the disk store', () => {
-  test('U10: an upload that fails half-way leaves neither file nor descriptor', async () => {
+  test('U10: a failed upload leaves no file and no open descriptor', async () => {
     await using opened = await temporaryStore()
     const failure = new Error('gone')
     const uploads = Array.from({ length: 50 }, () =>
@@ -99,7 +99,7 @@ describe('open files of the disk store', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('keeping, removing and reading to the end leave none', async () => {
+  test('commits, removals and complete reads leave no open descriptor', async () => {
     await using opened = await temporaryStore()
     for (const size of [0, 1, 600_000]) {
       const id = await keepBytes(opened.store, randomBytes(size))
@@ -128,7 +128,7 @@ describe('open files of the disk store', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('closing without reading closes the file, twice is fine', async () => {
+  test('closing a blob without reading closes its file; closing it twice has no effect', async () => {
     await using opened = await temporaryStore()
     const blob = await opened.store.open(await keepBytes(opened.store, randomBytes(10)))
     if (process.platform === 'linux') expect(opened.openFiles()).toHaveLength(1)
@@ -137,7 +137,7 @@ describe('open files of the disk store', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('M2: what is being read when it is removed is read to its end', async () => {
+  test('M2: a blob that is removed during a read is read completely', async () => {
     await using opened = await temporaryStore()
     const bytes = randomBytes(900_000)
     const id = await keepBytes(opened.store, bytes)
@@ -148,7 +148,7 @@ describe('open files of the disk store', () => {
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
   })
 
-  test('B9: a file that shrinks while it is read fails its stream', async () => {
+  test('B9: the stream of a file that shrinks during the read fails', async () => {
     await using opened = await temporaryStore()
     const id = await keepBytes(opened.store, randomBytes(900_000))
     const blob = await opened.store.open(id)
@@ -159,7 +159,7 @@ describe('open files of the disk store', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('B9: a read past the end of a file that shrank fails, and what closes waits for it', async () => {
+  test('B9: a read past the end of a file that shrank fails, and close waits for it', async () => {
     await using opened = await temporaryStore()
     const id = await keepBytes(opened.store, randomBytes(900_000))
     const blob = await opened.store.open(id)
@@ -174,7 +174,7 @@ describe('open files of the disk store', () => {
   })
 })
 
-describe('B8: what the store did not put there', () => {
+describe('B8: entries that the store did not create', () => {
   async function withSecret(opened: TemporaryStore): Promise<{ secret: string; id: MediaId }> {
     const outside = join(opened.directory, 'outside')
     await mkdir(outside)
@@ -183,7 +183,7 @@ describe('B8: what the store did not put there', () => {
     return { secret: join(outside, id), id }
   }
 
-  test('a link in the place of a blob is not followed, and removing removes only the link', async () => {
+  test('a link at the path of a blob is not followed, and a removal deletes only the link', async () => {
     await using opened = await temporaryStore()
     const { secret, id } = await withSecret(opened)
     await mkdir(shardOf(opened, id))
@@ -197,7 +197,7 @@ describe('B8: what the store did not put there', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('a link in the place of a shard is neither read, nor written, nor removed through', async () => {
+  test('a link at the path of a shard is not followed by reads, commits and removals', async () => {
     await using opened = await temporaryStore()
     const { secret, id } = await withSecret(opened)
     await symlink(join(opened.directory, 'outside'), shardOf(opened, id))
@@ -211,7 +211,7 @@ describe('B8: what the store did not put there', () => {
     expect(await readFile(secret, 'utf8')).toBe('secret')
   })
 
-  test('a shard that becomes a link after it was used is not trusted', async () => {
+  test('a shard that is replaced by a link after its use is not followed', async () => {
     await using opened = await temporaryStore()
     const id = await keepBytes(opened.store, randomBytes(10))
     await rename(shardOf(opened, id), join(opened.directory, 'moved'))
@@ -224,7 +224,7 @@ describe('B8: what the store did not put there', () => {
     ).rejects.toThrow()
   })
 
-  test('a root of the blobs that becomes a link is not trusted', async () => {
+  test('a blobs directory that is replaced by a link is not followed', async () => {
     await using opened = await temporaryStore()
     const id = await keepBytes(opened.store, randomBytes(10))
     await rename(join(opened.directory, 'blobs'), join(opened.directory, 'moved'))
@@ -235,14 +235,17 @@ describe('B8: what the store did not put there', () => {
     ).rejects.toThrow()
   })
 
-  test.each(['tmp', 'uploads', 'blobs'])('a store whose %s is a link does not open', async (name) => {
-    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
-    await mkdir(join(directory.path, 'elsewhere'))
-    await symlink(join(directory.path, 'elsewhere'), join(directory.path, name))
-    await expect(openDiskBlobs({ directory: directory.path })).rejects.toThrow('not a link')
-  })
+  test.each(['tmp', 'uploads', 'blobs'])(
+    'a store whose %s directory is a link does not open',
+    async (name) => {
+      await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
+      await mkdir(join(directory.path, 'elsewhere'))
+      await symlink(join(directory.path, 'elsewhere'), join(directory.path, name))
+      await expect(openDiskBlobs({ directory: directory.path })).rejects.toThrow('not a link')
+    },
+  )
 
-  test('a directory, a pipe and a file in the place of a shard are no blobs', async () => {
+  test('a directory and a pipe at the path of a blob, and a file at the path of a shard, are not read', async () => {
     await using opened = await temporaryStore()
     const [directory, pipe, flat] = ['00', '01', '02'].map(
       (shard) => shard + newMediaId().slice(2),
@@ -257,7 +260,7 @@ describe('B8: what the store did not put there', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('recovery removes a link in tmp/, not what it names', async () => {
+  test('recovery removes a link in tmp/, not its target', async () => {
     await using opened = await temporaryStore()
     const { secret } = await withSecret(opened)
     await symlink(join(opened.directory, 'outside'), join(opened.directory, 'tmp', 'planted'))

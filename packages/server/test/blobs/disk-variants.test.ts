@@ -8,7 +8,7 @@ import { describeVariants, readVariant } from './variant-contract.ts'
 
 describeVariants('disk', temporaryStore)
 
-test('B8 no link in the place of a variant, its directory or all of them is followed or written through', async () => {
+test('B8 links at the paths of a variant, its directory and the variants directory are not followed', async () => {
   await using opened = await temporaryStore()
   const { directory, store } = opened
   const id = newMediaId()
@@ -23,7 +23,7 @@ test('B8 no link in the place of a variant, its directory or all of them is foll
   expect(await opened.temporary()).toEqual([])
 })
 
-test('V5 a variant that cannot be put in place leaves nothing on its way', async () => {
+test('V5 a variant that cannot be stored leaves no temporary file', async () => {
   const rename = () => Promise.reject(new Error('no rename'))
   await using opened = await temporaryStore({ files: { ...nodeFiles, rename } })
   await expect(opened.store.variants.store(newMediaId(), 'thumb', Buffer.from('x'))).rejects.toThrow(

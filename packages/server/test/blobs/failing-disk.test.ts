@@ -39,7 +39,7 @@ describe('the order of a durable upload', () => {
     ])
   })
 
-  test('the root is synced once for a shard, and not for one that an earlier process made', async () => {
+  test('the root is synced once for a new shard, and not for a shard of an earlier process', async () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     const [first, second] = siblings()
@@ -49,7 +49,7 @@ describe('the order of a durable upload', () => {
     expect(calls.filter((call) => call === 'sync blobs' || call.startsWith('mkdir'))).toEqual([])
   })
 
-  test('of two that come at once into a new shard neither resolves before the root is synced', async () => {
+  test('two concurrent commits into a new shard resolve after the sync of the root', async () => {
     const reached = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
     let armed = false
@@ -64,7 +64,7 @@ describe('the order of a durable upload', () => {
     const first = opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), one)
     await reached.promise
     const second = opened.store.commit(await receiveBytes(opened.store, randomBytes(2)), other)
-    // Work that takes many more turns of the disk than a keep that did not wait would need.
+    // More disk operations than a commit needs that does not wait.
     for (let turn = 0; turn < 20; turn += 1)
       await opened.store.discard(await receiveBytes(opened.store, randomBytes(1)))
     expect(calls.filter((call) => call.startsWith('rename'))).toEqual([])
@@ -73,7 +73,7 @@ describe('the order of a durable upload', () => {
     expect(calls.filter((call) => call.startsWith('rename'))).toHaveLength(2)
   })
 
-  test('a removal resolves after the sync of the shard, also when the bytes were gone already', async () => {
+  test('a removal resolves after the sync of the shard, also if the bytes were already removed', async () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     const id = await keepBytes(opened.store, randomBytes(10))
@@ -86,7 +86,7 @@ describe('the order of a durable upload', () => {
   })
 })
 
-describe('a disk that fails', () => {
+describe('a failing disk', () => {
   /** Fails the first call that `matches` once it is armed. */
   function failingOnce(code: string, matches: (call: string) => boolean) {
     let armed = false
@@ -116,7 +116,7 @@ describe('a disk that fails', () => {
     ['EDQUOT', 'write', 'storage-full'],
     ['ENOSPC', 'sync', 'storage-full'],
   ])(
-    'U10: %s at the %s of a file that arrives: refused, nothing left, not tried again',
+    'U10: %s at the %s of a received file: it is refused, leaves no bytes, and is not retried',
     async (error, kind, code) => {
       const disk = failingOnce(error, (call) => call.startsWith(`${kind} `))
       await using opened = await temporaryStore({ files: disk.files })
@@ -140,7 +140,7 @@ describe('a disk that fails', () => {
     ['ENOSPC', 'the rename', /^rename/, 'storage-full'],
     ['EIO', 'the sync of the shard', /^sync ..$/, 'EIO'],
     ['ENOSPC', 'the sync of the shard', /^sync ..$/, 'storage-full'],
-  ])('%s at %s: the bytes are not kept, and can be discarded', async (error, _where, matches, code) => {
+  ])('%s at %s: the commit fails, and the bytes can be discarded', async (error, _where, matches, code) => {
     const disk = failingOnce(error, (call) => matches.test(call))
     await using opened = await temporaryStore({ files: disk.files })
     const received = await receiveBytes(opened.store, randomBytes(10))
@@ -155,11 +155,11 @@ describe('a disk that fails', () => {
     disk.calls.length = 0
     await opened.store.commit(await receiveBytes(opened.store, randomBytes(20)), sibling)
     expect(await readBytes(opened.store, sibling)).toHaveLength(20)
-    // After a root that could not be synced the shard is made anew: only then does the next sync prove its entry.
+    // If the sync of the root failed, the shard is created again: a second sync alone does not prove its entry.
     if (matches.test('sync blobs')) expect(disk.calls).toContain(`mkdir ${sibling.slice(0, 2)}`)
   })
 
-  test('a shard whose entry could not be synced and that cannot be undone is tried again', async () => {
+  test('a shard whose entry could neither be synced nor removed is synced again', async () => {
     let broken = true
     const { files } = watchedFiles((call) => {
       if (opening || !broken) return
@@ -177,7 +177,7 @@ describe('a disk that fails', () => {
     expect(await readBytes(opened.store, second)).toHaveLength(2)
   })
 
-  test('a disk that takes less than it was given is given the rest', async () => {
+  test('a partial write is continued with the remaining bytes', async () => {
     const open: Files['open'] = async (...request) => {
       const handle = await nodeFiles.open(...request)
       const write = (bytes: Uint8Array, offset: number, length: number) =>
@@ -195,7 +195,7 @@ describe('a disk that fails', () => {
     expect(await readBytes(opened.store, await keepBytes(opened.store, bytes))).toEqual(bytes)
   })
 
-  test('a removal whose sync fails is not done', async () => {
+  test('a removal whose sync fails is rejected, and can be repeated', async () => {
     const disk = failingOnce('EIO', (call) => /^sync ..$/.test(call))
     await using opened = await temporaryStore({ files: disk.files })
     const id = await keepBytes(opened.store, randomBytes(10))

@@ -15,7 +15,7 @@ const piece = (offset: number, bytes: Uint8Array = randomBytes(10)) => ({
   limit,
 })
 
-/** The store, and a disk that fails with this code at the calls that match from the moment it is armed. */
+/** A store on a disk that, once armed, fails with this code at matching calls. */
 async function failingStore(code: string, matches: RegExp) {
   const state = { armed: false }
   const { files, calls } = watchedFiles((call) => {
@@ -25,8 +25,8 @@ async function failingStore(code: string, matches: RegExp) {
   return { opened, calls, state, uploads: () => readdir(join(opened.directory, 'uploads')) }
 }
 
-describe('R6 the order of a durable piece', () => {
-  test('write < sync of the file < sync of uploads/ < resolved; later pieces need the file alone', async () => {
+describe('R6 the order of a durable chunk', () => {
+  test('write < sync of the file < sync of uploads/ < resolved; later chunks sync only the file', async () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     const id = newUploadId()
@@ -47,9 +47,9 @@ describe('R6 the order of a durable piece', () => {
   })
 })
 
-describe('a disk that fails under a piece', () => {
+describe('R6 a disk that fails during a chunk', () => {
   test.each([/^sync [^u]/, /^sync uploads/])(
-    'a sync that fails, %s, loses the part for good',
+    'a failed sync, %s, loses the upload permanently',
     async (matches) => {
       const { opened, state, calls, uploads } = await failingStore('EIO', matches)
       await using _ = opened
@@ -65,7 +65,7 @@ describe('a disk that fails under a piece', () => {
     },
   )
 
-  test('a sync that fails while more arrives loses the part for good, whatever the sync after it says', async () => {
+  test('a failed sync loses the upload permanently, even if the next sync succeeds', async () => {
     const { opened, state, calls, uploads } = await failingStore('EIO', /^datasync/)
     await using _ = opened
     const id = newUploadId()
@@ -78,7 +78,7 @@ describe('a disk that fails under a piece', () => {
     expect(opened.openFiles()).toEqual([])
   })
 
-  test('a write that fails loses the part for good', async () => {
+  test('a failed write loses the upload permanently', async () => {
     const { opened, state, uploads } = await failingStore('EIO', /^write/)
     await using _ = opened
     const id = newUploadId()
@@ -87,7 +87,7 @@ describe('a disk that fails under a piece', () => {
     expect(await uploads()).toEqual([])
   })
 
-  test('a disk that is full keeps what there was, and goes on when there is room', async () => {
+  test('a full disk keeps the received bytes, and the upload continues when there is space', async () => {
     const { opened, state } = await failingStore('ENOSPC', /^write/)
     await using _ = opened
     const id = newUploadId()
@@ -102,7 +102,7 @@ describe('a disk that fails under a piece', () => {
     expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
   })
 
-  test('a sync for which the disk has no room tells so', async () => {
+  test('a sync that fails on a full disk is storage-full', async () => {
     const { opened, state } = await failingStore('ENOSPC', /^sync/)
     await using _ = opened
     state.armed = true
@@ -112,8 +112,8 @@ describe('a disk that fails under a piece', () => {
   })
 })
 
-describe('B8 what was planted in uploads/', () => {
-  test('a link is neither followed nor written through, and recovery removes it alone', async () => {
+describe('B8 foreign entries in uploads/', () => {
+  test('a link is not followed, and recovery removes only the link', async () => {
     await using opened = await temporaryStore()
     const id = newUploadId()
     const outside = join(opened.directory, 'outside')

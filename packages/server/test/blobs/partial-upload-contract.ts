@@ -9,11 +9,11 @@ import { chunksOf, type OpenedStore, readBytes } from './blob-contract.ts'
 const limit = Number.MAX_SAFE_INTEGER
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest()
 
-/** What every engine does with files that arrive in pieces. */
+/** The behaviour of every blob engine with resumable uploads. */
 export function describePartStore(engine: string, openStore: () => Promise<OpenedStore>): void {
-  describe(`${engine}: parts`, () => {
+  describe(`${engine}: partial uploads`, () => {
     test.each([1, 7, headLength, 300_000])(
-      'R5 pieces of %d bytes become the file they are of',
+      'R5 chunks of %d bytes become the complete file',
       async (length) => {
         await using opened = await openStore()
         const { partialUploads } = opened.store
@@ -34,7 +34,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       },
     )
 
-    test('R5 a part of no bytes is a file', async () => {
+    test('R5 an upload of 0 bytes becomes an empty file', async () => {
       await using opened = await openStore()
       const id = newUploadId()
       expect(
@@ -48,7 +48,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       await opened.store.commit(received, newMediaId())
     })
 
-    test('R6 what arrived before the source failed counts, and is gone on from', async () => {
+    test('R6 bytes received before the source failed count, and the upload resumes after them', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const id = newUploadId()
@@ -63,7 +63,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       expect(Buffer.from((await partialUploads.complete(id, 5_000)).sha256)).toEqual(sha256(bytes))
     })
 
-    test('R7 bytes behind the offset are dropped, and the hash is that of the file', async () => {
+    test('R7 bytes past the offset are dropped, and the hash is that of the file', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const id = newUploadId()
@@ -76,7 +76,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
     })
 
-    test('U6 more than the limit counts for nothing', async () => {
+    test('U6 a chunk that exceeds the limit does not count', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const id = newUploadId()
@@ -95,7 +95,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       })
     })
 
-    test('a part that has fewer bytes than it should is lost', async () => {
+    test('an upload with fewer bytes than its offset is lost', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const id = newUploadId()
@@ -109,7 +109,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       ).rejects.toThrow(PartialUploadLost)
     })
 
-    test('R6 a part that was kept can be taken back and gone on with', async () => {
+    test('R6 a committed upload can be reclaimed and continued', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const [id, mediaId] = [newUploadId(), newMediaId()]
@@ -124,7 +124,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       expect(await readBytes(opened.store, mediaId)).toEqual(bytes)
     })
 
-    test('R9 a part that is removed is gone, and removing nothing is fine', async () => {
+    test('R9 a removed upload is lost, and removing a missing upload succeeds', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const id = newUploadId()
@@ -134,7 +134,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       await expect(partialUploads.complete(id, 5)).rejects.toThrow(PartialUploadLost)
     })
 
-    test('R6 recovery cuts what is longer, tells what is shorter, takes back what was kept, drops the rest', async () => {
+    test('R6 recovery truncates longer files, reports shorter ones, reclaims committed ones and deletes the rest', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const bytes = randomBytes(2_000)

@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { startPlacingThread } from '../../src/blobs/disk/place-by-thread.ts'
+import { startFileWriterThread } from '../../src/blobs/disk/place-by-thread.ts'
 import { createSmallBlobs } from '../../src/blobs/disk/small-blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import { chunksOf, readBytes, receiveBytes } from './blob-contract.ts'
@@ -18,7 +18,7 @@ const limit = 1e9
 const small = 65_536
 const mostHeld = 16 * 1024 * 1024
 
-test('a small file is nowhere on the disk until it is kept, and a larger one is', async () => {
+test('a small file is written to the disk at its commit, a larger one while it is received', async () => {
   await using opened = await withThread()
   const bytes = randomBytes(small)
   const received = await receiveBytes(opened.store, bytes)
@@ -31,7 +31,7 @@ test('a small file is nowhere on the disk until it is kept, and a larger one is'
   expect(await opened.temporary()).toEqual([])
 })
 
-test('a file of unknown size is held in memory when it is small, and goes to the disk whole when it is not', async () => {
+test('a file of unknown size is held in memory if it is small, and is written to the disk completely if not', async () => {
   await using opened = await withThread()
   const receive = (bytes: Uint8Array, failure?: Error) =>
     opened.store.receive(chunksOf(bytes, 1000, failure), { limit, atMost: null })
@@ -60,7 +60,7 @@ test('a file of unknown size is held in memory when it is small, and goes to the
   expect(await opened.temporary()).toEqual([])
 })
 
-test('many that are kept at once each stand under their own id, and nothing is left in tmp/', async () => {
+test('concurrent commits are each stored under their own id, and tmp/ is empty afterwards', async () => {
   await using opened = await withThread()
   const files = Array.from({ length: 200 }, (_, index) => ({ id: newMediaId(), bytes: randomBytes(index) }))
   await Promise.all(
@@ -71,7 +71,7 @@ test('many that are kept at once each stand under their own id, and nothing is l
   expect(opened.openFiles()).toEqual([])
 })
 
-test('B8, U10: one that cannot be put in place fails alone, and leaves nothing', async () => {
+test('B8, U10: a file that cannot be committed does not fail the others, and leaves no temporary file', async () => {
   await using opened = await withThread()
   const [planted, blocked, good] = [newMediaId(), newMediaId(), newMediaId()]
   await mkdir(dirname(pathOf(opened, planted)))
@@ -91,7 +91,7 @@ test('B8, U10: one that cannot be put in place fails alone, and leaves nothing',
   expect(await opened.kept()).toHaveLength(3)
 })
 
-test('closing finishes what was asked before, and nothing can be kept after it', async () => {
+test('close finishes pending commits, and later commits are rejected', async () => {
   await using opened = await withThread()
   const ids = Array.from({ length: 20 }, () => newMediaId())
   const [late, ...received] = await Promise.all(
@@ -104,38 +104,38 @@ test('closing finishes what was asked before, and nothing can be kept after it',
   await expect(late && opened.store.commit(late, newMediaId())).rejects.toThrow('ended')
 })
 
-test('a thread that cannot start says so, and is no failure of a running one', async () => {
+test('a thread that cannot start rejects the start and does not call onFailure', async () => {
   await using opened = await temporaryStore()
   const nowhere = join(opened.directory, 'nowhere')
-  await expect(startPlacingThread(nowhere, unexpected, () => undefined)).rejects.toThrow('ENOENT')
+  await expect(startFileWriterThread(nowhere, unexpected, () => undefined)).rejects.toThrow('ENOENT')
   expect(await readdir(opened.directory)).not.toContain('nowhere')
 })
 
-test('so many bytes are held and no more, until they are in place or dropped', async () => {
-  const placing: PromiseWithResolvers<void>[] = []
+test('the bytes in memory are limited until they are committed or discarded', async () => {
+  const commits: PromiseWithResolvers<void>[] = []
   const blobs = createSmallBlobs({
     place() {
       const one = Promise.withResolvers<void>()
-      placing.push(one)
+      commits.push(one)
       return one.promise
     },
   })
   const receive = (source = chunksOf(randomBytes(small))) => blobs.receive(source, limit, small)
   const receiveAll = () => Promise.all(Array.from({ length: mostHeld / small }, () => receive()))
   expect(blobs.receive(chunksOf(randomBytes(1)), limit, small + 1)).toBeNull()
-  const [placed, unplaced, dropped, ...rest] = await receiveAll()
-  if (!placed || !unplaced || !dropped) return expect.unreachable()
-  const kept = [placed, unplaced].map(({ handle }) => blobs.commit(handle, newMediaId()))
-  // A disk that stalls must not fill the memory.
+  const [stored, failed, dropped, ...rest] = await receiveAll()
+  if (!stored || !failed || !dropped) return expect.unreachable()
+  const kept = [stored, failed].map(({ handle }) => blobs.commit(handle, newMediaId()))
+  // A slow disk must not fill the memory.
   expect(receive()).toBeNull()
-  placing[0]?.resolve()
-  placing[1]?.reject(new Error('EIO'))
+  commits[0]?.resolve()
+  commits[1]?.reject(new Error('EIO'))
   expect((await Promise.allSettled(kept)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
   blobs.discard(dropped.handle)
   const failure = new Error('gone')
   for (let again = 0; again < 5; again += 1)
     await expect(receive(chunksOf(randomBytes(10), 10, failure))).rejects.toBe(failure)
-  // A file takes what it has, not what its form could have had.
+  // A file reserves its real size, not the size that its form allows.
   const short = await receive(chunksOf(randomBytes(10)))
   expect(short?.size).toBe(10)
   const again = [await receive(), await receive()]
@@ -143,7 +143,7 @@ test('so many bytes are held and no more, until they are in place or dropped', a
   for (const blob of [short, ...again, ...rest]) if (blob) blobs.discard(blob.handle)
   expect((await receiveAll()).every((blob) => blob !== null)).toBe(true)
 
-  // All room is taken: a file of unknown size goes to the disk, from its first byte.
+  // The memory limit is reached: a file of unknown size is written to the disk from its first byte.
   const bytes = randomBytes(2500)
   const spilled = blobs.receiveOrSpill(chunksOf(bytes), limit, async (source) => {
     expect((await buffer(source)).equals(bytes)).toBe(true)

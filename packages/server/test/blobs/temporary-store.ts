@@ -12,13 +12,13 @@ export interface TemporaryStore extends OpenedStore {
   temporary(): Promise<string[]>
   /** Names in `uploads/`. */
   parts(): Promise<string[]>
-  /** Paths under `blobs/` that are no directories. */
+  /** Paths under `blobs/` that are not directories. */
   kept(): Promise<string[]>
-  /** Files of this store that the process holds open; none where the system does not tell. */
+  /** Files of this store that the process holds open; empty if the system does not report them. */
   openFiles(): string[]
 }
 
-/** A disk store in a directory of its own, which goes with it. */
+/** A disk store in its own directory, which is deleted when it is disposed. */
 export async function temporaryStore(
   options: Omit<Parameters<typeof openDiskBlobs>[0], 'directory'> = {},
 ): Promise<TemporaryStore> {

@@ -11,10 +11,10 @@ export async function readVariant(store: BlobStore, id: MediaId, variant: Varian
   return Buffer.concat(await opened.stream(0, opened.size - 1).toArray())
 }
 
-/** What every engine does with what was made of bytes. */
+/** The behaviour of every blob engine with variants. */
 export function describeVariants(engine: string, openStore: () => Promise<OpenedStore>): void {
   describe(`${engine}: variants`, () => {
-    test('V5 a variant that is kept stands under its item and its name, and the last one counts', async () => {
+    test('V5 a variant is stored under its item and its name, and a later one replaces it', async () => {
       await using opened = await openStore()
       const { store } = opened
       const [id, other] = [newMediaId(), newMediaId()]
@@ -28,7 +28,7 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       expect(await readVariant(store, other, 'thumb')).toBeNull()
     })
 
-    test('V7 with the bytes their variants go, and those without bytes can be removed', async () => {
+    test('V7 removing the bytes removes their variants, and variants without bytes can be removed', async () => {
       await using opened = await openStore()
       const { store } = opened
       const [id, kept] = [await keepBytes(store, randomBytes(9)), await keepBytes(store, randomBytes(9))]

@@ -5,7 +5,7 @@ import { type Files, nodeFiles } from '../../src/blobs/disk/files.ts'
 /** A call to the disk: `write <name>`, `sync <name>`, `close <name>`, `rename <new name>`, `mkdir <name>` and so on. */
 export type DiskCall = string
 
-/** The real disk, with a record of the calls that returned, and a say before each of them. */
+/** The real disk, with a record of the calls that returned; `before` runs before each call. */
 export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = () => undefined): {
   readonly files: Files
   readonly calls: DiskCall[]
@@ -71,5 +71,5 @@ export function watchedFiles(before: (call: DiskCall) => void | Promise<void> = 
   return { files, calls }
 }
 
-/** An error as the system gives it. */
+/** An error as the operating system reports it. */
 export const systemError = (code: string): Error => Object.assign(new Error(`${code}: from a test`), { code })

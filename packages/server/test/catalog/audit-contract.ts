@@ -7,13 +7,13 @@ import { allPages, newBucket, newItem, newItems, newUpload } from './samples.ts'
 interface Audited {
   readonly catalog: Catalog
   readonly audit: CatalogAudit
-  /** Changes rows behind everybody's back; the statements are the engine's. */
+  /** Changes rows with statements of the engine, without the catalog. */
   tamper(fault: 'counters' | 'ranks'): void
-  /** Opens a copy that `snapshot` wrote, and makes the directory for one. */
+  /** A new directory for `snapshot`, and a function that opens the copy in it. */
   copy(): Promise<{ readonly directory: string; open(): Promise<{ catalog: Catalog; audit: CatalogAudit }> }>
 }
 
-/** What every engine of the catalog does for checks, backups and restores. */
+/** The behaviour of every catalog engine in checks, backups and restores. */
 export function describeAudit(engine: string, fresh: () => Promise<Audited>): void {
   async function open(): Promise<Audited> {
     const opened = await fresh()
@@ -25,7 +25,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
   }
 
   describe(`${engine}: audit`, () => {
-    test('F1 items are walked in pieces, across buckets and holes, each once', async () => {
+    test('F1 items are read in batches, each once, across buckets and deleted items', async () => {
       const { catalog, audit } = await open()
       const wanted: string[] = []
       for (const name of ['one', 'two']) {
@@ -48,7 +48,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await audit.damages()).toEqual([])
     })
 
-    test('F2 what an item, a tombstone or an unfinished upload names is not unreferenced', async () => {
+    test('F2 the ids of items, tombstones and unfinished uploads are referenced', async () => {
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [item, deleted] = newItems(2)
@@ -65,7 +65,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await audit.findUnreferenced(ids)).toEqual([upload.mediaId, stranger])
     })
 
-    test('F2 a retired id never becomes an item’s: a commit that comes too late fails whole', async () => {
+    test('F2 a retired id is never used for an item: a later commit with it fails completely', async () => {
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const [late, beside] = newItems(2)
@@ -78,7 +78,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await audit.bucketFaults()).toEqual([])
     })
 
-    test('F3 a mark stays until it is taken away, goes with its item, and is only for items', async () => {
+    test('F3 a damage mark stays until it is removed or its item is deleted, and only items have marks', async () => {
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const item = newItem()
@@ -96,7 +96,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
     })
 
     test.each(['counters', 'ranks'] as const)(
-      'F1 wrong %s are found and set right, and pages change their revision',
+      'F1 wrong %s are found and corrected, and the revision changes',
       async (fault) => {
         const { catalog, audit, tamper } = await open()
         const bucketId = await newBucket(catalog, 'b')
@@ -123,7 +123,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       },
     )
 
-    test('F7, F8 a snapshot is the rows as of one moment; renewed, it is a body of data of its own', async () => {
+    test('F7, F8 a snapshot has the rows of one moment; renewed, it has its own epoch and no uploads', async () => {
       const { catalog, audit, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const items = newItems(12)

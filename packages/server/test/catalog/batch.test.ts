@@ -38,7 +38,7 @@ function failNextCommit(db: DatabaseSync) {
 }
 
 describe('a batch', () => {
-  test('is one transaction however many changes it has', () => {
+  test('is one transaction for any number of changes', () => {
     const { db, run, total } = openWithBucket()
     const exec = vi.spyOn(db, 'exec')
     run(...Array.from({ length: 50 }, () => adding()))
@@ -46,7 +46,7 @@ describe('a batch', () => {
     expect(total()).toEqual([50, 50])
   })
 
-  test('a change that fails half-way is rolled back alone', () => {
+  test('a failed change is rolled back without the others', () => {
     const { run, total } = openWithBucket()
     const item = newItem()
     const answers = run(adding([item]), adding([newItem(), newItem(), item]), adding())
@@ -55,7 +55,7 @@ describe('a batch', () => {
     expect(total()).toEqual([2, 2])
   })
 
-  test('a failed commit fails every change and leaves nothing, and its frames in the log are overwritten', () => {
+  test('a failed commit fails every change and stores none, and its WAL frames are overwritten', () => {
     const { db, run, total } = openWithBucket()
     failNextCommit(db)
     const answers = run(adding(), adding())
@@ -66,7 +66,7 @@ describe('a batch', () => {
     expect(total()).toEqual([1, 1])
   })
 
-  test('a full disk is storage-full for the whole batch, until there is space again', () => {
+  test('a full disk fails the batch with storage-full until there is space', () => {
     const { db, run, total } = openWithBucket()
     const pages = Number(one(db.prepare('PRAGMA page_count'))?.[0])
     db.exec(`PRAGMA max_page_count = ${pages}`)

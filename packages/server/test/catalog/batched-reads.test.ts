@@ -12,7 +12,7 @@ function reading(read: (key: number) => string) {
   return { db, inTransaction, batched, flush }
 }
 
-test('reads of one turn are one transaction, which ends with them', async () => {
+test('reads of one tick share a transaction, which ends after them', async () => {
   const { db, inTransaction, batched } = reading((key) => `row ${key}`)
   expect(await Promise.all([batched(1), batched(2), batched(1)])).toEqual(['row 1', 'row 2', 'row 1'])
   expect(inTransaction).toEqual([true, true, true])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, newBucket, newItem, newItems, newToken, newUpload } from './samples.ts'
 
-/** What every engine does when buckets are created and deleted. */
+/** The behaviour of every catalog engine when buckets are created and deleted. */
 export function describeBuckets(engine: string, fresh: Fresh): void {
   describe(`${engine}: buckets`, () => {
     test('Q4 a bucket is created once, with its limits', async () => {
@@ -17,7 +17,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await catalog.bucketNamed('nobody')).toBeNull()
     })
 
-    test('Q5 a bucket goes in steps: tokens fail first, each item leaves a tombstone, the row goes last', async () => {
+    test('Q5 a bucket is deleted in steps: tokens fail first, each item leaves a tombstone, the row is deleted last', async () => {
       const { catalog, other } = await openTwo(fresh)
       const [id, kept] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'kept')]
       const items = newItems(5)
@@ -39,7 +39,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await catalog.page(kept, 1)).toMatchObject({ total: 2 })
     })
 
-    test('Q5 what comes too late for a bucket is refused, and its id is never used again', async () => {
+    test('Q5 changes to a deleted bucket are refused, and its id is never reused', async () => {
       const catalog = await openOne(fresh)
       const id = await newBucket(catalog, 'b')
       expect(await catalog.deleteBucketChunk(id, 1, 1)).toMatchObject({ isDeleted: true })

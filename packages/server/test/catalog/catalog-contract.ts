@@ -9,7 +9,7 @@ import { allPages, hashOf, newBucket, newItems, newToken } from './samples.ts'
 import { describeTokens } from './token-contract.ts'
 import { describeUploads } from './upload-contract.ts'
 
-/** What every engine of the catalog does. */
+/** The behaviour of every catalog engine. */
 export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
   describeMedia(engine, fresh)
@@ -20,21 +20,21 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeIdempotency(engine, fresh)
 
   describe(`${engine}: data`, () => {
-    test('is new until the first bucket is made', async () => {
+    test('is new until the first bucket is created', async () => {
       const catalog = await openOne(fresh)
       expect(await catalog.isNew()).toBe(true)
       await catalog.addToken(newToken('first'))
       expect(await catalog.isNew()).toBe(false)
     })
 
-    test('has an epoch that stays and that no other data has', async () => {
+    test('has a constant epoch that no other catalog has', async () => {
       const { catalog, other } = await openTwo(fresh)
       expect(catalog.epoch).toMatch(/^\S{16,}$/)
       expect(other.epoch).toBe(catalog.epoch)
       expect((await openOne(fresh)).epoch).not.toBe(catalog.epoch)
     })
 
-    test('outlives its process', async () => {
+    test('persists after its process ends', async () => {
       const data = await fresh()
       const first = await data.open()
       const bucketId = await newBucket(first, 'kept')
@@ -47,11 +47,11 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
       expect(await allPages(second, bucketId)).toEqual(items.map((item) => item.id))
     })
 
-    test('passes its check while it can be read and written', async () => {
+    test('passes its check if it can be read and written', async () => {
       await expect((await openOne(fresh)).checkWrites()).resolves.toBeUndefined()
     })
 
-    test('what was asked before close is done, what is asked after is refused', async () => {
+    test('calls before close complete, later calls are rejected', async () => {
       const data = await fresh()
       const catalog = await data.open()
       const bucketId = await newBucket(catalog, 'closing')

@@ -17,13 +17,13 @@ export function startProcess(file: string, body: string): ChildProcess {
   return child
 }
 
-/** What the process prints until it ends. */
+/** The complete output of the process. */
 export async function outputOf(child: ChildProcess): Promise<string> {
   if (!child.stdout) throw new Error('the process has no output')
   return (await text(child.stdout)).trim()
 }
 
-/** The first piece that the process prints. */
+/** The first output of the process. */
 export async function firstOutput(child: ChildProcess): Promise<string> {
   if (!child.stdout) throw new Error('the process has no output')
   const [chunk] = await once(child.stdout, 'data')

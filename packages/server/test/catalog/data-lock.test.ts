@@ -19,7 +19,7 @@ const holdForEver = (directory: string) =>
     setInterval(() => {}, 1000)`,
   )
 
-/** Prints `held` or the refusal's name, and holds on if asked to. */
+/** Prints `held` or the name of the error. Keeps the lock if requested. */
 const tryOnce = (directory: string, hold: boolean) =>
   startProcess(
     'data-lock.ts',
@@ -33,7 +33,7 @@ const tryOnce = (directory: string, hold: boolean) =>
   )
 
 describe('O6 the lock of a data directory', () => {
-  test('a second process is refused with the directory’s name and a cure', async () => {
+  test('a second process is refused with the name of the directory and a solution', async () => {
     const directory = tempDirectory()
     expect(await firstOutput(holdForEver(directory))).toBe('held')
     expect(() => acquireDataLock(directory)).toThrow(DataLockedError)
@@ -42,7 +42,7 @@ describe('O6 the lock of a data directory', () => {
     )
   })
 
-  test('kill -9 frees it', async () => {
+  test('kill -9 releases the lock', async () => {
     const directory = tempDirectory()
     const holder = holdForEver(directory)
     expect(await firstOutput(holder)).toBe('held')
@@ -50,7 +50,7 @@ describe('O6 the lock of a data directory', () => {
     acquireDataLock(directory).release()
   })
 
-  test('a refused second holder in the same process does not drop the first one’s lock', async () => {
+  test('a refused second lock in the same process does not release the first', async () => {
     const directory = tempDirectory()
     const lock = acquireDataLock(directory)
     onTestFinished(() => lock.release())
@@ -58,7 +58,7 @@ describe('O6 the lock of a data directory', () => {
     expect(await outputOf(tryOnce(directory, false))).toBe('DataLockedError')
   })
 
-  test('a released lock can be taken again, and releasing twice does nothing', () => {
+  test('a released lock can be acquired again, and a second release has no effect', () => {
     const directory = join(tempDirectory(), 'not', 'yet', 'there')
     const first = acquireDataLock(directory)
     first.release()
@@ -68,7 +68,7 @@ describe('O6 the lock of a data directory', () => {
     second.release()
   })
 
-  test('of processes that start at the same moment exactly one gets it', async () => {
+  test('of concurrently started processes, exactly one acquires the lock', async () => {
     const directory = tempDirectory()
     const rivals = Array.from({ length: 4 }, () => tryOnce(directory, true))
     const results = await Promise.all(rivals.map(firstOutput))

@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 
-/** New, empty data, which `open` opens: each time as another process would. Gone when the test ends. */
+/** New, empty data. Each call of `open` opens it as another process does. Deleted when the test ends. */
 interface FreshData {
   open(): Promise<Catalog>
 }
 
-/** Makes new data; called within a test. */
+/** Creates new data; called within a test. */
 export type Fresh = () => Promise<FreshData>
 
 export async function openOne(fresh: Fresh): Promise<Catalog> {
@@ -15,7 +15,7 @@ export async function openOne(fresh: Fresh): Promise<Catalog> {
   return catalog
 }
 
-/** Two catalogs on the same data, as two processes have them. */
+/** Two catalogs on the same data, as in two processes. */
 export async function openTwo(fresh: Fresh): Promise<{ catalog: Catalog; other: Catalog }> {
   const data = await fresh()
   const catalog = await data.open()

@@ -12,10 +12,10 @@ const request = (fields: Partial<IdempotentRequest> = {}): IdempotentRequest => 
   ...fields,
 })
 
-/** What every engine does with requests that have a key. */
+/** The behaviour of every catalog engine with requests that have an idempotency key. */
 export function describeIdempotency(engine: string, fresh: Fresh): void {
   describe(`${engine}: keyed requests`, () => {
-    test('I2 the first request adds its items, later ones answer them, at any concurrency', async () => {
+    test('I2 the first request adds its items, later ones return them, at any concurrency', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const answers = await Promise.all(
@@ -30,7 +30,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       expect(await other.findRepeated(request())).toEqual(answers[0])
     })
 
-    test('I2 the items are told whole, also when they are gone', async () => {
+    test('I2 the items are returned completely, also after they are deleted', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const items = [newItem({ filename: 'Übersicht 🗺.jpg' }), newItem({ extension: null, width: null })]
@@ -62,7 +62,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       expect(await allPages(catalog, bucketId)).toHaveLength(2)
     })
 
-    test('I2 a request that fails leaves its key free', async () => {
+    test('I2 the key of a failed request can be used again', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setQuota('b', { maxItems: 1 })
@@ -74,7 +74,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       expect(await allPages(catalog, bucketId)).toHaveLength(1)
     })
 
-    test('I5 a key is forgotten at its time', async () => {
+    test('I5 a key is removed at its expiry', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.addMediaOnce(bucketId, newItems(1), request())

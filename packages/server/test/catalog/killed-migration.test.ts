@@ -16,7 +16,7 @@ const killedAt = (nth: number, directory: string) => `
   const { exec } = DatabaseSync.prototype
   let count = 0
   DatabaseSync.prototype.exec = function (sql) {
-    // A trigger holds semicolons of its own.
+    // A trigger contains semicolons.
     const statements = sql.match(/\\s*CREATE TRIGGER[\\s\\S]*?END;|\\s*[^;\\s][^;]*;?/g) ?? []
     for (const statement of statements) {
       count += 1
@@ -26,7 +26,7 @@ const killedAt = (nth: number, directory: string) => `
   }
   module.openDataDirectory(${JSON.stringify(directory)}).close()`
 
-/** What a migration must not change. */
+/** The data that a migration must not change. */
 function rowsOf(directory: string): unknown[] {
   const db = new DatabaseSync(join(directory, 'catalog.db'))
   try {
@@ -51,7 +51,7 @@ test('O8 a migration that is killed before any of its statements is completed by
     const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
     onTestFinished(() => catalog.close())
     await catalog.checkWrites()
-    // All tables of this version take rows.
+    // All tables of this version accept rows.
     await catalog.addMedia(await newBucket(catalog, 'new'), [newItem()])
     expect(rowsOf(directory)).toEqual([...rows, expect.anything()])
     if (signal !== 'SIGKILL') break

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, newBucket, newItems } from './samples.ts'
 
-/** What every engine does under many changes: in any order, and at the same time. */
+/** The behaviour of every catalog engine with many changes, in any order and concurrent. */
 export function describeManyChanges(engine: string, fresh: Fresh): void {
   describe(`${engine}: many changes`, () => {
-    test('any adds and removals: every page equals that of a plain array', async () => {
+    test('L10 after any adds and removals, every page equals that of an array', async () => {
       const step = fc.oneof(
         fc.record({ add: fc.integer({ min: 1, max: 30 }) }),
         fc.record({ remove: fc.array(fc.nat(), { maxLength: 8 }) }),
@@ -34,7 +34,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
       await fc.assert(property, { numRuns: 20 })
     })
 
-    test('changes made at the same time are all there, each with its items side by side', async () => {
+    test('concurrent changes are all stored, each with adjacent items', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const doomed = newItems(20)
@@ -51,7 +51,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
       expect(new Set(listed).size).toBe(listed.length)
     })
 
-    test('L4 a page read while items come and go has as many rows as its own total says', async () => {
+    test('L4 a page that is read during changes has the rows that its total implies', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       let writing = true
@@ -67,7 +67,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
         const page = 1 + (read % 5)
         const { total, rows } = await catalog.page(bucketId, page)
         expect(rows).toHaveLength(Math.min(10, Math.max(0, total - (page - 1) * 10)))
-        // Without a pause the reads take all of a core for as long as the writes take.
+        // Without a pause the reads occupy a core until the writes end.
         await setTimeout(1)
       }
       await writes

@@ -4,10 +4,10 @@ import { newMediaId } from '../../src/core/media-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, hashOf, newBucket, newItem, newItems, newToken } from './samples.ts'
 
-/** What every engine does with items. */
+/** The behaviour of every catalog engine with items. */
 export function describeMedia(engine: string, fresh: Fresh): void {
   describe(`${engine}: media`, () => {
-    test('an item is kept whole', async () => {
+    test('an item is stored with all fields', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const whole = newItem({ size: 2 ** 45, filename: 'Übersicht 🗺.jpg' })
@@ -25,7 +25,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await catalog.media(newMediaId())).toBeNull()
     })
 
-    test('L10 items are listed in the order in which they were added, ten a page', async () => {
+    test('L10 items are listed in the order of their addition, ten on a page', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const items = newItems(25)
@@ -38,7 +38,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(new Set(pages.map(({ total }) => total))).toEqual(new Set([25]))
     })
 
-    test('L12 pages past the end are empty and tell the total, up to the largest number', async () => {
+    test('L12 pages past the last one are empty and have the total, up to the largest page number', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       expect(await catalog.page(bucketId, 1)).toEqual({ revision: 0, total: 0, rows: [] })
@@ -48,7 +48,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       }
     })
 
-    test('U2 items are added all or none', async () => {
+    test('U2 all items of a request are added, or none', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const [first, ...more] = newItems(3)
@@ -61,12 +61,12 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await allPages(catalog, bucketId)).toEqual([first, ...more].map((item) => item.id))
     })
 
-    test('a bucket that does not exist takes nothing', async () => {
+    test('items for a bucket that does not exist are refused', async () => {
       const catalog = await openOne(fresh)
       await expect(catalog.addMedia(99 as BucketId, newItems(1))).rejects.toThrow()
     })
 
-    test('M2 a removed item is gone and leaves a tombstone until its bytes are gone too', async () => {
+    test('M2 a deleted item leaves a tombstone until its bytes are deleted', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const [kept, gone] = newItems(2)
@@ -81,7 +81,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await catalog.tombstones()).toEqual([])
     })
 
-    test('A6 an item of another bucket can neither be seen nor removed', async () => {
+    test('A6 an item of another bucket can be neither read nor deleted', async () => {
       const catalog = await openOne(fresh)
       const mine = await newBucket(catalog, 'mine')
       const theirs = await newBucket(catalog, 'theirs')
@@ -93,7 +93,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await catalog.tombstones()).toEqual([])
     })
 
-    test('the revision grows with every change of the items and with nothing else', async () => {
+    test('the revision increases only with changes of the items', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const revisions: number[] = []

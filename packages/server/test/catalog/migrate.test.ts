@@ -22,7 +22,7 @@ async function open(directory: string) {
 }
 
 describe('migrations', () => {
-  test('a catalog of a newer program is refused, left as it is, and the message says what to do', async () => {
+  test('a catalog of a newer version is refused and not changed, and the message states the solution', async () => {
     const directory = tempDirectory()
     await (await open(directory)).close()
     change(directory, 'PRAGMA user_version = 99')
@@ -32,7 +32,7 @@ describe('migrations', () => {
     await open(directory)
   })
 
-  test('a catalog of version 1 is brought to this one with all that it holds', async () => {
+  test('a catalog of version 1 is migrated with all its data', async () => {
     const directory = tempDirectory()
     const item = newItem()
     change(
@@ -69,7 +69,7 @@ describe('migrations', () => {
     await expect(open(directory)).rejects.toThrow(CatalogVersionError)
   })
 
-  test('a file without tables, as a crash before the first commit leaves it, is made whole', async () => {
+  test('a file without tables, as after a crash before the first commit, is migrated', async () => {
     const empty = tempDirectory()
     writeFileSync(join(empty, 'catalog.db'), '')
     expect((await open(empty)).epoch).toMatch(/^[0-9a-f]{32}$/)
@@ -79,7 +79,7 @@ describe('migrations', () => {
     expect((await open(onlyWal)).epoch).toMatch(/^[0-9a-f]{32}$/)
   })
 
-  test('processes that open a new directory at once make one catalog', async () => {
+  test('processes that open a new directory concurrently create one catalog', async () => {
     for (let round = 0; round < 3; round++) {
       const directory = join(tempDirectory(), 'data')
       const options = (writer: string) => JSON.stringify({ directory, writer })

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { newBucket, newItem, newItems, newUpload } from './samples.ts'
 
-/** What every engine does with quotas. */
+/** The behaviour of every catalog engine with quotas. */
 export function describeQuotas(engine: string, fresh: Fresh): void {
   describe(`${engine}: quotas`, () => {
-    test('Q3 a bucket tells what it holds, what is reserved, and its limits', async () => {
+    test('Q3 a bucket has its items, bytes, reservations and limits', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await newBucket(catalog, 'a')
@@ -34,7 +34,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       expect(await catalog.bucket(99 as never)).toBeNull()
     })
 
-    test('Q1 items are added up to the limit and not one beyond, all of a request or none', async () => {
+    test('Q1 items are added up to the limit and no further, all items of a request or none', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setQuota('b', { maxItems: 5 })
@@ -49,7 +49,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       expect((await catalog.page(bucketId, 1)).total).toBe(5)
     })
 
-    test('Q1 bytes count alike, and a removed item makes room', async () => {
+    test('Q1 bytes are limited too, and a deleted item frees its share', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setQuota('b', { maxBytes: 100 })
@@ -64,7 +64,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 3, bytes: 100 })
     })
 
-    test('Q1 parallel changes of two processes never exceed it', async () => {
+    test('Q1 concurrent changes of two processes do not exceed the limit', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setQuota('b', { maxItems: 10, maxBytes: 9_500 })
@@ -75,7 +75,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       expect(await other.bucket(bucketId)).toMatchObject({ items: 9, bytes: 9_000 })
     })
 
-    test('Q2 what an upload has reserved is not given to others, and its own end always finds room', async () => {
+    test('Q2 the reservation of an upload is not available to others, and the upload can always finish', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setQuota('b', { maxBytes: 100, maxItems: 2 })
@@ -100,7 +100,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       })
     })
 
-    test('Q2 a limit lowered below what is reserved lets in what still fits', async () => {
+    test('Q2 if a limit is lowered below the reservations, uploads finish as long as they fit', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const [first, second] = [newUpload(bucketId, { length: 70 }), newUpload(bucketId, { length: 70 })]
@@ -116,7 +116,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       expect(await catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
     })
 
-    test('Q2 an upload of unknown length reserves what arrives, then what it declares', async () => {
+    test('Q2 an upload of unknown length reserves its received bytes, then its declared length', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setQuota('b', { maxBytes: 100 })

@@ -11,7 +11,7 @@ import { prepareReads } from '../../src/catalog/sqlite/reads.ts'
 import { all, bytes, integer } from '../../src/catalog/sqlite/rows.ts'
 import { newItems } from './samples.ts'
 
-/** A bucket in memory beside a plain array that must always list the same. */
+/** A bucket in memory, and an array that must have the same listing. */
 function bucketAndModel(shape: RankShape) {
   const db = new DatabaseSync(':memory:', { returnArrays: true })
   migrate(db)
@@ -89,28 +89,28 @@ function runSteps(shape: RankShape, plan: readonly ({ add: number } | { every: n
 }
 
 describe('ranks', () => {
-  test('leaves of 2 and nodes of 3: any adds and removals list as a plain array does', () => {
+  test('leaves of 2 and nodes of 3: after any adds and removals, the listing equals that of an array', () => {
     fc.assert(
       fc.property(steps(40), (plan) => runSteps({ leaf: 2, fanOut: 3 }, plan)),
       { numRuns: 150 },
     )
   })
 
-  test('leaves of 1 and nodes of 2: the same with one level for each bit', () => {
+  test('leaves of 1 and nodes of 2, one level for each bit: the listing equals that of an array', () => {
     fc.assert(
       fc.property(steps(20), (plan) => runSteps({ leaf: 1, fanOut: 2 }, plan)),
       { numRuns: 100 },
     )
   })
 
-  test('the shape in use: the same', () => {
+  test('the sizes in use: the listing equals that of an array', () => {
     fc.assert(
       fc.property(steps(3_000), (plan) => runSteps(defaultShape, plan)),
       { numRuns: 5 },
     )
   })
 
-  test('one add at a time grows level after level', () => {
+  test('single adds add one level after another', () => {
     const bucket = bucketAndModel({ leaf: 2, fanOut: 3 })
     for (let count = 1; count <= 200; count++) {
       bucket.add(1)
@@ -121,7 +121,7 @@ describe('ranks', () => {
     bucket.close()
   })
 
-  test('one add may grow several levels, from nothing and from a bucket that was emptied', () => {
+  test('one add can add several levels, to a new bucket and to an emptied one', () => {
     const bucket = bucketAndModel({ leaf: 2, fanOut: 3 })
     bucket.add(100)
     bucket.expectEqual()
@@ -135,7 +135,7 @@ describe('ranks', () => {
 })
 
 describe('topLevel', () => {
-  test('is the least level whose first node covers all numbers', () => {
+  test('is the lowest level whose first node covers all numbers', () => {
     const { leaf, fanOut } = defaultShape
     const width = leaf * fanOut
     expect(topLevel(defaultShape, 0)).toBe(1)

@@ -44,7 +44,7 @@ export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken
   ...fields,
 })
 
-/** Makes a bucket with a token of the same name and answers its id. */
+/** Creates a bucket with a token of the same name. Returns the id of the bucket. */
 export async function newBucket(catalog: Catalog, name: string): Promise<BucketId> {
   await catalog.addToken(newToken(name, { bucket: name }))
   const grant = await catalog.authorise(hashOf(name))

@@ -8,7 +8,7 @@ import { allPages, newBucket, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 describe('seed', () => {
-  test('makes the bucket, fills it and deletes every k-th of the new items', async () => {
+  test('creates the bucket, adds items and deletes every k-th of them', async () => {
     const directory = tempDirectory()
     const progress: number[] = []
     const options = { directory, bucket: 'b', items: 9_000, deleteEvery: 7 }
@@ -34,7 +34,7 @@ describe('seed', () => {
     expect(bytes[0]).toBe(bytes[1])
   })
 
-  test('goes on beside a server that writes to the same bucket', async () => {
+  test('works while a server writes to the same bucket', async () => {
     const directory = tempDirectory()
     const catalog = await openSqliteCatalog({ directory, writer: 'thread' })
     onTestFinished(() => catalog.close())

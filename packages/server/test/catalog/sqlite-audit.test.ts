@@ -46,7 +46,7 @@ describeAudit('SQLite', async () => {
 })
 
 describe('F1, F2 a recount', () => {
-  test('is one transaction for each bucket that is wrong, and right while a server writes', async () => {
+  test('uses one transaction for each wrong bucket, and is correct while a server writes', async () => {
     const directory = tempDirectory()
     const { catalog, audit } = await openBoth(directory)
     onTestFinished(async () => {
@@ -68,7 +68,7 @@ describe('F1, F2 a recount', () => {
     ) {
       statements.push(sql)
       exec.call(this, sql)
-      // What a server does as soon as the first bucket is corrected.
+      // A write of a server after the correction of the first bucket.
       if (sql === 'COMMIT' && statements.at(-2) === 'BEGIN IMMEDIATE' && immediates() === 1)
         exec.call(db, "UPDATE buckets SET bytes = 9 WHERE name = 'c'")
     })
@@ -80,8 +80,8 @@ describe('F1, F2 a recount', () => {
   })
 })
 
-describe('F6 the hold on removals', () => {
-  test('is seen by who watches, excludes a second one, and ends with its release or its process', async () => {
+describe('F6 the hold of a backup on deletions', () => {
+  test('is visible to watchers, excludes a second hold, and ends with its release or its process', async () => {
     const directory = tempDirectory()
     const watch = watchBackupHold(directory)
     onTestFinished(() => watch.close())

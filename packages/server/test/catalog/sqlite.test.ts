@@ -36,7 +36,7 @@ async function openDirect(directory: string): Promise<Catalog> {
 }
 
 describe('SQLite: files', () => {
-  test('the data directory is its owner’s alone', async () => {
+  test('the data directory is accessible only to its owner', async () => {
     const directory = join(tempDirectory(), 'deep', 'data')
     await openDirect(directory)
     expect(statSync(directory).mode & 0o777).toBe(0o700)
@@ -53,7 +53,7 @@ describe('SQLite: files', () => {
     ])
   })
 
-  test('reads leave no snapshot open: the log can be written back whole after each', async () => {
+  test('reads leave no snapshot open: a checkpoint after each completes', async () => {
     const directory = tempDirectory()
     const catalog = await openDirect(directory)
     const bucketId = await newBucket(catalog, 'b')

@@ -3,10 +3,10 @@ import type { TokenId } from '../../src/catalog/catalog.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, newToken } from './samples.ts'
 
-/** What every engine does with tokens. */
+/** The behaviour of every catalog engine with tokens. */
 export function describeTokens(engine: string, fresh: Fresh): void {
   describe(`${engine}: tokens`, () => {
-    test('a grant tells of the token and of its bucket', async () => {
+    test('a grant has the data of the token and of its bucket', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a', { expiresAt: 1_800_000_000_000 }))
       const grant = await catalog.authorise(hashOf('a'))
@@ -44,7 +44,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect(c?.bucketId).not.toBe(a?.bucketId)
     })
 
-    test('a hash or an id that is taken is refused, and its bucket is not made', async () => {
+    test('an existing hash or id is refused, and its bucket is not created', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a'))
       await expect(catalog.addToken(newToken('b', { hash: hashOf('a'), bucket: 'new' }))).rejects.toThrow()
@@ -62,7 +62,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect((await catalog.authorise(hashOf('a')))?.revokedAt).toBe(5_000)
     })
 
-    test('revoking twice keeps the first time; an unknown token cannot be revoked', async () => {
+    test('a second revocation keeps the time of the first; an unknown token cannot be revoked', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a'))
       expect(await catalog.revokeToken('a' as TokenId, 5_000)).toBe(true)
@@ -78,7 +78,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect((await catalog.authorise(hashOf('a')))?.lastUsedAt).toBe(7_000)
     })
 
-    test('one is found by its id, as it is listed', async () => {
+    test('a token is found by its id, equal to its entry in the list', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('a', { scopes: [], expiresAt: 9_000 }))
       await catalog.addToken(newToken('b'))
@@ -86,7 +86,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       expect(await catalog.token('c' as TokenId)).toBeNull()
     })
 
-    test('are listed oldest first, of all buckets or of one, without their hashes', async () => {
+    test('tokens are listed oldest first, of all buckets or of one, without their hashes', async () => {
       const catalog = await openOne(fresh)
       await catalog.addToken(newToken('young', { createdAt: 3_000 }))
       await catalog.addToken(newToken('work', { bucket: 'work', createdAt: 2_000, expiresAt: 9_000 }))

@@ -3,10 +3,10 @@ import { newUploadId } from '../../src/core/upload-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, newBucket, newItem, newUpload } from './samples.ts'
 
-/** What every engine does with uploads in pieces. */
+/** The behaviour of every catalog engine with resumable uploads. */
 export function describeUploads(engine: string, fresh: Fresh): void {
   describe(`${engine}: uploads`, () => {
-    test('R1 an upload is kept whole, seen by every process, until it is removed', async () => {
+    test('R1 an upload is stored with all fields and visible to every process until it is removed', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const upload = newUpload(bucketId, { length: 2 ** 45 })
@@ -22,7 +22,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       expect((await catalog.unfinishedUploads()).map(({ id }) => id)).toEqual([bare.id])
     })
 
-    test('R4 an offset moves from where it is, and from nowhere else', async () => {
+    test('R4 an offset moves only from its current value', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const upload = newUpload(bucketId, { length: 100 })
@@ -37,7 +37,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       await expect(catalog.moveUpload(upload.id, moved?.offset ?? 0, 101, 7)).rejects.toThrow()
     })
 
-    test('R5 item and end of an upload are one change', async () => {
+    test('R5 the item is added and the upload finished in one change', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const upload = newUpload(bucketId, { length: 100 })
@@ -71,7 +71,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       })
     })
 
-    test('R8 the expired ones are found, finished or not', async () => {
+    test('R8 expired uploads are found, finished or not', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const uploads = [10, 20, 30].map((expiresAt) => newUpload(bucketId, { expiresAt, length: 1_000 }))

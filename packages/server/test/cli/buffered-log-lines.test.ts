@@ -25,7 +25,7 @@ function pipe(room: number) {
 const line = (index: number) => `line ${index} ${'x'.repeat(100)}\n`
 const lines = (count: number) => Array.from({ length: count }, (_, index) => line(index))
 
-test('lines are written many at a time, and none waits for long', () => {
+test('lines are written in batches, after a short delay at most', () => {
   vi.useFakeTimers()
   const write = vi.fn((bytes: Uint8Array) => bytes.length)
   const log = createBufferedLogLines(write)
@@ -35,7 +35,7 @@ test('lines are written many at a time, and none waits for long', () => {
   expect(write).toHaveBeenCalledTimes(2)
 })
 
-test('what a full pipe does not take is written later, whole and in order', () => {
+test('lines that a full pipe does not accept are written later, complete and in order', () => {
   vi.useFakeTimers()
   const slow = pipe(5_000)
   const log = createBufferedLogLines(slow.write)
@@ -48,7 +48,7 @@ test('what a full pipe does not take is written later, whole and in order', () =
   expect(slow.taken()).toBe(lines(300).join(''))
 })
 
-test('a fatal line is written before anything else happens', () => {
+test('flushSync writes the buffered lines at once', () => {
   const roomy = pipe(1_000)
   const log = createBufferedLogLines(roomy.write)
   log.write('fatal\n')
@@ -57,7 +57,7 @@ test('a fatal line is written before anything else happens', () => {
   expect(roomy.taken()).toBe('fatal\n')
 })
 
-test('a log that cannot be written stops nobody', () => {
+test('a failed write loses its lines and throws no error', () => {
   let broken = true
   let taken = ''
   const log = createBufferedLogLines((bytes) => {

@@ -57,7 +57,7 @@ test('an empty file is complete', () => {
   expect(screen.written[0]).toContain('100%')
 })
 
-test('names are cut at their beginning, to their width in columns, without control characters', () => {
+test('long names lose their start, measured in columns, and control characters are removed', () => {
   expect(fitEnd('short', 8)).toBe('short   ')
   expect(fitEnd('exactly8', 8)).toBe('exactly8')
   expect(fitEnd('a/long/path', 8)).toBe('…ng/path')

@@ -7,7 +7,7 @@ const line = (members: object) =>
 const hostile = 'a\u001b[2J\u009b31m\r\nb\u202ec\u0007'
 const harmless = 'a�[2J�31m��b�c�'
 
-test('O10 control characters of paths, names and messages reach no terminal', () => {
+test('O10 control characters of paths, names and messages are not written', () => {
   expect(line({ msg: 'completed', method: 'GET', path: hostile, status: 200, ms: 1 })).toBe(
     `200 GET    ${harmless} 1 ms\n`,
   )
@@ -15,7 +15,7 @@ test('O10 control characters of paths, names and messages reach no terminal', ()
   expect(line({ msg: 'x', names: { [hostile]: 1 } })).not.toContain('\u009b')
 })
 
-test('O10 the cause of an error stands below it, line by line, without control characters', () => {
+test('O10 the cause of an error follows it, line by line, without control characters', () => {
   const stack = 'Error: \u001b[31mred\n    at file.ts:1:2'
   expect(line({ level: 50, msg: 'it failed', err: { type: 'Error', stack } })).toBe(
     'error: it failed\n    Error: �[31mred\n        at file.ts:1:2\n',

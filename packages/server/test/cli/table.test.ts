@@ -11,7 +11,7 @@ const rows = [
   { name: '写真', size: 12345 },
 ]
 
-test('a table has columns as wide as their widest cell on a terminal, numbers aligned right', () => {
+test('on a terminal, columns are as wide as their widest cell, and numbers are right-aligned', () => {
   expect(table(shape, rows, { header: true })).toEqual([
     'NAME     SIZE  LAST',
     'photos      7  x',
@@ -19,7 +19,7 @@ test('a table has columns as wide as their widest cell on a terminal, numbers al
   ])
 })
 
-test('without a header a table is its rows alone, and no rows are no lines', () => {
+test('without a header a table has only its rows, and no rows give no lines', () => {
   expect(table(shape, rows, { header: false })).toEqual(['photos      7  x', '写真    12345  x'])
   expect(table(shape, [], { header: false })).toEqual([])
 })
@@ -28,6 +28,6 @@ test.each([
   [0, '0 items'],
   [1, '1 item'],
   [2, '2 items'],
-])('%d is formatCount as %s', (count, text) => {
+])('formatCount of %d is %s', (count, text) => {
   expect(formatCount(count, 'item')).toBe(text)
 })

@@ -35,11 +35,11 @@ test.each([
   '9007199254740992ms',
   '9007199254740991s',
   `${'9'.repeat(400)}w`,
-])('%j is no duration', (text) => {
+])('%j is not a duration', (text) => {
   expect(parseDuration(text)).toBeNull()
 })
 
-test('a longer unit holds whole shorter ones', () => {
+test('each unit is a multiple of the shorter ones', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10_000 }), (amount) => {
       expect(parseDuration(`${amount}w`)).toBe(parseDuration(`${amount * 7}d`))

@@ -22,18 +22,18 @@ test.each([
   ['a\uD83D\u200B\uDE00', 'a\uFFFD\uFFFD'],
   ['...', '...'],
   ['a..b', 'a..b'],
-])('U8 %j is kept as %j', (raw, name) => {
+])('U8 the file name %j is stored as %j', (raw, name) => {
   expect(cleanFilename(raw)).toBe(name)
 })
 
 test.each([null, undefined, '', '.', '..', ' .. ', 'a/', 'a/..', 'a\\.', '\0', '\u200B', '.\u202E.', ' \t '])(
-  'U8 %j is no name',
+  'U8 %j is not a file name',
   (raw) => {
     expect(cleanFilename(raw)).toBeNull()
   },
 )
 
-test('U8 a long name is cut before its extension, at a whole character', () => {
+test('U8 a long name is cut before its extension, between two characters', () => {
   expect(cleanFilename(`${'a'.repeat(300)}.jpeg`)).toBe(`${'a'.repeat(250)}.jpeg`)
   expect(cleanFilename(`${'a'.repeat(255)}`)).toBe('a'.repeat(255))
   expect(cleanFilename(`${'é'.repeat(200)}.txt`)).toBe(`${'é'.repeat(125)}.txt`)
@@ -51,7 +51,7 @@ const names = fc
   })
   .map((parts) => parts.join(''))
 
-test('U8 nothing that comes out can harm a path, a header or the reader’s eye', () => {
+test('U8 a cleaned name has no path separators and no control or direction characters', () => {
   fc.assert(
     fc.property(names, (raw) => {
       const name = cleanFilename(raw)
@@ -70,7 +70,7 @@ test('U8 nothing that comes out can harm a path, a header or the reader’s eye'
   )
 })
 
-test('U8 an ordinary name stays as it is', () => {
+test('U8 an ordinary name is not changed', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[\w-][\w .()-]{0,200}[\w-]\.[a-z0-9]{1,5}$/), (name) => {
       expect(cleanFilename(name)).toBe(name)

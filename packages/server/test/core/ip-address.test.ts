@@ -12,7 +12,7 @@ test.each([
 test.each([
   ...['10.0.0', '1', '0x7f.1', '10.0.0.0/0', '10.0.0.0/33', '::/0', '::/129', '10.0.0.0/', '10.0.0.0/a'],
   ...['all', 'true', 'proxy.example.org', 'constructor', '10.0.0.1 10.0.0.2', '10.0.0.0/255.0.0.0'],
-])('%j is no list of address ranges', (text) => {
+])('%j is not a list of address ranges', (text) => {
   expect(parseAddressRanges(text)).toBe(null)
 })
 
@@ -27,7 +27,7 @@ test.each([
   [['2001:db8::/32'], '2001:db9::1', false],
   [['10.0.0.0/8'], 'no address', false],
   [[], '127.0.0.1', false],
-])('whether the ranges %j hold %s: %s', (ranges, address, expected) => {
+])('the ranges %j contain %s: %s', (ranges, address, expected) => {
   expect(inRanges(ranges)(address)).toBe(expected)
 })
 

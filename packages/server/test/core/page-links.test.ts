@@ -24,7 +24,7 @@ test.each([
   [94, 100, '1 2 ... 91 92 93 94 95 96 97 98 99 100'],
   [101, 100, '1 2 ... 91 92 93 94 95 96 97 98 99 100'],
   [9000, 100, '1 2 ... 91 92 93 94 95 96 97 98 99 100'],
-])('L9 page %i of %i shows the window that Laravel shows', (page, last, shown) => {
+])('L9 page %i of %i has the window of Laravel', (page, last, shown) => {
   expect(numbers(page, last)).toBe(shown)
 })
 
@@ -37,7 +37,7 @@ test('L9 below 14 pages nothing is elided', () => {
   )
 })
 
-test('L9 a window holds the ends and the neighbours, each gap one entry, all else as in the whole list', () => {
+test('L9 a window has the ends, the neighbours and one entry for each gap, equal to those of the full list', () => {
   const large = fc.tuple(fc.integer({ min: 1, max: 400 }), fc.integer({ min: 14, max: 300 }))
   fc.assert(
     fc.property(large, ([page, last]) => {
@@ -67,6 +67,6 @@ test('L9 a window holds the ends and the neighbours, each gap one entry, all els
   )
 })
 
-test('L9 a window costs the same at any size', () => {
+test('L9 the size of a window does not depend on the number of pages', () => {
   expect(pageLinks(window, 2 ** 40, 2 ** 50)).toHaveLength(15)
 })

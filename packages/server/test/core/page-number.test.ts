@@ -11,11 +11,11 @@ const refusal = (value: string | readonly string[]): unknown => {
   }
 }
 
-test('L11 without page the answer is page 1', () => {
+test('L11 without the parameter the page is 1', () => {
   expect(parsePageNumber(undefined)).toBe(1)
 })
 
-test('L11 every integer from 1 to 2^53 - 1 is a page', () => {
+test('L11 every integer from 1 to 2^53 - 1 is a page number', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (page) => {
       expect(parsePageNumber(`${page}`)).toBe(page)
@@ -44,7 +44,7 @@ test.each([
   ['a repeated parameter', ['1', '2']],
   ['a parameter repeated alike', ['1', '1']],
   ['an empty list', []],
-])('L11 %s is refused, naming the parameter and what it accepts', (_, value) => {
+])('L11 %s is refused, with the parameter and the values that it accepts', (_, value) => {
   const fault = refusal(value)
   expect(fault).toBeInstanceOf(Fault)
   expect(fault).toMatchObject({ code: 'page-malformed', parameters: [{ parameter: 'page' }] })
@@ -52,7 +52,7 @@ test.each([
   expect(fault).toHaveProperty('parameters.0.detail', expect.stringContaining('9007199254740991'))
 })
 
-test('L11 a text is a page exactly when it reads as the number it stands for', () => {
+test('L11 a text is a page number only if it is the canonical form of the number', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[-+ 0-9.eE]{1,20}$/)), (text) => {
       const number = Number(text)

@@ -25,7 +25,7 @@ const every = (check: (page: number, total: number, last: number) => void): void
     { numRuns: 500 },
   )
 
-test('L2 a page is, byte for byte, the one of the contract', () => {
+test('L2 a page is byte for byte equal to the documented one', () => {
   const items = [
     { id: '0f3k', extension: 'jpg' },
     { id: '7xw2', extension: null },
@@ -115,7 +115,7 @@ test('L7 links hold the previous entry, one entry per page number, and the next 
   })
 })
 
-test('L7 at any size', () => {
+test('L7 links have one entry per page at any size', () => {
   const { links } = pageObject(form, 50_000, 1_000_000, [])
   expect(links).toHaveLength(100_002)
   expect(links[50_000]).toEqual({ url: at(50_000), label: '50000', active: true })
@@ -128,7 +128,7 @@ test('L8 active is true on the number link of the current page and on no other',
   })
 })
 
-test('L12 a page past the last one is empty and leads back', () => {
+test('L12 a page past the last one is empty and links to the previous page', () => {
   const page = Number.MAX_SAFE_INTEGER
   const past = pageOf(page, 25)
   expect(past).toMatchObject({
@@ -145,7 +145,7 @@ test('L12 a page past the last one is empty and leads back', () => {
   expect(past.links.map(({ label }) => label)).toEqual(['&laquo; Previous', '1', '2', '3', 'Next &raquo;'])
 })
 
-test('L14 a media URL carries the extension of a known type, unless the setting turns it off', () => {
+test('L14 a media URL has the extension of a known type, unless the setting disables it', () => {
   expect(mediaUrl(form, 'abc', 'jpg')).toBe('https://media.example/media/abc.jpg')
   expect(mediaUrl(form, 'abc', null)).toBe('https://media.example/media/abc')
   expect(mediaUrl({ ...form, extensions: false }, 'abc', 'jpg')).toBe('https://media.example/media/abc')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { redactTokens } from '../../src/core/redact-tokens.ts'
 import { newToken } from '../../src/core/token-format.ts'
 
-test('A5 however the letters of a token are escaped, nothing of it is left, and all around it is', () => {
+test('A5 a token is removed in every percent-encoding, and the text around it stays', () => {
   const token = newToken()
   fc.assert(
     fc.property(
@@ -16,7 +16,7 @@ test('A5 however the letters of a token are escaped, nothing of it is left, and 
   )
 })
 
-/** A letter behind this many rounds of escapes. */
+/** A letter, percent-encoded this many times. */
 function escaped(letter: string, depth: number): string {
   if (depth === 0) return letter
   return `%${'25'.repeat(depth - 1)}${letter.charCodeAt(0).toString(16)}`
@@ -27,13 +27,13 @@ test.each([
   '/api/uploads/k92v8d0q3h5wkc9r1n6x7zjy4tam',
   '/a%20b/%C3%BC%zz%',
   '/mbkt/x_y',
-])('%s has no token, and stays', (path) => {
+])('A5 %s has no token and stays unchanged', (path) => {
   expect(redactTokens(path)).toBe(path)
 })
 
-test('A5 long and odd paths take no long time', () => {
+test('A5 redacting long paths takes linear time', () => {
   const odd = ['%25', '%2525', '%', 'mbkt', '%6d', 'a%', '%6d%62%6b%74%', `${'a'.repeat(37)}/`]
   const work = () => odd.map((part) => redactTokens(part.repeat(16_384 / part.length)).length)
-  // Quadratic time would be minutes; the test's own limit is seconds.
+  // Quadratic time would take minutes; the limit of the test is seconds.
   for (let i = 0; i < 10; i += 1) expect(work()).toHaveLength(odd.length)
 })

@@ -13,7 +13,7 @@ test.each([
 })
 
 test.each(['', '600', '600/', '600/m', '0/1m', '-1/1m', '1.5/1s', '600/1500ms', '600/2d', '600 / 1m', 'on'])(
-  '%j is no rate',
+  '%j is not a rate',
   (text) => {
     expect(parseRequestRate(text)).toBe(undefined)
   },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { settleAll } from '../../src/core/settle-all.ts'
 
-test('at most the limit runs at once, and the results stand in the order of the items', async () => {
+test('no more than the limit run at once, and the results are in the order of the items', async () => {
   let running = 0
   let most = 0
   const results = await settleAll([5, 1, 4, 2, 3, 0], 2, async (turns) => {
@@ -15,7 +15,7 @@ test('at most the limit runs at once, and the results stand in the order of the 
   expect(results.map((result) => result.status === 'fulfilled' && result.value)).toEqual([5, 1, 4, 2, 3, 0])
 })
 
-test('a failure does not keep the others from being done', async () => {
+test('a failure does not stop the other items', async () => {
   const done: number[] = []
   const results = await settleAll([1, 2, 3], 1, async (item) => {
     if (item === 1) throw new Error('the first')

@@ -39,6 +39,6 @@ test.each([
   '9007199254740992',
   '9007200GB',
   '9'.repeat(400),
-])('%j is no size', (text) => {
+])('%j is not a size', (text) => {
   expect(parseSize(text)).toBeNull()
 })

@@ -25,6 +25,6 @@ test.each([
   [new Fault('catalog-busy', 'x', { cause: sqlite(5) }), null],
   [new Error('x'), null],
   ['EIO', null],
-])('the storage is at fault in %s: %s', (error, cause) => {
+])('the storage cause of %s is %s', (error, cause) => {
   expect(storageCauseOf(error)).toBe(cause)
 })

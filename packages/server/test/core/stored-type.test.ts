@@ -124,7 +124,7 @@ test.each<[string, Buffer | string, string | null, string | null, (string | null
   expect([contentType, extension]).toEqual(kept)
 })
 
-test('U7 every type that the sniffer knows keeps an extension that is safe in a URL', () => {
+test('U7 every type that the sniffer detects has an extension that is safe in a URL', () => {
   const source = new URL('./supported.js', import.meta.resolve('file-type'))
   const names = [...readFileSync(source, 'utf8').matchAll(/'([\w.]{1,10})',/g)].flatMap(([, ext = '']) => ext)
   expect(names.length).toBeGreaterThan(150)
@@ -143,7 +143,7 @@ const sniffed = fc.option(
   fc.record({ mime: fc.constantFrom('application/zip', 'image/png'), ext: fc.string() }),
 )
 
-test('U7 L14 whatever is declared, an extension is safe in a URL', () => {
+test('U7 L14 an extension is safe in a URL for any declared type', () => {
   fc.assert(
     fc.property(sniffed, declared, filename, (shown, type, name) => {
       const { extension } = storedType({ sniffed: shown, declared: type, filename: name })
@@ -152,7 +152,7 @@ test('U7 L14 whatever is declared, an extension is safe in a URL', () => {
   )
 })
 
-test('U7 B6 but for plain text, nothing is served inline on the word of the client', () => {
+test('U7 B6 except plain text, no type is served inline because the client declared it', () => {
   const types = new Set([...supportedMimeTypes, ...Object.keys(standardTypes), ...Object.keys(otherTypes)])
   types.delete('text/plain')
   const wrappings = ['application/zip', 'application/xml', 'application/x-cfb'].map((type) => ({
@@ -172,7 +172,7 @@ test('U7 B6 but for plain text, nothing is served inline on the word of the clie
   }
 })
 
-test('U7 B6 a wrapping is not served inline as plain text either', () => {
+test('U7 B6 a container that is declared as plain text is not served inline', () => {
   const shown = { mime: 'application/zip', ext: 'zip' }
   const kept = storedType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt' })
   expect(kept).toEqual({ contentType: 'application/zip', extension: 'zip' })

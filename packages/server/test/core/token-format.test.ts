@@ -5,10 +5,10 @@ import { base32Alphabet, base32Of } from '../../src/core/base32.ts'
 import { createMediaIds, isMediaId, newMediaId, shardOf } from '../../src/core/media-id.ts'
 import { hashToken, isWellFormedToken, newToken } from '../../src/core/token-format.ts'
 
-/** Made once and written down, so that tokens in use stay well-formed. */
+/** A fixed token, so that issued tokens stay well-formed. */
 const issued = 'mbkt_0123456789abcdefghjkmnpqrstvwxyzmam962'
 
-test('A8 a token is mbkt_, 32 characters and 6 of checksum', () => {
+test('A8 a token is mbkt_, 32 characters and a checksum of 6', () => {
   for (let count = 0; count < 1000; count++) {
     const token = newToken()
     expect(token).toMatch(/^mbkt_[0-9a-hjkmnp-tv-z]{38}$/)
@@ -24,7 +24,7 @@ test('A8 each of the 32 characters carries five random bits', () => {
   expect(seen.map(({ size }) => size)).toEqual(Array.from({ length: 32 }, () => 32))
 })
 
-test('A8 the checksum is the one of tokens already issued', () => {
+test('A8 the checksum of issued tokens does not change', () => {
   expect(isWellFormedToken(issued)).toBe(true)
 })
 
@@ -52,7 +52,7 @@ test('A8 a token cut, lengthened or with two characters swapped is detected', ()
   )
 })
 
-test('A8 nothing but a token is well-formed', () => {
+test('A8 only tokens are well-formed', () => {
   const token = newToken()
   for (const text of ['', 'mbkt_', ` ${token}`, `${token}\n`, token.toUpperCase(), token.slice(5)]) {
     expect(isWellFormedToken(text), text).toBe(false)
@@ -70,7 +70,7 @@ test('base32 writes the low bits, most significant first', () => {
   expect(base32Of((1 << 25) | (2 << 5) | 31, 6)).toBe('10002z')
 })
 
-test('a media id is 28 characters, or 26 of old, that no path, URL or other id can be taken for', () => {
+test('a media id has 28 characters, or 26 in the first version, and no path, URL or other id is one', () => {
   const ids = new Set(Array.from({ length: 1000 }, newMediaId))
   expect(ids.size).toBe(1000)
   for (const id of ids) {
@@ -92,7 +92,7 @@ test('a media id is 28 characters, or 26 of old, that no path, URL or other id c
   }
 })
 
-test('ids of a moment share the two characters of their shard, and the 26 that nobody can guess never repeat', () => {
+test('ids of one second share the two characters of their shard, and their 26 random characters do not repeat', () => {
   let time = 1_000
   const newId = createMediaIds(() => time)
   const [one, other] = [newId(), newId()]
@@ -104,18 +104,18 @@ test('ids of a moment share the two characters of their shard, and the 26 that n
     return shardOf(newId())
   }
   expect(new Set(Array.from({ length: 999 }, () => shardsAfter(1)))).toEqual(new Set([shardOf(one)]))
-  // Also where the clock goes back; one in a thousand is the same by chance.
+  // Also if the clock is set back; one in a thousand is equal by chance.
   for (const step of [1_000, -86_400_000])
     expect(new Set(Array.from({ length: 20 }, () => shardsAfter(step))).size).toBeGreaterThan(1)
 })
 
-test('every bit of an id is as likely as not', () => {
+test('every character of an id is equally likely', () => {
   const newId = createMediaIds(() => 0)
   const counts = new Map<string, number>()
   for (let round = 0; round < 2_000; round += 1)
     for (const letter of newId().slice(2) + newMediaId().slice(0, 2))
       counts.set(letter, (counts.get(letter) ?? 0) + 1)
-  // 56,000 letters of 32 kinds: 1,750 of each, give or take 41; six times that is no chance.
+  // 56,000 letters of 32 kinds: 1,750 of each, standard deviation 41. The limit is six standard deviations.
   expect(counts.size).toBe(32)
   for (const count of counts.values()) expect(Math.abs(count - 1_750)).toBeLessThan(250)
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { describeMedia } from '../../src/media/describe-media.ts'
 import { temporaryMedia } from './temporary-media.ts'
 
-test('M1: an item is shown with these members, hex, UTC and an absolute URL', async () => {
+test('M1: a media object has these members, with a hex hash, a UTC time and an absolute URL', async () => {
   await using media = await temporaryMedia()
   const item = {
     ...(await media.store('')),

@@ -6,7 +6,7 @@ import { file, incoming, temporaryMedia } from './temporary-media.ts'
 
 const unknown = { code: 'media-unknown', message: 'There is no such item.' }
 
-test('A6, M3: an id that is unknown, deleted, malformed or in another bucket fails in one and the same way', async () => {
+test('A6, M3: an id that is unknown, deleted, malformed or of another bucket gives the same fault', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('text')
   expect(await findMedia(media.catalog, item.bucketId, item.id)).toMatchObject({ id: item.id, size: 4 })
@@ -25,7 +25,7 @@ test('A6, M3: an id that is unknown, deleted, malformed or in another bucket fai
     await expect(findMedia(media.catalog, item.bucketId, id)).rejects.toMatchObject(unknown)
 })
 
-test('B1, B7: an item is found by its id, alone or with its own extension, and by nothing else', async () => {
+test('B1, B7: an item is found only by its id, with or without its own extension', async () => {
   await using media = await temporaryMedia()
   const storeMedia = storeMediaOperation({ ...media, maxFileSize: 100, now: Date.now })
   const { media: stored } = await storeMedia(

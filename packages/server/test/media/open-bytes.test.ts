@@ -12,7 +12,7 @@ test('B1: the bytes of an item are opened', async () => {
   expect((await buffer(blob.stream(0, blob.size - 1))).toString()).toBe('some text')
 })
 
-test('B9: bytes of another length are not served, and not left open', async () => {
+test('B9: bytes of the wrong size are not served, and their file is closed', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('some text')
   for (const path of await media.disk.kept()) await appendFile(path, '!')
@@ -20,14 +20,14 @@ test('B9: bytes of another length are not served, and not left open', async () =
   expect(media.disk.openFiles()).toEqual([])
 })
 
-test('B9: bytes that are gone are missing while their row stands', async () => {
+test('B9: missing bytes of a listed item are a fault', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('some text')
   await media.blobs.remove(item.id)
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
 })
 
-test('M2: bytes that are gone because the item was just deleted are a 404', async () => {
+test('M2: missing bytes of an item that was just deleted are media-unknown', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('some text')
   await media.catalog.removeMedia(item.bucketId, item.id)
@@ -35,7 +35,7 @@ test('M2: bytes that are gone because the item was just deleted are a 404', asyn
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
 })
 
-test('B9: an item that was seeded without bytes has none', async () => {
+test('B9: an item that was seeded without bytes has missing bytes', async () => {
   await using media = await temporaryMedia()
   const bucketId = await media.bucket('default')
   const seeded = {

@@ -4,7 +4,7 @@ import { createQuotaReservations } from '../../src/media/space/quota-reservation
 
 const id = 1 as BucketId
 
-/** A catalog that holds one bucket, and reservations of it. */
+/** A catalog with one bucket, and reservations in it. */
 function open(limits: Partial<Bucket>) {
   const state = {
     bucket: {
@@ -24,7 +24,7 @@ function open(limits: Partial<Bucket>) {
 const one = (bytes: number) => ({ items: 1, bytes })
 const exceeded = { code: 'quota-exceeded' }
 
-test('Q2 what is held is not given to others until it is released', async () => {
+test('Q2 reserved quota is not available to others until it is released', async () => {
   const { reserve } = open({ maxBytes: 100, reservedBytes: 20 })
   const [first, second] = [reserve(id), reserve(id)]
   await first.hold(one(50))
@@ -38,15 +38,15 @@ test('Q2 what is held is not given to others until it is released', async () => 
   await reserve(id).hold(one(80))
 })
 
-test('Q2 other buckets are not held up', async () => {
+test('Q2 reservations do not affect other buckets', async () => {
   const { reserve } = open({ maxItems: 1 })
   await reserve(id).hold(one(0))
   await reserve(2 as BucketId).hold(one(0))
   await expect(reserve(id).hold(one(0))).rejects.toMatchObject(exceeded)
 })
 
-describe('Q2 who finds no room while another commits waits to see what has become of it', () => {
-  test('bytes that are in the bucket already, and held still, count once', async () => {
+describe('Q2 a reservation that does not fit waits for pending commits', () => {
+  test('bytes that are both committed and reserved count once', async () => {
     const { state, reserve } = open({ maxBytes: 100 })
     const first = reserve(id)
     await first.hold(one(60))
@@ -59,7 +59,7 @@ describe('Q2 who finds no room while another commits waits to see what has becom
     await refused
   })
 
-  test('what was not committed after all is free', async () => {
+  test('the reservation of a failed commit is free', async () => {
     const { reserve } = open({ maxBytes: 100 })
     const [first, second] = [reserve(id), reserve(id)]
     await first.hold(one(60))

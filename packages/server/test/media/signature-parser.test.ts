@@ -6,7 +6,7 @@ import { SignatureParser } from '../../src/media/sniff-type.ts'
 const known = (bytes: Uint8Array) => fileTypeFromBuffer(bytes).catch(() => 'broken')
 const ours = (bytes: Uint8Array) => new SignatureParser().fromBuffer(bytes).catch(() => 'broken')
 
-/** Signatures that stand at the start, behind an offset, behind a mask, in other encodings, and in containers. */
+/** Signatures at the start, after an offset, with a mask, in other encodings, and in containers. */
 const signatures = [
   ...[
     '\xff\xd8\xff\xe0',
@@ -69,7 +69,7 @@ const signatures = [
   ],
 ].map((text) => Buffer.from(text, 'latin1'))
 
-test('U7 the quick sniffer says what the library says, of each signature with anything behind it', async () => {
+test('U7 the fast sniffer equals the library for each signature, followed by any bytes', async () => {
   for (const signature of signatures) {
     for (const rest of [Buffer.alloc(0), Buffer.alloc(600), Buffer.alloc(600, 'text'), randomBytes(5_000)]) {
       const bytes = Buffer.concat([signature, rest])
@@ -78,7 +78,7 @@ test('U7 the quick sniffer says what the library says, of each signature with an
   }
 })
 
-test('U7 so it does of bytes that begin with any two', async () => {
+test('U7 the fast sniffer equals the library for all first bytes', async () => {
   for (let first = 0; first < 256; first += 1) {
     for (const second of [0, 0x31, 0xff, first]) {
       const bytes = Buffer.concat([Buffer.from([first, second]), randomBytes(60)])
@@ -87,7 +87,7 @@ test('U7 so it does of bytes that begin with any two', async () => {
   }
 })
 
-test('nearly all questions of the library end with the first byte', async () => {
+test('nearly all checks of the library are decided by the first byte', async () => {
   const { check, checkString } = FileTypeParser.prototype
   let asked = 0
   FileTypeParser.prototype.check = function (...given) {

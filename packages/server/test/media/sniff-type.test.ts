@@ -37,7 +37,7 @@ const wordTypes = Buffer.from(
   '<Types><Override ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
 )
 
-test('U7: what the head shows is the type, and the whole file is not asked', async () => {
+test('U7: a type detected in the head is used without reading the whole file', async () => {
   const peek = vi.fn()
   const jpeg = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), long])
   expect(await sniffType({ peek }, received(jpeg))).toMatchObject({ mime: 'image/jpeg', ext: 'jpg' })
@@ -46,7 +46,7 @@ test('U7: what the head shows is the type, and the whole file is not asked', asy
   expect(peek).not.toHaveBeenCalled()
 })
 
-test('U7: a document in a ZIP is found when what tells it lies beyond the head', async () => {
+test('U7: a document in a ZIP is detected if its entries lie beyond the head', async () => {
   const document = zip([
     ['word/media/image.bin', long],
     ['[Content_Types].xml', wordTypes],
@@ -58,18 +58,18 @@ test('U7: an archive whose head looks like a document is an archive', async () =
   expect(await sniff(zip([['word/notes.bin', long]]))).toMatchObject({ mime: 'application/zip' })
 })
 
-test('U7: what follows a tag longer than the head decides', async () => {
+test('U7: the bytes after a tag that is longer than the head determine the type', async () => {
   const tag = Buffer.from(['I', 'D', '3', '\x04', '\0', '\0', '\0', '\0', '\x60', '\0'].join(''), 'latin1')
   const flac = Buffer.concat([tag, Buffer.alloc(0x60 << 7), Buffer.from('fLaC'), long])
   expect(await sniff(flac)).toMatchObject({ mime: 'audio/flac' })
 })
 
-test('U7: bytes that show nothing have no type, whatever their number', async () => {
+test('U7: bytes without a signature have no type at any size', async () => {
   for (const size of [0, 1, 2, headLength, headLength + 1, 100_000])
     expect(await sniff(Buffer.alloc(size, 'text '))).toBeNull()
 })
 
-test('bytes behind any signature, cut anywhere, never break the sniffer', async () => {
+test('any bytes after any signature, at any size, cause no error', async () => {
   const signatures = [
     'PK\x03\x04',
     'PK\x03\x04\x14\0\x08\0\x08\0',
@@ -99,25 +99,25 @@ test('bytes behind any signature, cut anywhere, never break the sniffer', async 
   }
 })
 
-test('an archive of very many entries ends in bounded time', async () => {
+test('an archive with 50,000 entries is sniffed in bounded time', async () => {
   const entry = zip([['a', new Uint8Array(0)]]).subarray(0, 31)
   const type = await sniff(Buffer.concat(Array(50_000).fill(entry)))
   expect(type).toMatchObject({ mime: 'application/zip' })
 })
 
-test('bytes that cannot be peeked into have the type that their head shows', async () => {
+test('the type of bytes that cannot be read is that of their head', async () => {
   const peek = () => Promise.reject(new Error('EIO'))
   expect(await sniffType({ peek }, received(zip([['a', long]])))).toMatchObject({ mime: 'application/zip' })
   expect(await sniffType({ peek }, received(Buffer.alloc(10_000)))).toBeNull()
 })
 
-test('no timer outlives a sniff', async () => {
+test('no timer remains after a sniff', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   await sniff(Buffer.alloc(10_000, 'text'))
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a peek that hangs does not hold the upload', async () => {
+test('a read that hangs does not block the upload', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const peeked = Promise.withResolvers<void>()
   const peek = () => {
@@ -130,7 +130,7 @@ test('a peek that hangs does not hold the upload', async () => {
   expect(await sniffed).toMatchObject({ mime: 'application/zip' })
 })
 
-test('U7: a text that begins with the letters of a signature is a text', async () => {
+test('U7: a text that starts with the letters of a signature has no binary type', async () => {
   for (const text of [
     'BMW is a make of cars.\n',
     'BM Ä\n',
@@ -143,6 +143,6 @@ test('U7: a text that begins with the letters of a signature is a text', async (
   expect(await sniff(cutInsideACharacter)).toBeNull()
   const bitmap = Buffer.from('424d1e000000000000001a0000000c000000010001000100180000ff00000000', 'hex')
   expect(await sniff(bitmap)).toMatchObject({ mime: 'image/bmp' })
-  // What is also a script is still the picture that its bytes show.
+  // A picture that is also a valid script is a picture.
   expect(await sniff(Buffer.from('GIF89a=1;alert(1)'))).toMatchObject({ mime: 'image/gif' })
 })

@@ -15,7 +15,7 @@ function storing(media: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSi
   return async (...request: Parameters<typeof store>) => (await store(...request)).media
 }
 
-/** What must be so after a request that was refused. */
+/** The state that is required after a refused request. */
 async function expectNothing(media: TemporaryMedia): Promise<void> {
   expect(await media.listed(await media.bucket('default'))).toEqual([])
   expect(await media.disk.temporary()).toEqual([])
@@ -25,7 +25,7 @@ async function expectNothing(media: TemporaryMedia): Promise<void> {
 }
 
 describe('storing', () => {
-  test('U1, L10: several files are kept, described and listed in the order sent', async () => {
+  test('U1, L10: several files are stored, returned and listed in the order sent', async () => {
     await using media = await temporaryMedia()
     const bucketId = await media.bucket('default')
     const contents = Array.from({ length: 9 }, (_, index) => randomBytes(index * 1000))
@@ -46,7 +46,7 @@ describe('storing', () => {
     expect(await media.disk.temporary()).toEqual([])
   })
 
-  test('U5: an empty file is a file', async () => {
+  test('U5: an empty file is stored', async () => {
     await using media = await temporaryMedia()
     const bucketId = await media.bucket('default')
     const [item] = await storing(media)(
@@ -61,13 +61,13 @@ describe('storing', () => {
     })
   })
 
-  test('no files are no items', async () => {
+  test('a request without files adds no items', async () => {
     await using media = await temporaryMedia()
     expect(await storing(media)(await media.bucket('default'), incoming())).toEqual([])
     await expectNothing(media)
   })
 
-  test('U7, U8: the bytes decide the type, and the name loses what is no name', async () => {
+  test('U7, U8: the bytes determine the type, and the file name is cleaned', async () => {
     await using media = await temporaryMedia()
     const png = Buffer.from(
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9',
@@ -80,7 +80,7 @@ describe('storing', () => {
     expect(item).toMatchObject({ filename: 'a.html', contentType: 'image/png', extension: 'png' })
   })
 
-  test('a file is asked for only when the one before it has been read to its end', async () => {
+  test('a file is requested only after the previous one is read completely', async () => {
     await using media = await temporaryMedia()
     const order: string[] = []
     async function* told(name: string): AsyncGenerator<Uint8Array> {
@@ -100,7 +100,7 @@ describe('storing', () => {
     )
   })
 
-  test('all bytes are in place before the one transaction of all rows', async () => {
+  test('all bytes are committed before the single transaction of all rows', async () => {
     await using media = await temporaryMedia()
     const commits: [kept: number, temporary: number, items: number][] = []
     const addMedia: Catalog['addMedia'] = async (bucketId, items) => {
@@ -120,14 +120,14 @@ describe('U2: all or none', () => {
     declaredType: null,
   }
 
-  test('U10: a file whose source fails takes the files before it along', async () => {
+  test('U10: if the source of a file fails, the files before it are not stored', async () => {
     await using media = await temporaryMedia()
     const files = incoming(file(randomBytes(10)), file(randomBytes(5000)), broken, file(randomBytes(10)))
     await expect(storing(media)(await media.bucket('default'), files)).rejects.toThrow('gone')
     await expectNothing(media)
   })
 
-  test('U6: a file one byte above the limit takes the others along', async () => {
+  test('U6: if a file is one byte above the limit, no file is stored', async () => {
     await using media = await temporaryMedia()
     const files = incoming(file(randomBytes(100)), file(randomBytes(101)))
     await expect(storing(media, {}, 100)(await media.bucket('default'), files)).rejects.toMatchObject({
@@ -136,7 +136,7 @@ describe('U2: all or none', () => {
     await expectNothing(media)
   })
 
-  test('U10: a form that breaks off after its files leaves none of them', async () => {
+  test('U10: if a form is cut off after its files, no file is stored', async () => {
     await using media = await temporaryMedia()
     const failure = new Fault('form-malformed', 'The form ended early.')
     const files = incoming(file(randomBytes(10)), file(randomBytes(10)), failure)
@@ -144,18 +144,23 @@ describe('U2: all or none', () => {
     await expectNothing(media)
   })
 
-  test.each([/^rename/, /^sync ..$/])('a disk that fails at the third %s keeps none', async (matches) => {
-    let seen = 0
-    const { files } = watchedFiles((call) => {
-      if (!matches.test(call)) return
-      seen += 1
-      if (seen === 3) throw systemError('EIO')
-    })
-    await using media = await temporaryMedia(files)
-    const arriving = Array.from({ length: 8 }, () => file(randomBytes(10)))
-    await expect(storing(media)(await media.bucket('default'), incoming(...arriving))).rejects.toThrow('EIO')
-    await expectNothing(media)
-  })
+  test.each([/^rename/, /^sync ..$/])(
+    'if the disk fails at the third %s, no file is stored',
+    async (matches) => {
+      let seen = 0
+      const { files } = watchedFiles((call) => {
+        if (!matches.test(call)) return
+        seen += 1
+        if (seen === 3) throw systemError('EIO')
+      })
+      await using media = await temporaryMedia(files)
+      const arriving = Array.from({ length: 8 }, () => file(randomBytes(10)))
+      await expect(storing(media)(await media.bucket('default'), incoming(...arriving))).rejects.toThrow(
+        'EIO',
+      )
+      await expectNothing(media)
+    },
+  )
 
   test.each(['storage-full', 'catalog-busy'] as const)(
     'a commit refused with %s removes the bytes',
@@ -169,7 +174,7 @@ describe('U2: all or none', () => {
     },
   )
 
-  test('a commit that may have happened leaves the bytes: the rows may be there', async () => {
+  test('a commit with an unknown outcome keeps the bytes, because the rows may exist', async () => {
     await using media = await temporaryMedia()
     const bucketId = await media.bucket('default')
     const bytes = randomBytes(10)

@@ -12,11 +12,11 @@ export interface TemporaryMedia extends AsyncDisposable {
   readonly disk: TemporaryStore
   readonly blobs: BlobStore
   readonly catalog: Catalog
-  /** Nothing is a picture. */
+  /** Measures no picture. */
   readonly measurePicture: MeasurePicture
   /** No backup runs. */
   isHeldByBackup(): boolean
-  /** Makes the bucket if need be. */
+  /** Creates the bucket if it does not exist. */
   bucket(name: string): Promise<BucketId>
   /** Stores one text file in the bucket `default`. */
   store(text: string): Promise<Media>
@@ -24,7 +24,7 @@ export interface TemporaryMedia extends AsyncDisposable {
   listed(bucketId: BucketId): Promise<string[]>
 }
 
-/** A real catalog and a real disk in a directory of their own. */
+/** A real catalog and a real blob store in their own directory. */
 export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
   const disk = await temporaryStore(files && { files })
   const catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })

@@ -2,7 +2,7 @@ import { workerData } from 'node:worker_threads'
 import { Fault } from '../../src/core/fault.ts'
 import { type Outcome, serveBatches } from '../../src/threads/serve-batches.ts'
 
-/** A worker for start-batch-thread.test.ts: each request is the name of what to do. */
+/** A worker for start-batch-thread.test.ts: each request names an action. */
 
 if (workerData === 'throw') throw Object.assign(new Error('no such disk'), { code: 'ENODEV' })
 if (workerData === 'exit') process.exit(7)

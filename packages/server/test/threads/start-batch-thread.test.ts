@@ -39,7 +39,7 @@ test('requests of one tick are one batch, and each receives its own output', asy
 test('batches may overlap: one that waits does not delay the next', async () => {
   const { send } = await start()
   const waiting = send('wait')
-  // Requests of the next tick travel in a message of their own.
+  // Requests of the next tick are sent in a separate message.
   await new Promise((resolve) => setImmediate(resolve))
   expect(await send('release')).toBe('RELEASE')
   expect(await waiting).toBe('WAIT')
@@ -85,7 +85,7 @@ test.each([
   },
 )
 
-test('close finishes the pending requests, rejects later ones, and is no failure', async () => {
+test('close finishes the pending requests, rejects later ones, and does not report a failure', async () => {
   const { thread, send, failures } = await start()
   const pending = [send('a'), send('b')]
   const closed = thread.close()

@@ -12,16 +12,16 @@ import { newItem } from '../catalog/samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../media/temporary-media.ts'
 
 interface Steps {
-  /** Whether a server holds the data's lock. */
+  /** Whether a server holds the lock of the data. */
   readonly served?: boolean
-  /** What happens during the grace. */
+  /** Runs during the grace period. */
   readonly meanwhile?: () => Promise<unknown>
   readonly held?: boolean
   readonly audit?: (audit: CatalogAudit) => Partial<CatalogAudit>
   readonly blobAudit?: (audit: BlobAudit) => Partial<BlobAudit>
 }
 
-/** Repairs, with a say in every step that races with others. */
+/** Repairs, with hooks in the steps that race with a server. */
 async function repair(media: TemporaryMedia, steps: Steps = {}) {
   const audit = await openSqliteAudit(media.disk.directory)
   onTestFinished(() => audit.close())
@@ -42,7 +42,7 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
   return report.findings.map(({ code, count, repaired }) => [code, count, repaired])
 }
 
-/** Bytes in place under an id, as an upload leaves them just before it commits. */
+/** Bytes stored under an id, as before the commit of an upload. */
 async function beforeCommit(media: TemporaryMedia) {
   const received = await receiveBytes(media.blobs, Buffer.from('late'))
   const item = newItem({ id: newMediaId(), size: received.size, sha256: received.sha256 })
@@ -54,7 +54,7 @@ async function beforeCommit(media: TemporaryMedia) {
 const lostAndFound = (media: TemporaryMedia) =>
   readdir(join(media.disk.directory, 'lost+found')).catch(() => [])
 
-test('F2 an upload that commits during the grace is no orphan', async () => {
+test('F2 an upload that commits during the grace period is not an orphan', async () => {
   await using media = await temporaryMedia()
   const { item, commit } = await beforeCommit(media)
   expect(await repair(media, { served: true, meanwhile: commit })).toEqual([])
@@ -62,7 +62,7 @@ test('F2 an upload that commits during the grace is no orphan', async () => {
   expect(await lostAndFound(media)).toEqual([])
 })
 
-test('F2 an upload that commits between the last look and the move keeps its bytes', async () => {
+test('F2 an upload that commits between the last check and the move keeps its bytes', async () => {
   await using media = await temporaryMedia()
   const { item, commit } = await beforeCommit(media)
   const late = (audit: CatalogAudit) => ({
@@ -75,7 +75,7 @@ test('F2 an upload that commits between the last look and the move keeps its byt
   expect((await media.blobs.open(item.id))?.size).toBe(4)
 })
 
-test('F2 an upload that commits after that fails: no item is ever listed whose bytes were moved', async () => {
+test('F2 a commit after its id was retired fails: no item is listed whose bytes were moved', async () => {
   await using media = await temporaryMedia()
   const { item, commit } = await beforeCommit(media)
   let committed: Promise<unknown> | undefined
@@ -101,7 +101,7 @@ test('F2 temporary files are left while a server runs, and moved when none does'
   expect(await media.disk.temporary()).toEqual([])
 })
 
-test('F6 what a backup holds is no fault, and is not removed', async () => {
+test('F6 bytes that a backup holds are not a fault and are not removed', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('text')
   await media.catalog.removeMedia(item.bucketId, item.id)

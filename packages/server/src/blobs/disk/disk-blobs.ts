@@ -14,7 +14,7 @@ import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
 import { openPendingShards } from './pending-shards.ts'
-import { startPlacingThread } from './place-by-thread.ts'
+import { startFileWriterThread } from './place-by-thread.ts'
 import { receiveFile } from './receive-file.ts'
 import { openShards } from './shards.ts'
 import { createSmallBlobs } from './small-blobs.ts'
@@ -51,7 +51,7 @@ export async function openDiskBlobs(options: {
   const received = ({ handle }: { handle: string }) => join(directory, handle)
   const pending = records === null ? null : await openPendingShards({ directory: records, root, sync })
   const thread = options.thread
-    ? await startPlacingThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
+    ? await startFileWriterThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
     : null
   const small = thread && createSmallBlobs(thread)
   const commitFile = createFileCommitter({ shards, files, sync })

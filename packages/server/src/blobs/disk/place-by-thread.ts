@@ -1,11 +1,11 @@
 import { extname } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
-import type { PlacedFile } from './placing-thread.ts'
+import type { FileToCommit } from './placing-thread.ts'
 import type { OnSync } from './sync-timing.ts'
 
 /** The thread that writes and renames the files of the server. */
-export interface PlacingThread {
+export interface FileWriterThread {
   /**
    * Commits the bytes of a small file, or a synced file at this path, under the id; durable when it resolves. The thread
    * takes over the bytes. Throws Fault `storage-full`; a new file is then removed, and one at a path is where it was or removed.
@@ -16,14 +16,14 @@ export interface PlacingThread {
 }
 
 /** `onFailure` is called once when the thread ends before `close`; `onSync` receives the seconds of each sync. */
-export async function startPlacingThread(
+export async function startFileWriterThread(
   directory: string,
   onFailure: (error: Error) => void,
   onSync: OnSync,
-): Promise<PlacingThread> {
+): Promise<FileWriterThread> {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./placing-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = await startBatchThread<PlacedFile, undefined, readonly number[]>({
+  const thread = await startBatchThread<FileToCommit, undefined, readonly number[]>({
     file,
     name: 'file-writer',
     workerData: { directory },

@@ -15,7 +15,7 @@ import { timeWriterSyncs } from './sync-timing.ts'
 // files of a batch share the syncs of their directories.
 
 /** A file to commit: the bytes of a small file, or the path of a synced file. */
-export interface PlacedFile {
+export interface FileToCommit {
   readonly id: MediaId
   readonly content: Uint8Array | string
 }
@@ -28,7 +28,7 @@ const sync = createDirectorySync(files)
 const shards = await openShards(join(directory, 'blobs'), files, sync, true)
 const commitFile = createFileCommitter({ shards, files, sync })
 
-async function place({ id, content }: PlacedFile): Promise<Outcome<undefined>> {
+async function place({ id, content }: FileToCommit): Promise<Outcome<undefined>> {
   try {
     if (typeof content === 'string') await commitFile(content, id)
     else await placeNew(content, id)
@@ -49,7 +49,7 @@ async function placeNew(bytes: Uint8Array, id: MediaId): Promise<void> {
   }
 }
 
-serveBatches<PlacedFile, undefined, readonly number[]>(async (batch, reply) => {
+serveBatches<FileToCommit, undefined, readonly number[]>(async (batch, reply) => {
   reply(await Promise.all(batch.map(place)), syncs)
   syncs = []
 })

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import type { ReceivedBlob } from '../blobs.ts'
-import type { PlacingThread } from './place-by-thread.ts'
+import type { FileWriterThread } from './place-by-thread.ts'
 
 /** Files up to this size are held in memory until they are committed. Bytes. */
 const smallSize = 65_536
@@ -30,7 +30,7 @@ export interface SmallBlobs {
   discard(handle: string): void
 }
 
-export function createSmallBlobs(thread: Pick<PlacingThread, 'place'>): SmallBlobs {
+export function createSmallBlobs(thread: Pick<FileWriterThread, 'place'>): SmallBlobs {
   const held = new Map<string, Uint8Array<ArrayBuffer>>()
   let total = 0
 

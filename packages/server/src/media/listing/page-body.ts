@@ -1,18 +1,18 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { combineCrc32 } from '../../core/crc32.ts'
-import { type Deflated, deflatedNow, type PageLinkCache } from './page-link-cache.ts'
+import { type Deflated, deflateChunkSync, type PageLinkCache } from './page-link-cache.ts'
 import type { PagePart } from './page-parts.ts'
 
 const gzipped = promisify(gzip)
 
-/** What is sent for a page. The pageLinkCache's links are shared by all bodies, never copied. */
+/** The body of a page. All bodies share the links of the page-link cache; they are not copied. */
 export interface PageBody {
   /** Bytes. */
   readonly length: number
-  /** How many of the bytes this body holds for itself alone. */
+  /** Bytes that this body does not share with others. */
   readonly own: number
-  /** Where the bytes are one run, they as Latin-1 text: Node writes it together with the head, in one piece. */
+  /** The bytes as Latin-1 text if the page has one part: Node.js writes a string together with the header section. */
   readonly whole: string | null
   readonly chunks: () => Iterable<Buffer>
 }
@@ -39,43 +39,43 @@ export function plainBody(pageLinkCache: PageLinkCache, parts: readonly PagePart
 
 /** RFC 1952: magic, deflate, no flags, no time, no extra flags, unknown system. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
-/** An empty final block: ends the deflate stream that the parts before it left open. */
+/** An empty final block, which ends the deflate stream. */
 const end = Buffer.from([3, 0])
 
-/** The same bytes as one gzip stream, joined from parts that were compressed apart. */
+/** The same bytes as one gzip stream, concatenated from separately compressed parts. */
 export async function gzipBody(pageLinkCache: PageLinkCache, parts: readonly PagePart[]): Promise<PageBody> {
   const [only, ...others] = parts
   if (typeof only === 'string' && others.length === 0) return oneRun((await gzipped(only)).toString('latin1'))
-  const pieces: Deflated[] = []
+  const compressed: Deflated[] = []
   let own = 0
-  let gathered: Buffer[] = []
-  /** What lies between two shared blocks is compressed together. */
-  const compressGathered = () => {
-    if (gathered.length === 0) return
-    const piece = deflatedNow(Buffer.concat(gathered))
-    gathered = []
-    own += piece.bytes.length
-    pieces.push(piece)
+  let pending: Buffer[] = []
+  /** Compresses the bytes between two shared chunks together. */
+  const compressPending = () => {
+    if (pending.length === 0) return
+    const chunk = deflateChunkSync(Buffer.concat(pending))
+    pending = []
+    own += chunk.bytes.length
+    compressed.push(chunk)
   }
   for (const part of parts) {
-    for (const piece of typeof part === 'string'
+    for (const bytes of typeof part === 'string'
       ? [Buffer.from(part)]
-      : pageLinkCache.blocks(part.from, part.to)) {
-      if (Buffer.isBuffer(piece)) {
-        gathered.push(piece)
+      : pageLinkCache.compressed(part.from, part.to)) {
+      if (Buffer.isBuffer(bytes)) {
+        pending.push(bytes)
       } else {
-        compressGathered()
-        const block = await piece
-        if (!block.shared) own += block.bytes.length
-        pieces.push(block)
+        compressPending()
+        const chunk = await bytes
+        if (!chunk.isShared) own += chunk.bytes.length
+        compressed.push(chunk)
       }
     }
   }
-  compressGathered()
+  compressPending()
   const trailer = Buffer.alloc(8)
-  trailer.writeUInt32LE(pieces.reduce((crc, piece) => combineCrc32(crc, piece.crc, piece.crcShift), 0))
-  trailer.writeUInt32LE(sum(pieces.map(({ plainLength }) => plainLength)) % 2 ** 32, 4)
-  const chunks = [header, ...pieces.map(({ bytes }) => bytes), end, trailer]
+  trailer.writeUInt32LE(compressed.reduce((crc, chunk) => combineCrc32(crc, chunk.crc, chunk.crcShift), 0))
+  trailer.writeUInt32LE(sum(compressed.map(({ plainLength }) => plainLength)) % 2 ** 32, 4)
+  const chunks = [header, ...compressed.map(({ bytes }) => bytes), end, trailer]
   return { length: sum(chunks.map(({ length }) => length)), own, whole: null, chunks: () => chunks }
 }
 

@@ -3,19 +3,19 @@ import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import { crc32Shift } from '../../core/crc32.ts'
 import { pageUrl } from '../../core/page-links.ts'
 
-// A page links every page (docs/interface.md L7), so its answer grows with the bucket; but the link of page 7 that is
-// not the current page reads the same in every answer. So these bytes are made once, and every answer is written from
-// them. Within the ribbon's bound, no request does work that grows with the number of pages but the writing of bytes.
+// A page links to every page (docs/interface.md L7), so the size of a response grows with the bucket. The link to a page
+// that is not the current one is the same in every response, so its bytes are created once and shared. Within the bound
+// of the cache, the only work that grows with the number of pages is writing the bytes.
 
 const deflate = promisify(deflateRaw)
 
-/** Pages to a sheet, the piece in which plain links are made and written: 350 kB. */
-const sheetPages = 4096
+/** Pages in a chunk of plain links, the unit of caching and writing: 350 kB. */
+const chunkPages = 4096
 
-/** Pages to a compressed block: 3 kB for 40 kB. An answer compresses at most two broken blocks of its own. */
-export const blockPages = 512
+/** Pages in a compressed chunk: 40 kB in 3 kB. A response compresses at most two incomplete chunks itself. */
+export const compressedChunkPages = 512
 
-/** Bytes as raw deflate blocks ended by a full flush, which may follow any other, and what gzip's trailer needs. */
+/** Raw deflate blocks that end with a full flush, so that they can be concatenated, and the values for gzip's trailer. */
 export interface Deflated {
   readonly bytes: Buffer
   readonly plainLength: number
@@ -24,110 +24,115 @@ export interface Deflated {
   readonly crcShift: number
 }
 
-// A window and tables for blocks of this length; zlib's own would be four times as much memory for each.
-const compact = { level: 6, windowBits: 14, memLevel: 7, finishFlush: constants.Z_FULL_FLUSH }
+// The window and tables suit chunks of this length. zlib's defaults take four times as much memory for each.
+const deflateSettings = { level: 6, windowBits: 14, memLevel: 7, finishFlush: constants.Z_FULL_FLUSH }
 
-function describe(view: Buffer, plain: Buffer): Deflated {
-  // A copy in memory of its own: zlib's is a view of 16 kB, and a small Buffer shares 64 kB with strangers.
+function deflatedOf(view: Buffer, plain: Buffer): Deflated {
+  // A copy, because zlib returns a view of 16 kB. allocUnsafeSlow, because small Buffers share a pool of 64 kB.
   const bytes = Buffer.allocUnsafeSlow(view.length)
   view.copy(bytes)
   return { bytes, plainLength: plain.length, crc: crc32(plain), crcShift: crc32Shift(plain.length) }
 }
 
-/** `plain` for the middle of a gzip stream. It blocks: for what is no longer than a block or two. */
-export const deflatedNow = (plain: Buffer): Deflated => describe(deflateRawSync(plain, compact), plain)
+/** Compresses `plain` for the middle of a gzip stream. Synchronous: for no more than two chunks. */
+export const deflateChunkSync = (plain: Buffer): Deflated =>
+  deflatedOf(deflateRawSync(plain, deflateSettings), plain)
 
-/** A whole block; `shared` tells whether the ribbon holds it for all answers. */
-interface Block extends Deflated {
-  readonly shared: boolean
+/** A complete chunk. `isShared` is true if the cache holds it for all responses. */
+interface CompressedChunk extends Deflated {
+  readonly isShared: boolean
 }
 
-/** The links of pages `from` to `to`, each followed by a comma; none where `to` is below `from`. */
+/** The links to pages `from` to `to`, each followed by a comma; empty if `to` is less than `from`. */
 export interface PageLinkCache {
-  /** Their bytes: arithmetic alone. */
+  /** Their length in bytes, computed without creating them. */
   length(from: number, to: number): number
-  /** Views of sheets, not copies, within the bound. */
+  /** Within the bound, views of cached chunks, not copies. */
   plain(from: number, to: number): Iterable<Buffer>
-  /** Whole blocks compressed, from memory; broken ones plain. */
-  blocks(from: number, to: number): Iterable<Promise<Block> | Buffer>
-  /** Bytes held at present. */
-  held(): number
+  /** Complete chunks compressed, incomplete ones plain. */
+  compressed(from: number, to: number): Iterable<Promise<CompressedChunk> | Buffer>
+  /** Size of the cache. Bytes. */
+  size(): number
 }
 
-/** `bound`: plain bytes to hold at the most, and a tenth of it compressed; links beyond it are made anew for each answer. */
+/**
+ * `bound`: the maximum of cached plain bytes; the compressed chunks add up to a tenth of it. Links beyond the bound are
+ * created for each response.
+ */
 export function createPageLinkCache(baseUrl: string, bound: number): PageLinkCache {
   const prefix = `{"url":${JSON.stringify(pageUrl({ baseUrl, extensions: true }, 0)).slice(0, -2)}`
   const middle = '","label":"'
   const suffix = '","active":false},'
   const fixed = prefix.length + middle.length + suffix.length
-  const sheets = new Map<number, Buffer>()
-  const blocks = new Map<number, Promise<Block>>()
-  let held = 0
+  const plainChunks = new Map<number, Buffer>()
+  const compressedChunks = new Map<number, Promise<CompressedChunk>>()
+  let size = 0
 
-  /** Bytes of all links up to and with that of page `last`. */
+  /** Bytes of the links to pages 1 to `last`. */
   const upTo = (last: number) => fixed * last + 2 * digitsUpTo(last)
 
-  function made(from: number, to: number): Buffer {
+  function createLinks(from: number, to: number): Buffer {
     let text = ''
     for (let page = from; page <= to; page += 1) text += prefix + page + middle + page + suffix
     return Buffer.from(text, 'latin1')
   }
 
-  /** Kept, where it lies within the bound: most buckets need none beyond it. */
-  function sheet(index: number): Buffer | undefined {
-    const first = index * sheetPages + 1
-    const last = first + sheetPages - 1
-    if (!sheets.has(index) && upTo(last) <= bound) {
-      sheets.set(index, made(first, last))
-      held += upTo(last) - upTo(first - 1)
+  /** Undefined if the chunk lies beyond the bound. */
+  function plainChunk(index: number): Buffer | undefined {
+    const first = index * chunkPages + 1
+    const last = first + chunkPages - 1
+    if (!plainChunks.has(index) && upTo(last) <= bound) {
+      plainChunks.set(index, createLinks(first, last))
+      size += upTo(last) - upTo(first - 1)
     }
-    return sheets.get(index)
+    return plainChunks.get(index)
   }
 
   function* plain(from: number, to: number) {
     for (let first = from; first <= to; ) {
-      const index = Math.floor((first - 1) / sheetPages)
-      const last = Math.min((index + 1) * sheetPages, to)
-      const begin = upTo(index * sheetPages)
-      yield sheet(index)?.subarray(upTo(first - 1) - begin, upTo(last) - begin) ?? made(first, last)
+      const index = Math.floor((first - 1) / chunkPages)
+      const last = Math.min((index + 1) * chunkPages, to)
+      const begin = upTo(index * chunkPages)
+      yield plainChunk(index)?.subarray(upTo(first - 1) - begin, upTo(last) - begin) ??
+        createLinks(first, last)
       first = last + 1
     }
   }
 
-  async function block(index: number): Promise<Block> {
-    const first = index * blockPages + 1
-    const last = first + blockPages - 1
+  async function compressChunk(index: number): Promise<CompressedChunk> {
+    const first = index * compressedChunkPages + 1
+    const last = first + compressedChunkPages - 1
     const bytes = Buffer.concat([...plain(first, last)])
-    return { ...describe(await deflate(bytes, compact), bytes), shared: upTo(last) <= bound }
+    return { ...deflatedOf(await deflate(bytes, deflateSettings), bytes), isShared: upTo(last) <= bound }
   }
 
-  /** Kept under the same bound of plain bytes, so that what is held of blocks is a tenth of it at the most. */
-  function keptBlock(index: number): Promise<Block> {
-    const known = blocks.get(index)
-    if (known) return known
-    const making = block(index)
-    if (upTo((index + 1) * blockPages) <= bound) {
-      blocks.set(index, making)
-      making.then(
+  /** Caches the chunk if its plain bytes lie within the bound. */
+  function compressedChunk(index: number): Promise<CompressedChunk> {
+    const cached = compressedChunks.get(index)
+    if (cached) return cached
+    const compressing = compressChunk(index)
+    if (upTo((index + 1) * compressedChunkPages) <= bound) {
+      compressedChunks.set(index, compressing)
+      compressing.then(
         ({ bytes }) => {
-          held += bytes.length
+          size += bytes.length
         },
-        () => blocks.delete(index),
+        () => compressedChunks.delete(index),
       )
     }
-    return making
+    return compressing
   }
 
   return {
     plain,
-    held: () => held,
+    size: () => size,
     length: (from, to) => (to < from ? 0 : upTo(to) - upTo(from - 1)),
 
-    *blocks(from, to) {
+    *compressed(from, to) {
       for (let first = from; first <= to; ) {
-        const index = Math.floor((first - 1) / blockPages)
-        const last = Math.min((index + 1) * blockPages, to)
-        if (last - first + 1 === blockPages) yield keptBlock(index)
+        const index = Math.floor((first - 1) / compressedChunkPages)
+        const last = Math.min((index + 1) * compressedChunkPages, to)
+        if (last - first + 1 === compressedChunkPages) yield compressedChunk(index)
         else yield* plain(first, last)
         first = last + 1
       }
@@ -135,7 +140,7 @@ export function createPageLinkCache(baseUrl: string, bound: number): PageLinkCac
   }
 }
 
-/** How many digits the numbers from 1 to `last` have together. */
+/** The total number of digits in the numbers from 1 to `last`. */
 function digitsUpTo(last: number): number {
   let digits = 0
   for (let first = 1; first <= last; first *= 10) digits += last - first + 1

@@ -1,13 +1,13 @@
 import { type Page, type PageSettings, pageObject, pageSize } from '../../core/page.ts'
 import { pageUrl } from '../../core/page-links.ts'
-import { blockPages } from './page-link-cache.ts'
+import { compressedChunkPages } from './page-link-cache.ts'
 
-/** The page's own text, which is ASCII, or the links of pages `from` to `to`, each with a comma, which all pages share. */
+/** ASCII text of this page, or the links to pages `from` to `to`, each with a comma, which all pages share. */
 export type PagePart = string | { readonly from: number; readonly to: number }
 
 /**
- * The bytes of a page, as JSON.stringify would write it. A bucket of many pages costs no more than one of few: all
- * links but the active one are left to the ribbon.
+ * The parts of a page, which together equal the output of JSON.stringify. The cost does not depend on the number of
+ * pages: the page-link cache supplies every link except the active one.
  */
 export function pageParts(
   settings: { readonly form: PageSettings; readonly envelope: 'bare' | 'wrapped' },
@@ -18,11 +18,11 @@ export function pageParts(
   const { form, envelope } = settings
   const write = (value: Page) => JSON.stringify(envelope === 'wrapped' ? { data: value } : value)
   const lastPage = Math.max(1, Math.ceil(total / pageSize))
-  if (form.links === 'window' || lastPage <= blockPages) {
+  if (form.links === 'window' || lastPage <= compressedChunkPages) {
     return [write(pageObject(form, page, total, items))]
   }
 
-  // Written without its numbers, the page is cut between the two links that are left.
+  // Without the numbered links, only the previous and the next link remain. The page is split between them.
   const shell = pageObject({ ...form, links: 'none' }, page, total, items)
   const text = write(shell)
   const next = text.lastIndexOf(JSON.stringify(shell.links.at(-1)))

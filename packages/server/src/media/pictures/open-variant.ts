@@ -12,8 +12,8 @@ export type OpenVariant = Pick<OpenBlob, 'size' | 'read' | 'close'>
 
 export interface Variants {
   /**
-   * The variant of an item, rendered if it is not stored. Concurrent requests for one variant share one render. Throws Fault `variant-unavailable`, `variants-busy`, and what opening the bytes throws
-   * (docs/interface.md, Variants).
+   * The variant of an item, rendered if it is not stored. Concurrent requests for one variant share one render. Throws
+   * Fault `variant-unavailable`, `variants-busy`, and the faults of opening the bytes (docs/interface.md, Variants).
    */
   open(media: Media, variant: Variant): Promise<OpenVariant>
   /** Resolves when no variant is being rendered or stored. */
@@ -92,7 +92,7 @@ export function createVariants(parts: {
 
   async function faultFor(media: Media, variant: Variant, error: unknown): Promise<unknown> {
     if (error instanceof PictureWorkersBusy)
-      return new Fault('variants-busy', 'Too many pictures are being made.')
+      return new Fault('variants-busy', 'Too many variants are being rendered.')
     if (!(error instanceof PictureOverLimits)) return error
     return rememberFailure(
       media,

@@ -2,9 +2,9 @@ import { setPriority } from 'node:os'
 import type { PictureResult, PictureTask } from './picture-task.ts'
 
 /**
- * A process that decodes pictures which strangers sent, so that one that crashes the decoder, or asks too much of it,
- * ends this process and no other. It takes one task at a time and answers each. Its arguments: how niceness it is, and the
- * most memory that it may take, in bytes.
+ * A process that decodes untrusted pictures, so that a picture that crashes the decoder or exhausts its memory ends only
+ * this process. It runs one task at a time and returns one result for each. Arguments: the niceness, and the memory limit
+ * in bytes.
  */
 const [niceness = '0', memoryLimit = '0'] = process.argv.slice(2)
 

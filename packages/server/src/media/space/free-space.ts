@@ -14,7 +14,7 @@ export interface FreeSpace {
   read(): readonly FileSystemSpace[]
   /** False if every upload would be refused. Reads the file systems now. */
   hasRoom(): boolean
-  /** SpaceClaim for an upload of `declared` bytes, 0 where it declares none. Throws Fault `storage-full`. */
+  /** Claims space for an upload of `declared` bytes, 0 if its size is unknown. Throws Fault `storage-full`. */
   claim(declared: number): SpaceClaim
 }
 

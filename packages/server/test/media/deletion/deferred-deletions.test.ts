@@ -4,7 +4,7 @@ import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { recover } from '../../../src/media/recover.ts'
 import { temporaryMedia } from '../temporary-media.ts'
 
-test('F6 what is deleted while removals are held stays until they are not, and then goes once', async () => {
+test('F6 the bytes of items deleted during a backup are removed after it', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('text')
   let isHeldByBackup = true
@@ -28,7 +28,7 @@ test('F6 what is deleted while removals are held stays until they are not, and t
   expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([[], []])
 })
 
-test('F6 a start while a backup runs leaves what was deleted for its end', async () => {
+test('F6 a start during a backup keeps deleted bytes until the backup ends', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('text')
   await media.catalog.removeMedia(item.bucketId, item.id)
@@ -49,7 +49,7 @@ test('F6 a start while a backup runs leaves what was deleted for its end', async
   expect(await media.disk.kept()).toEqual([])
 })
 
-test('S3 a check that fails counts as held and is reported once a minute', async () => {
+test('S3 a failed check for a backup counts as a running backup, and is reported once a minute', async () => {
   await using media = await temporaryMedia()
   const failures: unknown[] = []
   const planted = new Error('planted')

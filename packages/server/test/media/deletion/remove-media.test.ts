@@ -14,7 +14,7 @@ const unexpected = (_id: string, error: unknown): never => {
   throw error
 }
 
-/** Removing, with a record of what came in which order, and a say before each step. */
+/** A remover with a record of its steps in order; `before` runs before each step. */
 function watchedRemoval(
   media: TemporaryMedia,
   before: (step: string) => void | Promise<void> = () => undefined,
@@ -42,7 +42,7 @@ function watchedRemoval(
 const shardOf = (media: TemporaryMedia, { id }: Media): string =>
   join(media.disk.directory, 'blobs', id.slice(0, 2))
 
-/** Puts a link in the place of the item's shard, so that its bytes cannot be removed. */
+/** Replaces the item's shard by a link, so that its bytes cannot be removed. */
 async function obstruct(media: TemporaryMedia, item: Media): Promise<void> {
   const away = join(media.disk.directory, 'away')
   await rename(shardOf(media, item), away)
@@ -55,7 +55,7 @@ async function clearWay(media: TemporaryMedia, item: Media): Promise<void> {
 }
 
 describe('M2: removing', () => {
-  test('an item is gone from the listing and the disk, and leaves no tombstone', async () => {
+  test('a deleted item is removed from the listing and the disk, and leaves no tombstone', async () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
@@ -66,7 +66,7 @@ describe('M2: removing', () => {
     expect(await media.catalog.tombstones()).toEqual([])
   })
 
-  test('a second removal, an unknown id, another bucket and any other text are unknown', async () => {
+  test('a second removal, an unknown id, an id of another bucket and any other text are media-unknown', async () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
@@ -77,7 +77,7 @@ describe('M2: removing', () => {
     await settled()
   })
 
-  test('of two removals of one item at once one succeeds', async () => {
+  test('of two concurrent removals of one item, one succeeds', async () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
@@ -86,7 +86,7 @@ describe('M2: removing', () => {
     await settled()
   })
 
-  test('the order is commit < answer < unlink < tombstone', async () => {
+  test('the order is commit < return < unlink < clear the tombstone', async () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const unlink = Promise.withResolvers<void>()
@@ -100,7 +100,7 @@ describe('M2: removing', () => {
     expect(await media.catalog.tombstones()).toEqual([])
   })
 
-  test('tombstones that gather meanwhile are cleared together, and settled waits for all of them', async () => {
+  test('tombstones that arrive during a removal are cleared in batches, and settled waits for all of them', async () => {
     await using media = await temporaryMedia()
     const items = await Promise.all(Array.from({ length: 130 }, () => media.store('text')))
     const first = Promise.withResolvers<void>()
@@ -117,7 +117,7 @@ describe('M2: removing', () => {
     expect(removal.leftovers).toEqual([])
   })
 
-  test('what is removed after everything was settled is removed as well', async () => {
+  test('items can be removed after settled', async () => {
     await using media = await temporaryMedia()
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
     await settled()
@@ -129,7 +129,7 @@ describe('M2: removing', () => {
     expect(await media.catalog.tombstones()).toEqual([])
   })
 
-  test('B7: text that is no id never reaches the catalog', async () => {
+  test('B7: text that is not an id does not reach the catalog', async () => {
     await using media = await temporaryMedia()
     const { remove, steps } = watchedRemoval(media)
     const bucketId = await media.bucket('default')
@@ -138,8 +138,8 @@ describe('M2: removing', () => {
   })
 })
 
-describe('what cannot be removed', () => {
-  test('is told, keeps its tombstone, and goes at the next start', async () => {
+describe('M2: bytes that cannot be removed', () => {
+  test('are reported, keep their tombstone, and are removed at the next start', async () => {
     await using media = await temporaryMedia()
     const stuck = await media.store('stuck')
     let free = await media.store('free')
@@ -168,7 +168,7 @@ describe('what cannot be removed', () => {
     expect((await media.disk.kept()).some((path) => path.endsWith(stuck.id))).toBe(false)
   })
 
-  test('a tombstone that cannot be cleared stays, and is told', async () => {
+  test('a tombstone that cannot be cleared stays and is reported', async () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const removal = watchedRemoval(media, (step) => {
@@ -189,7 +189,7 @@ describe('what cannot be removed', () => {
 })
 
 describe('recovery', () => {
-  test('drops temporary bytes and replays tombstones, whether their bytes are there or not', async () => {
+  test('deletes temporary bytes and completes tombstones, whether or not their bytes exist', async () => {
     await using media = await temporaryMedia()
     const [gone, left, kept] = [await media.store('1'), await media.store('2'), await media.store('3')]
     await media.blobs.receive(chunksOf(Buffer.from('half an upload')), {

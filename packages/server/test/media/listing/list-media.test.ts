@@ -6,7 +6,7 @@ import { newMediaId } from '../../../src/core/media-id.ts'
 import { pageObject } from '../../../src/core/page.ts'
 import type { PageSettings } from '../../../src/core/page-links.ts'
 import { listMediaOperation } from '../../../src/media/listing/list-media.ts'
-import { blockPages, createPageLinkCache } from '../../../src/media/listing/page-link-cache.ts'
+import { compressedChunkPages, createPageLinkCache } from '../../../src/media/listing/page-link-cache.ts'
 
 const bucketId = 1 as BucketId
 const items = Array.from({ length: 10 }, (_, index) => ({
@@ -14,7 +14,7 @@ const items = Array.from({ length: 10 }, (_, index) => ({
   extension: index % 3 === 0 ? null : 'jpg',
 }))
 
-/** A catalog with one bucket of `total` items: what lies behind a page is of no interest here, how it is written is. */
+/** A catalog with one bucket of `total` items. These tests check the text of pages, not their items. */
 function bucketOf(total: number) {
   const pages: number[] = []
   const page = async (_bucket: BucketId, number: number): Promise<PageRows> => {
@@ -30,8 +30,8 @@ const forms = fc.record({
   extensions: fc.boolean(),
   links: fc.constantFrom('all', 'all', 'window'),
 })
-// Totals and pages near the edges of blocks of links, where a cut would be a page off.
-const edge = blockPages * 10
+// Totals and pages near the edges of chunks of links, where an off-by-one error would show.
+const edge = compressedChunkPages * 10
 const totals = fc.oneof(
   fc.integer({ min: 0, max: 200 }),
   fc
@@ -42,7 +42,7 @@ const totals = fc.oneof(
 const pages = fc.oneof(
   fc
     .tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: -2, max: 2 }))
-    .map(([n, off]) => Math.max(1, n * blockPages + off)),
+    .map(([n, off]) => Math.max(1, n * compressedChunkPages + off)),
   fc.integer({ min: 1, max: 13_000 }),
 )
 
@@ -57,7 +57,7 @@ const plainly = (
   return JSON.stringify(envelope === 'wrapped' ? { data: object } : object)
 }
 
-test('L2, L7, L9, L15 the fast answer is the plainly written one, byte for byte, in every setting and coding', async () => {
+test('L2, L7, L9, L15 the rendered page equals JSON.stringify byte for byte, with every setting and coding', async () => {
   await fc.assert(
     fc.asyncProperty(
       forms,
@@ -70,21 +70,21 @@ test('L2, L7, L9, L15 the fast answer is the plainly written one, byte for byte,
         const pageLinkCache = createPageLinkCache(form.baseUrl, memory)
         const list = listMediaOperation({ catalog, form, envelope, pageLinkCache, cacheSize: memory })
         const expected = plainly(form, envelope, page, total, (await catalog.page(bucketId, page)).rows)
-        // Twice, so that what was kept is compared too.
+        // Twice, so that cached pages are compared too.
         for (const gzip of [false, true, true, false]) {
           const { body, coding } = await list({ bucketId, revision: 7 }, page, gzip)
           const bytes = Buffer.concat([...body.chunks()])
           expect(bytes.length).toBe(body.length)
           expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString() === expected).toBe(true)
         }
-        expect(pageLinkCache.held()).toBeLessThanOrEqual(memory * 1.1)
+        expect(pageLinkCache.size()).toBeLessThanOrEqual(memory * 1.1)
       },
     ),
     { numRuns: 150 },
   )
 })
 
-test('L4 bytes made for one revision are never sent for another', async () => {
+test('L4 a page cached for one revision is not returned for another', async () => {
   const catalog = bucketOf(30)
   const form = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
   const pageLinkCache = createPageLinkCache(form.baseUrl, 1000)
@@ -96,7 +96,7 @@ test('L4 bytes made for one revision are never sent for another', async () => {
   expect(catalog.pages).toEqual([2, 2])
 })
 
-test('a compressed answer of a large bucket is a tenth of its size, and costs the pageLinkCache nothing the second time', async () => {
+test('a page of a large bucket compresses to a tenth, and the page-link cache does not grow for later pages', async () => {
   const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
   const pageLinkCache = createPageLinkCache(form.baseUrl, 64_000_000)
   const list = listMediaOperation({
@@ -109,12 +109,12 @@ test('a compressed answer of a large bucket is a tenth of its size, and costs th
   const plain = await list({ bucketId, revision: 7 }, 500, false)
   const gzip = await list({ bucketId, revision: 7 }, 500, true)
   expect(gzip.body.length).toBeLessThan(plain.body.length / 10)
-  const [held] = [pageLinkCache.held(), [...plain.body.chunks()]]
+  const [sizeBefore] = [pageLinkCache.size(), [...plain.body.chunks()]]
   await list({ bucketId, revision: 7 }, 70_000, true)
-  expect(pageLinkCache.held() - held).toBeLessThan(100_000)
+  expect(pageLinkCache.size() - sizeBefore).toBeLessThan(100_000)
 })
 
-test('what a cached answer holds beyond the pageLinkCache counts as its own', async () => {
+test('bytes of a cached page that are not in the page-link cache count as its own', async () => {
   const form = { baseUrl: 'http://127.0.0.1:8080', extensions: true, links: 'all' } as const
   const pageLinkCache = createPageLinkCache(form.baseUrl, 0)
   const list = listMediaOperation({

@@ -5,7 +5,7 @@ import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictur
 
 const blob = { handle: 'tmp/x', size: 1, sha256: new Uint8Array(32), head: new Uint8Array(1) }
 
-/** Measuring by a process that does this, with a record of what it was asked. */
+/** Measures with this worker, and records its tasks. */
 function measuring(run: () => Promise<PictureResult>) {
   const asked: PictureTask[] = []
   const measure = measurePictureOperation({
@@ -22,7 +22,7 @@ function measuring(run: () => Promise<PictureResult>) {
 
 const size = { width: 3, height: 2 }
 
-test('V8 a picture is measured where its bytes are, and nothing else costs anything', async () => {
+test('V8 a picture is measured from its file, and other types start no task', async () => {
   const { measure, asked } = measuring(async () => ({ outcome: 'measured', size }))
   expect(await measure(blob, 'image/jpeg')).toEqual(size)
   for (const type of ['text/plain', 'image/svg+xml', 'image/heic', 'video/mp4'])
@@ -33,8 +33,8 @@ test('V8 a picture is measured where its bytes are, and nothing else costs anyth
 test.each([
   ['cannot be read', async () => ({ outcome: 'unreadable' }) as const],
   ['cannot be read on this machine', async () => ({ outcome: 'unsupported', reason: 'x' }) as const],
-  ['breaks its reader', () => Promise.reject(new PictureOverLimits('x'))],
-  ['waits for too long', () => Promise.reject(new PictureWorkersBusy('x'))],
-])('V8 a picture that %s has no size, and fails no upload', async (_what, run) => {
+  ['exceeds the limits', () => Promise.reject(new PictureOverLimits('x'))],
+  ['exceeds the queue timeout', () => Promise.reject(new PictureWorkersBusy('x'))],
+])('V8 a picture that %s has no size, and the upload succeeds', async (_what, run) => {
   expect(await measuring(run).measure(blob, 'image/png')).toBeNull()
 })

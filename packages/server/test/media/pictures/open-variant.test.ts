@@ -11,7 +11,7 @@ import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
 const made = Buffer.from('a picture')
 
-/** Variants whose making waits until the test ends it. */
+/** Variants whose renders wait until the test ends them. */
 function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants']> = {}) {
   const makings: { resolve: (answer: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
@@ -60,7 +60,7 @@ async function remove(media: TemporaryMedia, { bucketId, id }: Media): Promise<v
 
 const removed = { code: 'media-unknown', message: 'There is no such item.' }
 
-test('V7 what is deleted while it is being made is not answered, and nothing of it stays', async () => {
+test('V7 an item deleted during the render is media-unknown, and no variant is stored', async () => {
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const variants = slowVariants(media)
@@ -74,7 +74,7 @@ test('V7 what is deleted while it is being made is not answered, and nothing of 
   expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
 })
 
-test('V7 what is deleted while it is put in place does not stay there', async () => {
+test('V7 the variant of an item deleted while the variant is stored is removed', async () => {
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const variants = slowVariants(media, {
@@ -90,7 +90,7 @@ test('V7 what is deleted while it is put in place does not stay there', async ()
   expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
 })
 
-test('V5 all who ask share one making, and are answered even where it cannot be kept', async () => {
+test('V5 concurrent requests share one render, and succeed even if the variant cannot be stored', async () => {
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const failure = new Error('no room')
@@ -106,7 +106,7 @@ test('V5 all who ask share one making, and are answered even where it cannot be 
   expect([variants.makings, variants.outcomes, variants.unkept]).toEqual([[], ['made'], [failure]])
 })
 
-test('V6 a variant that exceeded the limits once is not made again for a while; the other variant is', async () => {
+test('V6 a variant that exceeded the limits is not rendered again before the retry delay; the other variant is', async () => {
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const variants = slowVariants(media)

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-// Opens files until there are no descriptors, looks for the sandbox, and looks again with descriptors.
+// Probes the sandbox without free file descriptors, then again with them.
 const script = `
 import { closeSync, openSync } from 'node:fs'
 const { findPictureSandbox } = await import(process.argv[1])
@@ -14,7 +14,7 @@ for (const descriptor of open) closeSync(descriptor)
 console.log(JSON.stringify({ code, enforced: findPictureSandbox().enforced }))`
 
 test.skipIf(process.platform !== 'linux')(
-  'a sandbox that cannot be tried for want of file descriptors is not taken for one that the system lacks',
+  'V11 a probe of the sandbox that fails for lack of file descriptors does not disable the sandbox',
   async () => {
     const module = new URL('../../../src/media/pictures/picture-sandbox.ts', import.meta.url).href
     const command = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath]

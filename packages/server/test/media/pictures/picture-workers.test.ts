@@ -42,7 +42,7 @@ const others: Readonly<Record<string, string>> = {
 const onLinux = process.platform === 'linux'
 
 describe('V11 the sandbox of a process that decodes pictures', () => {
-  /** What the probe reports of itself; what it tries goes through native code too. */
+  /** Reports its environment and privileges, and which operations succeed, in scripts and in native code. */
   const probe = `
     const { createRequire } = await import('node:module')
     const { readFileSync, writeFileSync } = await import('node:fs')
@@ -63,11 +63,11 @@ describe('V11 the sandbox of a process that decodes pictures', () => {
     await picture.toFile(process.argv[3]).catch(() => undefined)
     process.send('ended')`
 
-  /** Node.js 26 refuses connections too. Without that, the probe shows whether the kernel does. */
+  /** Node.js 26 refuses connections itself. With this flag, the probe tests the kernel. */
   const allowNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []
 
   test.skipIf(!onLinux)(
-    'leaves it no environment, no file to write, and no network where the system can',
+    'gives it an empty environment, no write access, and no network if the system supports that',
     async () => {
       await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
       const script = join(directory.path, 'probe.mjs')
@@ -98,7 +98,7 @@ describe('V11 the sandbox of a process that decodes pictures', () => {
         () => 0,
       )
       if (enforced.noWrite) expect(size).toBe(0)
-      // Debian has all that it needs but, in some containers, the right to a network of its own.
+      // Debian supports all of it, except a network namespace in some containers.
       if (existsSync('/etc/debian_version')) expect(enforced.noWrite).toBe(true)
     },
   )
@@ -137,9 +137,9 @@ describe('V12 buckets share the processes', () => {
   })
 })
 
-describe('processes that look into pictures', () => {
+describe('processes that decode pictures', () => {
   test.each(Object.entries(others))(
-    'V3 the decoder of %s is out of reach, whatever a file is called',
+    'V3 the decoder of %s is disabled, whatever the name of the file',
     async (_type, text) => {
       await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-pictures-'))
       const path = join(directory.path, 'a.jpg')
@@ -150,13 +150,13 @@ describe('processes that look into pictures', () => {
     },
   )
 
-  test('V6 one that takes too long is ended, and the next task gets another', async () => {
+  test('V6 a process that exceeds the time limit is ended, and the next task gets a new one', async () => {
     const hasty = start({ timeout: 1 })
     await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureOverLimits' })
     await expect(hasty.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureOverLimits' })
   })
 
-  test('V6 more tasks than may wait are refused, in the order in which they came', async () => {
+  test('V6 tasks beyond the length of the queue are refused, the others run in order', async () => {
     const workers = start({ queue: 2 })
     const answers = await Promise.allSettled(Array.from({ length: 5 }, () => workers.run(shrink('/nowhere'))))
     const told = answers.map((answer) =>
@@ -171,14 +171,14 @@ describe('processes that look into pictures', () => {
     ])
   })
 
-  test('V6, V8 what waits for too long is refused, and what follows is not held up by it', async () => {
+  test('V6, V8 a task that exceeds the queue timeout is refused and does not delay the next', async () => {
     const workers = start({ queueTimeout: 1 })
     const answers = await Promise.allSettled([1, 2].map(() => workers.run(shrink('/nowhere'))))
     expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { name: 'PictureWorkersBusy' } }])
     expect(await workers.run(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
   })
 
-  test('V6 what waits when the service stops is refused', async () => {
+  test('V6 waiting tasks are refused when the service stops', async () => {
     const workers = start({ queueTimeout: 600_000 })
     const answers = [1, 2].map(() => workers.run(shrink('/nowhere')))
     const settled = Promise.allSettled(answers)
@@ -187,7 +187,7 @@ describe('processes that look into pictures', () => {
     await expect(workers.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureWorkersBusy' })
   })
 
-  test('V6 a process that is being ended for want of work takes no task along', async () => {
+  test('V6 a task is not given to an idle process that is being ended', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const workers = start()
     await workers.run(shrink('/nowhere'))
@@ -195,7 +195,7 @@ describe('processes that look into pictures', () => {
     expect(await workers.run(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
   })
 
-  test('V6 where no process can be started the service says that it is busy, and goes on', async () => {
+  test('V6 if no process can be started, tasks are refused as busy, and later tasks run', async () => {
     const file = join(import.meta.dirname, '../../../src/media/pictures/picture-workers.ts')
     const program = `
       const { openSync, closeSync } = await import('node:fs')
@@ -217,7 +217,7 @@ describe('processes that look into pictures', () => {
     expect(told.trim()).toBe('PictureWorkersBusy PictureWorkersBusy PictureWorkersBusy unreadable')
   })
 
-  test('V6 none of them outlives the service, however that ends', async () => {
+  test('V6 the processes end with the service, however it ends', async () => {
     const file = join(import.meta.dirname, '../../../src/media/pictures/picture-workers.ts')
     const program = `
       const { createPictureWorkers } = await import(${JSON.stringify(file)})
@@ -236,7 +236,7 @@ describe('processes that look into pictures', () => {
   })
 })
 
-/** One that has ended and that nobody has waited for counts as ended. */
+/** A zombie process counts as ended. */
 function isRunning(pid: number): boolean {
   try {
     const state = execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' })

@@ -9,7 +9,7 @@ import { temporaryMedia } from '../temporary-media.ts'
 import { nothing, openUpload, uploadsOf } from './temporary-uploads.ts'
 
 describe('R5 the end of an upload', () => {
-  test('the last byte makes the item, and asking again tells the same one', async () => {
+  test('the last byte creates the item, and a repeated request returns the same item', async () => {
     await using media = await temporaryMedia()
     const { append, id, bucketId } = await openUpload(media, 2_500)
     const bytes = randomBytes(2_500)
@@ -30,7 +30,7 @@ describe('R5 the end of an upload', () => {
     expect(await media.listed(bucketId)).toEqual([item?.id])
   })
 
-  test('never is an upload seen complete without its item', async () => {
+  test('no upload is visible as complete without its item', async () => {
     await using media = await temporaryMedia()
     const order: string[] = []
     const watch = {
@@ -50,14 +50,14 @@ describe('R5 the end of an upload', () => {
     expect(order).toEqual(['offset 15', 'item at offset 15, 1 in place'])
   })
 
-  test('a client that goes away behind its last byte has uploaded', async () => {
+  test('an upload is complete if the client disconnects after the last byte', async () => {
     await using media = await temporaryMedia()
     const { append, id, bucketId } = await openUpload(media, 10)
     expect((await append(id, 0, chunksOf(randomBytes(10), 3, new Error('gone')))).upload.finished).toBe(true)
     expect(await media.listed(bucketId)).toHaveLength(1)
   })
 
-  test('a commit that fails is tried again with the last piece', async () => {
+  test('a failed commit is retried with the last chunk', async () => {
     await using media = await temporaryMedia()
     let refuse = true
     const finishUpload: Catalog['finishUpload'] = async (...end) => {
@@ -78,7 +78,7 @@ describe('R5 the end of an upload', () => {
   })
 
   test.each([false, true])(
-    'after a crash between rename and commit (committed: %s) all is well',
+    'after a crash between rename and commit (committed: %s) the upload can be finished',
     async (committed) => {
       await using media = await temporaryMedia()
       const finishUpload: Catalog['finishUpload'] = async (...end) => {
@@ -102,8 +102,8 @@ describe('R5 the end of an upload', () => {
   )
 })
 
-describe('R6 what an offset stands for', () => {
-  test('a sync comes before every offset', async () => {
+describe('R6 offsets are durable', () => {
+  test('a sync precedes every offset', async () => {
     const order: string[] = []
     const { files } = watchedFiles((call) => {
       if (/^(write|sync) [^ub]/.test(call)) order.push(call.split(' ')[0] ?? '')
@@ -120,7 +120,7 @@ describe('R6 what an offset stands for', () => {
     expect(order).toEqual(['write', 'sync', 'offset 10', 'write', 'sync', 'offset 20'])
   })
 
-  test('a long piece counts bit by bit, by bytes and by time', async () => {
+  test('the offset moves during a long chunk, by bytes and by time', async () => {
     await using media = await temporaryMedia()
     const offsets: number[] = []
     const moveUpload: Catalog['moveUpload'] = async (...move) => {
@@ -142,7 +142,7 @@ describe('R6 what an offset stands for', () => {
     expect(offsets).toEqual([200, 300 + 17 * megabyte, 300 + 33 * megabyte, 350 + 33 * megabyte])
   })
 
-  test('a disk that will not promise to keep the bytes ends the upload', async () => {
+  test('a failed sync ends the upload', async () => {
     let armed = false
     const { files } = watchedFiles((call) => {
       if (armed && call.startsWith('sync')) throw systemError('EIO')
@@ -156,7 +156,7 @@ describe('R6 what an offset stands for', () => {
     expect(await media.catalog.bucket(bucketId)).toMatchObject({ reservedItems: 0, reservedBytes: 0 })
   })
 
-  test('recovery lowers an offset to what the file has', async () => {
+  test('recovery lowers an offset to the size of the file', async () => {
     await using media = await temporaryMedia()
     const { append, id } = await openUpload(media, 100)
     await append(id, 0, chunksOf(randomBytes(10)))
@@ -167,8 +167,8 @@ describe('R6 what an offset stands for', () => {
   })
 })
 
-describe('R7 a piece that counts whole or not at all', () => {
-  test('a source that fails leaves the offset, and the next piece replaces it', async () => {
+describe('R7 a chunk that counts completely or not at all', () => {
+  test('a failed source does not move the offset, and the next chunk replaces its bytes', async () => {
     await using media = await temporaryMedia()
     const { append, id } = await openUpload(media, 20)
     const bytes = randomBytes(20)
@@ -183,8 +183,8 @@ describe('R7 a piece that counts whole or not at all', () => {
   })
 })
 
-describe('R4 two at once', () => {
-  test('one is taken, the other is told where the upload stands', async () => {
+describe('R4 concurrent chunks', () => {
+  test('one is accepted, the other is an offset conflict', async () => {
     await using media = await temporaryMedia()
     const { append, id, bucketId } = await openUpload(media, 50_000)
     const bodies = [randomBytes(50_000), randomBytes(50_000)]
@@ -198,7 +198,7 @@ describe('R4 two at once', () => {
     expect(bodies.some((body) => bytes?.equals(body))).toBe(true)
   })
 
-  test('one that is stuck hands over what it has to the one who comes', async () => {
+  test('a chunk that hangs is ended by the next request, and its received bytes count', async () => {
     await using media = await temporaryMedia()
     const { append, id } = await openUpload(media, 20)
     const bytes = randomBytes(20)

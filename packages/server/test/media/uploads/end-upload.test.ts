@@ -6,7 +6,7 @@ import { temporaryMedia } from '../temporary-media.ts'
 import { expiry, openUpload } from './temporary-uploads.ts'
 
 describe('R8 uploads expire', () => {
-  test('what nobody goes on with is swept with its bytes and its reservation; bytes renew it', async () => {
+  test('an expired upload is removed with its bytes and its reservation; received bytes renew the expiry', async () => {
     await using media = await temporaryMedia()
     const { append, id, bucketId, time, removeExpired } = await openUpload(media, 20)
     await append(id, 0, chunksOf(randomBytes(5)))
@@ -22,7 +22,7 @@ describe('R8 uploads expire', () => {
     expect(await media.disk.parts()).toEqual([])
   })
 
-  test('what somebody is at is not swept', async () => {
+  test('an upload with a request in progress does not expire', async () => {
     await using media = await temporaryMedia()
     const { append, id, time, removeExpired } = await openUpload(media, 20)
     const go = Promise.withResolvers<void>()
@@ -38,7 +38,7 @@ describe('R8 uploads expire', () => {
     expect((await appended).upload.finished).toBe(true)
   })
 
-  test('a finished upload is forgotten alike, and its item stays', async () => {
+  test('an expired finished upload is removed, and its item stays', async () => {
     await using media = await temporaryMedia()
     const { append, id, bucketId, time, removeExpired } = await openUpload(media, 5)
     const { item } = await append(id, 0, chunksOf(randomBytes(5)))
@@ -50,7 +50,7 @@ describe('R8 uploads expire', () => {
 })
 
 describe('R9 ending an upload', () => {
-  test('its bytes go, also those of an attempt to finish', async () => {
+  test('its bytes are removed, also those of a failed attempt to finish', async () => {
     await using media = await temporaryMedia()
     const finishUpload = () => Promise.reject(new Fault('quota-exceeded', 'No.'))
     const { append, remove, id } = await openUpload(media, 5, { catalog: { finishUpload } })
@@ -60,7 +60,7 @@ describe('R9 ending an upload', () => {
     await expect(remove(id, () => undefined)).rejects.toMatchObject({ code: 'upload-unknown' })
   })
 
-  test('one that has become an item asks for leave first', async () => {
+  test('a finished upload is removed only with the permission to delete its item', async () => {
     await using media = await temporaryMedia()
     const { append, remove, id, bucketId } = await openUpload(media, 5)
     await append(id, 0, chunksOf(randomBytes(5)))

@@ -11,7 +11,7 @@ import type { TemporaryMedia } from '../temporary-media.ts'
 
 export const expiry = 1_000
 
-/** The operations on uploads, with parts of the catalog and the blobs replaced. */
+/** The operations on uploads, with replaced parts of the catalog and the blobs. */
 export function uploadsOf(
   media: TemporaryMedia,
   change: { catalog?: Partial<Catalog>; blobs?: Partial<BlobStore> } = {},
