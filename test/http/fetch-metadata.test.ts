@@ -25,6 +25,7 @@ describe('B10 browsers cannot load bytes as code', () => {
       for (const site of ['same-origin', 'same-site', 'cross-site', 'none']) {
         const answer = await asked(url, destination, site)
         expect(answer.headers.get('cache-control')).toBe('no-store')
+        expect(answer.headers.get('www-authenticate')).toBe(null)
         await expectProblem(answer, 403, 'destination-refused')
       }
     }

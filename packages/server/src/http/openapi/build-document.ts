@@ -160,7 +160,7 @@ function responsesOf(
     if (method === 'HEAD' && rangeStatuses.has(status)) continue
     const response = {
       description: describeProblems(codes),
-      ...headersOf([...problemHeaderNames(status), ...(description.problemHeaders ?? [])], components),
+      ...headersOf([...problemHeaderNames(status, codes), ...(description.problemHeaders ?? [])], components),
       ...(method === 'HEAD' ? {} : { content: problemContent(status, codes, components) }),
     }
     const name = responseComponentName(status, codes) + (method === 'HEAD' ? 'Head' : '')

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
-import { type Problem, problemDetails } from '../problems/problem-response.ts'
+import { hasChallenge, type Problem, problemDetails } from '../problems/problem-response.ts'
 import { problemKinds } from '../problems/problems.ts'
 import { exampleBase, type OperationDescription } from './operation-description.ts'
 import type { ResponseHeader } from './response-headers.ts'
@@ -40,10 +40,13 @@ export function problemsByStatus(
   return new Map([...byStatus].sort(([a], [b]) => a - b))
 }
 
-/** The headers of a problem response with this status. */
-export const problemHeaderNames = (status: number): readonly ResponseHeader[] => [
+/** The headers of the problems with this status and these codes. */
+export const problemHeaderNames = (
+  status: number,
+  codes: readonly FaultCode[],
+): readonly ResponseHeader[] => [
   'Cache-Control',
-  ...(status === 401 || status === 403 ? (['WWW-Authenticate'] as const) : []),
+  ...(codes.some(hasChallenge) ? (['WWW-Authenticate'] as const) : []),
   ...(status === 416 ? (['Content-Range'] as const) : []),
   ...(status === 429 ? (['Retry-After', 'RateLimit', 'RateLimit-Policy'] as const) : []),
   ...(status === 503 ? (['Retry-After'] as const) : []),

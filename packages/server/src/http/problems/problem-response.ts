@@ -41,18 +41,30 @@ export function problemResponse(
     'content-length': `${body.byteLength}`,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    ...(status === 401 || status === 403 ? { 'www-authenticate': challenge(fault) } : {}),
+    ...(hasChallenge(fault.code) ? { 'www-authenticate': challenge(fault) } : {}),
     ...(status === 503 ? { 'retry-after': '2' } : {}),
     ...(fault instanceof RateLimitFault ? fault.headers : {}),
   }
   return { status, headers, body }
 }
 
-/** RFC 6750, section 3: a request without a token gets no error code. */
+/** The `error` of RFC 6750, section 3.1, for problems of tokens; null for a request without a token, which gets none. */
+const tokenErrors: Partial<Record<FaultCode, 'invalid_token' | 'insufficient_scope' | null>> = {
+  'token-missing': null,
+  'token-malformed': 'invalid_token',
+  'token-unknown': 'invalid_token',
+  'token-expired': 'invalid_token',
+  'token-revoked': 'invalid_token',
+  'scope-missing': 'insufficient_scope',
+}
+
+/** Whether the problem has a `WWW-Authenticate` header (docs/interface.md A2, A3). */
+export const hasChallenge = (code: FaultCode): boolean => tokenErrors[code] !== undefined
+
 function challenge(fault: Fault): string {
   const realm = 'Bearer realm="mediabucket"'
-  if (fault.code === 'token-missing') return realm
-  const error = fault.code === 'scope-missing' ? 'insufficient_scope' : 'invalid_token'
+  const error = tokenErrors[fault.code] ?? null
+  if (error === null) return realm
   const scope = fault.parameters.find(({ parameter }) => parameter === 'scope')
   return `${realm}, error="${error}", error_description="${problemKinds[fault.code].title}"${scope ? `, scope="${scope.detail}"` : ''}`
 }
