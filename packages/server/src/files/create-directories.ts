@@ -2,11 +2,12 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorCode } from '../core/error-code.ts'
 
-/** A directory cannot be created; `path` is the first one that failed, `code` the system's code. */
+/** A directory cannot be created. It has the members of a system error; `path` is the first directory that failed. */
 export class CreateDirectoryError extends Error {
   override readonly name = 'CreateDirectoryError'
   readonly path: string
   readonly code: string | null
+  readonly syscall = 'mkdir'
 
   constructor(path: string, cause: unknown) {
     const code = errorCode(cause)
