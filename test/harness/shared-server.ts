@@ -6,7 +6,7 @@ import { atWorkerEnd } from './worker-end.ts'
 
 let starting: Promise<TestServer> | undefined
 
-/** Without limits by address: all tests have one. */
+/** Without rate limits for addresses, because all tests have the same one. */
 async function start(): Promise<TestServer> {
   const server = await startServer({ MEDIABUCKET_ADDRESS_RATE: 'off', MEDIABUCKET_AUTH_FAILURE_RATE: 'off' })
   atWorkerEnd(() => {

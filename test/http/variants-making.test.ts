@@ -12,15 +12,15 @@ import { blobPath } from '../harness/upload.ts'
 
 const png = () => quarters(900, 600).png().toBuffer()
 
-/** How many makings came to this outcome. */
+/** How many variants were rendered with this outcome. */
 async function counted(server: TestServer, outcome = 'made'): Promise<number> {
   const text = await freshMetrics(server.url)
   const pattern = new RegExp(`^mediabucket_variant_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`, 'gm')
   return [...text.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
-/** The files of variants that stand. */
-async function entryTypeAt(server: TestServer): Promise<string[]> {
+/** The stored variants. */
+async function variantFiles(server: TestServer): Promise<string[]> {
   try {
     const names = await readdir(join(server.data, 'variants'), { recursive: true })
     return names.filter((name) => name.includes('/'))
@@ -34,7 +34,7 @@ const bytesOf = async (answer: Response) => {
   return Buffer.from(await answer.arrayBuffer())
 }
 
-test('V5 whoever asks for a variant at once shares one making, and it is kept for every later start', async () => {
+test('V5 simultaneous requests for a variant share one rendering, and the variant is stored for later starts', async () => {
   await using server = await startServer()
   const { id } = await uploadPicture(server, png(), 'image/png')
   const [first, ...others] = await Promise.all(
@@ -42,7 +42,7 @@ test('V5 whoever asks for a variant at once shares one making, and it is kept fo
   )
   for (const bytes of others) expect(bytes).toEqual(first)
   expect(await counted(server)).toBe(1)
-  await until('it is kept', async () => (await entryTypeAt(server)).length === 1)
+  await until('it is stored', async () => (await variantFiles(server)).length === 1)
   expect(await bytesOf(await fetch(variantUrl(server, id)))).toEqual(first)
   expect(await counted(server)).toBe(1)
   await server.stop()
@@ -50,7 +50,7 @@ test('V5 whoever asks for a variant at once shares one making, and it is kept fo
   await using later = await startServer({}, server.data)
   expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
   expect(await counted(later)).toBe(0)
-  // They can be made anew, so an operator may take them away at any time.
+  // An operator may remove variants at any time; they are rendered again.
   await rm(join(later.data, 'variants'), { recursive: true })
   expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
   expect(await counted(later)).toBe(1)
@@ -61,7 +61,7 @@ test('V5 a client that disconnects does not abort the rendering for others', asy
   const { id } = await uploadPicture(server, png(), 'image/png')
   const leaving = await openConnection(server.url)
   leaving.send(`GET /media/${id}?variant=thumb HTTP/1.1\r\nHost: x\r\n\r\n`)
-  // Answered in turn on one connection, so the request before it has been seen.
+  // Its response shows that the server has read the request before it.
   await fetch(`${server.url}/healthz`)
   const waiting = fetch(variantUrl(server, id))
   leaving[Symbol.dispose]()
@@ -73,11 +73,11 @@ test('V7 deleting an item removes its variants at once, also from the disk', asy
   await using server = await startServer()
   const { id } = await uploadPicture(server, png(), 'image/png')
   for (const variant of ['thumb', 'medium']) await bytesOf(await fetch(variantUrl(server, id, variant)))
-  await until('both are kept', async () => (await entryTypeAt(server)).length === 2)
+  await until('both are stored', async () => (await variantFiles(server)).length === 2)
   await server.request(`/api/media/${id}`, { method: 'DELETE' })
   for (const variant of ['thumb', 'medium'])
     await expectProblem(await fetch(variantUrl(server, id, variant)), 404, 'media-unknown')
-  await until('the files are gone', async () => (await entryTypeAt(server)).length === 0)
+  await until('the files are gone', async () => (await variantFiles(server)).length === 0)
 })
 
 test('V7 a variant whose item is deleted during rendering is neither sent nor stored', async () => {
@@ -90,7 +90,7 @@ test('V7 a variant whose item is deleted during rendering is neither sent nor st
     await expectProblem(await fetch(variantUrl(server, id)), 404, 'media-unknown')
   }
   await server.stop()
-  expect(await entryTypeAt(server)).toEqual([])
+  expect(await variantFiles(server)).toEqual([])
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
 })
 
@@ -113,7 +113,7 @@ test('V7, B9, F3 variants of an item with damaged or missing bytes get the respo
       await expectProblem(await fetch(variantUrl(server, id, variant)), 500, 'bytes-missing')
 })
 
-/** Lets no program load the decoder; its own processes, which have no environment, are given it too. */
+/** Makes the decoder fail to load, also in the picture processes, which have no environment of their own. */
 const withoutDecoder = {
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(
     `import processes from 'node:child_process'
