@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { attacks, type Targets } from './attacks.ts'
 
-// A process of its own that runs all attacks side by side until it is killed. It reports over IPC how often each one ran to its end.
+// A separate process that runs all attacks concurrently until it is killed. It reports over IPC how often each completed.
 
-/** Each attack comes from addresses of its own. */
+/** Each attack uses its own addresses. */
 const addressOf = (attack: number, nth: number) => `127.${10 + attack}.0.${1 + (nth % 200)}`
 
 async function attackForever(targets: Targets): Promise<void> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 
-/** What the attackers know: the server, and a token and items of a bucket of their own. */
+/** The server, and the token and items of the attackers' own bucket. */
 export interface Targets {
   readonly port: number
   readonly token: string
@@ -31,7 +31,7 @@ function exchange(
       socket.on('data', (chunk) => {
         text = (text + chunk.toString('latin1')).slice(0, 4_096)
       })
-    // A refused or reset connection is one way to end.
+    // The server may refuse or reset the connection.
     socket.on('error', () => undefined)
     socket.on('close', () => {
       clearTimeout(timer)
@@ -68,7 +68,7 @@ const otherProtocols: readonly (string | Uint8Array)[] = [
 
 interface Attack {
   readonly name: string
-  /** How many run side by side. */
+  /** How many run concurrently. */
   readonly width: number
   readonly run: (targets: Targets, address: string) => Promise<unknown>
 }

@@ -11,12 +11,12 @@ import { upload } from '../harness/upload.ts'
 import { readPage } from '../harness/wire.ts'
 import { attacks, type Targets } from './attacks.ts'
 
-/** How often each attack ran to its end. */
+/** How often each attack completed. */
 type Report = Readonly<Record<string, number>>
 
 const isSkipped = process.env['CI'] === undefined && !(await canMount())
 
-/** Starts the attackers; `finished` says whether each attack ran to its end at least once. */
+/** Starts the attackers; `finished` returns whether each attack completed at least once. */
 function attack(targets: Targets) {
   const attackers = fork(new URL('./attackers.ts', import.meta.url), { stdio: 'inherit' })
   let report: Report = {}
@@ -35,7 +35,7 @@ function attack(targets: Targets) {
 }
 
 test.skipIf(isSkipped)(
-  'L4, M2, U1 a server with a heap of 256 MB and a disk of 40 MB lists and deletes while it is attacked in every way, and stores afterwards',
+  'L4, M2, U1 a server with a heap of 256 MB and a disk of 40 MB lists and deletes during all attacks at once, and stores uploads afterwards',
   { timeout: 180_000 },
   async () => {
     await using disk = await smallDisk(40)

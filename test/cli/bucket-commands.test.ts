@@ -60,10 +60,10 @@ async function fill(name: string) {
   items.push(
     await itemOf(
       { request: (path) => server.request(path, { headers: { authorization } }) },
-      await tus.piece(await tus.beginOf(3), 0, 'tus'),
+      await tus.sendChunk(await tus.beginOf(3), 0, 'tus'),
     ),
   )
-  await tus.piece(await tus.beginOf(100), 0, 'unfinished')
+  await tus.sendChunk(await tus.beginOf(100), 0, 'unfinished')
   return { authorization, items }
 }
 

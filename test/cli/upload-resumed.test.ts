@@ -21,9 +21,9 @@ beforeAll(async () => {
 
 const bytes = randomBytes(24_000_000)
 const sha256 = createHash('sha256').update(bytes).digest('hex')
-const piece = 8 * 1024 * 1024
+const chunkSize = 8 * 1024 * 1024
 
-/** A file to send, a home to remember it in, and a way to the server with a bucket of its own. */
+/** A large file, a directory for the client's state, and a proxy to the server with a new bucket. */
 async function scene(name: string) {
   const directory = await temporaryDirectory()
   const proxy = await startWatchedProxy(() => server.url)
@@ -43,15 +43,15 @@ async function scene(name: string) {
     child.stdout.on('data', (chunk) => {
       stdout += chunk
     })
-    const told = text(child.stderr)
+    const stderr = text(child.stderr)
     const exited = once(child, 'close').then(async ([code, signal]) => {
-      return { code, signal, stdout, stderr: await told }
+      return { code, signal, stdout, stderr: await stderr }
     })
     return { child, exited, printed: () => stdout }
   }
-  /** Ends a process by this signal in the third piece of the file. */
+  /** Ends a process with this signal during the third chunk of the file. */
   async function stopped(signal: NodeJS.Signals, ...args: string[]) {
-    const reached = proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 1_000_000)
+    const reached = proxy.hold(({ offset, bytes }) => offset === 2 * chunkSize && bytes > 1_000_000)
     const { child, exited } = start(...args)
     await reached
     child.kill(signal)
@@ -76,7 +76,7 @@ async function scene(name: string) {
   }
 }
 
-test('R6 kill -9 in the middle of a big file: the same command sends only the rest, and there is one item', async () => {
+test('R6 kill -9 during a large file: the same command sends only the rest and stores one item', async () => {
   await using at = await scene('killed')
   expect(await at.stopped('SIGKILL', at.file)).toMatchObject({ signal: 'SIGKILL', stdout: '' })
 
@@ -94,8 +94,8 @@ test('R6 kill -9 in the middle of a big file: the same command sends only the re
     expect.stringMatching(/^\S+\/big\.bin: resumed at 69 %\nUploaded 1 of 1 file, 24\.0 MB/),
   ])
   expect(at.proxy.passed.map(({ method }) => method)).toEqual(['HEAD', 'PATCH', 'GET'])
-  expect(at.proxy.pieces()[0]?.offset).toBe(2 * piece)
-  expect(at.proxy.pieces().reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - 2 * piece)
+  expect(at.proxy.chunks()[0]?.offset).toBe(2 * chunkSize)
+  expect(at.proxy.chunks().reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - 2 * chunkSize)
   const url = stdout.split('\t')[0] ?? ''
   expect(await urlsOf(at.client)).toEqual([url])
   expect(await at.client.describe(url)).toMatchObject({ filename: 'big.bin', size: bytes.length, sha256 })
@@ -103,12 +103,12 @@ test('R6 kill -9 in the middle of a big file: the same command sends only the re
   const back = Buffer.from(await (await fetch(url)).arrayBuffer())
   expect(back.equals(bytes)).toBe(true)
 
-  // It was finished: the same command is a new upload.
+  // The upload is complete, so the same command starts a new one.
   expect((await at.run(at.file)).stderr).not.toContain('resumed')
   expect(await urlsOf(at.client)).toHaveLength(2)
 })
 
-test('Ctrl-C tells how to go on, and the same command does', async () => {
+test('R6 Ctrl-C prints how to resume, and the same command resumes', async () => {
   await using at = await scene('interrupted')
   expect(await at.stopped('SIGINT', at.file)).toMatchObject({
     code: 130,
@@ -118,11 +118,11 @@ test('Ctrl-C tells how to go on, and the same command does', async () => {
   expect((await at.client.listPage(1)).total).toBe(1)
 })
 
-test('of several files, those that were finished before the kill are not sent again', async () => {
+test('R6 of several files, those completed before the kill are not sent again', async () => {
   await using at = await scene('several')
   const done = join(at.directory.path, 'done.bin')
   await writeFile(done, bytes.subarray(0, 17_000_000))
-  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 4_000_000)
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * chunkSize && bytes > 4_000_000)
   const { child, exited, printed } = at.start(done, at.file)
   await reached
   await until('the other one is printed', () => printed().includes('done.bin'))
@@ -138,17 +138,17 @@ test('of several files, those that were finished before the kill are not sent ag
     .map((line) => line.split('\t')[0])
   expect(await urlsOf(at.client)).toEqual(urls)
   expect(urls[0]).toBe(finished)
-  expect(at.proxy.pieces()[0]?.offset).toBe(2 * piece)
-  expect(at.proxy.pieces().reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - 2 * piece)
+  expect(at.proxy.chunks()[0]?.offset).toBe(2 * chunkSize)
+  expect(at.proxy.chunks().reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - 2 * chunkSize)
 })
 
-test('I2 small files of a run that was killed are stored once, and those that were deleted meanwhile are stored anew', async () => {
+test('I2 small files of a killed run are stored once, and those deleted since are stored again', async () => {
   await using at = await scene('small')
   const names = ['a.txt', 'b.txt', 'c.txt']
-  // The last one twice: two items, now and then.
+  // The last file is given twice: two items, in each run.
   const paths = [...names, 'c.txt'].map((name) => join(at.directory.path, name))
   for (const path of paths) await writeFile(path, path)
-  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 1_000_000)
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === 2 * chunkSize && bytes > 1_000_000)
   const { child, exited, printed } = at.start(...paths, at.file)
   await reached
   await until('the small ones are printed', () => printed().split('\n').length === paths.length + 1)
@@ -167,7 +167,7 @@ test('I2 small files of a run that was killed are stored once, and those that we
   expect(new Set(stdout.match(/^\S+/gm))).toEqual(new Set(listed))
   expect(await readdir(at.states)).toEqual([])
 
-  // It was finished: the same command stores them once more.
+  // The run was complete, so the same command stores the files once more.
   expect((await at.run(...paths)).code).toBe(0)
   expect((await at.client.listPage(1)).total).toBe(9)
 })
@@ -178,20 +178,20 @@ test('the same file given twice becomes two items', async () => {
   expect((await at.client.listPage(1)).total).toBe(2)
 })
 
-test('a file that changed begins anew', async () => {
+test('R6 the upload of a changed file starts again', async () => {
   await using at = await scene('changed')
   await at.stopped('SIGKILL', at.file)
   const other = randomBytes(bytes.length)
   await writeFile(at.file, other)
   const { stdout, stderr } = await at.run(at.file)
   expect(stderr).not.toContain('resumed')
-  expect(at.proxy.pieces()[0]?.offset).toBe(0)
+  expect(at.proxy.chunks()[0]?.offset).toBe(0)
   expect((await at.client.describe(stdout.split('\t')[0] ?? '')).sha256).toBe(
     createHash('sha256').update(other).digest('hex'),
   )
 })
 
-test('another token does not go on with it', async () => {
+test('R6 another token does not resume the upload', async () => {
   await using at = await scene('ours')
   await at.stopped('SIGKILL', at.file)
   const other = await newToken(server, 'theirs')
@@ -203,9 +203,9 @@ test('another token does not go on with it', async () => {
   expect((await at.run(at.file)).stderr).toContain('resumed at 69 %')
 })
 
-test('a file that changes while it is sent is not uploaded, and says why', async () => {
+test('a file that changes during its upload is not stored, and the reason is printed', async () => {
   await using at = await scene('changing')
-  const reached = at.proxy.hold(({ offset, bytes }) => offset === piece && bytes > 1_000_000)
+  const reached = at.proxy.hold(({ offset, bytes }) => offset === chunkSize && bytes > 1_000_000)
   const running = at.run(at.file)
   await reached
   await writeFile(at.file, randomBytes(bytes.length))
@@ -216,7 +216,7 @@ test('a file that changes while it is sent is not uploaded, and says why', async
   expect((await at.client.listPage(1)).total).toBe(0)
 })
 
-test('what is kept of old uploads is dropped; what others keep there is not', async () => {
+test('state files older than 30 days are removed; recent ones are not', async () => {
   await using at = await scene('stale')
   await mkdir(at.states, { recursive: true })
   const old = new Date(Date.now() - 31 * 24 * 3_600_000)
@@ -226,9 +226,9 @@ test('what is kept of old uploads is dropped; what others keep there is not', as
   expect(await readdir(at.states)).toEqual(['recent'])
 })
 
-test('where nothing can be kept, files are uploaded all the same, and it is told once', async () => {
+test('without a writable state directory files are uploaded, and one warning is printed', async () => {
   await using at = await scene('unkept')
-  await writeFile(join(at.directory.path, 'state'), 'in the way')
+  await writeFile(join(at.directory.path, 'state'), 'not a directory')
   const { code, stderr } = await at.run(at.file, at.file)
   expect(code).toBe(0)
   expect(stderr.match(/the state of uploads cannot be stored/g)).toHaveLength(1)

@@ -10,13 +10,13 @@ export const newToken = async (server: Pick<SharedServer, 'data'>, bucket: strin
 export const newBucket = async (server: SharedServer, name: string, ...args: string[]): Promise<Client> =>
   createClient({ url: server.url, token: await newToken(server, name, ...args) })
 
-/** The URLs of all items, by walking over the pages. */
+/** The URLs of all items on all pages. */
 export async function urlsOf(client: Client): Promise<string[]> {
   const urls: string[] = []
   for await (const url of client.media()) urls.push(url)
   return urls
 }
 
-/** What a promise was rejected with, or its value. */
+/** The rejection reason of a promise, or its value. */
 export const caught = (promise: Promise<unknown>): Promise<unknown> =>
   promise.catch((error: unknown) => error)

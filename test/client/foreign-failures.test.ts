@@ -26,7 +26,7 @@ const media = {
   height: null,
 }
 
-test('a flaky service is asked again after what Retry-After says', async () => {
+test('a request to a failing service is repeated after the time in Retry-After', async () => {
   await using service = await startForeign((_asked, answer, turn) => {
     if (turn === 0) answer.writeHead(503, { 'retry-after': '0' }).end()
     else if (turn === 1) answer.writeHead(429, { 'retry-after': new Date(0).toUTCString() }).end('slow down')
@@ -37,7 +37,7 @@ test('a flaky service is asked again after what Retry-After says', async () => {
   expect(service.asked).toHaveLength(3)
 })
 
-test('a service that cuts connections is asked again', async () => {
+test('a request whose connection is reset is repeated', async () => {
   let turn = 0
   await using service = await listen((request, response) => {
     turn += 1
@@ -53,14 +53,14 @@ test('a service that cuts connections is asked again', async () => {
   expect(turn).toBe(3)
 })
 
-test('where nobody listens the error is a ConnectionError', async () => {
+test('a refused connection is a ConnectionError', async () => {
   const service = await startForeign(() => {})
   await service[Symbol.asyncDispose]()
   const client = createClient({ url: service.url, token, retry: { attempts: 2, delay: 1 } })
   expect(await caught(client.listPage(1))).toBeInstanceOf(ConnectionError)
 })
 
-test('a service that hangs is a TimeoutError, and its connections are closed', async () => {
+test('a service that does not respond causes a TimeoutError, and its connections are closed', async () => {
   const closed: Promise<unknown>[] = []
   await using service = await listen((request) => {
     closed.push(once(request.socket, 'close'))
@@ -71,7 +71,7 @@ test('a service that hangs is a TimeoutError, and its connections are closed', a
   await Promise.all(closed)
 })
 
-test('a service that hangs half-way through bytes is a TimeoutError', async () => {
+test('a service that stalls during a download causes a TimeoutError', async () => {
   await using service = await listen((_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('half')
   })
@@ -79,7 +79,7 @@ test('a service that hangs half-way through bytes is a TimeoutError', async () =
   expect(await caught((await client.get('abc')).text())).toBeInstanceOf(TimeoutError)
 })
 
-test('bytes that end early are an error, never a short file', async () => {
+test('a truncated download is an error, not a shorter file', async () => {
   await using service = await listen((_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('half', () => response.destroy())
   })
@@ -87,7 +87,7 @@ test('bytes that end early are an error, never a short file', async () => {
   expect(await caught((await client.get('abc')).text())).toBeInstanceOf(ConnectionError)
 })
 
-test('an upload is sent again with the same key and the same bytes', async () => {
+test('an upload is repeated with the same key and the same bytes', async () => {
   await using service = await startForeign((_asked, answer, turn) => {
     if (turn === 0) answer.writeHead(503).end()
     else if (turn === 1) answer.destroy()
@@ -125,7 +125,7 @@ test('a stream is sent once, in chunks and without a key', async () => {
   expect(service.asked[0]?.headers['transfer-encoding']).toBe('chunked')
 })
 
-/** A source without end, and whether it was let go of. */
+/** An endless source, and whether it was cancelled. */
 function endless() {
   let released: (() => void) | undefined
   const done = new Promise<void>((resolve) => {
@@ -150,7 +150,7 @@ test.each<[string, (chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>>) => Up
 ])('an upload of %s that is refused before its end is stopped', async (_name, sourceOf) => {
   const { chunks, done } = endless()
   await using service = await listen((request, response) => {
-    // It goes on reading, as a service does that wants its answer to be read.
+    // Continues to read the body, so that the client can read the response.
     request.resume()
     sendJson(response, { message: 'too large' }, 413)
   })
@@ -162,14 +162,14 @@ test.each<[string, (chunks: () => AsyncGenerator<Uint8Array<ArrayBuffer>>) => Up
   await done
 })
 
-test('an abort ends a call that hangs, with the reason given', async () => {
+test('an abort ends a stalled call with the given reason', async () => {
   const aborter = new AbortController()
   await using service = await listen(() => aborter.abort('enough'))
   const client = createClient({ url: service.url, token, retry })
   expect(await caught(client.listPage(1, { signal: aborter.signal }))).toBe('enough')
 })
 
-test('an abort ends the reading of a refusal', async () => {
+test('an abort ends the reading of an error response', async () => {
   const aborter = new AbortController()
   await using service = await listen((_request, response) => {
     response.writeHead(400, { 'content-length': '100' }).write('half', () => aborter.abort('enough'))
@@ -178,7 +178,7 @@ test('an abort ends the reading of a refusal', async () => {
   expect(await caught(client.listPage(1, { signal: aborter.signal }))).toBe('enough')
 })
 
-test('a refusal whose body breaks off is still that refusal', async () => {
+test('an error response with a truncated body is reported with its status', async () => {
   await using service = await listen((_request, response) => {
     response.writeHead(403, { 'content-length': '100' }).write('half', () => response.destroy())
   })
@@ -186,7 +186,7 @@ test('a refusal whose body breaks off is still that refusal', async () => {
   expect(await caught(client.listPage(1))).toMatchObject({ name: 'AnswerError', status: 403 })
 })
 
-test('an abort ends a walk between two pages', async () => {
+test('an abort ends an iteration between two pages', async () => {
   const aborter = new AbortController()
   await using service = await startForeign((_asked, answer) => {
     sendJson(answer, foreignPage(Array(30).fill('https://h.example/media/x'), 1, dialect))
@@ -211,7 +211,7 @@ test('an abort ends a download', async () => {
   expect(await caught(Promise.resolve(reader?.read()))).toBe('enough')
 })
 
-test('of a huge error body only the beginning is kept', async () => {
+test('only the start of a very large error body is kept', async () => {
   await using service = await listen((_request, response) => {
     response.writeHead(400, { 'content-type': 'text/plain' })
     const pour = () => {

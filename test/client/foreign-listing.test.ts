@@ -14,7 +14,7 @@ async function collect<T>(from: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-/** A service that has the listing and nothing else, at one exact path. */
+/** A service with only a listing, at one exact path. */
 async function serviceOf(items: string[], dialect: Dialect, only = dialect.path) {
   return await startForeign(({ method, path, headers }, answer) => {
     const url = new URL(path, 'http://x')
@@ -37,7 +37,7 @@ const dialects: [string, Dialect, string][] = [
 ]
 
 describe.each(dialects)('a service whose pages are %s', (_name, dialect, extension) => {
-  test('every item is met once, in order, at the URL that was given', async () => {
+  test('every item is returned once, in order, from the given URL', async () => {
     const items = itemsOf(237, extension)
     const only = `/here${dialect.path}`
     await using service = await serviceOf(items, dialect, only)
@@ -51,13 +51,13 @@ describe.each(dialects)('a service whose pages are %s', (_name, dialect, extensi
 
 const bare: Dialect = { base: 'https://h.example', path: '/api/media', wrapped: false, linkPages: false }
 
-test('a slash at the end of the URL is kept', async () => {
+test('a trailing slash of the URL is preserved', async () => {
   await using service = await serviceOf(itemsOf(12), bare, '/v1/media/')
   const client = createClient({ url: `${service.url}/v1/media/`, token, retry })
   expect(await collect(client.media())).toHaveLength(12)
 })
 
-test('a walk can begin at any page, and stops early when nobody asks on', async () => {
+test('an iteration can start at any page and requests no page after it was ended', async () => {
   await using service = await serviceOf(itemsOf(95), bare)
   const client = createClient({ url: service.url, token, retry })
   const numbers: number[] = []
@@ -78,7 +78,7 @@ test('an empty bucket is one empty page; a page past the end is empty', async ()
   expect(await client.listPage(9)).toMatchObject({ current_page: 9, data: [], next_page_url: null })
 })
 
-test('what is deleted behind the walk hides as many items, and none is met twice', async () => {
+test('each item deleted from an earlier page hides one item, and no item is returned twice', async () => {
   const items = itemsOf(40)
   const all = [...items]
   await using service = await serviceOf(items, bare)
@@ -91,7 +91,7 @@ test('what is deleted behind the walk hides as many items, and none is met twice
   expect(met).toEqual(all.filter((_, index) => index < 10 || index > 12))
 })
 
-test('a walk ends where pages vanish under it', async () => {
+test('an iteration ends if the remaining pages disappear', async () => {
   const items = itemsOf(40)
   await using service = await serviceOf(items, bare)
   const client = createClient({ url: service.url, token, retry })
@@ -103,7 +103,7 @@ test('a walk ends where pages vanish under it', async () => {
   expect(sizes).toEqual([10, 0])
 })
 
-test('a service that leads in circles is found out', async () => {
+test('a service whose next pages form a cycle causes an error', async () => {
   await using service = await startForeign((_asked, answer) => {
     sendJson(answer, foreignPage(itemsOf(30), 1, bare))
   })
@@ -123,7 +123,7 @@ test.each<[string, unknown, string]>([
   expect(service.asked).toHaveLength(1)
 })
 
-test('a link in the fourth place with a wrong url is named', async () => {
+test('the error for a malformed fourth link names that link', async () => {
   const page = foreignPage(itemsOf(30), 1, bare) as Page
   const links = page.links.map((link, index) => (index === 3 ? { ...link, url: 3 } : link))
   await using service = await startForeign((_asked, answer) => sendJson(answer, { data: { ...page, links } }))
@@ -135,7 +135,7 @@ test.each([
   ['text/html', '<h1>Sign in</h1>', 'must be JSON, and is text/html'],
   ['application/json', '', 'must be JSON, and is empty'],
   ['application/json', '{"current_page":1,', 'must be JSON, and is application/json'],
-])('a success of type %s that is no JSON is told', async (type, body, message) => {
+])('a successful response of type %s that is not JSON is an error', async (type, body, message) => {
   await using service = await startForeign((_asked, answer) => {
     answer.writeHead(200, { 'content-type': type }).end(body)
   })
@@ -143,7 +143,7 @@ test.each([
   await expect(client.listPage(1)).rejects.toThrow(message)
 })
 
-test('a refusal without a problem is an AnswerError with the body', async () => {
+test('an error response without a problem is an AnswerError with the body', async () => {
   await using service = await serviceOf(itemsOf(3), bare)
   const client = createClient({ url: service.url, token: 'another', retry })
   const error = await client.listPage(1).catch((thrown: unknown) => thrown)
@@ -156,7 +156,7 @@ test('a refusal without a problem is an AnswerError with the body', async () => 
   expect(String(error)).toContain('answered 401: {"message":"Unauthenticated."}')
 })
 
-test('JSON is asked for, so that a service does not send its page for signing in', async () => {
+test('requests accept only JSON, so that a service does not send its sign-in page', async () => {
   await using service = await serviceOf(itemsOf(3), bare)
   await createClient({ url: service.url, token, retry }).listPage(1)
   expect(service.asked[0]?.headers.accept).toMatch(/^application\/json/)

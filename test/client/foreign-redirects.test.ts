@@ -19,7 +19,7 @@ const media = {
 
 const holdsToken = (asked: readonly Asked[]) => JSON.stringify(asked).includes(token)
 
-/** A service at another origin that says yes to everything. */
+/** A service at another origin that accepts every request. */
 const startElsewhere = () =>
   startForeign(({ path }, answer) => {
     if (path.startsWith('/api/media/')) return sendJson(answer, media)
@@ -54,7 +54,7 @@ test.each([301, 302, 303, 307, 308])(
   },
 )
 
-test('the error of a redirect tells where it would have led', async () => {
+test('the error for a redirect names its target', async () => {
   await using elsewhere = await startElsewhere()
   await using service = await startRedirecting(() => elsewhere.url, 302)
   const client = createClient({ url: service.url, token, retry })
@@ -109,7 +109,7 @@ test('bytes at a URL of another origin are fetched without the token', async () 
   expect(holdsToken(elsewhere.asked)).toBe(false)
 })
 
-test('of a URL of another origin, describe and delete take the id alone', async () => {
+test('describe and delete use only the id of a URL of another origin', async () => {
   await using elsewhere = await startElsewhere()
   await using service = await startForeign((_asked, answer) => sendJson(answer, media))
   const client = createClient({ url: service.url, token, retry })
@@ -123,7 +123,7 @@ test('of a URL of another origin, describe and delete take the id alone', async 
   ])
 })
 
-test('another scheme or port is another origin', async () => {
+test('a URL with another scheme or port is of another origin', async () => {
   await using service = await startRedirecting(() => 'https://127.0.0.1', 301)
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toThrow('redirects to https://127.0.0.1')
@@ -141,7 +141,7 @@ test.each([
   await expect(client.get('abc')).rejects.toMatchObject({ name: 'RedirectError' })
 })
 
-test('within the origin redirects are followed, with the token', async () => {
+test('redirects within the origin are followed with the token', async () => {
   await using service = await startForeign(({ path }, answer) => {
     const url = new URL(path, 'http://x')
     if (url.pathname === '/api/media/') return sendJson(answer, foreignPage([], 1, dialect))
@@ -155,7 +155,7 @@ test('within the origin redirects are followed, with the token', async () => {
   ])
 })
 
-test('within the origin an upload follows 307 and 308, whole and with its headers', async () => {
+test('an upload follows 307 and 308 within the origin with its body and headers', async () => {
   await using service = await startForeign(({ path }, answer) => {
     if (path === '/new') return sendJson(answer, media, 201)
     answer.writeHead(308, { location: '/new' }).end()
@@ -168,26 +168,26 @@ test('within the origin an upload follows 307 and 308, whole and with its header
   expect(second?.headers['content-disposition']).toBe('attachment; filename="a.txt"')
 })
 
-test('a stream that is gone is not sent again by a redirect', async () => {
+test('a consumed stream is not sent again after a redirect', async () => {
   await using service = await startRedirecting(() => '', 307)
   const client = createClient({ url: service.url, token, retry })
   await expect(client.upload(new Blob(['abc']).stream())).rejects.toThrow('stream cannot be sent again')
 })
 
-test('circles of redirects end', async () => {
+test('a cycle of redirects ends with an error', async () => {
   await using service = await startRedirecting(() => '', 302)
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toThrow('redirects more than 5 times')
   expect(service.asked).toHaveLength(6)
 })
 
-test('a redirect without a place is an answer like others', async () => {
+test('a redirect without Location is an ordinary response', async () => {
   await using service = await startForeign((_asked, answer) => answer.writeHead(302).end())
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toMatchObject({ name: 'AnswerError', status: 302 })
 })
 
-test('where a platform hides redirects, the error says so', async () => {
+test('where the platform hides redirects, the error states it', async () => {
   const opaque = Object.defineProperty(Response.error(), 'type', { value: 'opaqueredirect' })
   const client = createClient({ url: 'https://h.example', token, fetch: async () => opaque })
   await expect(client.listPage(1)).rejects.toMatchObject({ name: 'RedirectError', location: null })

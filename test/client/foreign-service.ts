@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** What a service was asked. */
+/** A request that the service received. */
 export interface Asked {
   readonly method: string
   /** Path and query. */
@@ -11,7 +11,7 @@ export interface Asked {
   readonly body: string
 }
 
-/** A service on a port of its own that keeps what it was asked. */
+/** A service on its own port that records its requests. */
 export interface ForeignService extends AsyncDisposable {
   readonly url: string
   readonly asked: Asked[]
@@ -28,7 +28,7 @@ export const startForeign = (handler: Handler): Promise<ForeignService> => {
   }, asked)
 }
 
-/** Starts a service that gets requests before their bodies, and cuts connections that fail. */
+/** Starts a service whose handler runs before the body is read; a failing handler closes the connection. */
 export async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
   asked: Asked[] = [],
@@ -57,9 +57,9 @@ export function sendJson(answer: ServerResponse, value: unknown, status = 200, h
   answer.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
 }
 
-/** How a foreign service writes its pages. */
+/** The page format of a foreign service. */
 export interface Dialect {
-  /** What its URLs begin with, which need not be where it is asked. */
+  /** The base of its URLs, which may differ from the requested URL. */
   readonly base: string
   readonly path: string
   readonly wrapped: boolean
@@ -67,7 +67,7 @@ export interface Dialect {
   readonly linkPages: boolean
 }
 
-/** A page as Laravel's paginator writes it, with windowed links; written apart from our own service. */
+/** A page as Laravel's paginator writes it, with windowed links; independent of the service's code. */
 export function foreignPage(items: readonly string[], number: number, dialect: Dialect): unknown {
   const { base, path, wrapped, linkPages } = dialect
   const last = Math.max(1, Math.ceil(items.length / 10))

@@ -43,7 +43,7 @@ test('an item is uploaded, listed, described, fetched and deleted, by its id and
   }
 })
 
-test('L16 a page is given with its ETag when it has changed, and null when it has not', async () => {
+test('L16 a changed page is returned with its ETag, an unchanged one as null', async () => {
   const client = await newBucket(server, 'tagged')
   const empty = await client.listPageUnless(null, 1)
   expect(empty).toMatchObject({ page: { total: 0 }, etag: expect.stringMatching(/^"/) })
@@ -57,7 +57,7 @@ test('L16 a page is given with its ETag when it has changed, and null when it ha
   await expect(client.listPageUnless(etag, 0)).rejects.toThrow(TypeError)
 })
 
-test('250 files are walked in the order of their upload, from every form of the URL', async () => {
+test('250 files are returned in the order of their upload, from every form of the URL', async () => {
   const token = await newToken(server, 'many')
   const client = createClient({ url: server.url, token })
   const uploaded: string[] = []
@@ -70,7 +70,7 @@ test('250 files are walked in the order of their upload, from every form of the 
   const urls = await urlsOf(client)
   expect(urls).toHaveLength(250)
   for (let start = 0; start < 250; start += 25) {
-    // What was uploaded at the same time may stand in any order.
+    // Files uploaded at the same time may be in any order.
     expect(urls.slice(start, start + 25).sort()).toEqual(uploaded.slice(start, start + 25).sort())
   }
 
@@ -107,7 +107,7 @@ test.each([
   expect(await urlsOf(client)).toEqual([])
 })
 
-test('refusals are problems: an unknown token, a missing scope, an unknown type of token', async () => {
+test('an unknown token, a missing scope and an unknown token type cause a problem', async () => {
   const reader = await newBucket(server, 'scoped', '--scope', 'media:read')
   const refused = await caught(reader.upload(new Blob(['x'])))
   expect(refused).toBeInstanceOf(ProblemError)
@@ -121,11 +121,11 @@ test('refusals are problems: an unknown token, a missing scope, an unknown type 
   }
 })
 
-test('no token reaches the log of the service', async () => {
+test('no token is in the log of the service', async () => {
   expect(server.stderr()).not.toMatch(/mbkt_[0-9a-z]{8}/)
 })
 
-test('T1 a client tells what its token is, whatever the token may do', async () => {
+test('T1 a client returns the properties of its token, with any scope', async () => {
   const token = await newToken(server, 'askers', '--name', 'desk', '--scope', 'media:write')
   const client = createClient({ url: `${server.url}/v1/media`, token })
   expect(await client.whoami()).toEqual({
@@ -138,7 +138,7 @@ test('T1 a client tells what its token is, whatever the token may do', async () 
   })
 })
 
-test('Q3 a client tells what its bucket holds and may hold', async () => {
+test('Q3 a client returns the usage and the quotas of its bucket', async () => {
   const client = await newBucket(server, 'measured')
   await client.upload(new Blob(['12345']))
   expect(await client.bucket()).toEqual({

@@ -53,7 +53,7 @@ describe('every kind of source arrives byte for byte', () => {
     expect([asBlob.sha256, asStream.sha256]).toEqual([sha256, sha256])
   })
 
-  test('nothing at all', async () => {
+  test('an empty source', async () => {
     const client = await newBucket(server, 'empty-files')
     for (const source of [new Blob([]), new Uint8Array(0), new Blob([]).stream()]) {
       expect(await client.upload(source)).toMatchObject({ size: 0 })
@@ -61,7 +61,7 @@ describe('every kind of source arrives byte for byte', () => {
   })
 })
 
-test('filename and contentType go before those of the source', async () => {
+test('filename and contentType override those of the source', async () => {
   const client = await newBucket(server, 'names')
   const source = new File(['x'], 'a.bin', { type: 'application/x-thing' })
   const media = await client.upload(source, { filename: 'note.txt', contentType: 'text/plain' })
@@ -77,7 +77,7 @@ test.each(['two words.txt', '100%.txt', "it's (1) *.txt", '写真.jpg', '👩‍
   },
 )
 
-test('progress counts every byte, once and upwards', async () => {
+test('progress increases and counts every byte once', async () => {
   const client = await newBucket(server, 'progress')
   for (const [source, total] of [
     [new Blob([bytes]), bytes.length],
@@ -106,7 +106,7 @@ test('what onProgress throws ends the upload', async () => {
   expect(await urlsOf(client)).toEqual([])
 })
 
-test('an aborted upload rejects with the reason, lets go of its source and leaves nothing', async () => {
+test('an aborted upload rejects with the reason, cancels its source and stores nothing', async () => {
   const client = await newBucket(server, 'aborted')
   const aborter = new AbortController()
   let closed = false
@@ -137,7 +137,7 @@ test('an aborted upload of a Blob rejects with an AbortError', async () => {
   expect(await urlsOf(client)).toEqual([])
 })
 
-test('a file that is too large is refused before its bytes are sent', async () => {
+test('a file above the size limit is refused before its bytes are sent', async () => {
   await using small = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '1000' })
   const client = createClient({ url: small.url, token: small.token })
   const error = await caught(client.upload(new Uint8Array(1001)))
@@ -145,7 +145,7 @@ test('a file that is too large is refused before its bytes are sent', async () =
 })
 
 describe('several files in one form', () => {
-  test('U4, L10 arrive byte for byte in their order, under the names given', async () => {
+  test('U4, L10 arrive byte for byte in their order, with the given names', async () => {
     const client = await newBucket(server, 'forms')
     const names = ['b "quoted".bin', '100%22.bin', 'e\u0301 nfd.txt', '\u00e9 nfc.txt', '🐚;=.txt', 'empty']
     const files = names.map((filename, index) => ({
@@ -162,7 +162,7 @@ describe('several files in one form', () => {
     expect(seen.at(-1)?.sent).toBe(seen.at(-1)?.total)
   })
 
-  test('I2 sent again under their key are the same items; one alone and none are fine', async () => {
+  test('I2 repeated with the same key return the same items; one file and no file are accepted', async () => {
     const client = await newBucket(server, 'forms-again')
     const files = ['a.txt', 'b.txt'].map((filename) => ({ source: new Blob([filename]), filename }))
     const first = await client.uploadAll(files, { idempotencyKey: 'one' })

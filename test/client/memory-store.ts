@@ -1,6 +1,6 @@
 import type { ResumeStore } from '../../packages/client/src/index.ts'
 
-/** A store that lives as long as the test, and can be looked into. */
+/** A store in memory, readable by the test. */
 export function memoryStore(): ResumeStore & { readonly kept: Map<string, string> } {
   const kept = new Map<string, string>()
   return {

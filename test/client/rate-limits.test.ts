@@ -3,7 +3,7 @@ import { createClient } from '../../packages/client/src/index.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { startServer } from '../harness/server.ts'
 
-test('W5 the client waits as Retry-After asks, so that a program beyond the limit is slower and does not fail', async () => {
+test('W5 above the rate limit the client waits for the time in Retry-After and does not fail', async () => {
   await using server = await startServer({ MEDIABUCKET_TOKEN_RATE: '3/1s' })
   const client = createClient({ url: server.url, token: server.token, retry: { delay: 10 } })
   const names = Array.from({ length: 8 }, (_, index) => `file ${index}`)

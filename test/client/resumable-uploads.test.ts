@@ -19,7 +19,7 @@ import { memoryStore } from './memory-store.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  // Not where it is asked: whoever follows a Location is lost.
+  // Differs from the requested URL, so that a client that follows Location fails.
   server = await startServer({ MEDIABUCKET_BASE_URL: 'http://127.0.0.1:9/box' })
 })
 afterAll(() => server[Symbol.asyncDispose]())
@@ -28,9 +28,9 @@ const retry = { delay: 1 }
 const bytes = randomBytes(20_000_000)
 const file = new File([bytes], 'Größe.bin', { type: 'application/x-thing', lastModified: 1 })
 const sha256 = createHash('sha256').update(bytes).digest('hex')
-const piece = 8 * 1024 * 1024
+const chunkSize = 8 * 1024 * 1024
 
-/** A bucket of its own, asked at this address. */
+/** A new bucket, requested at this URL. */
 async function bucket(url = server.url) {
   const token = await newToken(server, randomUUID())
   return {
@@ -50,13 +50,13 @@ const reserved = async (token: string): Promise<unknown> =>
 
 const offsets = (passed: readonly Passed[]) => passed.map(({ offset }) => offset)
 
-test('R4 what is above the size goes in pieces, name and type included; what is not goes in one request', async () => {
+test('R4 files above the threshold are sent in chunks with name and type; smaller ones in one request', async () => {
   await using proxy = await startWatchedProxy(() => server.url)
   const { client } = await bucket(proxy.url)
   const seen: UploadProgress[] = []
   const media = await client.upload(file, { onProgress: (progress) => seen.push(progress) })
   expect(media).toMatchObject({ filename: 'Größe.bin', size: bytes.length, sha256 })
-  expect(offsets(proxy.pieces())).toEqual([0, piece, 2 * piece])
+  expect(offsets(proxy.chunks())).toEqual([0, chunkSize, 2 * chunkSize])
   const sent = seen.map((progress) => progress.sent)
   expect([sent[0], sent.at(-1)]).toEqual([0, bytes.length])
   expect(sent).toEqual([...new Set(sent)].sort((one, other) => one - other))
@@ -68,7 +68,7 @@ test('R4 what is above the size goes in pieces, name and type included; what is 
   for (const [size, piecesAbove] of [
     [1_000, 1_000],
     [1_001, 1_000],
-    [piece * 2, undefined],
+    [chunkSize * 2, undefined],
     [5, Infinity],
   ] as const)
     expect((await client.upload(new Uint8Array(size), { piecesAbove })).size).toBe(size)
@@ -85,7 +85,7 @@ test('R4 what is above the size goes in pieces, name and type included; what is 
   ])
 })
 
-test('R5 the last piece waits until the caller lets it go, and so does the item', async () => {
+test('R5 the last chunk is sent, and the item created, only after beforeLastPiece resolves', async () => {
   await using proxy = await startWatchedProxy(() => server.url)
   const { client, direct } = await bucket(proxy.url)
   const turn = Promise.withResolvers<void>()
@@ -96,8 +96,8 @@ test('R5 the last piece waits until the caller lets it go, and so does the item'
       return turn.promise
     },
   })
-  await until('the last piece', () => asked)
-  expect(offsets(proxy.pieces())).toEqual([0, piece])
+  await until('beforeLastPiece is called', () => asked)
+  expect(offsets(proxy.chunks())).toEqual([0, chunkSize])
   expect((await direct.listPage(1)).total).toBe(0)
   turn.resolve()
   await expectOneItem(direct, await sending)
@@ -106,12 +106,12 @@ test('R5 the last piece waits until the caller lets it go, and so does the item'
   expect((await direct.listPage(1)).total).toBe(1)
 })
 
-describe('R5 where answers get lost, there is one item', () => {
+describe('R5 when responses are lost, there is one item', () => {
   test.each<[string, (method: string, nth: number) => boolean]>([
     ['the creation', (method, nth) => method === 'POST' && nth === 1],
-    ['the last piece', (method, nth) => method === 'PATCH' && nth === 3],
-    ['every piece', (method) => method === 'PATCH'],
-    ['a piece, and the questions after it', (method, nth) => method !== 'POST' && nth < 3],
+    ['the last chunk', (method, nth) => method === 'PATCH' && nth === 3],
+    ['every chunk', (method) => method === 'PATCH'],
+    ['a chunk, and the HEADs after it', (method, nth) => method !== 'POST' && nth < 3],
     ['the item', (method, nth) => method === 'GET' && nth === 1],
   ])('%s', async (_, loses) => {
     await using proxy = await startLossyProxy(server.url, loses)
@@ -122,27 +122,27 @@ describe('R5 where answers get lost, there is one item', () => {
   })
 })
 
-test('R6 a server that is killed and started again in the middle gets only what it lacks', async () => {
+test('R6 after a kill and a restart of the server only the missing bytes are sent', async () => {
   await using directory = await temporaryDirectory()
   let first = await startServer({}, directory.path)
   const { token } = first
   await using proxy = await startWatchedProxy(() => first.url)
   const client = createClient({ url: proxy.url, token, retry: { attempts: 50, delay: 20, maxDelay: 200 } })
-  const reached = proxy.hold(({ offset, bytes }) => offset === piece && bytes > 1_000_000)
+  const reached = proxy.hold(({ offset, bytes }) => offset === chunkSize && bytes > 1_000_000)
   const upload = client.upload(file)
   await reached
   await first.kill()
   first = await startServer({}, directory.path)
   await using _ = first
   await expectOneItem(client, await upload)
-  const [, held, ...rest] = proxy.pieces().filter(({ bytes }) => bytes > 0)
-  expect(held?.offset).toBe(piece)
-  // A piece with a checksum counts whole or not at all; pieces are smaller after a failure.
-  expect(rest[0]).toMatchObject({ offset: piece, bytes: piece / 2 })
-  expect(rest.reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - piece)
+  const [, held, ...rest] = proxy.chunks().filter(({ bytes }) => bytes > 0)
+  expect(held?.offset).toBe(chunkSize)
+  // A chunk with a checksum is stored completely or not at all; chunks are smaller after a failure.
+  expect(rest[0]).toMatchObject({ offset: chunkSize, bytes: chunkSize / 2 })
+  expect(rest.reduce((sum, one) => sum + one.bytes, 0)).toBe(bytes.length - chunkSize)
 })
 
-test('R7 a piece that arrives damaged is sent again', async () => {
+test('R7 a chunk that arrives damaged is sent again', async () => {
   let damaged = 0
   await using proxy = await startWatchedProxy(
     () => server.url,
@@ -155,17 +155,17 @@ test('R7 a piece that arrives damaged is sent again', async () => {
   const { client, direct } = await bucket(proxy.url)
   await expectOneItem(direct, await client.upload(file))
   expect(damaged).toBe(1)
-  expect(offsets(proxy.pieces()).slice(0, 3)).toEqual([0, piece, piece])
+  expect(offsets(proxy.chunks()).slice(0, 3)).toEqual([0, chunkSize, chunkSize])
 })
 
-describe('an upload that is remembered', () => {
-  /** Aborts an upload of the file in its second piece. */
+describe('an upload with stored state', () => {
+  /** Aborts an upload of the file during its second chunk. */
   async function interrupted(source = file) {
     const proxy = await startWatchedProxy(() => server.url)
     const { token, direct } = await bucket()
     const resume = memoryStore()
     const aborter = new AbortController()
-    const reached = proxy.hold(({ offset, bytes }) => offset === piece && bytes > 1_000_000)
+    const reached = proxy.hold(({ offset, bytes }) => offset === chunkSize && bytes > 1_000_000)
     const client = () => createClient({ url: proxy.url, token, retry })
     const upload = caught(client().upload(source, { resume, signal: aborter.signal }))
     await reached
@@ -176,13 +176,13 @@ describe('an upload that is remembered', () => {
     return { proxy, token, direct, resume, client: client() }
   }
 
-  test('R6 goes on where it stopped, tells so, and is forgotten at its end', async () => {
+  test('R6 is resumed at its offset, reports that, and its state is removed at its end', async () => {
     const { proxy, direct, resume, client } = await interrupted()
     await using _ = proxy
     const seen: UploadProgress[] = []
     const media = await client.upload(file, { resume, onProgress: (progress) => seen.push(progress) })
-    expect(seen[0]).toEqual({ sent: piece, total: bytes.length })
-    expect(offsets(proxy.pieces())).toEqual([piece, 2 * piece])
+    expect(seen[0]).toEqual({ sent: chunkSize, total: bytes.length })
+    expect(offsets(proxy.chunks())).toEqual([chunkSize, 2 * chunkSize])
     expect(proxy.passed.map(({ method }) => method)).toEqual(['HEAD', 'PATCH', 'PATCH', 'GET'])
     expect(resume.kept.size).toBe(0)
     await expectOneItem(direct, media)
@@ -190,7 +190,7 @@ describe('an upload that is remembered', () => {
     expect(await urlsOf(direct)).toHaveLength(2)
   })
 
-  test('R5 and was finished, but its answer lost, gives its item', async () => {
+  test('R5 that is complete but whose response was lost returns its item', async () => {
     await using proxy = await startLossyProxy(
       server.url,
       (method, nth) => method === 'HEAD' || (method === 'PATCH' && nth > 2),
@@ -200,30 +200,30 @@ describe('an upload that is remembered', () => {
     expect(await caught(client.upload(file, { resume }))).toMatchObject({ name: 'ConnectionError' })
     const [url] = await urlsOf(direct)
     await using watched = await startWatchedProxy(() => server.url)
-    // As if it were the same address, which is a part of the key.
+    // Uses the same URL in the key, as the URL is part of it.
     const [id = ''] = resume.kept.values()
     const again = { ...memoryStore(), get: () => id }
     const media = await createClient({ url: watched.url, token }).upload(file, { resume: again })
-    expect([media.url, watched.pieces()]).toEqual([url, []])
+    expect([media.url, watched.chunks()]).toEqual([url, []])
     await expectOneItem(direct, media)
 
-    // Deleted since: who sends it again wants it there.
+    // The item was deleted since, so the file is stored again.
     await direct.delete(media.id)
     const anew = await createClient({ url: watched.url, token }).upload(file, { resume: again })
     expect(anew.id).not.toBe(media.id)
     await expectOneItem(direct, anew)
   })
 
-  test('begins anew in another bucket', async () => {
+  test('R6 starts again in another bucket', async () => {
     const { proxy, direct, resume } = await interrupted()
     await using _ = proxy
     const other = await bucket(proxy.url)
     await expectOneItem(other.direct, await other.client.upload(file, { resume }))
-    expect(offsets(proxy.pieces())).toEqual([0, piece, 2 * piece])
+    expect(offsets(proxy.chunks())).toEqual([0, chunkSize, 2 * chunkSize])
     expect(await urlsOf(direct)).toEqual([])
   })
 
-  test('begins anew when it was ended, or what is remembered makes no sense', async () => {
+  test('R6 starts again if it was terminated or its state is invalid', async () => {
     const { proxy, token, direct, resume, client } = await interrupted()
     await using _ = proxy
     const [[key, id] = ['', '']] = resume.kept
@@ -232,7 +232,7 @@ describe('an upload that is remembered', () => {
       resume.kept.set(key, value)
       proxy.passed.length = 0
       const media = await client.upload(file, { resume })
-      expect(offsets(proxy.pieces())).toEqual([0, piece, 2 * piece])
+      expect(offsets(proxy.chunks())).toEqual([0, chunkSize, 2 * chunkSize])
       expect(proxy.passed.every(({ path }) => !/\.\.|%20|uploads\/$/.test(path))).toBe(true)
       await expectOneItem(direct, media)
       await direct.delete(media.id)
@@ -248,7 +248,7 @@ describe('an upload that is remembered', () => {
     const { proxy, direct, resume, client } = await interrupted()
     await using _ = proxy
     const media = await client.upload(changed, { resume })
-    expect(proxy.pieces()[0]?.offset).toBe(0)
+    expect(proxy.chunks()[0]?.offset).toBe(0)
     expect(media.sha256).toBe(
       createHash('sha256')
         .update(await changed.bytes())
@@ -257,25 +257,25 @@ describe('an upload that is remembered', () => {
     expect(await urlsOf(direct)).toEqual([media.url])
   })
 
-  test('begins anew when it shall have another name or type, whatever the fingerprint', async () => {
+  test('R6 starts again with another name or type, even with the same fingerprint', async () => {
     const { proxy, resume, client } = await interrupted()
     await using _ = proxy
     const media = await client.upload(file, { resume, filename: 'b.bin' })
-    expect([media.filename, proxy.pieces()[0]?.offset]).toEqual(['b.bin', 0])
+    expect([media.filename, proxy.chunks()[0]?.offset]).toEqual(['b.bin', 0])
   })
 
-  test('goes on in one of two uploads of the file at the same time; each becomes an item', async () => {
+  test('R6 is resumed by only one of two concurrent uploads of the file; each creates an item', async () => {
     const { proxy, resume, client } = await interrupted()
     await using _ = proxy
     const [one, other] = await Promise.all([client.upload(file, { resume }), client.upload(file, { resume })])
     expect(one.id).not.toBe(other.id)
     expect([one.sha256, other.sha256]).toEqual([sha256, sha256])
     expect(resume.kept.size).toBe(0)
-    const sizes = proxy.pieces().map(({ bytes }) => bytes)
-    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(2 * bytes.length - piece)
+    const sizes = proxy.chunks().map(({ bytes }) => bytes)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(2 * bytes.length - chunkSize)
   })
 
-  test('is ended and begun anew where the service forgets it in the middle', async () => {
+  test('R6 starts again if the service drops it while it is sent', async () => {
     const { proxy, token, direct, resume, client } = await interrupted()
     await using _ = proxy
     const [id = ''] = resume.kept.values()
@@ -283,7 +283,7 @@ describe('an upload that is remembered', () => {
     const media = await client.upload(file, {
       resume,
       onProgress({ sent }) {
-        if (sent >= 2 * piece) ended ??= tusOf({ url: server.url, token }).end(`/api/uploads/${id}`)
+        if (sent >= 2 * chunkSize) ended ??= tusOf({ url: server.url, token }).end(`/api/uploads/${id}`)
       },
     })
     expect((await ended)?.status).toBe(204)
@@ -291,10 +291,11 @@ describe('an upload that is remembered', () => {
   })
 })
 
-test('R9 an upload that nobody remembers leaves nothing when it is aborted', async () => {
+test('R9 an aborted upload without stored state leaves no data', async () => {
   const { client, token } = await bucket()
   const aborter = new AbortController()
-  const onProgress = ({ sent }: UploadProgress) => void (sent > piece + 1_000_000 && aborter.abort('enough'))
+  const onProgress = ({ sent }: UploadProgress) =>
+    void (sent > chunkSize + 1_000_000 && aborter.abort('enough'))
   expect(await caught(client.upload(file, { signal: aborter.signal, onProgress }))).toBe('enough')
   await until('nothing is reserved', async () => {
     const state = await reserved(token)
@@ -303,7 +304,7 @@ test('R9 an upload that nobody remembers leaves nothing when it is aborted', asy
   expect(await reserved(token)).toMatchObject({ items: 0, reserved_bytes: 0 })
 })
 
-test('an abort before the first byte begins nothing', async () => {
+test('an abort before the first byte creates no upload', async () => {
   const { client, token } = await bucket()
   expect(await caught(client.upload(file, { signal: AbortSignal.abort('enough') }))).toBe('enough')
   expect(await reserved(token)).toMatchObject({ items: 0, reserved_items: 0 })
@@ -319,7 +320,7 @@ test('what onProgress throws ends the upload', async () => {
   expect(await urlsOf(client)).toEqual([])
 })
 
-test('Q2, R12 quotas and limits are problems, told before any byte is sent', async () => {
+test('Q2, R12 an exceeded quota or limit causes a problem before any byte is sent', async () => {
   await using small = await startServer({ MEDIABUCKET_MAX_FILE_SIZE: '19000000' })
   await using proxy = await startWatchedProxy(() => small.url)
   const client = createClient({ url: proxy.url, token: small.token, retry })
@@ -330,10 +331,10 @@ test('Q2, R12 quotas and limits are problems, told before any byte is sent', asy
   const full = await caught(client.upload(new Uint8Array(18_000_000)))
   expect(full).toBeInstanceOf(ProblemError)
   expect(full).toMatchObject({ status: 507, problem: { code: 'quota-exceeded' } })
-  expect(proxy.pieces()).toEqual([])
+  expect(proxy.chunks()).toEqual([])
 })
 
-test('A7 a token that is revoked in the middle is a problem', async () => {
+test('A7 a token that is revoked during an upload causes a problem', async () => {
   const { id, token } = await makeToken(server, '--bucket', randomUUID())
   const client = createClient({ url: server.url, token, retry })
   const resume = memoryStore()
@@ -343,14 +344,14 @@ test('A7 a token that is revoked in the middle is a problem', async () => {
   expect(error).toMatchObject({ method: 'PATCH', status: 401 })
 })
 
-test('a source that has fewer bytes than it says is an error, not a shorter item', async () => {
+test('a source with fewer bytes than declared is an error, not a shorter item', async () => {
   const { client } = await bucket()
   const source = Object.defineProperty(new Blob([bytes]), 'size', { value: bytes.length + 1 })
   expect(await caught(client.upload(source))).toBeInstanceOf(TypeError)
   expect(await urlsOf(client)).toEqual([])
 })
 
-test('bytes without a name need a fingerprint to be remembered', async () => {
+test('bytes without a name need a fingerprint for stored state', async () => {
   const { client } = await bucket()
   const resume = memoryStore()
   expect(await caught(client.upload(new Blob([bytes]), { resume }))).toMatchObject({

@@ -7,7 +7,7 @@ const changing: readonly (readonly [RegExp, string])[] = [
   [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '«time»'],
 ]
 
-/** A JSON text without what differs from run to run: ids, times, the address of the service. */
+/** A JSON text without the values that differ between runs: ids, times, the address of the service. */
 export function settled(json: string, url: string): unknown {
   const same = changing.reduce((text, [pattern, name]) => text.replaceAll(pattern, name), json)
   return JSON.parse(same.replaceAll(url, documented))

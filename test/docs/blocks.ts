@@ -6,7 +6,7 @@ export interface Block {
   readonly line: number
   readonly language: string
   readonly code: string
-  /** Why it is not run; null where it is. */
+  /** The reason that it is not run; null if it is run. */
   readonly reason: string | null
 }
 
@@ -23,5 +23,5 @@ export function blocksOf(path: string): Block[] {
   }))
 }
 
-/** Languages that are shown, never run. */
+/** Languages that are not run. */
 export const shown = ['json', 'text', 'console', 'html']

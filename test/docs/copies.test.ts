@@ -22,7 +22,7 @@ test.skipIf(missing.length > 0 && !process.env['CI'])(
     if (!block) throw new Error('there is no recipe for curl')
     await stage.run(block)
     const copy = join(stage.directory, 'copy')
-    // The recipe uploads two of its own.
+    // The recipe uploads two more items.
     expect(await readdir(copy)).toHaveLength(names.length + 2)
     for (const [id, { name, text }] of uploaded) {
       expect(await readdir(join(copy, id))).toEqual([name])

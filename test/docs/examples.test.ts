@@ -42,11 +42,11 @@ describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examp
     const interpreter = interpreters[language]
     const missing = (interpreter?.needs ?? []).filter((command) => !hasTool(command))
     if (missing.length > 0) console.warn(`${path}:${line} is not run: there is no ${missing.join(', no ')}`)
-    // Where nothing may be skipped, a block without its interpreter fails by itself.
+    // In CI a block without its interpreter fails.
     test.skipIf(missing.length > 0 && !process.env['CI'])(`line ${line}, ${language}, runs`, async () => {
       const { stdout } = await stage.run(block)
       const next = blocks[index + 1]
-      // What follows as JSON or text is what it prints, but for what differs each time.
+      // A following block of JSON or text is its output, except for values that differ between runs.
       const { url } = stage.server
       if (next?.language === 'json') expect(settled(stdout, url)).toEqual(settled(next.code, url))
       if (next?.language === 'text') expect(stdout).toBe(next.code)
@@ -59,13 +59,13 @@ test('docs/api.md has an example of every path of the description', () => {
   const paths = Object.keys(JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8')).paths)
   const missing = paths
     .filter((path) => !path.startsWith('/v1/'))
-    // Up to its parameter, as the examples fill those in.
+    // Up to the first parameter, as the examples contain values.
     .filter((path) => !told.some((code) => code.includes(`$URL${path.replace(/\{.*/, '')}`)))
-  // Bytes are fetched by the URLs that the service answers, never by one that a client makes.
+  // Bytes are fetched by the URLs that the service returns.
   expect(missing).toEqual(['/media/{name}'])
 })
 
-test('every block of the documents names its language, and every language is run or shown', () => {
+test('every code block of the documents names a language, which is run or listed as not run', () => {
   const known = [...shown, ...Object.keys(interpreters)]
   const strangers = documents.flatMap((path) =>
     blocksOf(path)

@@ -6,7 +6,7 @@ interface Interpreter {
   readonly needs: readonly string[]
 }
 
-/** What runs the blocks of a language. */
+/** The interpreter of each language. */
 export const interpreters: Readonly<Record<string, Interpreter>> = {
   sh: { command: 'sh', arguments: ['-e'], extension: 'sh', needs: ['curl', 'jq'] },
   ts: { command: process.execPath, arguments: [], extension: 'ts', needs: [] },

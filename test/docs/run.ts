@@ -8,10 +8,10 @@ import { bin, startServer, type TestServer } from '../harness/server.ts'
 import type { Block } from './blocks.ts'
 import { interpreters } from './interpreters.ts'
 
-/** Where documents say that the service is. */
+/** The URL of the service in the documents. */
 export const documented = 'http://127.0.0.1:8080'
 
-/** The smallest picture that is one. */
+/** A minimal valid PNG. */
 const picture = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
@@ -24,10 +24,10 @@ shift
 exec "${process.execPath}" "${bin}" "$@"
 `
 
-/** A server, and a directory with the files that documents speak of. */
+/** A server, and a directory with the files that the examples use. */
 export interface Stage extends AsyncDisposable {
   readonly server: TestServer
-  /** Where the blocks run. */
+  /** The working directory of the blocks. */
   readonly directory: string
   run(block: Block): Promise<{ stdout: string; stderr: string }>
 }

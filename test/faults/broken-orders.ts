@@ -2,49 +2,49 @@ import { renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
+import { interceptWrites, isServer, wrap } from './intercept-writes.ts'
 import { readBrokenOrder } from './orders.ts'
 import type { FileCall } from './steps.ts'
-import { isServer, watchDisk, wrap } from './watch-disk.ts'
 
-// Loaded into a server as failpoints.ts is: makes it one that does things in a wrong order, for the tests that must
-// notice.
+// Loaded into a server like failpoints.ts: makes it sync, rename and commit in a wrong order, which the tests must
+// detect.
 
-/** Milliseconds by which a thing comes too late. */
+/** Milliseconds by which an operation is delayed. */
 const late = 50
 
-/** Opened anew: the service has closed its own handle by then. */
+/** Opens a handle of its own: the service has closed its handle by then. */
 async function syncPath(path: string): Promise<void> {
   const handle = await open(path)
   await handle.sync()
   await handle.close()
 }
 
-const isKeeping = (call: FileCall) => call.name === 'rename' && call.to === 'blob'
+const isFinalRename = (call: FileCall) => call.name === 'rename' && call.to === 'blob'
 const syncs = (call: FileCall, ...places: FileCall['place'][]) =>
   call.name === 'sync' && places.includes(call.place)
 
 const files = (file: (call: FileCall, work: () => Promise<void>) => Promise<void>) =>
-  watchDisk({ file, commit: (_, work) => work() })
+  interceptWrites({ file, commit: (_, work) => work() })
 
-const leavesOut = (leaves: (call: FileCall) => boolean) =>
+const skipping = (isSkipped: (call: FileCall) => boolean) =>
   files(async (call, work) => {
-    if (!leaves(call)) await work()
+    if (!isSkipped(call)) await work()
   })
 
 const breaks = {
-  'no sync of the file': () => leavesOut((call) => syncs(call, 'temporary', 'part')),
-  'no sync of the directory': () => leavesOut((call) => syncs(call, 'shard')),
-  'no sync of a new directory': () => leavesOut((call) => syncs(call, 'root')),
+  'no sync of the file': () => skipping((call) => syncs(call, 'temporary', 'part')),
+  'no sync of the directory': () => skipping((call) => syncs(call, 'shard')),
+  'no sync of a new directory': () => skipping((call) => syncs(call, 'root')),
   'rename before sync': () => {
     files(async (call, work) => {
       if (syncs(call, 'temporary', 'part')) return
       await work()
-      if (call.name === 'rename' && isKeeping(call)) await syncPath(call.toPath)
+      if (call.name === 'rename' && isFinalRename(call)) await syncPath(call.toPath)
     })
   },
   'commit before rename': () => {
     files(async (call, work) => {
-      if (call.name === 'rename' && isKeeping(call)) setTimeout(renameSync, late, call.path, call.toPath)
+      if (call.name === 'rename' && isFinalRename(call)) setTimeout(renameSync, late, call.path, call.toPath)
       else await work()
     })
   },
@@ -67,7 +67,7 @@ const breaks = {
         const { id, item, expiresAt } = request.input
         const input = { id, from: offsets.get(id) ?? 0, to: item.size, expiresAt }
         original.call(this, [{ number: 0, request: { kind: 'move-upload', input } }])
-        // Later, or both would be one transaction.
+        // Delayed, so that both are not part of one transaction.
         setTimeout(() => original.apply(this, args), late)
         return
       }

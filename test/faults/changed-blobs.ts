@@ -6,35 +6,35 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { until } from '../harness/until.ts'
 import { fsck, listAll } from '../harness/upkeep.ts'
 import { blobPath } from '../harness/upload.ts'
-import type { Life } from './lives.ts'
 import { withFailpoints } from './preload.ts'
+import type { Instance } from './server-instances.ts'
 import { faultOnStage, must } from './stage.ts'
 import { readReached } from './steps.ts'
 
-const itemsOf = async ({ server, authorization }: Life): Promise<string[]> =>
+const itemsOf = async ({ server, authorization }: Instance): Promise<string[]> =>
   (await listAll(server, authorization)).map((url) => /\/media\/(\w+)/.exec(url)?.[1] ?? '')
 
-/** The code of the problem, and whether it may be kept. */
-async function bytesOf({ server }: Life, id: string) {
+/** The status, whether the problem code is `bytes-missing`, and Cache-Control. */
+async function bytesOf({ server }: Instance, id: string) {
   const answer = await fetch(`${server.url}/media/${id}`)
   const text = await answer.text()
   return {
     status: answer.status,
     isProblem: text.includes('"code":"bytes-missing"'),
-    kept: answer.headers.get('cache-control'),
+    cacheControl: answer.headers.get('cache-control'),
   }
 }
 
 export const flippedByte = faultOnStage(
   'one flipped byte in a blob',
-  async ({ clients, directory, ledger, life }) => {
-    for (const way of [clients.raw, clients.form]) must('there are items', (await way(life())) === 201)
-    const listed = await itemsOf(life())
+  async ({ clients, directory, ledger, instance }) => {
+    for (const way of [clients.raw, clients.form]) must('there are items', (await way(instance())) === 201)
+    const listed = await itemsOf(instance())
     const sizes = await Promise.all(
-      listed.map(async (id) => (await readFile(blobPath(life().server, id))).length),
+      listed.map(async (id) => (await readFile(blobPath(instance().server, id))).length),
     )
     const id = listed[sizes.findIndex((size) => size > 0)] ?? ''
-    const path = blobPath(life().server, id)
+    const path = blobPath(instance().server, id)
     const bytes = await readFile(path)
     const flipped = Buffer.from(bytes)
     const at = ledger.random(bytes.length)
@@ -42,47 +42,52 @@ export const flippedByte = faultOnStage(
     await writeFile(path, flipped)
 
     const { code, found, report } = await fsck(directory, '--verify-bytes')
-    must('fsck finds it', code === 1 && isDeepStrictEqual(found, { 'hash-wrong': [1, 0] }))
-    must('fsck tells which', report.findings[0]?.subjects.join() === id)
-    const { status, isProblem, kept } = await bytesOf(life(), id)
+    must('fsck reports the changed bytes', code === 1 && isDeepStrictEqual(found, { 'hash-wrong': [1, 0] }))
+    must('fsck names the item', report.findings[0]?.subjects.join() === id)
+    const { status, isProblem, cacheControl } = await bytesOf(instance(), id)
     must(
-      'the item answers a 500 problem that nobody keeps',
-      status === 500 && isProblem && kept === 'no-store',
+      'a request for the bytes receives a 500 problem with Cache-Control: no-store',
+      status === 500 && isProblem && cacheControl === 'no-store',
     )
-    must('its row stays', isDeepStrictEqual(await itemsOf(life()), listed))
+    must('the item stays listed', isDeepStrictEqual(await itemsOf(instance()), listed))
     await writeFile(path, bytes)
-    must('fsck finds the bytes right again', (await fsck(directory, '--verify-bytes')).code === 0)
+    must('fsck accepts the restored bytes', (await fsck(directory, '--verify-bytes')).code === 0)
   },
 )
 
-/** Bytes that nothing names, an item without bytes, and an upload whose bytes are in place just before its row is. */
+/** Orphaned bytes, an item without bytes, and an upload between the rename of its file and its commit. */
 export const plantedBlobs = faultOnStage(
-  'planted and removed blobs, and a repair between rename and commit',
+  'orphaned and removed blobs, and fsck --repair between rename and commit',
   async ({ clients, directory, restart }) => {
     await using place = await temporaryDirectory()
-    const holdUntil = join(place.path, 'go-on')
-    const life = await restart(withFailpoints({ step: 'directory synced', nth: 3, action: { holdUntil } }))
-    for (const way of [clients.raw, clients.raw]) must('there are items', (await way(life)) === 201)
-    const planted = blobPath(life.server, newMediaId())
+    const holdUntil = join(place.path, 'continue')
+    const instance = await restart(
+      withFailpoints({ step: 'directory synced', nth: 3, action: { holdUntil } }),
+    )
+    for (const way of [clients.raw, clients.raw]) must('there are items', (await way(instance)) === 201)
+    const planted = blobPath(instance.server, newMediaId())
     await mkdir(dirname(planted), { recursive: true })
     await writeFile(planted, 'planted')
-    const removed = blobPath(life.server, (await itemsOf(life))[0] ?? '')
+    const removed = blobPath(instance.server, (await itemsOf(instance))[0] ?? '')
     await rename(removed, join(place.path, 'removed'))
     const { found } = await fsck(directory)
-    must('both are told', isDeepStrictEqual(found, { 'bytes-missing': [1, 0], 'bytes-orphaned': [1, 0] }))
+    must('fsck reports both', isDeepStrictEqual(found, { 'bytes-missing': [1, 0], 'bytes-orphaned': [1, 0] }))
 
-    const held = clients.raw(life)
-    await until('the bytes of an upload are in place', () => readReached(directory).length > 0)
+    const held = clients.raw(instance)
+    await until('the file of an upload is renamed', () => readReached(directory).length > 0)
     const repair = await fsck(directory, '--repair')
     must(
-      'a repair moves what nothing names',
+      'a repair moves the orphaned bytes',
       isDeepStrictEqual(repair.found, { 'bytes-missing': [1, 0], 'bytes-orphaned': [2, 2] }),
     )
     await rename(join(place.path, 'removed'), removed)
     await writeFile(holdUntil, '')
     const status = await held
-    must(`an upload whose bytes were moved is no 201 but a 5xx, not ${status}`, status >= 500)
-    must('all is well then', isDeepStrictEqual((await fsck(directory, '--verify-bytes')).found, {}))
-    must('uploads go on', (await clients.raw(life)) === 201)
+    must(`an upload whose bytes were moved receives a 5xx, not ${status}`, status >= 500)
+    must(
+      'fsck finds nothing afterwards',
+      isDeepStrictEqual((await fsck(directory, '--verify-bytes')).found, {}),
+    )
+    must('an upload is stored afterwards', (await clients.raw(instance)) === 201)
   },
 )

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fsck } from '../harness/upkeep.ts'
 import type { Ledger } from './ledger.ts'
 
-/** After a start that cleared up, and a stop, a check of every byte finds nothing, and no file of a crash is left. */
+/** After a start and a stop, fsck --verify-bytes finds nothing, and no file of an interrupted upload remains. */
 export async function checkLeftovers(directory: string, ledger: Ledger): Promise<void> {
   const { code, found } = await fsck(directory, '--verify-bytes')
   for (const [what, [count]] of Object.entries(found))
@@ -11,5 +11,5 @@ export async function checkLeftovers(directory: string, ledger: Ledger): Promise
   if (code !== 0) ledger.fault('halfVisible', `fsck exits with ${code}`)
   for (const place of ['tmp', 'uploads', 'pending'])
     for (const name of await readdir(join(directory, place)))
-      ledger.fault('halfVisible', `${place}/${name} is left`)
+      ledger.fault('halfVisible', `${place}/${name} remains`)
 }

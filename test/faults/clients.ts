@@ -3,47 +3,47 @@ import { filePart, formBytes, formType } from '../harness/form.ts'
 import { metadataOf } from '../harness/tus.ts'
 import { readManyMedia, readMedia } from '../harness/wire.ts'
 import type { Ledger, Sending } from './ledger.ts'
-import type { Life } from './lives.ts'
+import type { Instance } from './server-instances.ts'
 
-/** An upload in pieces that a crash may interrupt, and that is gone on with in the next life. */
-interface Pieces {
+/** A resumable upload that a crash may interrupt, and that is resumed on the next server. */
+interface ResumableUpload {
   readonly sending: Sending
   readonly url: string
-  /** Bytes that an answer has told of. */
+  /** The last acknowledged offset. */
   answered: number
-  /** Bytes that were sent at the most. */
+  /** The largest number of bytes that the server may have received. */
   sent: number
-  /** A piece was answered with an error of the server, which may have had to drop the upload. */
+  /** A chunk received a 5xx, after which the server may have dropped the upload. */
   failed: boolean
 }
 
-/** Each answers the status that it heard last. */
-type Client = (life: Life) => Promise<number>
+/** Returns the status of the last response. */
+type Client = (instance: Instance) => Promise<number>
 
 export interface Clients {
   readonly raw: Client
   readonly form: Client
-  /** Begins an upload in pieces, or goes on with one that was interrupted, to its end or an error. */
-  readonly pieces: Client
+  /** Creates a resumable upload, or resumes an interrupted one, and sends chunks until it is complete or fails. */
+  readonly resumable: Client
   readonly remove: Client
-  /** Goes on with every upload that was interrupted. */
-  resumeAll(life: Life): Promise<void>
-  /** All of this in any order, `count` clients at a time, until the service is gone. */
-  workUntilGone(life: Life, count: number): Promise<void>
-  uploadUntilGone(life: Life, count: number): Promise<void>
-  piecesUntilGone(life: Life, count: number): Promise<void>
-  /** Deletes, and stores what is to be deleted. */
-  removeUntilGone(life: Life, count: number): Promise<void>
+  /** Completes every interrupted upload. */
+  resumeAll(instance: Instance): Promise<void>
+  /** Runs all operations in random order with `count` concurrent clients until the server process ends. */
+  workUntilGone(instance: Instance, count: number): Promise<void>
+  uploadUntilGone(instance: Instance, count: number): Promise<void>
+  resumableUntilGone(instance: Instance, count: number): Promise<void>
+  /** Deletes items, and uploads some when none are left. */
+  removeUntilGone(instance: Instance, count: number): Promise<void>
 }
 
 const largest = 100_000
 
-/** Clients that write into the ledger what they sent and what they were answered. They throw when they hear nothing. */
+/** Clients that record requests and responses in the ledger. They throw if a connection ends without a response. */
 export function createClients(ledger: Ledger): Clients {
   const { random } = ledger
-  const interrupted: Pieces[] = []
+  const interrupted: ResumableUpload[] = []
 
-  /** Sends, and enters what came of it; nothing heard leaves it in doubt. */
+  /** Sends and records the outcome; without a response the outcome is unknown. */
   async function settle(
     sending: Sending,
     send: () => Promise<Response>,
@@ -53,7 +53,7 @@ export function createClients(ledger: Ledger): Clients {
       const answer = await send()
       if (answer.status === 201) ledger.stored(sending, await idsOf(answer))
       else {
-        // An error of the server may have come after the commit: then the item is whole.
+        // A 500 may follow the commit, in which case the item is stored completely.
         sending.state = answer.status === 500 ? 'unanswered' : 'refused'
         await answer.arrayBuffer()
       }
@@ -64,40 +64,40 @@ export function createClients(ledger: Ledger): Clients {
     }
   }
 
-  const post = (life: Life, body: Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
-    life.server.request('/api/media', {
+  const post = (instance: Instance, body: Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
+    instance.server.request('/api/media', {
       method: 'POST',
       body,
-      headers: { authorization: life.authorization, ...headers },
+      headers: { authorization: instance.authorization, ...headers },
     })
 
-  async function raw(life: Life): Promise<number> {
+  async function raw(instance: Instance): Promise<number> {
     const sending = ledger.newSending(random(largest))
     const [file] = sending.files
     const key: Record<string, string> = random(2) ? { 'idempotency-key': `"${randomUUID()}"` } : {}
     const headers = { 'content-disposition': `attachment; filename="${file?.name}"`, ...key }
     return settle(
       sending,
-      () => post(life, file?.bytes ?? new Uint8Array(), headers),
+      () => post(instance, file?.bytes ?? new Uint8Array(), headers),
       async (answer) => [(await readMedia(answer)).id],
     )
   }
 
-  async function form(life: Life): Promise<number> {
+  async function form(instance: Instance): Promise<number> {
     const sending = ledger.newSending(...Array.from({ length: 2 + random(2) }, () => random(largest)))
     const parts = sending.files.map(({ name, bytes }) => filePart(name, bytes))
     return settle(
       sending,
-      () => post(life, formBytes(...parts), { 'content-type': formType }),
+      () => post(instance, formBytes(...parts), { 'content-type': formType }),
       async (answer) => (await readManyMedia(answer)).map(({ id }) => id),
     )
   }
 
-  /** The status where it is refused. */
-  async function begin(life: Life): Promise<Pieces | number> {
+  /** Returns the status if the server refuses the upload. */
+  async function begin(instance: Instance): Promise<ResumableUpload | number> {
     const sending = ledger.newSending(1 + random(3 * largest))
     const [file] = sending.files
-    const answer = await life.tus.send('POST', '/api/uploads', {
+    const answer = await instance.tus.send('POST', '/api/uploads', {
       'upload-length': `${file?.bytes.length}`,
       'upload-metadata': metadataOf({ filename: file?.name ?? '' }),
     })
@@ -107,26 +107,26 @@ export function createClients(ledger: Ledger): Clients {
     return { sending, url: pathname, answered: 0, sent: 0, failed: false }
   }
 
-  /** What the service tells of an interrupted upload, held to what was sent and answered. */
-  async function resume(life: Life, upload: Pieces): Promise<Response> {
-    const answer = await life.tus.head(upload.url)
+  /** Reads the offset of an interrupted upload and compares it with the sent and acknowledged bytes. */
+  async function resume(instance: Instance, upload: ResumableUpload): Promise<Response> {
+    const answer = await instance.tus.head(upload.url)
     const offset = Number(answer.headers.get('upload-offset') ?? Number.NaN)
     if (answer.status === 404 && upload.failed) return answer
     if (!(answer.status === 200 && offset >= upload.answered && offset <= upload.sent)) {
       const { answered, sent } = upload
-      ledger.fault('lost', `an upload stands at ${offset}: ${answered} answered, ${sent} sent`)
+      ledger.fault('lost', `an upload has offset ${offset}: ${answered} acknowledged, ${sent} sent`)
       throw new Error('an upload is lost')
     }
     return answer
   }
 
-  async function pieces(life: Life): Promise<number> {
+  async function resumable(instance: Instance): Promise<number> {
     const old = interrupted.splice(random(interrupted.length), 1)[0]
-    const upload = old ?? (await begin(life))
+    const upload = old ?? (await begin(instance))
     if (typeof upload === 'number') return upload
     const bytes = upload.sending.files[0]?.bytes ?? new Uint8Array()
     try {
-      let answer = old ? await resume(life, old) : null
+      let answer = old ? await resume(instance, old) : null
       if (answer?.status === 404) {
         upload.sending.state = 'refused'
         return 404
@@ -137,7 +137,7 @@ export function createClients(ledger: Ledger): Clients {
         if (offset === bytes.length) break
         const end = Math.min(bytes.length, offset + 1 + random(largest))
         upload.sent = Math.max(upload.sent, end)
-        answer = await life.tus.piece(upload.url, offset, bytes.subarray(offset, end))
+        answer = await instance.tus.sendChunk(upload.url, offset, bytes.subarray(offset, end))
         if (answer.status !== 204) {
           upload.failed ||= answer.status >= 500
           interrupted.push(upload)
@@ -145,7 +145,7 @@ export function createClients(ledger: Ledger): Clients {
         }
       }
       const location = answer?.headers.get('content-location')
-      if (!location) throw new Error('an upload is complete and names no item')
+      if (!location) throw new Error('the response to a complete upload names no item')
       ledger.stored(upload.sending, [location.split('/').at(-1) ?? ''])
       return answer?.status ?? 0
     } catch (error) {
@@ -154,46 +154,46 @@ export function createClients(ledger: Ledger): Clients {
     }
   }
 
-  async function remove(life: Life): Promise<number> {
+  async function remove(instance: Instance): Promise<number> {
     const item = ledger.takeForRemoval()
-    if (item === null) return raw(life)
-    const headers = { authorization: life.authorization }
-    const { status } = await life.server.request(`/api/media/${item.id}`, { method: 'DELETE', headers })
+    if (item === null) return raw(instance)
+    const headers = { authorization: instance.authorization }
+    const { status } = await instance.server.request(`/api/media/${item.id}`, { method: 'DELETE', headers })
     if (status === 204) item.answered()
     return status
   }
 
-  const lanes = (count: number, life: Life, kinds: readonly Client[]) =>
+  const runClients = (count: number, instance: Instance, kinds: readonly Client[]) =>
     Promise.all(
       Array.from({ length: count }, async () => {
-        while (life.server.process.signalCode === null && life.server.process.exitCode === null)
-          await kinds[random(kinds.length)]?.(life).catch(() => undefined)
+        while (instance.server.process.signalCode === null && instance.server.process.exitCode === null)
+          await kinds[random(kinds.length)]?.(instance).catch(() => undefined)
       }),
     )
 
   return {
     raw,
     form,
-    pieces,
+    resumable,
     remove,
-    async resumeAll(life) {
+    async resumeAll(instance) {
       while (interrupted.length > 0) {
-        const status = await pieces(life)
-        // A HEAD finds it finished, or dropped after an error.
-        if (![200, 204, 404].includes(status)) throw new Error(`a piece was answered with ${status}`)
+        const status = await resumable(instance)
+        // 200: HEAD reports a complete upload. 404: the server dropped it after an error.
+        if (![200, 204, 404].includes(status)) throw new Error(`a chunk received ${status}`)
       }
     },
-    async workUntilGone(life, count) {
-      await lanes(count, life, [raw, form, pieces, pieces, remove])
+    async workUntilGone(instance, count) {
+      await runClients(count, instance, [raw, form, resumable, resumable, remove])
     },
-    async uploadUntilGone(life, count) {
-      await lanes(count, life, [raw, form])
+    async uploadUntilGone(instance, count) {
+      await runClients(count, instance, [raw, form])
     },
-    async piecesUntilGone(life, count) {
-      await lanes(count, life, [pieces])
+    async resumableUntilGone(instance, count) {
+      await runClients(count, instance, [resumable])
     },
-    async removeUntilGone(life, count) {
-      await lanes(count, life, [remove])
+    async removeUntilGone(instance, count) {
+      await runClients(count, instance, [remove])
     },
   }
 }

@@ -2,13 +2,13 @@ import { appendFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
+import { interceptWrites, isServer } from './intercept-writes.ts'
 import { type CommitCall, type FileCall, reachedFile, readFailpoints, steps } from './steps.ts'
-import { isServer, watchDisk } from './watch-disk.ts'
 
-// Loaded into a server before its own program (node --import), in its main thread and in those that write: the service
-// itself has no failpoints, and a normal run loads nothing of this.
+// Loaded into a server with node --import, in its main thread and its writing threads. The service itself has no
+// failpoints.
 
-/** Milliseconds between two looks whether a held step may go on. */
+/** Milliseconds between two checks whether a held step may continue. */
 const pause = 5
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
@@ -16,7 +16,7 @@ const reached = reachedFile(process.env['MEDIABUCKET_DATA'] ?? '')
 const turns = `${reached}-turns`
 
 if (isServer()) {
-  // The other threads begin later; what an earlier server reached is gone by then.
+  // The other threads start later, so this file of an earlier server is removed first.
   if (isMainThread) {
     for (const path of [reached, turns]) rmSync(path, { recursive: true, force: true })
     mkdirSync(turns, { recursive: true })
@@ -27,7 +27,7 @@ if (isServer()) {
 function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): void {
   const { when, is } = steps[step]
   let last = 0
-  // Every thread has a failpoint of its own and takes a turn in a count that they share.
+  // Every thread has its own failpoint; the count is shared between the threads.
   const takeTurn = (): number => {
     for (;;) {
       last += 1
@@ -44,7 +44,7 @@ function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): 
   const act = (): void => {
     appendFileSync(reached, `${step}\n`)
     if (action === 'kill') process.kill(process.pid, 'SIGKILL')
-    // errcode is how SQLite tells of a disk: SQLITE_IOERR and SQLITE_FULL.
+    // errcode as node:sqlite reports it: SQLITE_IOERR and SQLITE_FULL.
     if (action === 'EIO') throw Object.assign(new Error('EIO: a failpoint'), { code: 'EIO', errcode: 10 })
     if (action === 'ENOSPC')
       throw Object.assign(new Error('ENOSPC: a failpoint'), { code: 'ENOSPC', errcode: 13 })
@@ -62,7 +62,7 @@ function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): 
     while (isHeld()) await setTimeout(pause)
   }
 
-  watchDisk({
+  interceptWrites({
     async file(call, work) {
       await pass('before', call)
       await work()

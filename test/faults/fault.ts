@@ -1,15 +1,15 @@
 import type { Ledger, Tally } from './ledger.ts'
 
-/** What a fault did to the promise. */
+/** The result of a fault. */
 export interface Verdict extends Tally {
-  /** In words what went against the promise. */
+  /** Each violation in words. */
   readonly faults: readonly string[]
 }
 
-/** One row of the report: a fault that is done to real servers, as often as asked. */
+/** One row of the report: a fault that is injected into real servers. */
 export interface Fault {
   readonly title: string
-  /** `onRound` hears of every round's end. */
+  /** `onRound` is called after every round. */
   run(rounds: number, onRound: () => void): Promise<Verdict>
 }
 

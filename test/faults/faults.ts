@@ -14,13 +14,13 @@ import { stopBySignal } from './stop-by-signal.ts'
 import { canTrace } from './system-calls.ts'
 
 export interface FaultRow extends Fault {
-  /** What it holds of docs/interface.md. */
+  /** The rules of docs/interface.md that it tests. */
   readonly rules: string
   /** Rounds in the form that `npm test` runs. */
   readonly short: number
   /** Rounds in the long form, for each hundred rounds of random kills. */
   readonly perHundred: number
-  /** Whether this machine lets it be done. */
+  /** Whether this machine can inject it. */
   readonly isPossible: () => boolean | Promise<boolean>
 }
 
@@ -32,10 +32,10 @@ const row = (
   isPossible: FaultRow['isPossible'] = () => true,
 ): FaultRow => ({ ...fault, rules, short, perHundred, isPossible })
 
-/** Processes that are killed at any moment. */
+/** Processes killed at random moments. */
 export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUploads, 10, 100)]
 
-/** Processes that are killed where it hurts. */
+/** Processes killed at chosen steps. */
 export const kills: readonly FaultRow[] = [
   row('U2, R6, M2', killAtSteps, 1, 2),
   row('M2, R6', killAtStart, 2, 5),
@@ -44,7 +44,7 @@ export const kills: readonly FaultRow[] = [
   row('F7, F8', killUpkeep, 6, 100),
 ]
 
-/** Disks, clocks, signals and clients that do what they should not. */
+/** Faults of disks, clocks, signals and clients. */
 export const otherFaults: readonly FaultRow[] = [
   row('U2, R6', fullBlobDisk, 1, 5, canMount),
   row('U2, R6', fullCatalogDisk, 1, 5, canMount),

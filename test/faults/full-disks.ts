@@ -7,33 +7,34 @@ import { faultOnStage, must, type Stage } from './stage.ts'
 
 const refused = 507
 
-/** Fills a disk: uploads are refused with 507 sooner or later, what is there stays readable, and all is well after it. */
+/** Fills a disk: uploads receive 507, stored items stay readable, and uploads succeed once there is room. */
 const fullDisk =
   (disk: { fill(): Promise<void>; free(): Promise<void> }) =>
-  async ({ clients, ledger, life }: Stage): Promise<void> => {
-    const ways = [clients.raw, clients.form, clients.pieces]
-    for (const way of ways) must('there is room', [201, 204].includes(await way(life())))
+  async ({ clients, ledger, instance }: Stage): Promise<void> => {
+    const ways = [clients.raw, clients.form, clients.resumable]
+    for (const way of ways)
+      must('uploads succeed before the disk is full', [201, 204].includes(await way(instance())))
     await disk.fill()
     for (const way of ways) {
       let status = 0
-      // The log of the catalog may have room left for some commits.
-      for (let tries = 0; tries < 300 && status !== refused; tries += 1) status = await way(life())
+      // The write-ahead log may have room left for some commits.
+      for (let tries = 0; tries < 300 && status !== refused; tries += 1) status = await way(instance())
       must(`a full disk is a 507, not ${status}`, status === refused)
     }
-    must('nothing but 204 or 507 answers a delete', [204, refused].includes(await clients.remove(life())))
-    // Everything is listed and its bytes are read.
-    await ledger.check(life())
+    must('a delete receives 204 or 507', [204, refused].includes(await clients.remove(instance())))
+    // Lists all items and reads their bytes.
+    await ledger.check(instance())
     await disk.free()
-    await clients.resumeAll(life())
+    await clients.resumeAll(instance())
     for (const way of [...ways, clients.remove])
-      must('there is room again', [200, 201, 204].includes(await way(life())))
+      must('uploads succeed once there is room', [200, 201, 204].includes(await way(instance())))
   }
 
-/** Each round on a disk of its own, since what it stores takes up room. */
+/** Each round uses its own disk, since stored items take up room. */
 const onSmallDisks = (
   title: string,
   megabytes: number,
-  /** Gives back the data directory; `elsewhere` is on a disk with room. */
+  /** Returns the data directory; `elsewhere` is on a disk with room. */
   layOut: (disk: string, elsewhere: string) => Promise<string>,
 ): Fault => ({
   title,

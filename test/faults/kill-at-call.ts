@@ -3,8 +3,8 @@ import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 
-// Loaded into a command before its own program (node --import): counts the calls that change files, and kills the process
-// just before the one with the number KILL_AT. CALLS names a file that gets a line for each call.
+// Loaded into a command with node --import: counts the calls that change files and kills the process before the call
+// number KILL_AT. CALLS names a file that receives a line for each call.
 
 const killAt = Number(process.env['KILL_AT'])
 const list = process.env['CALLS']
@@ -20,7 +20,7 @@ const write = appendFileSync
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
 
-/** Symbols come along: util.promisify finds by them what a call returns. */
+/** Copies symbols too: util.promisify uses them. */
 function watch(owner: object, name: string, isChange: (args: unknown[]) => boolean = () => true): void {
   const original: unknown = Reflect.get(owner, name)
   if (typeof original !== 'function') throw new Error(`there is no ${name}`)
@@ -35,7 +35,7 @@ function watch(owner: object, name: string, isChange: (args: unknown[]) => boole
   Reflect.set(owner, name, watched)
 }
 
-/** Opened by flags as text or as a number: only to be read, or not. */
+/** Whether the flags of an open, as text or as a number, are read-only. */
 const isToWrite = ([, flags]: unknown[]): boolean =>
   typeof flags === 'number'
     ? (flags & 3) !== fs.constants.O_RDONLY

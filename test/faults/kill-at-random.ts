@@ -5,21 +5,21 @@ import { checkLeftovers } from './check-leftovers.ts'
 import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
-import { type Life, openLives } from './lives.ts'
+import { type Instance, openInstances } from './server-instances.ts'
 
-/** Rounds on one data directory; then everything in it is gone through once more, and a new one is begun. */
+/** Rounds on one data directory; then it is checked completely, and a new one is created. */
 const roundsEach = 10
 
-/** Milliseconds of work at the most before the kill. */
+/** Maximum milliseconds of work before the kill. */
 const longest = 400
 
 const atOnce = 6
 
 interface Killed {
-  /** Done whole before. */
-  readonly prepare?: (clients: Clients, life: Life) => Promise<unknown>
-  /** Goes on until the kill. */
-  readonly work: (clients: Clients, life: Life) => Promise<void>
+  /** Completes before the work starts. */
+  readonly prepare?: (clients: Clients, instance: Instance) => Promise<unknown>
+  /** Continues until the kill. */
+  readonly work: (clients: Clients, instance: Instance) => Promise<void>
 }
 
 async function onOneDirectory(
@@ -27,34 +27,34 @@ async function onOneDirectory(
   onRound: () => void,
   { prepare, work }: Killed,
 ): Promise<Ledger> {
-  await using lives = await openLives()
+  await using instances = await openInstances()
   const ledger = createLedger()
   const clients = createClients(ledger)
-  let life = await lives.start()
+  let instance = await instances.start()
   for (let round = 0; round < rounds; round += 1) {
-    await prepare?.(clients, life)
-    const working = work(clients, life)
+    await prepare?.(clients, instance)
+    const working = work(clients, instance)
     await setTimeout(ledger.random(longest))
-    await life.server.kill()
+    await instance.server.kill()
     await working
-    life = await lives.start()
-    await checkCleared(lives.directory, ledger)
-    await ledger.check(life)
+    instance = await instances.start()
+    await checkCleared(instances.directory, ledger)
+    await ledger.check(instance)
     ledger.tally.rounds += 1
     onRound()
   }
-  await clients.resumeAll(life)
-  await ledger.check(life)
-  await life.server.stop()
-  await checkLeftovers(lives.directory, ledger)
+  await clients.resumeAll(instance)
+  await ledger.check(instance)
+  await instance.server.stop()
+  await checkLeftovers(instances.directory, ledger)
   return ledger
 }
 
-/** A start removes what the crash before it left. */
+/** A start removes the files of interrupted uploads. */
 async function checkCleared(directory: string, ledger: Ledger): Promise<void> {
   for (const place of ['tmp', 'pending'])
     for (const name of await readdir(join(directory, place)))
-      ledger.fault('halfVisible', `${place}/${name} is left after a start`)
+      ledger.fault('halfVisible', `${place}/${name} remains after a start`)
 }
 
 const killing =
@@ -68,19 +68,22 @@ const killing =
 
 export const killDuringUploads: Fault = {
   title: 'kill -9 at random during uploads, resumptions and deletes',
-  run: killing({ work: (clients, life) => clients.workUntilGone(life, atOnce) }),
+  run: killing({ work: (clients, instance) => clients.workUntilGone(instance, atOnce) }),
 }
 
 export const killInARow: Fault = {
-  title: 'crashes in a row on one data directory, under load',
-  run: killing({ work: (clients, life) => clients.workUntilGone(life, atOnce) }, Number.POSITIVE_INFINITY),
+  title: 'consecutive crashes on one data directory, under load',
+  run: killing(
+    { work: (clients, instance) => clients.workUntilGone(instance, atOnce) },
+    Number.POSITIVE_INFINITY,
+  ),
 }
 
 export const killDuringDeletes: Fault = {
-  title: 'kill -9 in the middle of deletes',
+  title: 'kill -9 during deletes',
   run: killing({
-    // Enough to delete until the kill.
-    prepare: (clients, life) => Promise.all(Array.from({ length: 20 }, () => clients.raw(life))),
-    work: (clients, life) => clients.removeUntilGone(life, atOnce),
+    // Enough items to delete until the kill.
+    prepare: (clients, instance) => Promise.all(Array.from({ length: 20 }, () => clients.raw(instance))),
+    work: (clients, instance) => clients.removeUntilGone(instance, atOnce),
   }),
 }

@@ -4,61 +4,61 @@ import { checkLeftovers } from './check-leftovers.ts'
 import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger } from './ledger.ts'
-import { type Life, openLives } from './lives.ts'
 import { withFailpoints } from './preload.ts'
+import { type Instance, openInstances } from './server-instances.ts'
 import { readReached, type StepName, steps, stepsOf } from './steps.ts'
 
 const atOnce = 3
 
-/** Works until the failpoint has killed the service. */
-export async function workInto(step: StepName, clients: Clients, life: Life): Promise<void> {
-  const { process, data } = life.server
+/** Sends requests until the failpoint has killed the service. */
+export async function workInto(step: StepName, clients: Clients, instance: Instance): Promise<void> {
+  const { process, data } = instance.server
   const exited = once(process, 'exit')
   const { by } = steps[step]
-  if (by === 'upload') void clients.uploadUntilGone(life, atOnce)
-  if (by === 'pieces') void clients.piecesUntilGone(life, atOnce)
-  if (by === 'removal') void clients.removeUntilGone(life, atOnce)
+  if (by === 'upload') void clients.uploadUntilGone(instance, atOnce)
+  if (by === 'resumable') void clients.resumableUntilGone(instance, atOnce)
+  if (by === 'removal') void clients.removeUntilGone(instance, atOnce)
   await until(`the failpoint '${step}'`, () => process.signalCode ?? process.exitCode, 60_000)
   await exited
   if (process.signalCode !== 'SIGKILL' || readReached(data).join() !== step)
     throw new Error(`the service ended otherwise than at '${step}'`)
 }
 
-/** A removal that was killed is finished by the next start, which must not die of it: an upload's step comes between. */
+/** The next start completes a killed removal and must not be killed by it, so a step of an upload comes between. */
 const inTurn: readonly StepName[] = stepsOf('removal')
   .flatMap((step, index) => [step, ...stepsOf('upload').slice(index, index + 1)])
-  .concat(stepsOf('upload').slice(stepsOf('removal').length), stepsOf('pieces'))
+  .concat(stepsOf('upload').slice(stepsOf('removal').length), stepsOf('resumable'))
 
-/** A start that clears up after an upload removes bytes and syncs their directories, and must not die of it. */
+/** A start that recovers from a killed upload removes bytes and syncs directories, and must not be killed there. */
 const isReachedByStart = (step: StepName): boolean =>
   steps[step].by === 'removal' || step === 'before the directory is synced' || step === 'directory synced'
 
-/** Every named step in turn; each round goes through all of them, at their first, second or third time. */
+/** Each round goes through all named steps and kills at their first, second or third occurrence. */
 export const killAtSteps: Fault = {
   title: `kill -9 at each of ${inTurn.length} steps of commits and deletes`,
   async run(rounds, onRound) {
     const ledger = createLedger()
     const clients = createClients(ledger)
-    await using lives = await openLives()
-    // The first start prints the token, with nothing in the way.
-    await (await lives.start()).server.stop()
+    await using instances = await openInstances()
+    // The first start prints the token, so it has no failpoint.
+    await (await instances.start()).server.stop()
     for (let round = 0; round < rounds; round += 1) {
       for (const [index, step] of inTurn.entries()) {
         const nth = 1 + ((index + round) % 3)
-        if (isReachedByStart(step)) await (await lives.start()).server.kill()
-        const life = await lives.start(withFailpoints({ step, nth, action: 'kill' }))
-        await ledger.check(life)
-        await workInto(step, clients, life)
+        if (isReachedByStart(step)) await (await instances.start()).server.kill()
+        const instance = await instances.start(withFailpoints({ step, nth, action: 'kill' }))
+        await ledger.check(instance)
+        await workInto(step, clients, instance)
         ledger.tally.rounds += 1
         onRound()
       }
     }
-    const last = await lives.start()
+    const last = await instances.start()
     await ledger.check(last)
     await clients.resumeAll(last)
     await ledger.check(last)
     await last.server.stop()
-    await checkLeftovers(lives.directory, ledger)
+    await checkLeftovers(instances.directory, ledger)
     return verdictOf(ledger)
   },
 }

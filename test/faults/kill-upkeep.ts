@@ -8,7 +8,7 @@ import { fsck, outcome } from '../harness/upkeep.ts'
 import { createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger } from './ledger.ts'
-import { openLives } from './lives.ts'
+import { openInstances } from './server-instances.ts'
 import { must } from './stage.ts'
 
 const preload = `--import ${new URL('kill-at-call.ts', import.meta.url).href}`
@@ -20,7 +20,7 @@ const runInto = (args: readonly string[], data: string, nth: number): Promise<un
       must(`a command dies by its kill alone: ${failure.stderr}`, failure.signal === 'SIGKILL'),
   )
 
-/** The calls of a command that change files, from 1: first those that are not about the bytes of one item. */
+/** The numbers of the calls that change files, from 1. Calls that do not concern the bytes of one item come first. */
 async function callsOf(args: readonly string[], data: string, list: string): Promise<number[]> {
   await runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, CALLS: list })
   const calls = (await readFile(list, 'utf8')).trimEnd().split('\n')
@@ -37,23 +37,23 @@ async function callsOf(args: readonly string[], data: string, list: string): Pro
 const items = 6
 
 /**
- * In turn a backup and a restore, each killed at another of its calls and run again, which completes it: everything
- * that was stored is there, and a check finds nothing.
+ * A backup and a restore are killed at one call after another and run again, which completes them: all stored items
+ * are there, and fsck finds nothing.
  */
 export const killUpkeep: Fault = {
-  title: 'kill -9 of a backup and of a restore at each of their calls, and the same command again',
+  title: 'kill -9 of backup and restore at each call that changes files, then the same command again',
   async run(rounds, onRound) {
     const ledger = createLedger()
     const clients = createClients(ledger)
-    await using lives = await openLives()
+    await using instances = await openInstances()
     await using directory = await temporaryDirectory()
     const at = (...names: string[]) => join(directory.path, ...names)
-    const life = await lives.start()
-    for (let item = 0; item < items; item += 1) await clients.raw(life)
-    await clients.form(life)
-    await life.server.stop()
+    const instance = await instances.start()
+    for (let item = 0; item < items; item += 1) await clients.raw(instance)
+    await clients.form(instance)
+    await instance.server.stop()
     const steps = {
-      backup: await callsOf(['backup', at('good')], lives.directory, at('backup-calls')),
+      backup: await callsOf(['backup', at('good')], instances.directory, at('backup-calls')),
       restore: await callsOf(['restore', at('good')], at('trial'), at('restore-calls')),
     }
 
@@ -62,14 +62,14 @@ export const killUpkeep: Fault = {
       const step = steps[which][Math.floor(nth / 2) % steps[which].length] ?? 1
       const [backup, data] = [at(`backup-${nth}`), at(`data-${nth}`)]
       if (which === 'backup') {
-        await runInto(['backup', backup], lives.directory, step)
-        const again = await outcome(['backup', backup], lives.directory)
+        await runInto(['backup', backup], instances.directory, step)
+        const again = await outcome(['backup', backup], instances.directory)
         must(`the backup is completed after call ${step}: ${again.stderr}`, again.code === 0)
       }
       const from = which === 'backup' ? backup : at('good')
       if (which === 'restore') await runInto(['restore', from], data, step)
       const again = await outcome(['restore', from], data)
-      // It is complete where it was killed after its last step, or made fewer calls than the one that was counted.
+      // It is already complete if it was killed after its last step or made fewer calls than the counted run.
       const isComplete =
         which === 'restore' &&
         existsSync(join(data, 'catalog.db')) &&
@@ -78,7 +78,7 @@ export const killUpkeep: Fault = {
       const { code, found } = await fsck(data, '--verify-bytes')
       must(`fsck finds nothing after call ${step}`, code === 0 && Object.keys(found).length === 0)
       await using server = await startServer({}, data)
-      const { token, authorization } = life
+      const { token, authorization } = instance
       await ledger.check({ server, token, authorization, tus: tusOf({ url: server.url, token }) })
       await server.stop()
       for (const path of [backup, data]) await rm(path, { recursive: true, force: true })

@@ -2,18 +2,18 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { seededRandom } from '../harness/random.ts'
 import { listAll } from '../harness/upkeep.ts'
 import { readMedia } from '../harness/wire.ts'
-import type { Life } from './lives.ts'
+import type { Instance } from './server-instances.ts'
 
-/** What a run has seen. */
+/** The counts of a run. */
 export interface Tally {
   rounds: number
-  /** Items whose storing was answered with success. */
+  /** Items whose upload was acknowledged. */
   acknowledged: number
-  /** Of those: not listed exactly once, or their bytes are not those that were sent. */
+  /** Acknowledged items that are not listed exactly once, or whose bytes differ from the sent ones. */
   lost: number
-  /** Listed and not whole, listed although refused, or listed twice; and forms of which some files are listed. */
+  /** Items that are incomplete, refused but listed, or listed twice; and forms of which only some files are listed. */
   halfVisible: number
-  /** Answered as deleted and seen again. */
+  /** Items whose deletion was acknowledged and that are listed or served again. */
   returned: number
 }
 
@@ -25,12 +25,12 @@ interface SentFile {
 }
 
 /**
- * `open`: under way, or may be gone on with. `unanswered`: the connection ended. `refused`: answered with an error, or
- * not there after its connection had ended. `stored` is for ever, until somebody deletes it.
+ * `open`: in progress or resumable. `unanswered`: the connection ended without a response. `refused`: received an
+ * error, or not listed after its connection ended. `stored`: acknowledged or listed, until a client deletes it.
  */
 type State = 'open' | 'unanswered' | 'refused' | 'stored'
 
-/** The files of one request: all of them are stored, or none. */
+/** The files of one request: all of them are stored, or none. A name identifies a file. */
 export interface Sending {
   readonly files: readonly SentFile[]
   state: State
@@ -44,26 +44,26 @@ interface Item {
   removal: 'none' | 'asked' | 'answered'
 }
 
-/** Keeps what clients sent and what they were answered, and holds the service to it. */
+/** Records the requests of the clients and their responses, and compares the service with that record. */
 export interface Ledger {
-  /** Whole numbers below a limit; every choice of a run comes from its seed. */
+  /** Returns an integer below the limit, from the seed of the run. */
   readonly random: (below: number) => number
   readonly tally: Tally
   newSending(...lengths: number[]): Sending
   stored(sending: Sending, ids: readonly string[]): void
-  /** Takes some stored item for its removal; null when there is none. */
+  /** Takes a random stored item for its removal; null if there is none. */
   takeForRemoval(): { readonly id: string; answered(): void } | null
-  /** Looks at everything that a quiet service lists; from here on what was in doubt is settled. */
-  check(life: Life): Promise<void>
-  /** Counts what went against the promise, in words. */
+  /** Checks all listed items of an idle service and settles every request whose outcome was unknown. */
+  check(instance: Instance): Promise<void>
+  /** Counts a violation and records it in words. */
   fault(kind: FaultKind, what: string): void
-  /** In words; empty when the promise was held. */
+  /** The violations in words; empty if there are none. */
   readonly faults: readonly string[]
 }
 
 const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** Requests at a time while everything is looked at. */
+/** Concurrent requests during a check. */
 const atOnce = 8
 
 export function createLedger(): Ledger {
@@ -77,7 +77,7 @@ export function createLedger(): Ledger {
     faults.push(`${kind}: ${what}`)
   }
 
-  const isKept = ({ sending, removal }: Item) => sending.state === 'stored' && removal !== 'answered'
+  const isAcknowledged = ({ sending, removal }: Item) => sending.state === 'stored' && removal !== 'answered'
 
   function lookAt(item: Item, id: string, sound: boolean): void {
     const { name, sending, removal } = item
@@ -85,7 +85,11 @@ export function createLedger(): Ledger {
       fault('halfVisible', `${name} is listed as ${id} and was ${item.id}`)
     else if (removal === 'answered') fault('returned', `${name} was deleted and is listed`)
     else if (sending.state === 'refused') fault('halfVisible', `${name} was refused and is listed`)
-    else if (!sound) fault(sending.state === 'stored' ? 'lost' : 'halfVisible', `${name} has other bytes`)
+    else if (!sound)
+      fault(
+        sending.state === 'stored' ? 'lost' : 'halfVisible',
+        `${name} has bytes that differ from the sent ones`,
+      )
     item.id = id
   }
 
@@ -99,13 +103,13 @@ export function createLedger(): Ledger {
       const { sending, name } = item
       const isSeen = seen.has(item)
       if (item.removal === 'asked') item.removal = isSeen ? 'none' : 'answered'
-      else if (isKept(item) && !isSeen) {
-        fault('lost', `${name} was answered as stored and is not listed`)
+      else if (isAcknowledged(item) && !isSeen) {
+        fault('lost', `${name} was acknowledged and is not listed`)
         item.removal = 'answered'
       }
       if (sending.state !== 'unanswered') continue
       const isWhole = sending.files.every((file) => isListed(file.name, seen) === isSeen)
-      if (!isWhole) fault('halfVisible', `of the form with ${name} some files are listed`)
+      if (!isWhole) fault('halfVisible', `only some files of the form with ${name} are listed`)
     }
     for (const item of items.values()) {
       if (seen.has(item) && item.sending.state === 'open') item.sending.state = 'stored'
@@ -137,8 +141,8 @@ export function createLedger(): Ledger {
     },
 
     takeForRemoval() {
-      const kept = [...items.values()].filter((item) => isKept(item) && item.removal === 'none')
-      const item = kept[random(kept.length)]
+      const removable = [...items.values()].filter((item) => isAcknowledged(item) && item.removal === 'none')
+      const item = removable[random(removable.length)]
       if (!item?.id) return null
       item.removal = 'asked'
       return {
@@ -149,13 +153,13 @@ export function createLedger(): Ledger {
       }
     },
 
-    async check(life) {
-      const urls = await listAll(life.server, life.authorization)
+    async check(instance) {
+      const urls = await listAll(instance.server, instance.authorization)
       const seen = new Set<Item>()
       await Promise.all(
         Array.from({ length: atOnce }, async (_, lane) => {
           for (let at = lane; at < urls.length; at += atOnce) {
-            const found = await fetchListed(life, urls[at] ?? '')
+            const found = await fetchListed(instance, urls[at] ?? '')
             const item = items.get(found.filename ?? '')
             if (!item) fault('halfVisible', `${urls[at]} is listed and was never sent`)
             else if (seen.has(item)) fault('halfVisible', `${item.name} is listed twice`)
@@ -168,16 +172,16 @@ export function createLedger(): Ledger {
       )
       for (const { id, removal } of items.values()) {
         if (removal !== 'answered' || id === null) continue
-        const { status } = await fetch(`${life.server.url}/media/${id}`, { method: 'HEAD' })
-        if (status !== 404) fault('returned', `${id} was deleted and is answered with ${status}`)
+        const { status } = await fetch(`${instance.server.url}/media/${id}`, { method: 'HEAD' })
+        if (status !== 404) fault('returned', `${id} was deleted and receives ${status}`)
       }
       settle(seen)
     },
   }
 }
 
-/** The name under which an item was sent, and the hash of the bytes that are served now: null where they are not. */
-async function fetchListed({ server, authorization }: Life, url: string) {
+/** The name under which an item was sent, and the hash of its served bytes; null if they are not served. */
+async function fetchListed({ server, authorization }: Instance, url: string) {
   const { pathname } = new URL(url)
   const id = /\/media\/(\w+)/.exec(pathname)?.[1] ?? ''
   const item = await readMedia(await server.request(`/api/media/${id}`, { headers: { authorization } }))

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 
-/** Orders in which an upload is not durable; broken-orders.ts makes a server do them. */
+/** Orders in which an upload is not durable; broken-orders.ts applies them to a server. */
 export const brokenOrders = [
   'no sync of the file',
   'no sync of the directory',

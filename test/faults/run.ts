@@ -3,8 +3,8 @@ import installTools from '../harness/tools.ts'
 import type { Verdict } from './fault.ts'
 import { type FaultRow, kills, otherFaults, randomKills } from './faults.ts'
 
-// npm run test:faults -- --rounds 200: every fault, for as many rounds as it takes to believe it; --fault WORD only those
-// that have it in their title.
+// npm run test:faults -- --rounds 200: every fault in its long form; --fault WORD selects the faults with that word in
+// their title.
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '200' }, fault: { type: 'string', default: '' } },
@@ -14,7 +14,7 @@ if (!Number.isInteger(asked) || asked < 1) throw new Error('--rounds takes a who
 
 interface Line {
   readonly title: string
-  /** Null where the machine lacks what the fault needs. */
+  /** Null if the machine lacks a tool or permission that the fault needs. */
   readonly verdict: Verdict | null
 }
 

@@ -3,34 +3,34 @@ import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { readMedia } from '../harness/wire.ts'
 import type { Sending } from './ledger.ts'
-import type { Life } from './lives.ts'
+import type { Instance } from './server-instances.ts'
 import { faultOnStage, must } from './stage.ts'
 
 const length = 50_000
 
-const headersOf = (life: Life, sending: Sending, key: string) => ({
-  authorization: life.authorization,
+const headersOf = (instance: Instance, sending: Sending, key: string) => ({
+  authorization: instance.authorization,
   'idempotency-key': `"${key}"`,
   'content-disposition': `attachment; filename="${sending.files[0]?.name}"`,
 })
 
 const bytesOf = (sending: Sending) => sending.files[0]?.bytes ?? new Uint8Array()
 
-const send = (life: Life, sending: Sending, key: string) =>
-  life.server.request('/api/media', {
+const send = (instance: Instance, sending: Sending, key: string) =>
+  instance.server.request('/api/media', {
     method: 'POST',
     body: bytesOf(sending),
-    headers: headersOf(life, sending, key),
+    headers: headersOf(instance, sending, key),
   })
 
 export const sameKey = faultOnStage(
   'the same Idempotency-Key twenty times in parallel',
-  async ({ ledger, life }) => {
+  async ({ ledger, instance }) => {
     const sending = ledger.newSending(length)
     const key = randomUUID()
     const answers = await Promise.all(
       Array.from({ length: 20 }, async () => {
-        const answer = await send(life(), sending, key)
+        const answer = await send(instance(), sending, key)
         return [answer.status, await answer.text()] as const
       }),
     )
@@ -43,16 +43,16 @@ export const sameKey = faultOnStage(
   },
 )
 
-/** Writes a whole request, and goes away as soon as it is written, or a moment later. */
+/** Sends a complete request and closes the connection as soon as it is written, or `pause` milliseconds later. */
 async function sendAndLeave(
-  life: Life,
+  instance: Instance,
   { sending, key, pause }: { sending: Sending; key: string; pause: number },
 ): Promise<void> {
-  const { hostname, port } = new URL(life.server.url)
+  const { hostname, port } = new URL(instance.server.url)
   const headers = Object.entries({
     host: hostname,
     'content-length': length,
-    ...headersOf(life, sending, key),
+    ...headersOf(instance, sending, key),
   })
   const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   const socket = connect(Number(port), hostname)
@@ -67,13 +67,13 @@ async function sendAndLeave(
 
 export const clientGone = faultOnStage(
   'a client that goes away after its last byte, and sends again',
-  async ({ ledger, life, restart }, nth) => {
+  async ({ ledger, instance, restart }, nth) => {
     const sending = ledger.newSending(length)
     const key = randomUUID()
-    await sendAndLeave(life(), { sending, key, pause: ledger.random(10) })
-    // Now and then the service goes as well, and has been told of nothing.
+    await sendAndLeave(instance(), { sending, key, pause: ledger.random(10) })
+    // In some rounds the service is killed as well.
     if (nth % 5 === 0) await restart()
-    const answer = await send(life(), sending, key)
+    const answer = await send(instance(), sending, key)
     must(`it is taken at the second time, not ${answer.status}`, answer.status === 201)
     ledger.stored(sending, [(await readMedia(answer)).id])
   },

@@ -3,14 +3,17 @@ import { faultOnStage, must } from './stage.ts'
 
 export const secondServer = faultOnStage(
   'a second server on the same data',
-  async ({ clients, directory, life }) => {
+  async ({ clients, directory, instance }) => {
     let refused = false
     const second = outcome(['serve'], directory).then(({ code, stderr }) => {
       refused = true
-      must('the second server refuses to start, and says why', code === 1 && /already served/.test(stderr))
+      must(
+        'the second server refuses to start and prints the reason',
+        code === 1 && /already served/.test(stderr),
+      )
     })
-    // The first one works all the while, and so do commands.
-    while (!refused) for (const way of [clients.raw, clients.form, clients.pieces]) await way(life())
+    // The first server keeps working, and so do commands.
+    while (!refused) for (const way of [clients.raw, clients.form, clients.resumable]) await way(instance())
     await second
     for (const command of [
       ['token', 'list'],

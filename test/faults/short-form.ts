@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { FaultRow } from './faults.ts'
 
-/** Milliseconds; some faults start thirty servers, which takes minutes on a busy machine. */
+/** Milliseconds. Some faults start thirty servers, which takes minutes on a busy machine. */
 const timeout = 1_200_000
 
-/** The short form of each fault as a test. Nothing acknowledged is lost, nothing is half there, nothing comes back. */
+/** The short form of each fault as a test: no acknowledged item is lost, none is half stored, no deleted one returns. */
 export async function testFaults(faults: readonly FaultRow[]): Promise<void> {
   for (const fault of faults) {
     const isSkipped = process.env['CI'] === undefined && !(await fault.isPossible())

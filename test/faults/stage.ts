@@ -1,20 +1,20 @@
 import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
-import { type Life, openLives } from './lives.ts'
+import { type Instance, openInstances } from './server-instances.ts'
 
-/** One data directory with its servers, its clients and their ledger. */
+/** One data directory with its servers, its clients and their ledger (see ledger.ts). */
 export interface Stage {
   readonly directory: string
   readonly ledger: Ledger
   readonly clients: Clients
-  /** The server that runs now. */
-  life(): Life
-  /** Kills it if it still runs, starts another one, and looks at everything. */
-  restart(settings?: Readonly<Record<string, string>>): Promise<Life>
+  /** The running server. */
+  instance(): Instance
+  /** Kills the server if it runs, starts another one, and checks all items. */
+  restart(settings?: Readonly<Record<string, string>>): Promise<Instance>
 }
 
-/** A fault that is done `rounds` times to one stage, which then must come through a kill. */
+/** A fault that is injected `rounds` times on one stage; afterwards the server is killed and checked once more. */
 export function faultOnStage(
   title: string,
   round: (stage: Stage, nth: number) => Promise<void>,
@@ -24,35 +24,35 @@ export function faultOnStage(
     title,
     async run(rounds, onRound) {
       const ledger = createLedger()
-      await using lives = await openLives(at?.directory)
-      let life = await lives.start(at?.settings)
+      await using instances = await openInstances(at?.directory)
+      let instance = await instances.start(at?.settings)
       const stage: Stage = {
-        directory: lives.directory,
+        directory: instances.directory,
         ledger,
         clients: createClients(ledger),
-        life: () => life,
+        instance: () => instance,
         async restart(settings) {
-          await life.server.kill()
-          life = await lives.start(settings ?? at?.settings)
-          await ledger.check(life)
-          return life
+          await instance.server.kill()
+          instance = await instances.start(settings ?? at?.settings)
+          await ledger.check(instance)
+          return instance
         },
       }
       for (let nth = 1; nth <= rounds; nth += 1) {
         await round(stage, nth)
-        await ledger.check(life)
+        await ledger.check(instance)
         ledger.tally.rounds += 1
         onRound()
       }
       await stage.restart()
-      await stage.clients.resumeAll(life)
-      await ledger.check(life)
+      await stage.clients.resumeAll(instance)
+      await ledger.check(instance)
       return verdictOf(ledger)
     },
   }
 }
 
-/** Throws unless it is so: what a fault must do beside keeping the promise. */
+/** Throws unless `holds`. For conditions beyond those of the ledger. */
 export function must(what: string, holds: boolean): void {
-  if (!holds) throw new Error(`it must be that ${what}`)
+  if (!holds) throw new Error(`not fulfilled: ${what}`)
 }

@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { openConnection } from '../harness/connection.ts'
 import { until } from '../harness/until.ts'
 import { faultOnStage, must } from './stage.ts'
-import { begunInPieces, halfSent } from './under-way.ts'
+import { startRawUpload, startResumableUpload } from './unfinished-uploads.ts'
 
 const deadline = 5_000
 
-/** A short upload ends well, one in pieces keeps its offset, and nothing new begins. */
+/** A raw upload in progress completes, a resumable upload keeps its offset, and new connections are refused. */
 export const stopBySignal = faultOnStage('SIGTERM during uploads', async (stage) => {
-  const life = await stage.restart({ MEDIABUCKET_SHUTDOWN_TIMEOUT: `${deadline}ms` })
-  const { process, url } = life.server
-  const [raw, pieces] = [await halfSent(stage), await begunInPieces(stage)]
+  const instance = await stage.restart({ MEDIABUCKET_SHUTDOWN_TIMEOUT: `${deadline}ms` })
+  const { process, url } = instance.server
+  const [raw, resumable] = [await startRawUpload(stage), await startResumableUpload(stage)]
   const exited = once(process, 'exit')
   const begun = performance.now()
   process.kill('SIGTERM')
@@ -20,10 +20,10 @@ export const stopBySignal = faultOnStage('SIGTERM during uploads', async (stage)
       () => true,
     ),
   )
-  await raw.goOn()
+  await raw.finish()
   const [code] = await exited
   must(`it exits with 0, not ${code}`, code === 0)
   must('it exits within its deadline', performance.now() - begun < deadline + 5_000)
   await stage.restart()
-  await pieces.goOn()
+  await resumable.finish()
 })

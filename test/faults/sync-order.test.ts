@@ -8,17 +8,17 @@ import { blobPath } from '../harness/upload.ts'
 import { readMedia } from '../harness/wire.ts'
 import { brokenOrders } from './orders.ts'
 import { withBrokenOrder } from './preload.ts'
-import { uploadInPieces, wholeUpload } from './sync-order.ts'
+import { resumableUpload, wholeUpload } from './sync-order.ts'
 import { canTrace, traceServer } from './system-calls.ts'
 
-// kill -9 keeps the page cache, so that no crash of a process shows a missing sync: a trace of system calls does.
+// kill -9 does not clear the page cache, so it cannot detect a missing sync. A trace of system calls does.
 
 const traceable = await canTrace()
 const ifTraced = test.skipIf(!traceable && process.env['CI'] === undefined)
 
 const bytes = new Uint8Array(150_000).fill(120)
 
-/** Uploads in every way under a trace; says what was out of order, by way. */
+/** Uploads in every way under a trace; returns the violations of the order for each way. */
 async function outOfOrder(settings: Record<string, string> = {}) {
   await using server = await startServer(settings)
   // The first use of a token is recorded in a commit of its own.
@@ -27,31 +27,31 @@ async function outOfOrder(settings: Record<string, string> = {}) {
   const small = await post(server, bytes.subarray(0, 3_000), 'text/plain')
   const raw = await post(server, bytes, 'text/plain')
   const form = await post(server, formBytes(filePart('a.txt', bytes)), formType)
-  const pieces = await inPieces(server, [0, 50_000, 100_000, bytes.length])
-  // One that comes too late is in the trace too.
-  const ids = [small.id, raw.id, form.id, pieces.mediaId]
-  await until('all are in place', () => ids.every((id) => existsSync(blobPath(server, id))))
-  // A call is in the trace when its thread goes on, which another answer shows.
+  const resumable = await uploadInChunks(server, [0, 50_000, 100_000, bytes.length])
+  // Delayed calls are in the trace too.
+  const ids = [small.id, raw.id, form.id, resumable.mediaId]
+  await until('all files are renamed', () => ids.every((id) => existsSync(blobPath(server, id))))
+  // A call is written to the trace when its thread continues, which another response proves.
   await server.request('/healthz')
   const calls = await trace.calls()
   return {
     small: [...wholeUpload(calls, small.id)],
     raw: [...wholeUpload(calls, raw.id)],
     form: [...wholeUpload(calls, form.id)],
-    pieces: [...uploadInPieces(calls, pieces)],
+    resumable: [...resumableUpload(calls, resumable)],
   }
 }
 
 const post = async (server: TestServer, body: Uint8Array<ArrayBuffer>, type: string) =>
   readMedia(await server.request('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
 
-async function inPieces(server: TestServer, [start = 0, ...offsets]: number[]) {
+async function uploadInChunks(server: TestServer, [start = 0, ...offsets]: number[]) {
   const tus = tusOf(server)
   const url = await tus.beginOf(bytes.length)
   let from = start
   let location = ''
   for (const offset of offsets) {
-    const { headers } = await tus.piece(url, from, bytes.subarray(from, offset))
+    const { headers } = await tus.sendChunk(url, from, bytes.subarray(from, offset))
     location = headers.get('content-location') ?? ''
     from = offset
   }
@@ -59,61 +59,61 @@ async function inPieces(server: TestServer, [start = 0, ...offsets]: number[]) {
 }
 
 ifTraced(
-  'U1, R6 sync of the file < rename < sync of the directory < sync of the commit < answer, in every way to upload',
+  'U1, R6 sync of the file < rename < sync of the directory < sync of the commit < response, in every way to upload',
   async () => {
-    expect(await outOfOrder()).toEqual({ small: [], raw: [], form: [], pieces: [] })
+    expect(await outOfOrder()).toEqual({ small: [], raw: [], form: [], resumable: [] })
   },
 )
 
-/** What the trace must show of each broken order, at the least. */
+/** Violations that the trace must show for each broken order. */
 const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
   'no sync of the file': {
     small: ['the file was not synced after its last write'],
     raw: ['the file was not synced after its last write'],
     form: ['the file was not synced after its last write'],
-    pieces: expect.arrayContaining(['a piece was not synced']),
+    resumable: expect.arrayContaining(['a chunk was not synced']),
   },
   'no sync of the directory': {
     small: ['the directory was not synced after the rename'],
     raw: ['the directory was not synced after the rename'],
     form: ['the directory was not synced after the rename'],
-    pieces: ['the directory was not synced after the rename'],
+    resumable: ['the directory was not synced after the rename'],
   },
   'no sync of a new directory': {
     small: ['the entry of a new directory was not synced'],
     raw: ['the entry of a new directory was not synced'],
     form: ['the entry of a new directory was not synced'],
-    pieces: ['the entry of a new directory was not synced'],
+    resumable: ['the entry of a new directory was not synced'],
   },
   'rename before sync': {
     small: ['the file was renamed before it was synced'],
     raw: ['the file was renamed before it was synced'],
     form: ['the file was renamed before it was synced'],
-    pieces: expect.arrayContaining(['the file was renamed before it was synced']),
+    resumable: expect.arrayContaining(['the file was renamed before it was synced']),
   },
   'commit before rename': {
     small: expect.arrayContaining(['the item was committed before its bytes were in place']),
     raw: expect.arrayContaining(['the item was committed before its bytes were in place']),
     form: expect.arrayContaining(['the item was committed before its bytes were in place']),
-    pieces: expect.arrayContaining(['the file was not renamed']),
+    resumable: expect.arrayContaining(['the file was not renamed']),
   },
   'commit without sync': {
     small: ['the commit was not synced'],
     raw: ['the commit was not synced'],
     form: ['the commit was not synced'],
-    pieces: expect.arrayContaining(['the answer came before the sync of the offset']),
+    resumable: expect.arrayContaining(['the response was sent before the sync of the offset']),
   },
   'offset before sync': {
     small: [],
     raw: [],
     form: [],
-    pieces: expect.arrayContaining(['a piece was not synced']),
+    resumable: expect.arrayContaining(['a chunk was not synced']),
   },
   'item after offset': {
     small: [],
     raw: [],
     form: [],
-    pieces: expect.arrayContaining(['the offset reached the end before the item was committed']),
+    resumable: expect.arrayContaining(['the offset reached the end before the item was committed']),
   },
 }
 

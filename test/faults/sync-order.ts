@@ -1,11 +1,11 @@
 import type { SystemCall } from './system-calls.ts'
 
-// The order of a durable upload (docs/architecture.md), read off a trace. Each function answers what was out of order.
+// Checks the order of a durable upload (docs/architecture.md) in a trace. Each function yields the violations.
 
 const isSync = ({ name }: SystemCall) => name === 'fsync' || name === 'fdatasync'
 const isWrite = ({ name }: SystemCall) => /^p?writev?(64)?$|^send/.test(name)
 
-/** On a descriptor of this path. */
+/** Whether the call uses a descriptor of this path. */
 const on = (path: string) => {
   const pattern = new RegExp(`^\\d+<${path.replaceAll('.', '\\.')}(\\(deleted\\))?>`)
   return ({ args }: SystemCall) => pattern.test(args)
@@ -13,7 +13,7 @@ const on = (path: string) => {
 
 const succeeded = ({ result }: SystemCall) => result >= 0
 
-/** What of the order is about the rows: writes of the write-ahead log that hold all of these words, and none of those. */
+/** Matches writes to the write-ahead log that contain all of these words and none of those. */
 const logged =
   (words: readonly string[], without: readonly string[] = []) =>
   (call: SystemCall) =>
@@ -33,7 +33,7 @@ interface Renamed {
   readonly to: string
 }
 
-/** The rename that put an item's bytes in place. */
+/** The rename to an item's final path. */
 function renameTo(calls: readonly SystemCall[], mediaId: string): Renamed | null {
   for (const call of calls) {
     const [, from, to] = /"([^"]+)".*"([^"]+)"/.exec(call.args) ?? []
@@ -45,7 +45,7 @@ function renameTo(calls: readonly SystemCall[], mediaId: string): Renamed | null
 
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
-/** Sync of the file < rename < sync of its directory, and of the directory's own entry. Where the last of them ended. */
+/** Sync of the file < rename < sync of its directory and of the directory's entry. Returns the end of the last one. */
 function* orderOfFile(
   calls: readonly SystemCall[],
   { call: rename, from, to }: Renamed,
@@ -76,7 +76,7 @@ function* orderOfFile(
   return Math.max(directory?.end ?? rename.end, root?.end ?? 0)
 }
 
-/** The commit of the item: its rows are in the log, and synced. Where that ended. */
+/** The commit of the item: its rows are written to the log and synced. Returns the end of the sync. */
 function* orderOfCommit(
   calls: readonly SystemCall[],
   written: SystemCall | undefined,
@@ -99,15 +99,15 @@ export function* wholeUpload(calls: readonly SystemCall[], mediaId: string): Gen
   const durable = yield* orderOfFile(calls, renamed)
   const committed = yield* orderOfCommit(calls, calls.find(logged([mediaId])), durable)
   const answered = calls.find(answers(201, mediaId))
-  if (!answered) return yield 'there was no answer'
-  if (answered.begin < committed) yield 'the answer came before the sync of the commit'
+  if (!answered) return yield 'there was no response'
+  if (answered.begin < committed) yield 'the response was sent before the sync of the commit'
 }
 
 /**
- * An upload in pieces: for each of them bytes < sync < offset < 204, and the last one as a whole upload, whose offset
- * moves with its item and not before.
+ * A resumable upload: for each chunk bytes < sync < offset < 204. The last chunk follows the order of a raw upload, and
+ * its offset is committed together with the item.
  */
-export function* uploadInPieces(
+export function* resumableUpload(
   calls: readonly SystemCall[],
   upload: { readonly id: string; readonly mediaId: string; readonly offsets: readonly number[] },
 ): Generator<string, void> {
@@ -119,35 +119,40 @@ export function* uploadInPieces(
     const isLast = nth === offsets.length - 1
     const window = calls.filter(({ begin }) => begin > after)
     const answered = window.find(answers(204, `upload-offset: ${offset}\\r`))
-    if (!answered) return yield `there was no answer with offset ${offset}`
+    if (!answered) return yield `there was no response with offset ${offset}`
     const before = window.filter(({ begin }) => begin < answered.begin)
     const lastWrite = before.findLast((call) => isWrite(call) && onPart(call))
     const synced = before.find(
       (call) => isSync(call) && succeeded(call) && onPart(call) && call.begin > (lastWrite?.end ?? 0),
     )
     const moved = before.find(logged([id]))
-    if (!lastWrite) yield 'a piece was not written'
-    if (!synced) yield 'a piece was not synced'
+    if (!lastWrite) yield 'a chunk was not written'
+    if (!synced) yield 'a chunk was not synced'
     if (!moved) yield 'an offset was not committed'
     else {
       if (synced && moved.begin < synced.end) yield 'the offset was committed before its bytes were synced'
-      const kept = before.find((call) => syncsLog(call) && call.begin > moved.end)
-      if (!kept) yield 'the answer came before the sync of the offset'
-      else if (isLast) yield* lastPiece(before, { mediaId, id, moved, kept })
+      const logSynced = before.find((call) => syncsLog(call) && call.begin > moved.end)
+      if (!logSynced) yield 'the response was sent before the sync of the offset'
+      else if (isLast) yield* lastChunk(before, { mediaId, id, moved, logSynced })
     }
     after = answered.end
   }
 }
 
-function* lastPiece(
+function* lastChunk(
   calls: readonly SystemCall[],
-  { mediaId, id, moved, kept }: { mediaId: string; id: string; moved: SystemCall; kept: SystemCall },
+  {
+    mediaId,
+    id,
+    moved,
+    logSynced,
+  }: { mediaId: string; id: string; moved: SystemCall; logSynced: SystemCall },
 ): Generator<string, void> {
   const renamed = renameTo(calls, mediaId)
   if (!renamed) return yield 'the file was not renamed'
   const durable = yield* orderOfFile(calls, renamed)
-  if (moved.begin < durable) yield 'the upload was finished before its bytes were in place'
-  // The row of an upload names its item, too; the item's own row does not name the upload.
+  if (moved.begin < durable) yield 'the upload was finished before its file was durable'
+  // The row of an upload contains the item's id; the row of the item does not contain the upload's id.
   const item = calls.find(logged([mediaId], [id]))
-  if (!item || item.begin > kept.begin) yield 'the offset reached the end before the item was committed'
+  if (!item || item.begin > logSynced.begin) yield 'the offset reached the end before the item was committed'
 }

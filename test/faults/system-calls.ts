@@ -5,13 +5,13 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import type { TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
-/** One call of the system, of whichever thread. */
+/** A system call of any thread. */
 export interface SystemCall {
   readonly name: string
-  /** As strace shows them, with the path of each descriptor; of written bytes no more than a page of the catalog. */
+  /** As strace prints them, with the path of each descriptor and the first written bytes (a page of the catalog). */
   readonly args: string
   readonly result: number
-  /** Where in the trace it began and ended; calls of several threads overlap. */
+  /** The positions in the trace of its begin and end; calls of several threads overlap. */
   readonly begin: number
   readonly end: number
 }
@@ -22,17 +22,17 @@ const traced = [
   'rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat',
 ].join(',')
 
-/** A page of the catalog and some more. */
+/** Slightly more than a page of the catalog. */
 const shownBytes = 5_000
 
 interface Trace extends AsyncDisposable {
-  /** Ends it, and gives back what was called. */
+  /** Ends the trace and returns its calls. */
   calls(): Promise<SystemCall[]>
 }
 
 /**
- * Attaches strace to a server. `inject` makes calls fail, as its manual says: `fdatasync:error=EIO:when=1`; with
- * `path` it sees the calls on that path alone.
+ * Attaches strace to a server. `inject` makes calls fail (strace(1)): `fdatasync:error=EIO:when=1`. `path` restricts
+ * the trace to calls on that path.
  */
 export async function traceServer(
   server: TestServer,
@@ -46,14 +46,14 @@ export async function traceServer(
   const strace = spawn('strace', [...args, '-p', `${server.process.pid}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let told = ''
+  let messages = ''
   strace.stderr.on('data', (chunk) => {
-    told += chunk
+    messages += chunk
   })
   const ended = new Promise<void>((resolve) => strace.once('exit', () => resolve()))
   await until('strace is attached', () => {
-    if (strace.exitCode !== null) throw new Error(told)
-    return told.includes('attached')
+    if (strace.exitCode !== null) throw new Error(messages)
+    return messages.includes('attached')
   })
   async function end(): Promise<void> {
     strace.kill('SIGINT')
@@ -71,7 +71,7 @@ export async function traceServer(
   }
 }
 
-/** What `strace -f` writes: a line for each call, or two where another thread's call came between. */
+/** Parses the output of `strace -f`: a line for each call, or two if another thread's call comes between. */
 function parseTrace(text: string): SystemCall[] {
   const calls: SystemCall[] = []
   const open = new Map<string, { name: string; args: string; begin: number }>()

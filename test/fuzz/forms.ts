@@ -8,7 +8,7 @@ import { type ReferenceFile, referenceFiles } from './reference-form.ts'
 export interface FormRounds {
   readonly seed: number
   readonly rounds: number
-  /** Mutated forms that were read, each exactly as the reference reads it, and those that were refused. */
+  /** Mutated forms that were read exactly as by the reference reader, and those that were refused. */
   readonly read: number
   readonly refused: number
 }
@@ -22,7 +22,7 @@ const boundaries = fc.constantFrom(
   'x'.repeat(70),
 )
 
-/** Content of what boundaries and line ends are made of. */
+/** Content from parts of boundaries and line endings. */
 const content = (boundary: string) =>
   fc
     .array(
@@ -43,7 +43,7 @@ const content = (boundary: string) =>
       ),
       { maxLength: 12 },
     )
-    .map((pieces) => pieces.join(''))
+    .map((fragments) => fragments.join(''))
     .filter((text) => !hasBoundaryLine(`\r\n${text}\r\n`, boundary))
 
 const hasBoundaryLine = (text: string, boundary: string): boolean =>
@@ -78,7 +78,7 @@ const parts = (boundary: string): fc.Arbitrary<WrittenPart> =>
       }
     })
 
-/** A form and what it holds, written as RFC 2046 has it. */
+/** A form as RFC 2046 defines it, and its files. */
 const forms = boundaries.chain((boundary) =>
   fc
     .record({
@@ -128,7 +128,7 @@ const inserted = (boundary: string) =>
     '\r\n ',
   )
 
-/** Where, how much is removed there, and what is put in its place; null repeats what was removed. */
+/** A position, the number of bytes removed there, and their replacement; null repeats the removed bytes. */
 const mutations = (boundary: string) =>
   fc.array(
     fc.record({
@@ -164,7 +164,7 @@ async function* arriving(body: string, lengths: readonly number[]) {
   }
 }
 
-/** What the service reads of a form; null where it refuses it. */
+/** The files that the service reads from a form; null if it refuses the form. */
 async function readFiles(body: string, boundary: string, lengths: readonly number[]) {
   const files: ReferenceFile[] = []
   try {

@@ -7,7 +7,7 @@ import { fuzzNames, fuzzTus, fuzzUploads } from './uploads.ts'
 
 interface Kind {
   readonly fuzz: (target: Target) => Promise<unknown>
-  /** How often in one round, and how many at a time. */
+  /** The number of runs in a round, and how many run concurrently. */
   readonly times: number
   readonly atOnce: number
 }
@@ -32,14 +32,14 @@ export interface Figures {
 }
 
 /**
- * Rounds of hostile input against a real server, which is held to its promises after each. Where several run at a time
- * the server's timing decides which goes first; what each sends is repeated by the seed.
+ * Rounds of hostile input against a real server, which is checked after each round. The seed determines what is sent.
+ * The order of concurrent requests depends on the server's timing.
  */
 export async function fuzz(options: {
   readonly rounds: number
   readonly seed: number
   readonly only?: string
-  /** Called after each round; no further one follows where it returns false. */
+  /** Called after each round; false ends the run. */
   readonly onRound: (round: number) => boolean
 }): Promise<{ figures: Map<string, Figures>; statuses: Map<number, number> }> {
   const random = seeded(options.seed)

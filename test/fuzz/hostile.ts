@@ -1,6 +1,6 @@
 import type { Random } from './random.ts'
 
-/** Texts that parsers of many kinds stumble over. */
+/** Texts that often break parsers. */
 const texts: readonly [string, ...string[]] = [
   '',
   ' ',
@@ -79,7 +79,7 @@ export function hostileText(random: Random): string {
   return random.oneIn(3) ? parts.join('') : (parts[0] ?? '')
 }
 
-/** The same without what ends a header line. */
+/** The same without line breaks. */
 export const headerValue = (random: Random): string =>
   Buffer.from(hostileText(random).replace(/[\r\n\0]/g, '')).toString('latin1')
 

@@ -1,13 +1,13 @@
 import { readPage } from '../harness/wire.ts'
 import type { Target } from './target.ts'
 
-/** Pages while uploads and deletes go on: each is right in itself, whatever the moment. */
-export async function fuzzListing({ random, clients, life }: Target): Promise<void> {
+/** Reads pages during uploads and deletes: each page is consistent in itself. */
+export async function fuzzListing({ random, clients, instance }: Target): Promise<void> {
   let running = true
   async function change(): Promise<void> {
     while (running) {
       const work = random.pick([clients.raw, clients.form, clients.remove])
-      const status = await work(life)
+      const status = await work(instance)
       if (status >= 500) throw new Error(`a client was answered ${status}`)
     }
   }
@@ -15,7 +15,7 @@ export async function fuzzListing({ random, clients, life }: Target): Promise<vo
   try {
     for (let time = 0; time < 12; time += 1) {
       const asked = 1 + random.below(6)
-      checkPage(asked, await readPage(await life.server.request(`/api/media?page=${asked}`)))
+      checkPage(asked, await readPage(await instance.server.request(`/api/media?page=${asked}`)))
     }
   } finally {
     running = false

@@ -1,8 +1,8 @@
-/** Numbers, choices and bytes that a seed repeats. */
+/** Numbers, choices and bytes from a seed. */
 export interface Random {
   /** A whole number from 0, below the limit. */
   below(limit: number): number
-  /** True about once in so many times. */
+  /** True with a probability of 1 / `times`. */
   oneIn(times: number): boolean
   pick<T>(from: readonly [T, ...T[]]): T
   bytes(length: number): Buffer<ArrayBuffer>

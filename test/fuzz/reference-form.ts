@@ -1,4 +1,4 @@
-/** What a form holds by the letter of RFC 2046 and RFC 7578, read from the whole body, line by line. */
+/** Reads the files of a form by RFC 2046 and RFC 7578 from the complete body, line by line. */
 export interface ReferenceFile {
   readonly filename: string | null
   readonly bytes: string
@@ -7,8 +7,8 @@ export interface ReferenceFile {
 class Refused extends Error {}
 
 /**
- * The files of a form, or null where the form is malformed or ambiguous. Shares no code and no method with the service: it
- * holds the whole body, splits it into lines, and reads headers character by character. Bytes are Latin-1.
+ * The files of a form, or null where the form is malformed or ambiguous. Shares no code and no method with the
+ * service: it splits the complete body into lines and reads headers character by character. Bytes are Latin-1.
  */
 export function referenceFiles(body: string, boundary: string): ReferenceFile[] | null {
   try {

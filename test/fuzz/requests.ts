@@ -60,7 +60,7 @@ const paths = [
   '/%',
 ] as const
 
-/** Request heads that no client would send. Nothing is stored by them: they carry no token. */
+/** Request heads that no client would send. They carry no token, so they store nothing. */
 export async function fuzzHeads({ random, send }: Target): Promise<void> {
   const lines = [
     `${random.pick(methods)} ${random.pick(paths)}${hostileText(random)} ${random.pick(versions)}`,
@@ -114,7 +114,7 @@ const read = (random: Random, id: string): string =>
     '/api/token',
   ])
 
-/** Sound requests with values that are not, on all that can be read, and uploads into a bucket of their own. */
+/** Valid requests with invalid values on all readable routes, and uploads into a separate bucket. */
 export async function fuzzValues(target: Target): Promise<void> {
   const { random, send, otherToken } = target
   const stored = await send(

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { fuzz, kindNames } from './fuzz.ts'
 
 // npm run test:fuzz -- --rounds 500 --seed 7 --only tus: hostile input against a real server. --minutes bounds its time;
-// Ctrl-C ends it after the present round, with the table.
+// Ctrl-C ends it after the current round, with the table.
 
 const { values } = parseArgs({
   options: {

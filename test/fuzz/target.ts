@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { type Clients, createClients } from '../faults/clients.ts'
 import { createLedger, type Ledger } from '../faults/ledger.ts'
-import type { Life } from '../faults/lives.ts'
+import type { Instance } from '../faults/server-instances.ts'
 import { parseAnswer, type RawAnswer } from '../harness/raw-http.ts'
 import { memory, openFiles } from '../harness/resources.ts'
 import { startServer } from '../harness/server.ts'
@@ -11,38 +11,38 @@ import { until } from '../harness/until.ts'
 import { readPage } from '../harness/wire.ts'
 import type { Random } from './random.ts'
 
-/** A running server under fuzz, and what it is held to. */
+/** A running server under fuzz, and its checks. */
 export interface Target extends AsyncDisposable {
-  readonly life: Life
+  readonly instance: Instance
   readonly ledger: Ledger
   readonly clients: Clients
-  /** Of another bucket, whose items the ledger does not know. */
+  /** Of another bucket, whose items are not in the ledger. */
   readonly otherToken: string
   readonly random: Random
-  /** Sends bytes, reads until the server closes, and judges the answer; `cut` breaks the connection behind so many. */
+  /** Sends bytes, reads until the server closes, checks the response; `cut` closes the connection after that many bytes. */
   send(bytes: string | Uint8Array, cut?: number): Promise<RawAnswer | null>
-  /** Holds an answer to the rules of errors (docs/interface.md P1, P3); `asked` is shown where it does not keep them. */
+  /** Checks a response against the rules of errors (docs/interface.md P1, P3); a failure shows `asked`. */
   judge(asked: string, answer: RawAnswer): void
-  /** Answers by their status. */
+  /** Responses by status. */
   readonly statuses: Map<number, number>
-  /** The server lives, and has logged no error. */
+  /** Checks that the server runs and has logged no error. */
   checkHealth(): Promise<void>
-  /** After a round: everything that was stored is there, and files and memory are back. Then most items are deleted. */
+  /** After a round: checks that all items exist and that files and memory are released. Then deletes most items. */
   settle(): Promise<void>
 }
 
-/** What may be answered beyond 499: unsupported, busy, full. */
+/** Allowed statuses above 499: unsupported, busy, full. */
 const foreseen: ReadonlySet<number> = new Set([501, 503, 505, 507])
 const secrets = /mbkt_[0-9a-z]{8}|\/tmp\/|node_modules|\.[tj]s:\d+| at \w+ \(/
 
-/** Milliseconds for which a client waits for an answer to what may not be a request. */
+/** Milliseconds that a client waits for a response to bytes that may not be a complete request. */
 const patience = 2_000
-/** Bytes that the service may hold beyond what it held after the first round. */
+/** Resident bytes that the service may use beyond those after the first round. */
 const growth = 200_000_000
-/** Descriptors that may be open beyond those of the start: threads and caches of the service itself. */
+/** Descriptors that may be open beyond those at the start: threads and caches of the service. */
 const spareFiles = 25
-/** Items that stay from one round to the next. */
-const keptItems = 60
+/** Items that remain from one round to the next. */
+const remainingItems = 60
 
 export async function openTarget(random: Random): Promise<Target> {
   const server = await startServer({
@@ -54,7 +54,7 @@ export async function openTarget(random: Random): Promise<Target> {
     MEDIABUCKET_MAX_FILE_SIZE: '2MB',
   })
   const { token } = server
-  const life = { server, token, authorization: `Bearer ${token}`, tus: tusOf(server) }
+  const instance = { server, token, authorization: `Bearer ${token}`, tus: tusOf(server) }
   const ledger = createLedger()
   const clients = createClients(ledger)
   const other = await makeToken(server, '--bucket', 'hostile')
@@ -71,9 +71,10 @@ export async function openTarget(random: Random): Promise<Target> {
     if (!(status >= 100 && status < 600)) fail('no HTTP answer')
     if (status >= 500 && !foreseen.has(status)) fail('an error of the server')
     if (status < 400) return
-    if (secrets.test(body) || body.includes(token)) fail('an error that shows too much')
+    if (secrets.test(body) || body.includes(token))
+      fail('an error that exposes a secret or an internal detail')
     if (headers.get('content-type') !== 'application/problem+json') fail('an error that is no problem')
-    // HEAD has none.
+    // Responses to HEAD have no body.
     if (body !== '' && typeof JSON.parse(body) !== 'object') fail('a problem that is no object')
   }
 
@@ -88,7 +89,7 @@ export async function openTarget(random: Random): Promise<Target> {
       })
       socket.setTimeout(patience, () => socket.destroy())
       socket.on('data', (chunk) => chunks.push(chunk))
-      // A reset is one way to end.
+      // The server may reset the connection.
       socket.on('error', () => undefined)
       socket.on('close', () => {
         if (cut !== undefined || chunks.length === 0) return resolve(null)
@@ -103,7 +104,7 @@ export async function openTarget(random: Random): Promise<Target> {
     })
 
   return {
-    life,
+    instance,
     ledger,
     clients,
     otherToken: other.token,
@@ -121,15 +122,15 @@ export async function openTarget(random: Random): Promise<Target> {
     },
 
     async settle() {
-      await ledger.check(life)
+      await ledger.check(instance)
       if (ledger.faults.length > 0) throw new Error(ledger.faults.join('\n'))
       await until('the files are closed', async () => (await openFiles(server)) <= files + spareFiles, 60_000)
       const { now } = await memory(server)
       resting ||= now
       if (now > resting + growth) throw new Error(`${now} bytes of memory, ${resting} after the first round`)
-      // So that a long run checks as much in each round as in the first.
+      // Each round of a long run then checks about as many items as the first.
       const { total } = await readPage(await server.request('/api/media'))
-      for (let more = total - keptItems; more > 0; more -= 1) await clients.remove(life)
+      for (let more = total - remainingItems; more > 0; more -= 1) await clients.remove(instance)
     },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { filePart, formBytes, formType } from '../harness/form.ts'
-import { itemOf, metadataOf, pieceType } from '../harness/tus.ts'
+import { chunkType, itemOf, metadataOf } from '../harness/tus.ts'
 import { hostileText } from './hostile.ts'
 import type { Target } from './target.ts'
 
-/** Raw and multipart uploads, whole or cut anywhere: each is stored whole or not at all. */
-export async function fuzzUploads({ random, send, ledger, life }: Target): Promise<void> {
+/** Raw and multipart uploads, complete or interrupted: each is stored completely or not at all. */
+export async function fuzzUploads({ random, send, ledger, instance }: Target): Promise<void> {
   const isForm = random.oneIn(2)
   const sending = ledger.newSending(
     ...Array.from({ length: isForm ? 1 + random.below(3) : 1 }, () =>
@@ -20,7 +20,7 @@ export async function fuzzUploads({ random, send, ledger, life }: Target): Promi
     'POST /api/media HTTP/1.1',
     'Host: x',
     'Connection: close',
-    `Authorization: ${life.authorization}`,
+    `Authorization: ${instance.authorization}`,
     isForm ? `Content-Type: ${formType}` : `Content-Disposition: attachment; filename="${first?.name}"`,
     `Content-Length: ${body.length}`,
   ]
@@ -36,7 +36,7 @@ export async function fuzzUploads({ random, send, ledger, life }: Target): Promi
     )
 }
 
-/** Names and types of every kind, into a bucket of their own: what is stored never holds a path or a control character. */
+/** Random names and types in a separate bucket: no stored name contains a path or a control character. */
 export async function fuzzNames({ random, send, otherToken }: Target): Promise<void> {
   const name = hostileText(random)
   const way = random.below(3)
@@ -58,15 +58,15 @@ export async function fuzzNames({ random, send, otherToken }: Target): Promise<v
   const item: { filename: string | null; id: string } = JSON.parse(
     Buffer.from(answer.body, 'latin1').toString(),
   )
-  // Separators, control characters, and what changes the direction of text.
+  // Path separators, control characters, and characters that change the direction of text.
   if (/[/\\\p{Cc}\p{Bidi_Control}]/u.test(item.filename ?? ''))
     throw new Error(`the name ${JSON.stringify(name)} is stored as ${JSON.stringify(item.filename)}`)
   await send(`GET /media/${item.id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
 }
 
-/** One resumable upload by a random sequence of requests, held to a model of its offset. */
-export async function fuzzTus({ random, send, ledger, life }: Target): Promise<void> {
-  const { tus, server, authorization } = life
+/** One resumable upload by a random sequence of requests, compared with a model of its offset. */
+export async function fuzzTus({ random, send, ledger, instance }: Target): Promise<void> {
+  const { tus, server, authorization } = instance
   const sending = ledger.newSending(random.below(20_000))
   const [file] = sending.files
   if (!file) return
@@ -87,13 +87,13 @@ export async function fuzzTus({ random, send, ledger, life }: Target): Promise<v
       const answer = await tus.head(url)
       if (answer.status !== 200) fail(`HEAD answers ${answer.status}`)
       const told = Number(answer.headers.get('upload-offset'))
-      // Behind a broken connection it is anywhere between what was answered and what was sent.
+      // After a broken connection the offset is between the acknowledged and the sent bytes.
       if (told < offset || told > Math.max(offset, sent)) fail(`HEAD returns ${told}`)
       offset = told
       sent = told
     } else if (action === 2) {
       const wrong = offset + 1 + random.below(10)
-      if (sent === offset && (await tus.piece(url, wrong, 'x')).status !== 409)
+      if (sent === offset && (await tus.sendChunk(url, wrong, 'x')).status !== 409)
         fail('a wrong offset is taken')
     } else if (action === 3 && random.oneIn(4)) {
       const { status } = await tus.end(url)
@@ -110,7 +110,7 @@ export async function fuzzTus({ random, send, ledger, life }: Target): Promise<v
         `Authorization: ${authorization}`,
         'Tus-Resumable: 1.0.0',
         `Upload-Offset: ${offset}`,
-        `Content-Type: ${pieceType}`,
+        `Content-Type: ${chunkType}`,
         `Content-Length: ${end - offset}`,
       ]
       const request = Buffer.concat([
@@ -121,14 +121,14 @@ export async function fuzzTus({ random, send, ledger, life }: Target): Promise<v
       sent = Math.max(sent, end)
     } else {
       const end = random.oneIn(3) ? bytes.length : Math.min(bytes.length, offset + random.below(5_000))
-      const piece = bytes.slice(offset, end)
+      const chunk = bytes.slice(offset, end)
       const isWrong = random.oneIn(6)
       const digest = createHash('sha1')
-        .update(piece)
+        .update(chunk)
         .update(isWrong ? 'x' : '')
         .digest('base64')
       const isDeclared = !declared && (end === bytes.length || random.oneIn(5))
-      const answer = await tus.piece(url, offset, piece, {
+      const answer = await tus.sendChunk(url, offset, chunk, {
         ...(isWrong || random.oneIn(3) ? { 'upload-checksum': `sha1 ${digest}` } : {}),
         ...(isDeclared ? { 'upload-length': `${bytes.length}` } : {}),
       })
@@ -137,7 +137,7 @@ export async function fuzzTus({ random, send, ledger, life }: Target): Promise<v
       if (sent > offset && status === 409) continue
       if (isDeclared && status !== 400) declared = true
       if (isWrong && status === 460) continue
-      // The length was declared by a request that did not come to its end.
+      // An interrupted request declared the length.
       if (isDeclared && status === 400) continue
       if (status !== 204 || Number(answer.headers.get('upload-offset')) !== end)
         fail(`PATCH answers ${status}`)

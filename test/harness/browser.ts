@@ -4,5 +4,5 @@ import { hasTool } from './tools.ts'
 const canBrowse = hasTool('chromium')
 if (!canBrowse) console.warn('Nothing is tried in a browser: there is no chromium')
 
-/** A test that needs a browser; where nothing may be skipped, it fails for want of one. */
+/** A test that needs a browser. Without one it is skipped, or fails in CI. */
 export const browserTest = test.skipIf(!canBrowse && !process.env['CI'])

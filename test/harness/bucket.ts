@@ -4,7 +4,7 @@ import type { SharedServer } from './server.ts'
 import { makeToken } from './token.ts'
 import { tusOf } from './tus.ts'
 
-/** A new bucket, held to these limits where any are given, and a token of it. */
+/** A new bucket, with these limits if any are given, and a token for it. */
 export async function bucketWith(server: SharedServer, ...limits: string[]) {
   const name = randomUUID()
   const { authorization, id } = await makeToken(server, '--bucket', name)

@@ -9,24 +9,24 @@ const server = 'packages/server'
 /** Modules that fault tests load before the service (node --import). They share the service's modules. */
 const preloads = ['failpoints', 'broken-orders'].map((name) => `test/faults/${name}.ts`)
 
-/** The files that a bundle is made from. */
+/** The sources of a bundle. */
 const patterns = [
   `${server}/{bin,src}/**/*.{js,ts}`,
   'packages/client/src/**/*.ts',
-  'test/faults/{failpoints,broken-orders,orders,steps,watch-disk}.ts',
+  'test/faults/{failpoints,broken-orders,orders,steps,intercept-writes}.ts',
   'package-lock.json',
 ]
 
-/** Bundles by the sources they are made of, so that runs beside each other, or of other sources, never share one. */
+/** Bundles are stored by a hash of their sources, so that runs of different sources do not share one. */
 const bundles = join(root, 'node_modules/.cache/mediabucket')
 const day = 24 * 3_600_000
 
-/** How a source names a file that it starts as a thread or a process. */
+/** Matches the name of a file that a source starts as a thread or a process. */
 const started = /`\.\/([\w-]+)\$\{extname\(import\.meta\.url\)\}`/g
 
 /**
- * Vitest's global set-up: bundles the service with what it needs, as the hundreds of processes of the tests start in
- * half the time from a few files. Without it they run from the sources.
+ * Vitest's global set-up: bundles the service with its dependencies, which halves the start of the many processes of
+ * the tests. Without a bundle they run from the sources.
  */
 export default async function bundleService(): Promise<void> {
   try {
@@ -36,7 +36,7 @@ export default async function bundleService(): Promise<void> {
     hash.update(await readFile(import.meta.filename))
     const bundle = join(bundles, hash.digest('hex').slice(0, 16))
     const now = new Date()
-    // What is in use stays young.
+    // Marks the bundle as in use, so that it is not removed as old.
     await utimes(bundle, now, now).catch(() => write(bundle, sources))
     process.env['MEDIABUCKET_BUNDLE'] = join(bundle, 'bin/mediabucket.js')
   } catch (error) {
@@ -70,21 +70,21 @@ async function write(bundle: string, sources: ReadonlyMap<string, string>): Prom
       ]),
     ),
     platform: 'node',
-    // Its binaries are found beside it.
+    // It looks for its binaries beside its own file.
     external: ['sharp'],
     plugins: [
-      // As they were read, for somebody may be changing them.
+      // The contents as hashed, since the files may change at the same time.
       { name: 'sources', load: (path) => sources.get(relative(root, path)) ?? null },
     ],
   })
   const fresh = await mkdtemp(`${bundle}-`)
-  // One directory for all: what is started beside is looked for there.
+  // All in one directory, where threads and processes are looked up.
   await made.write({ dir: join(fresh, 'dist'), chunkFileNames: '[name].js' })
   await made.close()
   await cp(join(root, server, 'bin'), join(fresh, 'bin'), { recursive: true })
   await mkdir(join(fresh, 'dist/cli'))
   await writeFile(join(fresh, 'dist/cli/main.js'), "export { main } from '../main.js'\n")
   await writeFile(join(fresh, 'package.json'), '{ "type": "module" }\n')
-  // Another run may have put the same in place meanwhile.
+  // Another run may have created the same bundle at the same time.
   await rename(fresh, bundle).catch(() => rm(fresh, { recursive: true }))
 }

@@ -1,7 +1,7 @@
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
 import { atWorkerEnd } from './worker-end.ts'
 
-/** Debian's Chromium, which looks for nothing outside this machine. */
+/** Debian's Chromium, without connections to other machines. */
 export const launchOptions: LaunchOptions = {
   executablePath: '/usr/bin/chromium',
   args: [
@@ -11,12 +11,12 @@ export const launchOptions: LaunchOptions = {
     '--disable-background-networking',
     '--disable-component-update',
     '--disable-sync',
-    // A name that is not the machine's own, so that a page can be met that is not secure.
+    // A host name other than localhost, for pages that are not a secure context.
     '--host-resolver-rules=MAP gallery.test 127.0.0.1',
   ],
 }
 
-/** A browser of its own, which the caller closes. */
+/** A separate browser, which the caller closes. */
 export const launchBrowser = (): Promise<Browser> => chromium.launch(launchOptions)
 
 let launching: Promise<Browser> | undefined
@@ -28,7 +28,7 @@ async function launch(): Promise<Browser> {
   return browser
 }
 
-/** The browser of this worker: each test opens a context of its own. The first call launches it. */
+/** The browser of this worker: each test opens its own context. The first call launches it. */
 export const sharedBrowser = (): Promise<Browser> => {
   launching ??= launch()
   return launching

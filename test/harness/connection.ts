@@ -1,16 +1,16 @@
 import { connect } from 'node:net'
 
-/** A TCP connection to the server that sends and reads only when told to. */
+/** A TCP connection to the server whose sending and reading the test controls. */
 export interface Connection extends Disposable {
   send(bytes: string | Uint8Array): void
-  /** Sends no more, and goes on reading. */
+  /** Ends the sending side and continues to read. */
   end(): void
   /** Everything read so far, as Latin-1. */
   received(): string
-  /** Stops and goes on reading. */
+  /** Stops reading until `resume`. */
   pause(): void
   resume(): void
-  /** Resolves when the connection is closed, in whatever way. */
+  /** Resolves when the connection is closed, also by a reset. */
   readonly closed: Promise<void>
 }
 
@@ -24,7 +24,7 @@ export async function openConnection(url: string): Promise<Connection> {
     socket.once('connect', () => resolve())
     socket.once('error', reject)
   })
-  // A reset is one way to be closed.
+  // The server may reset the connection.
   socket.on('error', () => undefined)
   return {
     send: (bytes) => socket.write(bytes),

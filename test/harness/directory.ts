@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A new directory, removed when it is disposed of. */
+/** A new directory, removed on disposal. */
 export async function temporaryDirectory() {
   const path = await mkdtemp(join(tmpdir(), 'mediabucket-'))
   return {

@@ -6,8 +6,8 @@ const chunk = Buffer.alloc(64 * 1024, 'x')
 const framed = Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')])
 
 /**
- * Sends a head and then, whatever is answered, at least `total` bytes or as many as the server takes before it ends
- * the connection. Reads all the while, and resolves with the answer.
+ * Sends a head and then at least `total` bytes, regardless of the response, until the server closes the connection.
+ * Reads at the same time, and resolves with the response.
  */
 export async function flood(
   url: string,
@@ -15,12 +15,12 @@ export async function flood(
   options: { total: number; chunked?: boolean },
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
-  // Half open, as a client that does not notice that the server has said its last.
+  // Half open, as a client that ignores the end of the response.
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
   const received: Buffer[] = []
   socket.on('data', (bytes) => received.push(bytes))
   const text = () => Buffer.concat(received).toString('latin1')
-  // A reset is one way to end.
+  // The server may reset the connection.
   socket.on('error', () => undefined)
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   const drained = () => new Promise<void>((resolve) => socket.once('drain', () => resolve()))

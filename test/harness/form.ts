@@ -1,6 +1,6 @@
 import type { SharedServer } from './server.ts'
 
-/** A part of a form, byte for byte: the lines of its head, and its body. */
+/** The bytes of a part of a form: the lines of its head, and its body. */
 export interface Part {
   readonly head: string
   readonly body: string | Uint8Array
@@ -8,19 +8,19 @@ export interface Part {
 
 const boundary = 'frontier'
 
-/** A file part as browsers write it; `filename` goes in as it is, unescaped. */
+/** A file part as browsers write it; `filename` is not escaped. */
 export const filePart = (filename: string, body: Part['body'] = 'x', type = 'text/plain'): Part => ({
   head: `Content-Disposition: form-data; name="file"; filename="${filename}"\r\nContent-Type: ${type}`,
   body,
 })
 
-/** A part that is no file. */
+/** A part that is not a file. */
 export const fieldPart = (name: string, body: string, type?: string): Part => ({
   head: `Content-Disposition: form-data; name="${name}"${type ? `\r\nContent-Type: ${type}` : ''}`,
   body,
 })
 
-/** The body of a form that holds these parts. */
+/** The body of a form with these parts. */
 export const formBytes = (...parts: Part[]): Buffer<ArrayBuffer> =>
   Buffer.concat([
     ...parts.flatMap(({ head, body }) => [
@@ -33,7 +33,7 @@ export const formBytes = (...parts: Part[]): Buffer<ArrayBuffer> =>
 
 export const formType = `multipart/form-data; boundary=${boundary}`
 
-/** Sends bytes as a form, which they need not be. */
+/** Sends bytes, valid or not, as a form. */
 export const sendForm = (
   server: SharedServer,
   body: string | Uint8Array<ArrayBuffer>,

@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What stands between browsers and a server: it takes a path away, and lets uploads through as far as it is told. */
+/** A proxy between browsers and a server that removes a path prefix and can stop uploads. */
 export interface Gateway extends AsyncDisposable {
-  /** Ends in the path that it takes away. */
+  /** Ends with the path prefix that it removes. */
   readonly url: string
-  /** Bytes of uploads that were let through. */
+  /** Bytes of uploads that were forwarded. */
   readonly passed: () => number
-  /** Lets so many bytes of uploads through, counted from the start; requests with more of them wait. */
+  /** Forwards this many bytes of uploads, counted from the start; requests with more bytes wait. */
   holdAfter(bytes: number): void
-  /** Cuts the requests that wait, as a lost connection would, and lets everything through from now on. */
+  /** Resets the connections of waiting requests and forwards everything from now on. */
   open(): void
 }
 

@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A way to a server on which answers get lost. */
+/** A proxy that loses responses. */
 export interface LossyProxy extends AsyncDisposable {
   readonly url: string
-  /** The methods of the requests that came, in order; those whose answers were lost end in `!`. */
+  /** The methods of the received requests, in order; those with a lost response end in `!`. */
   readonly seen: string[]
 }
 
-/** Forwards everything; of the answers that `loses` names, the client sees no more than its connection ending. */
+/** Forwards everything; instead of the responses that `loses` selects, it closes the connection. */
 export async function startLossyProxy(
   target: string,
   loses: (method: string, nth: number) => boolean,
@@ -24,11 +24,11 @@ export async function startLossyProxy(
     seen.push(lost ? `${method}!` : method)
     const onward = request(new URL(url, target), { method, headers }, (got) => {
       if (lost) {
-        // Only once it is whole: what was asked for has been done.
+        // Only after the complete response: the server has executed the request.
         got.resume().on('end', () => asked.socket.destroy())
         return
       }
-      // Locations lead to the server itself; the client must stay on this way.
+      // Locations name the server itself; the client must keep using the proxy.
       const location = got.headers.location?.replace(target, base())
       answer.writeHead(got.statusCode ?? 502, { ...got.headers, ...(location ? { location } : {}) })
       got.pipe(answer)

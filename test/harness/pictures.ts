@@ -17,7 +17,7 @@ const plain = (width: number, height: number, colour: Colour) => {
   return { create: { width, height, channels: 3 as const, background: { r, g, b } } }
 }
 
-/** A picture of four quarters, each of a colour of its own; both sides even. */
+/** A picture of four quarters in different colours; both sides are even. */
 export function quarters(width: number, height: number): Sharp {
   const half = { width: width / 2, height: height / 2 }
   const quarter = (colour: Colour, left: number, top: number) => ({
@@ -32,7 +32,7 @@ export function quarters(width: number, height: number): Sharp {
   ])
 }
 
-/** An animated picture whose first frame is blue; equal ones in a row would become one. */
+/** An animated picture whose first frame is blue; equal consecutive frames would be merged. */
 export async function animation(frames: number, side = 20): Promise<Sharp> {
   const frame = (colour: Colour) =>
     sharp(plain(side, side, colour))
@@ -43,7 +43,7 @@ export async function animation(frames: number, side = 20): Promise<Sharp> {
   return sharp([first, ...rest.flatMap((one) => one ?? [])], { join: { animated: true } })
 }
 
-/** A PNG whose header promises this size, and which holds next to nothing. */
+/** A small PNG whose header declares this size. */
 export function hollowPng(width: number, height: number): Buffer<ArrayBuffer> {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
@@ -64,7 +64,7 @@ export function hollowPng(width: number, height: number): Buffer<ArrayBuffer> {
   ])
 }
 
-/** A picture's colours at its four corners, by name, each the nearest; with how much of it can be seen. */
+/** The nearest named colour at each corner of a picture, and its opacity. */
 export async function cornersOf(bytes: Uint8Array) {
   const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true })
   const at = (x: number, y: number) => {
@@ -79,7 +79,7 @@ export async function cornersOf(bytes: Uint8Array) {
   return [at(1, 1), at(right, 1), at(1, bottom), at(right, bottom)]
 }
 
-/** Stores what `sharp` makes, under a name of its type. */
+/** Uploads the output of sharp under a name with its type. */
 export const uploadPicture = async (server: SharedServer, made: Buffer | Promise<Buffer>, type: string) =>
   upload(server, new Uint8Array(await made), { name: `picture.${type.split('/')[1]}`, type })
 

@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
 import { parseProblem } from './wire.ts'
 
-/** What no problem may hold: a token, a path of the server, a stack (docs/interface.md P3). */
+/** Texts that no problem may contain: a token, a path of the server, a stack (docs/interface.md P3). */
 const secrets = /mbkt_[0-9a-z]{8}|\/tmp\/|node_modules|\.[tj]s:\d+/
 
-/** Asserts that an answer is a problem with this status and code, and gives its body back (docs/interface.md P1, P5). */
+/** Asserts that a response is a problem with this status and code, and returns its body (docs/interface.md P1, P5). */
 export async function expectProblem(answer: Response, status: number, code: string) {
   const text = await answer.text()
   expect([answer.status, answer.headers.get('content-type'), text]).toEqual([

@@ -9,17 +9,17 @@ import { until } from './until.ts'
 
 /** A reverse proxy that runs a configuration of docs/operations/, its addresses and paths replaced. */
 export interface Proxy extends AsyncDisposable {
-  /** What the service must be told as its base URL. */
+  /** The base URL to set in the service. */
   readonly url: string
-  /** The same by TLS, where the configuration has it; with a certificate that nobody signed. */
+  /** The same with TLS and a self-signed certificate, if the configuration has it. */
   readonly secureUrl: string
-  /** Sends requests on to the service at this address; before, there is none behind it. */
+  /** Forwards requests to the service at this address from now on. */
   start(service: string): Promise<void>
-  /** Files that it has written of bodies. */
+  /** Files in which it has buffered bodies. */
   buffered(): Promise<string[]>
 }
 
-/** Below the ports that the system gives to those who ask for any, so that no other test gets it before the proxy does. */
+/** Below the ephemeral ports, so that no other test takes it before the proxy does. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().listen(randomInt(20_000, 30_000), '127.0.0.1', () => {
@@ -30,7 +30,7 @@ function freePort(): Promise<number> {
   })
 }
 
-/** Replaces what must be there exactly as often as it is asked for. */
+/** Replaces a text; throws unless it occurs the expected number of times. */
 function replaced(text: string, changes: Readonly<Record<string, string>>): string {
   return Object.entries(changes).reduce((changed, [from, to]) => {
     if (!changed.includes(from)) throw new Error(`the configuration lacks ${from}`)

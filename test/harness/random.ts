@@ -12,10 +12,10 @@ export function testSeed(): number {
   return seed
 }
 
-/** Whole numbers below a limit, from the seed that this prints. */
+/** Integers below a limit, from the seed that this prints. */
 export const seededRandom = () => random(testSeed())
 
-/** Whole numbers below a limit, the same for the same seed (mulberry32). */
+/** Integers below a limit, the same for the same seed (mulberry32). */
 export function random(seed: number): (limit: number) => number {
   let state = seed
   return (limit) => {

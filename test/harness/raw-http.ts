@@ -9,7 +9,7 @@ export interface RawAnswer {
 
 /**
  * Sends bytes as they are and reads until the server closes the connection: for requests that no client library
- * would send. Ask for `Connection: close` where the server would keep it open.
+ * would send. Send `Connection: close` where the server would keep the connection open.
  */
 export function sendRaw(url: string, bytes: string | Uint8Array): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
@@ -22,7 +22,7 @@ export function sendRaw(url: string, bytes: string | Uint8Array): Promise<RawAns
   })
 }
 
-/** The first answer in what a connection received, and all that follows as its body. */
+/** The first response in the received text, with everything after its head as its body. */
 export function parseAnswer(text: string): RawAnswer {
   const [head = '', ...rest] = text.split('\r\n\r\n')
   const [status = '', ...lines] = head.split('\r\n')
@@ -37,6 +37,6 @@ export function parseAnswer(text: string): RawAnswer {
   return { status: Number(status.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
 }
 
-/** The same as fetch's Response, for what reads those. */
+/** The same as a Response of fetch. */
 export const responseOf = ({ status, headers, body }: RawAnswer): Response =>
   new Response(Buffer.from(body, 'latin1'), { status, headers: [...headers] })

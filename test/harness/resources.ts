@@ -8,7 +8,7 @@ const filesIn = async (directory: string): Promise<number> =>
     (entry) => entry.isFile() && entry.name !== '.identity',
   ).length
 
-/** What uploads leave behind: items in the first bucket, blobs and temporary files of all of them. */
+/** The items in the first bucket, and the blobs and temporary files of all buckets. */
 export async function traces(server: SharedServer) {
   const [page, blobs, temporary] = await Promise.all([
     server.request('/api/media').then(readPage),

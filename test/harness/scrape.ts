@@ -9,7 +9,7 @@ interface Metric {
   readonly help: string
 }
 
-/** What `/metrics` answers now; throws where a line is not of the text format of Prometheus. */
+/** Reads `/metrics`; throws if a line is not in the text format of Prometheus. */
 export async function scrape(server: Pick<SharedServer, 'url'>) {
   const text = await freshMetrics(server.url)
   if (!text.endsWith('\n')) throw new Error('the last line does not end')
@@ -22,7 +22,7 @@ export async function scrape(server: Pick<SharedServer, 'url'>) {
     if (kind === 'TYPE') metrics.push({ name: about, type: rest, help: helps.get(about) ?? '' })
     if (line === '' || kind) continue
     const { name, labels = '', value } = sample.exec(line)?.groups ?? {}
-    // As Go's ParseFloat, which Prometheus reads with.
+    // As Go's ParseFloat, which Prometheus uses.
     const number = Number(value?.replace('Inf', 'Infinity'))
     if (Number.isNaN(number) && !/^nan$/i.test(value ?? '')) throw new Error(`no sample: ${line}`)
     samples.set(`${name}{${labels}}`, number)
@@ -30,7 +30,7 @@ export async function scrape(server: Pick<SharedServer, 'url'>) {
   return {
     metrics,
     samples,
-    /** A sample of the service's own, such as `value('items')`. */
+    /** A sample of a metric of the service: `value('items')`. */
     value: (name: string, labels = ''): number | undefined => samples.get(`mediabucket_${name}{${labels}}`),
   }
 }

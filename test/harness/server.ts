@@ -11,14 +11,14 @@ const sources = resolve(import.meta.dirname, '../../packages/server/bin/mediabuc
 
 const bundle = process.env['MEDIABUCKET_BUNDLE']
 
-/** The program: the bundle that bundle.ts made at the start of the tests, or else the sources. */
+/** The program: the bundle of bundle.ts, or else the sources. */
 export const bin = bundle ?? sources
 
-/** The Node option that loads a module of test/faults before the program, from the program's own bundle if there is one. */
+/** The Node option that loads a module of test/faults before the program, from the program's bundle if there is one. */
 export const importOption = (module: URL): string =>
   `--import ${bundle === undefined ? module : pathToFileURL(join(bundle, '../../dist', `${basename(module.pathname, '.ts')}.js`))}`
 
-/** What every process is given: the path, and where Node keeps modules compiled, which halves the time to start. */
+/** The environment of every process: the path, and Node's compile cache, which halves the time to start. */
 export const basics = {
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: join(tmpdir(), 'mediabucket-compile-cache'),
@@ -32,11 +32,11 @@ export interface LogLine {
   readonly [member: string]: unknown
 }
 
-/** What a test may use of a real server that other tests use, too. */
+/** A real server that other tests use at the same time. */
 export interface SharedServer {
   readonly url: string
   readonly data: string
-  /** A bucket that no other test uses, and a token of it. */
+  /** A bucket that no other test uses, and a token for it. */
   readonly bucket: string
   readonly token: string
   /** Everything the server logged so far. */
@@ -47,7 +47,7 @@ export interface SharedServer {
   readonly command: (...args: string[]) => Promise<{ stdout: string; stderr: string }>
 }
 
-/** A real server in a process of its own, on a free port. Its token is empty on a start that is not the first. */
+/** A real server in its own process, on a free port. Its token is empty unless this is the first start. */
 export interface TestServer extends SharedServer, AsyncDisposable {
   readonly process: ChildProcess
   /** Everything the server printed so far. */
@@ -55,12 +55,12 @@ export interface TestServer extends SharedServer, AsyncDisposable {
   readonly log: () => LogLine[]
   /** Sends SIGTERM and resolves with the exit code. */
   readonly stop: () => Promise<number | null>
-  /** Sends SIGKILL and resolves when the process is gone. */
+  /** Sends SIGKILL and resolves when the process has ended. */
   readonly kill: () => Promise<void>
 }
 
 /**
- * Starts a server and resolves when it listens. Without `data` it gets a new directory, which disposing removes;
+ * Starts a server and resolves when it listens. Without `data` it uses a new directory, removed on disposal;
  * `program` is another copy of the bin.
  */
 export async function startServer(
@@ -86,7 +86,7 @@ export async function startServer(
       .slice(0, -1)
       .map((line) => JSON.parse(line))
 
-  // What it prints last is how to go on, so the token is there too.
+  // Its last output is the hint how to continue, after the token.
   await new Promise<void>((done, fail) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       if (/token create|curl .*\/api\/media$/.test(line)) done()
@@ -94,7 +94,7 @@ export async function startServer(
     void exited.then((code) => fail(new Error(`the server exited with ${code}: ${stderr}`)))
   })
   const origin = /ready at (\S+)/.exec(stdout)?.[1] ?? ''
-  // The log comes through another pipe; under a base URL of its own it alone tells the port.
+  // The log comes through another pipe. With a base URL only the log shows the port.
   const isSilent = settings['MEDIABUCKET_LOG_LEVEL'] !== undefined
   const listening = isSilent
     ? null
@@ -135,6 +135,6 @@ export async function startServer(
   }
 }
 
-/** Runs a command on a directory of its own or a given one; rejects as execFile does when it fails. */
+/** Runs a command on a new or given directory; rejects as execFile does when it fails. */
 export const runCommand = (args: readonly string[], settings: Settings) =>
   promisify(execFile)(process.execPath, [bin, ...args], { env: { ...basics, ...settings } })

@@ -6,14 +6,14 @@ import { temporaryDirectory } from './directory.ts'
 
 const run = promisify(execFile)
 
-/** A file system of this size, mounted for the test. Only root may mount it. */
+/** A file system of this size, mounted for the test. Requires root. */
 export async function smallDisk(megabytes: number) {
   const directory = await temporaryDirectory()
   await run('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', directory.path])
   const ballast = join(directory.path, 'ballast')
   return {
     path: directory.path,
-    /** Leaves no free block. */
+    /** Fills the disk completely. */
     async fill() {
       await run('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']).catch(() => undefined)
     },

@@ -13,20 +13,20 @@ export interface Started extends AsyncDisposable {
   readonly url: string
   readonly token: string
   readonly data: string
-  /** Everything that the program and the service have written, to whichever output. */
+  /** Everything that the program and the service have written to stdout and stderr. */
   readonly output: () => string
-  /** Of the service itself. */
+  /** The process id of the service. */
   readonly pid: () => number
   readonly isRunning: () => boolean
   /** Resolves with the exit code and the signal of the program. */
   readonly exited: Promise<readonly [number | null, NodeJS.Signals | null]>
 }
 
-/** Runs `command` in the repository with the project's own Node, and resolves when the service that it starts listens. */
+/** Runs `command` in the repository with the project's Node.js, and resolves when its service listens. */
 export async function startBy(
   command: readonly [string, ...string[]],
   settings: Readonly<Record<string, string>> = {},
-  /** What the log says of a service that listens. */
+  /** The log line of a listening service. */
   listening = /"msg":"listening"/,
 ): Promise<Started> {
   const data = await mkdtemp(join(tmpdir(), 'mediabucket-'))
@@ -40,7 +40,7 @@ export async function startBy(
     ...settings,
   }
   const [program, ...args] = command
-  // A group of its own, so that all of it can be ended.
+  // Its own process group, so that all its processes can be ended.
   const child = spawn(program, args, { cwd: root, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
   const exited = new Promise<readonly [number | null, NodeJS.Signals | null]>((resolve) =>
     child.once('exit', (code, signal) => resolve([code, signal])),
@@ -54,7 +54,7 @@ export async function startBy(
     try {
       process.kill(-(child.pid ?? 0), 'SIGKILL')
     } catch {
-      // All have ended.
+      // All processes have ended.
     }
   }
   try {

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { hasTool } from './tools.ts'
 
-/** Makes a terminal; util-linux has it. */
+/** script(1) of util-linux creates a terminal. */
 const tool = 'script'
 
 /** Whether a command can be run on a terminal. */
 export const hasTerminal = hasTool(tool)
 
-/** What a command writes to a terminal of 80 columns, and its exit code; `input` is what is typed. */
+/** The output of a command on a terminal of 80 columns, and its exit code; `input` is typed. */
 export function onTerminal(
   command: readonly string[],
   env: NodeJS.ProcessEnv,

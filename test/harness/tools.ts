@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Programs that some tests run beside Node, and the packages of Debian that hold them. */
+/** Programs that some tests need, and their Debian packages. */
 const packages: Readonly<Record<string, string>> = {
   caddy: 'caddy',
   chromium: 'chromium',
@@ -32,12 +32,12 @@ export const hasTool = (name: string): boolean =>
     }
   })
 
-/** Vitest's global set-up: before any test, root on Debian gets what is missing, all in one go. */
+/** Vitest's global set-up: as root on Debian, installs the missing programs before any test. */
 export default function installTools(): void {
   const missing = Object.keys(packages).filter((name) => !hasTool(name))
   if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return
   const wanted = missing.map((name) => packages[name] ?? '')
-  console.error(`Installing what some tests run: ${wanted.join(' ')}`)
+  console.error(`Installing programs that some tests need: ${wanted.join(' ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   try {
     execFileSync('apt-get', ['update', '-q'], { stdio: 'ignore', env })
@@ -46,6 +46,9 @@ export default function installTools(): void {
       env,
     })
   } catch (error) {
-    console.error('That failed; the tests that need them will say so.', error)
+    console.error(
+      'The installation failed. Tests that need these programs are skipped, or fail in CI.',
+      error,
+    )
   }
 }

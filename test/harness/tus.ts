@@ -5,7 +5,7 @@ import { readMedia } from './wire.ts'
 type Bytes = string | Uint8Array<ArrayBuffer>
 type Extra = Readonly<Record<string, string>>
 
-export const pieceType = 'application/offset+octet-stream'
+export const chunkType = 'application/offset+octet-stream'
 
 export const metadataOf = (pairs: Readonly<Record<string, string>>): string =>
   Object.entries(pairs)
@@ -15,7 +15,7 @@ export const metadataOf = (pairs: Readonly<Record<string, string>>): string =>
 export const checksumOf = (algorithm: string, bytes: Bytes): string =>
   `${algorithm} ${createHash(algorithm).update(bytes).digest('base64')}`
 
-/** Requests of the tus protocol, written out one by one; `server` needs no more than an address and a token. */
+/** Single requests of the tus protocol. */
 export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization = `Bearer ${server.token}`) {
   const send = (method: string, url: string, headers: Extra, body?: RequestInit['body']) =>
     fetch(new URL(url, server.url), {
@@ -24,10 +24,11 @@ export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization
       ...(body === undefined ? {} : { body, duplex: 'half' }),
     } as RequestInit)
 
-  /** Begins an upload and gives its path back. */
+  /** Creates an upload and returns its path. */
   async function begin(headers: Extra): Promise<string> {
     const answer = await send('POST', '/api/uploads', headers)
-    if (answer.status !== 201) throw new Error(`no upload was begun: ${answer.status} ${await answer.text()}`)
+    if (answer.status !== 201)
+      throw new Error(`no upload was created: ${answer.status} ${await answer.text()}`)
     return new URL(answer.headers.get('location') ?? '').pathname
   }
 
@@ -36,10 +37,10 @@ export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization
     begin,
     beginOf: (length: number, extra: Extra = {}) => begin({ 'upload-length': `${length}`, ...extra }),
     head: (url: string) => send('HEAD', url, {}),
-    piece: (url: string, offset: number, body: RequestInit['body'], extra: Extra = {}) =>
-      send('PATCH', url, { 'content-type': pieceType, 'upload-offset': `${offset}`, ...extra }, body),
+    sendChunk: (url: string, offset: number, body: RequestInit['body'], extra: Extra = {}) =>
+      send('PATCH', url, { 'content-type': chunkType, 'upload-offset': `${offset}`, ...extra }, body),
     end: (url: string) => send('DELETE', url, {}),
-    /** Where the service says that the upload stands. */
+    /** The Upload-Offset of the upload. */
     async offset(url: string): Promise<number> {
       const answer = await send('HEAD', url, {})
       if (answer.status !== 200) throw new Error(`no such upload: ${answer.status}`)
@@ -48,15 +49,15 @@ export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization
   }
 }
 
-/** The headers of an answer that belong to the protocol. */
+/** The headers of a response that belong to the protocol. */
 export const tusHeaders = ({ headers }: Response): Record<string, string> =>
   Object.fromEntries(
     [...headers].filter(([name]) => /^(tus|upload)-|^(location|content-location|cache-control)$/.test(name)),
   )
 
-/** The media object that a finishing answer names. */
+/** The media object that the response to the last chunk names. */
 export async function itemOf(server: Pick<SharedServer, 'request'>, answer: Response) {
   const location = answer.headers.get('content-location')
-  if (!location) throw new Error('the answer names no item')
+  if (!location) throw new Error('the response names no item')
   return await readMedia(await server.request(new URL(location).pathname))
 }

@@ -22,7 +22,7 @@ const Report = Type.Object({
   ),
 })
 
-/** Runs a command to its end, whatever its exit code is. */
+/** Runs a command and resolves with its exit code and output; does not reject if it fails. */
 export async function outcome(args: readonly string[], data: string) {
   try {
     return { code: 0, ...(await runCommand(args, { MEDIABUCKET_DATA: data })) }
@@ -34,7 +34,7 @@ export async function outcome(args: readonly string[], data: string) {
   }
 }
 
-/** Runs `mediabucket fsck --json`, and tells its exit code, its report, and what it found by code. */
+/** Runs `mediabucket fsck --json` and returns its exit code, its report, and `[count, repaired]` by code. */
 export async function fsck(data: string, ...args: string[]) {
   const { code, stdout } = await outcome(['fsck', '--json', '--grace', '1ms', ...args], data)
   const report = Value.Parse(Report, JSON.parse(stdout))
@@ -45,7 +45,7 @@ export async function fsck(data: string, ...args: string[]) {
   }
 }
 
-/** Every URL on every page, once the bucket is quiet; throws unless there are as many as `total` says. */
+/** All URLs on all pages of an idle bucket; throws unless their number equals `total`. */
 export async function listAll(server: SharedServer, authorization?: string): Promise<string[]> {
   const init = authorization === undefined ? {} : { headers: { authorization } }
   const urls: string[] = []
@@ -59,7 +59,7 @@ export async function listAll(server: SharedServer, authorization?: string): Pro
   }
 }
 
-/** Ids of listed items whose bytes are not those that their rows tell of. */
+/** Ids of listed items whose bytes do not have the hash of their row. */
 export async function brokenItems(
   server: SharedServer,
   urls: readonly string[],

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { SharedServer } from './server.ts'
 import { readMedia } from './wire.ts'
 
-/** Stores one file by a form, and gives its media object back. */
+/** Uploads one file in a form and returns its media object. */
 export async function upload(
   server: SharedServer,
   bytes: string | Uint8Array<ArrayBuffer>,
@@ -15,9 +15,9 @@ export async function upload(
   return await readMedia(await server.request('/api/media', { method: 'POST', body, headers }))
 }
 
-/** Where the service keeps an item's bytes. */
+/** The path of an item's bytes. */
 export const blobPath = (server: SharedServer, id: string): string =>
   join(server.data, 'blobs', id.slice(0, 2), id)
 
-/** The files of uploads that are under way. */
+/** The temporary files of uploads in progress. */
 export const arriving = (server: SharedServer): Promise<string[]> => readdir(join(server.data, 'tmp'))

@@ -2,31 +2,31 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A request that went through. */
+/** A forwarded request. */
 export interface Passed {
   readonly method: string
   readonly path: string
-  /** Upload-Offset; null where there was none. */
+  /** Upload-Offset; null if there is none. */
   readonly offset: number | null
-  /** Bytes of its body that came so far. */
+  /** Bytes of its body received so far. */
   bytes: number
 }
 
-/** A way to a server that keeps count of bodies and can stop them half-way. */
+/** A proxy that counts the bytes of bodies and can stop a body in the middle. */
 export interface WatchedProxy extends AsyncDisposable {
   readonly url: string
   readonly passed: Passed[]
-  /** The requests with a piece of a file. */
-  readonly pieces: () => Passed[]
-  /** From now on: stops the first body for which this is true, and resolves then; what was stopped never goes on. */
+  /** The requests with a chunk of a file. */
+  readonly chunks: () => Passed[]
+  /** Stops the first body for which `when` returns true, for good, and resolves then. */
   readonly hold: (when: (passed: Passed) => boolean) => Promise<void>
   /** Ends every connection of its clients. */
   readonly cut: () => void
 }
 
 /**
- * Forwards everything, Locations as they are. `target` is asked for every request, so that the server may move;
- * `change` may damage what passes.
+ * Forwards everything, with unchanged Locations. `target` is called for every request, since the server's port may
+ * change; `change` may damage bodies.
  */
 export async function startWatchedProxy(
   target: () => string,
@@ -64,7 +64,7 @@ export async function startWatchedProxy(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     passed,
-    pieces: () => passed.filter(({ method }) => method === 'PATCH'),
+    chunks: () => passed.filter(({ method }) => method === 'PATCH'),
     hold: (when) =>
       new Promise((reached) => {
         holding = { when, reached }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 
-// What the wire must carry, written down apart from the service, so that a change of it is noticed here.
+// The schemas of responses, independent of the service's code, so that a change of the format fails the tests.
 
 const UrlOrNull = Type.Union([Type.String(), Type.Null()])
 const CountOrNull = Type.Union([Type.Integer(), Type.Null()])
@@ -56,17 +56,17 @@ const Problem = Type.Object(
   closed,
 )
 
-/** The page object of an answer in the bare envelope; throws where it is none. */
+/** The page object of a response in the bare envelope; throws if it is invalid. */
 export const readPage = async (answer: Response) => Value.Parse(Page, await answer.json())
 
-/** The page object of an answer in the wrapped envelope; throws where it is none. */
+/** The page object of a response in the wrapped envelope; throws if it is invalid. */
 export const readWrappedPage = async (answer: Response) =>
   Value.Parse(Type.Object({ data: Page }, closed), await answer.json()).data
 
-/** The media object of an answer. */
+/** The media object of a response. */
 export const readMedia = async (answer: Response) => Value.Parse(Media, await answer.json())
 
-/** The media objects of an answer to a form with several files. */
+/** The media objects of a response to a form with several files. */
 export const readManyMedia = async (answer: Response) =>
   Value.Parse(Type.Object({ data: Type.Array(Media) }, closed), await answer.json()).data
 

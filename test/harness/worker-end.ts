@@ -1,7 +1,7 @@
-/** Runs `clean`, which must be synchronous, when the worker ends that runs test files one after another. */
+/** Runs `clean`, which must be synchronous, when this Vitest worker ends. */
 export function atWorkerEnd(clean: () => void): void {
   process.once('exit', clean)
-  // Vitest ends its workers with SIGTERM, which by itself calls no listener of `exit`.
+  // Vitest ends its workers with SIGTERM, which by default calls no listener of `exit`.
   if (!process.listeners('SIGTERM').includes(endWorker)) process.once('SIGTERM', endWorker)
 }
 

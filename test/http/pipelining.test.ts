@@ -156,7 +156,7 @@ test('N1, N4 the server continues after random valid, invalid, truncated and unr
   const authorization = `Authorization: Bearer ${server.token}\r\n`
   const post = (lines: string, body: string) =>
     `POST /api/media HTTP/1.1\r\nHost: x\r\n${authorization}${lines}\r\n\r\n${body}`
-  const pieces = [
+  const fragments = [
     get('/healthz'),
     get('/docs').repeat(500),
     `GET /api/media HTTP/1.1\r\nHost: x\r\n${authorization}\r\n`,
@@ -172,7 +172,7 @@ test('N1, N4 the server continues after random valid, invalid, truncated and unr
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   ]
   const next = random(testSeed())
-  const mixed = () => Array.from({ length: 1 + next(7) }, () => pieces[next(pieces.length)]).join('')
+  const mixed = () => Array.from({ length: 1 + next(7) }, () => fragments[next(fragments.length)]).join('')
   for (let round = 0; round < 4; round += 1) {
     const clients = (await connections(60)).map((connection) => {
       if (next(3) === 0) connection.pause()

@@ -6,7 +6,7 @@ import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
+import { checksumOf, chunkType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { readMedia } from '../harness/wire.ts'
 
@@ -17,38 +17,38 @@ beforeAll(async () => {
   tus = tusOf(server)
 })
 
-const piece = (url: string, offset: number, body: string | Uint8Array<ArrayBuffer>, checksum: string) =>
-  tus.piece(url, offset, body, { 'upload-checksum': checksum })
+const sendChunk = (url: string, offset: number, body: string | Uint8Array<ArrayBuffer>, checksum: string) =>
+  tus.sendChunk(url, offset, body, { 'upload-checksum': checksum })
 
 describe('R7 a checksum', () => {
-  test.each(['sha1', 'sha256'])('of %s that matches lets the piece count', async (algorithm) => {
+  test.each(['sha1', 'sha256'])('of %s that matches: the chunk is stored', async (algorithm) => {
     const bytes = randomBytes(100_000)
     const url = await tus.beginOf(bytes.length)
     const [first, second] = [bytes.subarray(0, 70_000), bytes.subarray(70_000)]
-    expect((await piece(url, 0, first, checksumOf(algorithm, first))).status).toBe(204)
-    const last = await piece(url, 70_000, second, checksumOf(algorithm, second))
+    expect((await sendChunk(url, 0, first, checksumOf(algorithm, first))).status).toBe(204)
+    const last = await sendChunk(url, 70_000, second, checksumOf(algorithm, second))
     const location = new URL(last.headers.get('content-location') ?? '').pathname
     const { sha256 } = await readMedia(await server.request(location))
     expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
   })
 
   test.each(['sha1', 'sha256'])(
-    'of %s that does not match is a 460 problem, and the offset stays',
+    'of %s that does not match receives a 460 problem, and the offset does not change',
     async (algorithm) => {
       const bytes = randomBytes(10_000)
       const url = await tus.beginOf(bytes.length)
-      await piece(url, 0, bytes.subarray(0, 4_000), checksumOf(algorithm, bytes.subarray(0, 4_000)))
+      await sendChunk(url, 0, bytes.subarray(0, 4_000), checksumOf(algorithm, bytes.subarray(0, 4_000)))
       const wrong = checksumOf(algorithm, 'something else')
       for (const end of [7_000, 10_000]) {
         await expectProblem(
-          await piece(url, 4_000, bytes.subarray(4_000, end), wrong),
+          await sendChunk(url, 4_000, bytes.subarray(4_000, end), wrong),
           460,
           'checksum-mismatch',
         )
         expect(await tus.offset(url)).toBe(4_000)
       }
       const rest = bytes.subarray(4_000)
-      const last = await piece(url, 4_000, rest, checksumOf(algorithm, rest))
+      const last = await sendChunk(url, 4_000, rest, checksumOf(algorithm, rest))
       const location = new URL(last.headers.get('content-location') ?? '').pathname
       const { sha256 } = await readMedia(await server.request(location))
       expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
@@ -69,23 +69,23 @@ describe('R7 a checksum', () => {
     ['twice', `${checksumOf('sha1', 'abc')}, ${checksumOf('sha1', 'abc')}`],
   ])('%s is a 400 problem, and the offset stays', async (_, checksum) => {
     const url = await tus.beginOf(3)
-    await expectProblem(await piece(url, 0, 'abc', checksum), 400, 'checksum-malformed')
+    await expectProblem(await sendChunk(url, 0, 'abc', checksum), 400, 'checksum-malformed')
     expect(await tus.offset(url)).toBe(0)
   })
 
-  test('counts for the first piece too', async () => {
+  test('applies to the chunk in a creation', async () => {
     const create = (checksum: string) =>
       tus.send(
         'POST',
         '/api/uploads',
-        { 'upload-length': '3', 'content-type': pieceType, 'upload-checksum': checksum },
+        { 'upload-length': '3', 'content-type': chunkType, 'upload-checksum': checksum },
         'abc',
       )
     await expectProblem(await create(checksumOf('sha1', 'abd')), 460, 'checksum-mismatch')
     expect((await create(checksumOf('sha1', 'abc'))).headers.get('upload-offset')).toBe('3')
   })
 
-  test('of a piece that breaks off lets nothing of it count', async () => {
+  test('of an interrupted chunk: no byte of it is stored', async () => {
     const url = await tus.beginOf(1_000)
     const { port } = new URL(server.url)
     {
@@ -96,12 +96,12 @@ describe('R7 a checksum', () => {
         `Authorization: Bearer ${server.token}`,
         'Tus-Resumable: 1.0.0',
         'Upload-Offset: 0',
-        `Content-Type: ${pieceType}`,
+        `Content-Type: ${chunkType}`,
         `Upload-Checksum: ${checksumOf('sha1', 'x'.repeat(1_000))}`,
         'Content-Length: 1000',
       ].join('\r\n')
       connection.send(`${head}\r\n\r\n${'x'.repeat(600)}`)
-      await until('the piece has arrived in part', () => sizeOfPart(url).then((size) => size === 600))
+      await until('the chunk has arrived in part', () => sizeOfPart(url).then((size) => size === 600))
     }
     expect(await tus.offset(url)).toBe(0)
   })

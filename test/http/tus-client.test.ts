@@ -31,7 +31,7 @@ const settings = (url = server.url): UploadOptions => ({
 
 const uppyMetadata = { name: 'a b.bin', type: '', filename: 'a b.bin', filetype: '', relativePath: 'null' }
 
-/** Uploads with the real client, and gives the upload's URL back. */
+/** Uploads with tus-js-client and returns the upload's URL. */
 function send(file: Buffer | Readable, options: UploadOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const upload = new Upload(file, {
@@ -43,7 +43,7 @@ function send(file: Buffer | Readable, options: UploadOptions): Promise<string> 
   })
 }
 
-/** The item that an upload has become. */
+/** The item of a complete upload. */
 async function itemAt(url: string) {
   const head = await tusOf(server).head(new URL(url, server.url).pathname)
   const location = head.headers.get('content-location')
@@ -114,7 +114,7 @@ describe('R4, R5 tus-js-client', () => {
     expect((await traces(server)).total).toBe(before.total + files.length)
   })
 
-  test('R12 that splits a file into parallel uploads gets the 400 problem, and nothing is left', async () => {
+  test('R12 that splits a file into parallel uploads receives a 400 problem, and no upload remains', async () => {
     const before = await traces(server)
     const refused = send(randomBytes(200_000), { ...settings(), parallelUploads: 2, retryDelays: [] })
     await expect(refused).rejects.toThrow(
@@ -142,7 +142,7 @@ describe('R4, R5 tus-js-client', () => {
     )
     proxy.cut()
     await sending
-    expect(proxy.pieces().length).toBeGreaterThan(1)
+    expect(proxy.chunks().length).toBeGreaterThan(1)
     await expectOneItem(before, path, bytes)
   })
 
@@ -165,7 +165,7 @@ describe('R4, R5 tus-js-client', () => {
     await expectOneItem(before, url, bytes)
   })
 
-  test('R6 resumed after its process is gone', async () => {
+  test('R6 resumed after its process was killed', async () => {
     const [before, bytes] = [await traces(server), randomBytes(400_000)]
     const file = join(server.data, 'to-send')
     await writeFile(file, bytes)
@@ -186,7 +186,7 @@ describe('R4, R5 tus-js-client', () => {
     await expectOneItem(before, url, bytes)
   })
 
-  test('R9 that ends its upload leaves nothing', async () => {
+  test('R9 that terminates its upload leaves no data', async () => {
     const [before, bytes] = [await traces(server), randomBytes(300_000)]
     const upload = await new Promise<Upload>((resolve, reject) => {
       const one: Upload = new Upload(bytes, {
@@ -201,12 +201,12 @@ describe('R4, R5 tus-js-client', () => {
   })
 })
 
-describe('R5 tus-js-client where answers get lost', () => {
+describe('R5 tus-js-client when responses are lost', () => {
   test.each([
-    ['the last piece', (method: string, nth: number) => method === 'PATCH' && nth === 4],
-    ['every piece', (method: string) => method === 'PATCH'],
+    ['the last chunk', (method: string, nth: number) => method === 'PATCH' && nth === 4],
+    ['every chunk', (method: string) => method === 'PATCH'],
     [
-      'the second piece and the question after it',
+      'the second chunk and the HEAD after it',
       (method: string, nth: number) => (method === 'PATCH' && nth === 2) || (method === 'HEAD' && nth === 1),
     ],
     ['the creation', (method: string, nth: number) => method === 'POST' && nth === 1],

@@ -9,7 +9,7 @@ import { openConnection } from '../harness/connection.ts'
 import { parseAnswer } from '../harness/raw-http.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
-import { itemOf, pieceType, tusOf } from '../harness/tus.ts'
+import { chunkType, itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 
 let server: SharedServer
@@ -19,7 +19,7 @@ beforeAll(async () => {
   tus = tusOf(server)
 })
 
-/** A PATCH on a connection of its own, whose body is sent bit by bit. */
+/** A PATCH on its own connection, whose body is sent in parts. */
 async function openPatch(url: string, length: number, extra: readonly string[] = []) {
   const connection = await openConnection(server.url)
   const head = [
@@ -28,7 +28,7 @@ async function openPatch(url: string, length: number, extra: readonly string[] =
     `Authorization: Bearer ${server.token}`,
     'Tus-Resumable: 1.0.0',
     'Upload-Offset: 0',
-    `Content-Type: ${pieceType}`,
+    `Content-Type: ${chunkType}`,
     `Content-Length: ${length}`,
     ...extra,
   ]
@@ -45,7 +45,7 @@ async function openPatch(url: string, length: number, extra: readonly string[] =
 
 const sha1 = (text: string) => createHash('sha1').update(text).digest('base64')
 
-/** What the server has been sent before has been read after some requests on other connections. */
+/** Some requests on other connections, after which the server has read the bytes sent before. */
 async function roundTrips(): Promise<void> {
   for (let time = 0; time < 5; time += 1) await server.request('/api/bucket')
 }
@@ -67,7 +67,7 @@ test.each([10, 4])(
     const head = await tus.head(url)
     expect(head.headers.get('upload-defer-length')).toBe('1')
 
-    const last = await tus.piece(url, 10, '', { 'upload-length': '10' })
+    const last = await tus.sendChunk(url, 10, '', { 'upload-length': '10' })
     expect([last.status, last.headers.get('upload-offset')]).toEqual([204, '10'])
     const item = await itemOf(server, last)
     expect(await (await fetch(item.url)).text()).toBe('0123456789')
@@ -79,7 +79,7 @@ test('R4, R7 a stalled chunk with a checksum is refused when another request tak
   using stalled = await openPatch(url, 5, [`Upload-Checksum: sha1 ${sha1('01234')}`])
   stalled.send('012')
   await roundTrips()
-  const whole = await tus.piece(url, 0, '01234')
+  const whole = await tus.sendChunk(url, 0, '01234')
   expect([whole.status, whole.headers.get('upload-offset')]).toEqual([204, '5'])
   expect(await stalled.answer()).toMatchObject({ status: 409 })
 })
@@ -109,7 +109,7 @@ test('R3, R4 HEAD returns a durable offset and leaves a request alone that makes
   expect([answer.status, answer.headers.get('upload-offset')]).toEqual([204, '1000'])
 })
 
-/** A way to the server on which what a client sends takes a while; every byte that it answers comes at once. */
+/** A proxy that delays requests and passes responses at once. */
 async function startSlowWay(): Promise<{ url: string } & AsyncDisposable> {
   const { hostname, port } = new URL(server.url)
   const way = createServer((client) => {
@@ -135,7 +135,7 @@ async function startSlowWay(): Promise<{ url: string } & AsyncDisposable> {
   }
 }
 
-test('R4 tus-js-client without retries is not interrupted by others that ask for the offset', async () => {
+test('R4 tus-js-client without retries is not interrupted by HEAD requests of other clients', async () => {
   await using way = await startSlowWay()
   const bytes = randomBytes(60_000)
   const path = await tus.beginOf(bytes.length)

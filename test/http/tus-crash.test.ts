@@ -13,7 +13,7 @@ import { readMedia, readPage } from '../harness/wire.ts'
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const random = seededRandom()
 
-/** Starts a server again and again on the same data, with the first one's token. */
+/** Starts servers one after another on the same data, with the token of the first one. */
 async function servers() {
   const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-crash-'))
   let token = ''
@@ -31,7 +31,7 @@ async function servers() {
 const listed = async (server: TestServer, token: string) =>
   readPage(await server.request('/api/media', { headers: { authorization: `Bearer ${token}` } }))
 
-/** The bytes from `start` to `end`, and then what `then` does while the body is still open. */
+/** The bytes from `start` to `end`; calls `then` before the body ends. */
 async function* cut(bytes: Uint8Array, start: number, end: number, then: () => unknown) {
   for (let at = start; at < end; at += 50_000) yield bytes.subarray(at, Math.min(end, at + 50_000))
   then()
@@ -41,7 +41,7 @@ async function* cut(bytes: Uint8Array, start: number, end: number, then: () => u
 const streamOf = (source: AsyncIterable<Uint8Array>) => ReadableStream.from(source)
 
 describe('R6 kill -9', () => {
-  test('in the middle of pieces: no more is told than was sent, no less than was answered, and the file is right', async () => {
+  test('during chunks: the offset is between the acknowledged and the sent bytes, and the complete file is correct', async () => {
     await using data = await servers()
     const bytes = randomBytes(6_000_000)
     let url = ''
@@ -55,12 +55,12 @@ describe('R6 kill -9', () => {
       expect(offset).toBeGreaterThanOrEqual(answered)
       expect(offset).toBeLessThanOrEqual(sent)
       const acknowledged = offset + 100_000 + random(400_000)
-      const piece = await tus.piece(url, offset, new Uint8Array(bytes.subarray(offset, acknowledged)))
-      answered = Number(piece.headers.get('upload-offset'))
+      const chunk = await tus.sendChunk(url, offset, new Uint8Array(bytes.subarray(offset, acknowledged)))
+      answered = Number(chunk.headers.get('upload-offset'))
       expect(answered).toBe(acknowledged)
       sent = answered + random(500_000)
       const killed = Promise.withResolvers<void>()
-      const broken = tus.piece(
+      const broken = tus.sendChunk(
         url,
         answered,
         streamOf(cut(bytes, answered, sent, () => killed.resolve(server.kill()))),
@@ -71,7 +71,7 @@ describe('R6 kill -9', () => {
     const { server, tus, token } = await data.start()
     await using _ = server
     const offset = await tus.offset(url)
-    const last = await tus.piece(url, offset, new Uint8Array(bytes.subarray(offset)))
+    const last = await tus.sendChunk(url, offset, new Uint8Array(bytes.subarray(offset)))
     const { pathname } = new URL(last.headers.get('content-location') ?? '')
     const headers = { authorization: `Bearer ${token}` }
     const item = await readMedia(await server.request(pathname, { headers }))
@@ -83,7 +83,7 @@ describe('R6 kill -9', () => {
     expect(await readdir(join(data.directory, 'uploads'))).toEqual([])
   })
 
-  test('around the last byte: the upload is finished with its item, or goes on', async () => {
+  test('around the last byte: the upload is complete and has an item, or can be resumed', async () => {
     await using data = await servers()
     const bytes = new Uint8Array(randomBytes(300_000))
     const urls: string[] = []
@@ -94,11 +94,11 @@ describe('R6 kill -9', () => {
       urls.push(url)
       const killed = Promise.withResolvers<void>()
       const killSoon = async () => {
-        // A little later each time: while the last bytes are written, synced, renamed, committed, answered.
+        // Slightly later each time: while the last bytes are written, synced, renamed, committed or acknowledged.
         for (let turn = 0; turn < round * 60; turn += 1) await setImmediate()
         killed.resolve(server.kill())
       }
-      await tus.piece(url, 0, streamOf(cut(bytes, 0, bytes.length, killSoon))).catch(() => null)
+      await tus.sendChunk(url, 0, streamOf(cut(bytes, 0, bytes.length, killSoon))).catch(() => null)
       await killed.promise
     }
     const { server, tus, token } = await data.start()
@@ -107,7 +107,9 @@ describe('R6 kill -9', () => {
     for (const url of urls) {
       const offset = await tus.offset(url)
       const answer =
-        offset === bytes.length ? await tus.head(url) : await tus.piece(url, offset, bytes.subarray(offset))
+        offset === bytes.length
+          ? await tus.head(url)
+          : await tus.sendChunk(url, offset, bytes.subarray(offset))
       const { pathname } = new URL(answer.headers.get('content-location') ?? '')
       const headers = { authorization: `Bearer ${token}` }
       const item = await readMedia(await server.request(pathname, { headers }))
@@ -119,13 +121,13 @@ describe('R6 kill -9', () => {
   })
 })
 
-test('R6 SIGTERM keeps what has arrived', async () => {
+test('R6 SIGTERM stores the received bytes', async () => {
   await using data = await servers()
   const bytes = randomBytes(1_000_000)
   const first = await data.start({ MEDIABUCKET_SHUTDOWN_TIMEOUT: '200ms' })
   const url = await first.tus.beginOf(bytes.length)
   const stopped = Promise.withResolvers<number | null>()
-  const broken = first.tus.piece(
+  const broken = first.tus.sendChunk(
     url,
     0,
     streamOf(
@@ -143,17 +145,17 @@ test('R6 SIGTERM keeps what has arrived', async () => {
   expect(await tus.offset(url)).toBe(500_000)
 })
 
-test('R6 a start mends files that are longer or shorter than their offsets, and drops strangers', async () => {
+test('R6 a start repairs files that are longer or shorter than their offsets, and removes unknown files', async () => {
   await using data = await servers()
   const bytes = new Uint8Array(randomBytes(10_000))
   const first = await data.start()
   const [longer, shorter] = [await first.tus.beginOf(10_000), await first.tus.beginOf(10_000)]
-  for (const url of [longer, shorter]) await first.tus.piece(url, 0, bytes.subarray(0, 5_000))
+  for (const url of [longer, shorter]) await first.tus.sendChunk(url, 0, bytes.subarray(0, 5_000))
   await first.server.kill()
   const fileOf = (url: string) => join(data.directory, 'uploads', url.split('/').at(-1) ?? '')
   await truncate(fileOf(longer), 9_000)
   await truncate(fileOf(shorter), 2_000)
-  await writeFile(join(data.directory, 'uploads', 'stranger'), 'x')
+  await writeFile(join(data.directory, 'uploads', 'unknown'), 'x')
   const { server, tus } = await data.start()
   await using _ = server
   expect([await tus.offset(longer), await tus.offset(shorter)]).toEqual([5_000, 2_000])
@@ -164,21 +166,21 @@ test('R6 a start mends files that are longer or shorter than their offsets, and 
     [longer, 5_000],
     [shorter, 2_000],
   ] as const) {
-    const last = await tus.piece(url, offset, bytes.subarray(offset))
+    const last = await tus.sendChunk(url, offset, bytes.subarray(offset))
     expect(last.headers.get('content-location')).not.toBeNull()
   }
 })
 
-test('R8 an upload expires, and what it held is free', async () => {
+test('R8 an upload expires, and its reserved bytes are released', async () => {
   await using data = await servers()
   const { server, tus, token } = await data.start({ MEDIABUCKET_UPLOAD_EXPIRY: '1s' })
   await using _ = server
   const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '10' })
   const expires = Date.parse(answer.headers.get('upload-expires') ?? '')
-  // Unless it is set, it is a day.
+  // The default is one day.
   expect(Math.abs(expires - Date.now())).toBeLessThan(60_000)
   const { pathname } = new URL(answer.headers.get('location') ?? '')
-  expect((await tus.piece(pathname, 0, 'abc')).headers.get('upload-expires')).toMatch(/GMT$/)
+  expect((await tus.sendChunk(pathname, 0, 'abc')).headers.get('upload-expires')).toMatch(/GMT$/)
   await until('it is unknown', async () => (await tus.head(pathname)).status === 404)
   await until('its file is gone', async () => (await readdir(join(data.directory, 'uploads'))).length === 0)
   const bucket = await server.request('/api/bucket', { headers: { authorization: `Bearer ${token}` } })

@@ -6,7 +6,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { parseAnswer } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { itemOf, pieceType, tusOf } from '../harness/tus.ts'
+import { chunkType, itemOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { readMedia } from '../harness/wire.ts'
 
@@ -18,23 +18,23 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-describe('R9 ending an upload', () => {
-  test('drops what has arrived', async () => {
+describe('R9 terminating an upload', () => {
+  test('removes the received bytes', async () => {
     const before = await readdir(join(server.data, 'uploads'))
     const url = await tus.beginOf(10)
-    await tus.piece(url, 0, 'abc')
+    await tus.sendChunk(url, 0, 'abc')
     const answer = await tus.end(url)
     expect([answer.status, answer.headers.get('tus-resumable')]).toEqual([204, '1.0.0'])
-    for (const gone of [await tus.head(url), await tus.piece(url, 3, 'd'), await tus.end(url)])
+    for (const gone of [await tus.head(url), await tus.sendChunk(url, 3, 'd'), await tus.end(url)])
       expect(gone.status).toBe(404)
     expect(await readdir(join(server.data, 'uploads'))).toEqual(before)
   })
 
-  test('that was finished needs media:delete, and the item remains without it', async () => {
+  test('that is complete requires media:delete; without it the item remains', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
     const uploader = tusOf(server, authorization)
     const url = await uploader.beginOf(5)
-    const { id, url: bytes } = await itemOf(server, await uploader.piece(url, 0, 'whole'))
+    const { id, url: bytes } = await itemOf(server, await uploader.sendChunk(url, 0, 'whole'))
     await expectProblem(await uploader.end(url), 403, 'scope-missing')
     expect(await (await fetch(bytes)).text()).toBe('whole')
     expect((await tus.end(url)).status).toBe(204)
@@ -42,21 +42,21 @@ describe('R9 ending an upload', () => {
     expect((await tus.head(url)).status).toBe(404)
   })
 
-  test('that was not finished needs media:write alone', async () => {
+  test('that is not complete requires only media:write', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
     const uploader = tusOf(server, authorization)
     expect((await uploader.end(await uploader.beginOf(5))).status).toBe(204)
   })
 })
 
-describe('R13 the method in a header', () => {
-  test('counts for POST, and needs what that method needs', async () => {
+describe('R13 X-HTTP-Method-Override', () => {
+  test('applies to POST and requires the scope of the named method', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
     const url = await tus.beginOf(5)
     const override = (method: string, headers = {}, body = '') =>
       tus.send('POST', url, { 'x-http-method-override': method, ...headers }, body)
-    const piece = { 'upload-offset': '0', 'content-type': pieceType }
-    const last = await override('PATCH', piece, 'whole')
+    const chunk = { 'upload-offset': '0', 'content-type': chunkType }
+    const last = await override('PATCH', chunk, 'whole')
     expect([last.status, last.headers.get('upload-offset')]).toEqual([204, '5'])
     expect((await override('HEAD')).headers.get('upload-offset')).toBe('5')
     await expectProblem(await override('DELETE', { authorization }), 403, 'scope-missing')
@@ -66,7 +66,7 @@ describe('R13 the method in a header', () => {
     expect((await override('DELETE')).status).toBe(204)
   })
 
-  test('counts for nothing elsewhere', async () => {
+  test('is ignored on other routes and methods', async () => {
     const { id } = await readMedia(await server.request('/api/media', { method: 'POST', body: 'x' }))
     const headers = { 'x-http-method-override': 'DELETE' }
     const answer = await server.request(`/api/media/${id}`, { method: 'POST', headers })
@@ -75,7 +75,7 @@ describe('R13 the method in a header', () => {
   })
 })
 
-test('R4 who asks where an upload stands takes over from a request that is stuck', async () => {
+test('R4 a HEAD request ends a stalled PATCH request of the same upload', async () => {
   const url = await tus.beginOf(1_000)
   const part = join(server.data, 'uploads', url.split('/').at(-1) ?? '')
   using stuck = await openConnection(server.url)
@@ -85,7 +85,7 @@ test('R4 who asks where an upload stands takes over from a request that is stuck
     `Authorization: Bearer ${server.token}`,
     'Tus-Resumable: 1.0.0',
     'Upload-Offset: 0',
-    `Content-Type: ${pieceType}`,
+    `Content-Type: ${chunkType}`,
     'Content-Length: 1000',
   ].join('\r\n')
   stuck.send(`${head}\r\n\r\n${'x'.repeat(600)}`)
@@ -96,8 +96,10 @@ test('R4 who asks where an upload stands takes over from a request that is stuck
     ),
   )
   expect(await tus.offset(url)).toBe(600)
-  await until('the other is told', () => stuck.received().includes('upload-offset-conflict'))
+  await until('the stalled request receives a problem', () =>
+    stuck.received().includes('upload-offset-conflict'),
+  )
   expect(parseAnswer(stuck.received()).status).toBe(409)
-  const last = await tus.piece(url, 600, 'y'.repeat(400))
+  const last = await tus.sendChunk(url, 600, 'y'.repeat(400))
   expect(await (await fetch((await itemOf(server, last)).url)).text()).toBe('x'.repeat(600) + 'y'.repeat(400))
 })

@@ -9,7 +9,7 @@ import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { metadataOf, pieceType, tusOf } from '../harness/tus.ts'
+import { chunkType, metadataOf, tusOf } from '../harness/tus.ts'
 
 let server: TestServer
 let tus: ReturnType<typeof tusOf>
@@ -24,7 +24,7 @@ const uploads = () => readdir(join(server.data, 'uploads'))
 
 describe('R12 the length', () => {
   test.each(['-1', '1e308', 'NaN', '5abc', '', '+5', '05', '5.0', '0x5', '9007199254740993', 'Infinity'])(
-    'that is no plain whole number is a 400 problem: %j',
+    'that is not a plain integer receives a 400 problem: %j',
     async (length) => {
       await expectProblem(await create({ 'upload-length': length }), 400, 'upload-malformed')
     },
@@ -37,62 +37,62 @@ describe('R12 the length', () => {
     { 'upload-length': '5', 'upload-concat': 'partial' },
     { 'upload-length': '5', 'upload-concat': 'final;/api/uploads/a /api/uploads/b' },
   ])(
-    'neither told nor deferred, or both, or with what is not offered, is a 400 problem: %j',
+    'that is missing, both declared and deferred, or of an unsupported extension receives a 400 problem: %j',
     async (headers) => {
       await expectProblem(await create(headers), 400, 'upload-malformed')
     },
   )
 
-  test('above the limit is a 413 problem, told at once or later', async () => {
+  test('above the limit receives a 413 problem, declared at creation or later', async () => {
     await expectProblem(await create({ 'upload-length': '100001' }), 413, 'file-too-large')
     expect((await create({ 'upload-length': '100000' })).status).toBe(201)
     const url = await tus.begin({ 'upload-defer-length': '1' })
-    const told = await tus.piece(url, 0, 'x', { 'upload-length': '100001' })
-    await expectProblem(told, 413, 'file-too-large')
+    const declared = await tus.sendChunk(url, 0, 'x', { 'upload-length': '100001' })
+    await expectProblem(declared, 413, 'file-too-large')
     expect(await tus.offset(url)).toBe(0)
   })
 
   test.each([true, false])(
-    'exceeded by a body is a 413 problem, and makes no item (chunked: %s)',
+    'exceeded by a body receives a 413 problem and creates no item (chunked: %s)',
     async (chunked) => {
       const before = await traces(server)
       const body = (length: number) =>
         chunked ? new Blob([randomBytes(length)]).stream() : randomBytes(length)
       const url = await tus.beginOf(10)
-      await expectProblem(await tus.piece(url, 0, body(11)), 413, 'file-too-large')
+      await expectProblem(await tus.sendChunk(url, 0, body(11)), 413, 'file-too-large')
       const deferred = await tus.begin({ 'upload-defer-length': '1' })
-      await expectProblem(await tus.piece(deferred, 0, body(100_001)), 413, 'file-too-large')
+      await expectProblem(await tus.sendChunk(deferred, 0, body(100_001)), 413, 'file-too-large')
       expect(await tus.offset(deferred)).toBe(0)
       expect(await traces(server)).toEqual(before)
-      expect((await tus.piece(url, 0, body(10))).headers.get('content-location')).not.toBeNull()
+      expect((await tus.sendChunk(url, 0, body(10))).headers.get('content-location')).not.toBeNull()
     },
   )
 })
 
-test('R12 an upload serves no bytes: GET is a 405 problem, before its end and after', async () => {
+test('R12 an upload serves no bytes: GET receives a 405 problem, before and after completion', async () => {
   const url = await tus.beginOf(5)
   for (const offset of [0, 3]) {
     const answer = await tus.send('GET', url, {})
     expect(answer.headers.get('allow')).toBe('DELETE, HEAD, OPTIONS, PATCH, POST')
     expect(answer.headers.get('tus-resumable')).toBe('1.0.0')
     await expectProblem(answer, 405, 'method-not-allowed')
-    await tus.piece(url, offset, offset === 0 ? 'who' : 'le')
+    await tus.sendChunk(url, offset, offset === 0 ? 'who' : 'le')
   }
   await expectProblem(await tus.send('GET', url, {}), 405, 'method-not-allowed')
 })
 
 describe('R10 an upload of another bucket', () => {
-  test('cannot be told from one that never was, and stays as it is', async () => {
+  test('receives the same responses as an unknown one, and does not change', async () => {
     const { tus: stranger } = await bucketWith(server)
     const url = await tus.beginOf(10)
-    await tus.piece(url, 0, 'abc')
+    await tus.sendChunk(url, 0, 'abc')
     const never = '/api/uploads/0123456789abcdefghjkmnpqrs'
     const bodyOf = async (answer: Response) => {
       const problem = await expectProblem(answer, 404, 'upload-unknown')
       return { ...problem, instance: '' }
     }
-    expect(await bodyOf(await stranger.piece(url, 3, 'd'))).toEqual(
-      await bodyOf(await stranger.piece(never, 3, 'd')),
+    expect(await bodyOf(await stranger.sendChunk(url, 3, 'd'))).toEqual(
+      await bodyOf(await stranger.sendChunk(never, 3, 'd')),
     )
     expect(await bodyOf(await stranger.end(url))).toEqual(await bodyOf(await stranger.end(never)))
     const [head, unknown] = [await stranger.head(url), await stranger.head(never)]
@@ -101,18 +101,18 @@ describe('R10 an upload of another bucket', () => {
     expect(await tus.offset(url)).toBe(3)
   })
 
-  test('of a revoked token is a 401 problem from the next request on', async () => {
+  test('of a revoked token receives a 401 problem from the next request on', async () => {
     const { tus: revoked, tokenId, name } = await bucketWith(server)
     const url = await revoked.beginOf(10)
-    expect((await revoked.piece(url, 0, 'abc')).status).toBe(204)
+    expect((await revoked.sendChunk(url, 0, 'abc')).status).toBe(204)
     await runHere(server.data, 'token revoke', tokenId)
-    await expectProblem(await revoked.piece(url, 3, 'd'), 401, 'token-revoked')
+    await expectProblem(await revoked.sendChunk(url, 3, 'd'), 401, 'token-revoked')
     expect((await revoked.head(url)).status).toBe(401)
     const { authorization } = await makeToken(server, '--bucket', name)
     expect(await tusOf(server, authorization).offset(url)).toBe(3)
   })
 
-  test('needs media:write for all of it', async () => {
+  test('requires media:write for every request', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
     const reader = tusOf(server, authorization)
     const url = await tus.beginOf(10)
@@ -121,7 +121,7 @@ describe('R10 an upload of another bucket', () => {
       403,
       'scope-missing',
     )
-    await expectProblem(await reader.piece(url, 0, 'a'), 403, 'scope-missing')
+    await expectProblem(await reader.sendChunk(url, 0, 'a'), 403, 'scope-missing')
     await expectProblem(await reader.end(url), 403, 'scope-missing')
     expect((await reader.head(url)).status).toBe(403)
   })
@@ -139,9 +139,9 @@ test.each([
 ])('R10 an id that is none is a 404 problem and reaches no file: %s', async (id) => {
   const before = [await uploads(), await readdir(server.data)]
   const head = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${server.token}\r\nTus-Resumable: 1.0.0\r\n`
-  const piece = `Content-Type: ${pieceType}\r\nUpload-Offset: 0\r\nContent-Length: 1\r\n\r\nx`
+  const chunk = `Content-Type: ${chunkType}\r\nUpload-Offset: 0\r\nContent-Length: 1\r\n\r\nx`
   const raw = async (text: string) => responseOf(await sendRaw(server.url, text))
-  const patch = await raw(`PATCH /api/uploads/${id} HTTP/1.1\r\n${head}${piece}`)
+  const patch = await raw(`PATCH /api/uploads/${id} HTTP/1.1\r\n${head}${chunk}`)
   await expectProblem(patch, 404, 'upload-unknown')
   expect((await raw(`DELETE /api/uploads/${id} HTTP/1.1\r\n${head}\r\n`)).status).toBe(404)
   expect([await uploads(), await readdir(server.data)]).toEqual(before)
@@ -166,11 +166,11 @@ describe('R11 metadata', () => {
     expect(({} as Record<string, unknown>)['a']).toBeUndefined()
   })
 
-  test('a name is cleaned as any other', async () => {
+  test('the file name is sanitised as in other uploads', async () => {
     const url = await tus.beginOf(1, {
       'upload-metadata': metadataOf({ filename: '../a\r\nb\u202e.txt', filetype: 'text/html' }),
     })
-    const last = await tus.piece(url, 0, 'x')
+    const last = await tus.sendChunk(url, 0, 'x')
     const item = await server.request(new URL(last.headers.get('content-location') ?? '').pathname)
     expect(await item.json()).toMatchObject({ filename: 'ab.txt', content_type: 'application/octet-stream' })
   })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { itemOf, metadataOf, pieceType, tusHeaders, tusOf } from '../harness/tus.ts'
+import { chunkType, itemOf, metadataOf, tusHeaders, tusOf } from '../harness/tus.ts'
 import { readPage } from '../harness/wire.ts'
 
 let server: TestServer
@@ -17,7 +17,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
 describe('R1 creation', () => {
-  test('answers 201 with an absolute Location under the base URL, whatever Host says', async () => {
+  test('receives 201 with an absolute Location under the base URL, with any Host', async () => {
     const evil = { host: 'evil.example', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
     const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '100', ...evil })
     expect([answer.status, await answer.text()]).toEqual([201, ''])
@@ -29,10 +29,10 @@ describe('R1 creation', () => {
     })
   })
 
-  test('with the first piece, and with all of them', async () => {
+  test('with the first chunk, and with the complete file', async () => {
     const bytes = randomBytes(100)
     const create = (body: Uint8Array<ArrayBuffer>) =>
-      tus.send('POST', '/api/uploads/', { 'upload-length': '100', 'content-type': pieceType }, body)
+      tus.send('POST', '/api/uploads/', { 'upload-length': '100', 'content-type': chunkType }, body)
     const first = await create(bytes.subarray(0, 40))
     expect([first.status, first.headers.get('upload-offset')]).toEqual([201, '40'])
     const whole = await create(bytes)
@@ -41,7 +41,7 @@ describe('R1 creation', () => {
     expect(await itemOf(server, whole)).toMatchObject({ size: 100, sha256: sha256(bytes) })
   })
 
-  test('of an empty file makes it at once', async () => {
+  test('of an empty file creates its item at once', async () => {
     const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '0' })
     expect(answer.status).toBe(201)
     expect(await itemOf(server, answer)).toMatchObject({ size: 0, filename: null })
@@ -49,44 +49,46 @@ describe('R1 creation', () => {
     expect(tusHeaders(await tus.head(pathname))).toMatchObject({ 'upload-offset': '0', 'upload-length': '0' })
   })
 
-  test('of a length that is told later', async () => {
+  test('with a deferred length', async () => {
     const url = await tus.begin({ 'upload-defer-length': '1' })
     expect(tusHeaders(await tus.head(url))).toMatchObject({
       'upload-defer-length': '1',
       'upload-offset': '0',
     })
-    await tus.piece(url, 0, 'abc')
-    const bad = await tus.piece(url, 3, 'd', { 'upload-length': '2' })
+    await tus.sendChunk(url, 0, 'abc')
+    const bad = await tus.sendChunk(url, 3, 'd', { 'upload-length': '2' })
     await expectProblem(bad, 400, 'upload-malformed')
-    expect((await tus.piece(url, 3, 'd', { 'upload-length': '6' })).headers.get('upload-offset')).toBe('4')
+    expect((await tus.sendChunk(url, 3, 'd', { 'upload-length': '6' })).headers.get('upload-offset')).toBe(
+      '4',
+    )
     const headers = tusHeaders(await tus.head(url))
     expect(headers).toMatchObject({ 'upload-length': '6', 'upload-offset': '4' })
     expect(headers).not.toHaveProperty('upload-defer-length')
-    await expectProblem(await tus.piece(url, 4, 'e', { 'upload-length': '7' }), 400, 'upload-malformed')
-    expect(await itemOf(server, await tus.piece(url, 4, 'ef'))).toMatchObject({ size: 6 })
+    await expectProblem(await tus.sendChunk(url, 4, 'e', { 'upload-length': '7' }), 400, 'upload-malformed')
+    expect(await itemOf(server, await tus.sendChunk(url, 4, 'ef'))).toMatchObject({ size: 6 })
   })
 
-  test('of a length that is told once all is there', async () => {
+  test('with a length that is declared after the last byte', async () => {
     const url = await tus.begin({ 'upload-defer-length': '1' })
-    await tus.piece(url, 0, 'abc')
-    expect(await itemOf(server, await tus.piece(url, 3, '', { 'upload-length': '3' }))).toMatchObject({
+    await tus.sendChunk(url, 0, 'abc')
+    expect(await itemOf(server, await tus.sendChunk(url, 3, '', { 'upload-length': '3' }))).toMatchObject({
       size: 3,
     })
   })
 
-  test('R11 keeps the metadata as sent, and takes name and type from it', async () => {
+  test('R11 stores the metadata as sent and uses its filename and filetype', async () => {
     const pairs = { filename: '../../Übersicht.csv', filetype: 'text/csv' }
     const metadata = `${metadataOf({ filename: pairs.filename, filetype: pairs.filetype })},empty,also `
     const url = await tus.beginOf(3, { 'upload-metadata': metadata.trimEnd() })
     expect((await tus.head(url)).headers.get('upload-metadata')).toBe(metadata.trimEnd())
-    const media = await itemOf(server, await tus.piece(url, 0, 'a,b'))
+    const media = await itemOf(server, await tus.sendChunk(url, 0, 'a,b'))
     expect(media).toMatchObject({ filename: 'Übersicht.csv', content_type: 'text/csv' })
     expect(media.url).toMatch(/\.csv$/)
   })
 })
 
 describe('R2 the version', () => {
-  test('is asked for in every request, and told in every answer', async () => {
+  test('is required in every request and sent in every response', async () => {
     const url = await tus.beginOf(10)
     for (const sent of ['', '0.2.2', '1.0.0, 1.0.0']) {
       const answers = [
@@ -122,9 +124,9 @@ describe('R2 the version', () => {
   )
 })
 
-test('R3 HEAD tells offset and length, uncached', async () => {
+test('R3 HEAD returns offset and length, not cacheable', async () => {
   const url = await tus.beginOf(10)
-  await tus.piece(url, 0, 'abcd')
+  await tus.sendChunk(url, 0, 'abcd')
   const answer = await tus.head(url)
   expect([answer.status, tusHeaders(answer)]).toEqual([
     200,
@@ -138,72 +140,79 @@ test('R3 HEAD tells offset and length, uncached', async () => {
   ])
 })
 
-describe('R4 pieces', () => {
-  test('answer 204 and the new offset, and become the file they are of', async () => {
+describe('R4 chunks', () => {
+  test('receive 204 with the new offset and form the complete file', async () => {
     const bytes = randomBytes(10_000)
     const url = await tus.beginOf(bytes.length)
     for (let offset = 0; offset < 9_000; offset += 3_000) {
-      const answer = await tus.piece(url, offset, bytes.subarray(offset, offset + 3_000))
+      const answer = await tus.sendChunk(url, offset, bytes.subarray(offset, offset + 3_000))
       expect([answer.status, answer.headers.get('upload-offset')]).toEqual([204, `${offset + 3_000}`])
       expect(answer.headers.get('content-location')).toBeNull()
     }
-    const media = await itemOf(server, await tus.piece(url, 9_000, bytes.subarray(9_000)))
+    const media = await itemOf(server, await tus.sendChunk(url, 9_000, bytes.subarray(9_000)))
     expect(media).toMatchObject({ size: 10_000, sha256: sha256(bytes) })
     expect(Buffer.from(await (await fetch(media.url)).arrayBuffer())).toEqual(bytes)
   })
 
-  test.each([0, 3, 5, 10, 11, 2 ** 53 - 1])('at the wrong offset %d are a 409 problem', async (offset) => {
-    const url = await tus.beginOf(10)
-    await tus.piece(url, 0, 'abcd')
-    await expectProblem(await tus.piece(url, offset, 'e'), 409, 'upload-offset-conflict')
-    expect(await tus.offset(url)).toBe(4)
-  })
-
-  test.each(['-1', '+4', '04', '4.0', '1e0', 'x', ''])(
-    'with the malformed offset %j are a 400 problem',
-    async (sent) => {
+  test.each([0, 3, 5, 10, 11, 2 ** 53 - 1])(
+    'at the wrong offset %d receive a 409 problem',
+    async (offset) => {
       const url = await tus.beginOf(10)
-      await tus.piece(url, 0, 'abcd')
-      await expectProblem(await tus.piece(url, 0, 'e', { 'upload-offset': sent }), 400, 'upload-malformed')
+      await tus.sendChunk(url, 0, 'abcd')
+      await expectProblem(await tus.sendChunk(url, offset, 'e'), 409, 'upload-offset-conflict')
       expect(await tus.offset(url)).toBe(4)
     },
   )
 
-  test('without an offset are a 400 problem, of another type a 415 problem', async () => {
+  test.each(['-1', '+4', '04', '4.0', '1e0', 'x', ''])(
+    'with the malformed offset %j receive a 400 problem',
+    async (sent) => {
+      const url = await tus.beginOf(10)
+      await tus.sendChunk(url, 0, 'abcd')
+      await expectProblem(
+        await tus.sendChunk(url, 0, 'e', { 'upload-offset': sent }),
+        400,
+        'upload-malformed',
+      )
+      expect(await tus.offset(url)).toBe(4)
+    },
+  )
+
+  test('without an offset receive a 400 problem, with another content type a 415 problem', async () => {
     const url = await tus.beginOf(10)
-    const bare = await tus.send('PATCH', url, { 'content-type': pieceType }, 'x')
+    const bare = await tus.send('PATCH', url, { 'content-type': chunkType }, 'x')
     await expectProblem(bare, 400, 'upload-malformed')
     for (const type of ['application/octet-stream', 'text/plain']) {
-      const answer = await tus.piece(url, 0, 'x', { 'content-type': type })
+      const answer = await tus.sendChunk(url, 0, 'x', { 'content-type': type })
       await expectProblem(answer, 415, 'upload-type-unsupported')
     }
-    const coded = await tus.piece(url, 0, 'x', { 'content-encoding': 'gzip' })
+    const coded = await tus.sendChunk(url, 0, 'x', { 'content-encoding': 'gzip' })
     await expectProblem(coded, 415, 'content-coding-unsupported')
     expect(await tus.offset(url)).toBe(0)
   })
 
-  test('two at once never mix', async () => {
+  test('sent at the same time do not mix', async () => {
     const before = await traces(server)
     const url = await tus.beginOf(400_000)
     const bodies = [Buffer.alloc(400_000, 'a'), Buffer.alloc(400_000, 'b')]
-    const answers = await Promise.all(bodies.map((body) => tus.piece(url, 0, body)))
+    const answers = await Promise.all(bodies.map((body) => tus.sendChunk(url, 0, body)))
     expect(answers.map(({ status }) => status).sort()).toEqual([204, 409])
     const stored = answers.find(({ status }) => status === 204)
-    if (!stored) throw new Error('no piece was taken')
+    if (!stored) throw new Error('no chunk was stored')
     expect(bodies.map(sha256)).toContain((await itemOf(server, stored)).sha256)
     expect((await traces(server)).total).toBe(before.total + 1)
   })
 })
 
 describe('R5 the end', () => {
-  test('has the item listed before any answer tells of it, and every later answer tells the same', async () => {
+  test('lists the item before a response names it, and every later response names the same item', async () => {
     const url = await tus.beginOf(5)
-    const last = await tus.piece(url, 0, 'whole')
+    const last = await tus.sendChunk(url, 0, 'whole')
     const { total, last_page } = await readPage(await server.request('/api/media'))
     const item = await itemOf(server, last)
     const page = await readPage(await server.request(`/api/media?page=${last_page}`))
     expect(page.data.at(-1)).toBe(item.url)
-    const again = [await tus.head(url), await tus.piece(url, 5, ''), await tus.head(url)]
+    const again = [await tus.head(url), await tus.sendChunk(url, 5, ''), await tus.head(url)]
     for (const answer of again) {
       expect((await itemOf(server, answer)).id).toBe(item.id)
       expect(answer.headers.get('upload-offset')).toBe('5')
@@ -211,9 +220,9 @@ describe('R5 the end', () => {
     expect((await readPage(await server.request('/api/media'))).total).toBe(total)
   })
 
-  test('stays told when the item has been deleted', async () => {
+  test('is still reported after the item has been deleted', async () => {
     const url = await tus.beginOf(5)
-    const { id } = await itemOf(server, await tus.piece(url, 0, 'whole'))
+    const { id } = await itemOf(server, await tus.sendChunk(url, 0, 'whole'))
     await server.request(`/api/media/${id}`, { method: 'DELETE' })
     expect((await tus.head(url)).headers.get('content-location')).toBe(`${server.url}/api/media/${id}`)
   })

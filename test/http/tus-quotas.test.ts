@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 
 describe('Q1, Q2 quotas', () => {
-  test('a length that does not fit is refused at once, and reserved when it does', async () => {
+  test('a length above the quota is refused at creation; one within the quota is reserved', async () => {
     const bucket = await bucketWith(server, '--max-bytes', '10kB', '--max-items', '3')
     await expectProblem(
       await bucket.tus.send('POST', '/api/uploads', { 'upload-length': '10001' }),
@@ -30,7 +30,7 @@ describe('Q1, Q2 quotas', () => {
       server.request('/api/media', { method: 'POST', body: randomBytes(length), headers: { authorization } })
     await expectProblem(await plain(4_001), 507, 'quota-exceeded')
     expect((await plain(4_000)).status).toBe(201)
-    expect((await bucket.tus.piece(url, 0, randomBytes(6_000))).status).toBe(204)
+    expect((await bucket.tus.sendChunk(url, 0, randomBytes(6_000))).status).toBe(204)
     expect(await bucket.state()).toMatchObject({
       reserved_items: 0,
       reserved_bytes: 0,
@@ -39,10 +39,10 @@ describe('Q1, Q2 quotas', () => {
     })
   })
 
-  test('an upload that is ended gives back what it reserved', async () => {
+  test('terminating an upload releases its reserved bytes', async () => {
     const bucket = await bucketWith(server, '--max-bytes', '10kB')
     const url = await bucket.tus.beginOf(10_000)
-    await bucket.tus.piece(url, 0, randomBytes(5_000))
+    await bucket.tus.sendChunk(url, 0, randomBytes(5_000))
     await bucket.tus.end(url)
     expect(await bucket.state()).toMatchObject({ reserved_items: 0, reserved_bytes: 0 })
     await bucket.tus.beginOf(10_000)
@@ -58,24 +58,24 @@ describe('Q1, Q2 quotas', () => {
     expect(await bucket.state()).toMatchObject({ reserved_items: 7, reserved_bytes: 9_800 })
   })
 
-  test('a length that is told later cannot grow past it, however many do', async () => {
+  test('uploads with deferred lengths do not exceed the quota, however many there are', async () => {
     const bucket = await bucketWith(server, '--max-bytes', '10kB')
     const urls = await Promise.all(
       Array.from({ length: 4 }, () => bucket.tus.begin({ 'upload-defer-length': '1' })),
     )
     const rounds = [0, 1_000, 2_000, 3_000].map((offset) => async () => {
       for (const url of urls) {
-        const answer = await bucket.tus.piece(url, offset, randomBytes(1_000))
+        const answer = await bucket.tus.sendChunk(url, offset, randomBytes(1_000))
         if (answer.status !== 204 && answer.status !== 409) await expectProblem(answer, 507, 'quota-exceeded')
       }
     })
     for (const round of rounds) await round()
     expect(await bucket.state()).toMatchObject({ reserved_bytes: 10_000, bytes: 0 })
-    const told = await bucket.tus.piece(urls[0] ?? '', 3_000, '', { 'upload-length': '5000' })
-    await expectProblem(told, 507, 'quota-exceeded')
+    const declared = await bucket.tus.sendChunk(urls[0] ?? '', 3_000, '', { 'upload-length': '5000' })
+    await expectProblem(declared, 507, 'quota-exceeded')
   })
 
-  test('every way of uploading at once never exceeds it', async () => {
+  test('concurrent uploads of every kind do not exceed the quota', async () => {
     const bucket = await bucketWith(server, '--max-bytes', '100kB', '--max-items', '8')
     const { authorization } = bucket
     const ways = [
@@ -87,12 +87,12 @@ describe('Q1, Q2 quotas', () => {
         }),
       async () => {
         const url = await bucket.tus.beginOf(9_000)
-        await bucket.tus.piece(url, 0, randomBytes(4_000))
-        return await bucket.tus.piece(url, 4_000, randomBytes(5_000))
+        await bucket.tus.sendChunk(url, 0, randomBytes(4_000))
+        return await bucket.tus.sendChunk(url, 4_000, randomBytes(5_000))
       },
       async () => {
         const url = await bucket.tus.begin({ 'upload-defer-length': '1' })
-        return await bucket.tus.piece(url, 0, randomBytes(9_000), { 'upload-length': '9000' })
+        return await bucket.tus.sendChunk(url, 0, randomBytes(9_000), { 'upload-length': '9000' })
       },
     ]
     await Promise.allSettled(Array.from({ length: 36 }, (_, i) => ways[i % ways.length]?.()))

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { checksumOf, itemOf, metadataOf, pieceType, tusHeaders, tusOf } from '../harness/tus.ts'
+import { checksumOf, chunkType, itemOf, metadataOf, tusHeaders, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 
 let server: TestServer
@@ -25,14 +25,14 @@ const optionOf = async (name: string) => (await options()).headers.get(name) ?? 
 /** An upload of ten bytes, four of which are stored. */
 async function begun(headers: Record<string, string> = {}): Promise<string> {
   const url = await tus.beginOf(10, headers)
-  await tus.piece(url, 0, 'abcd')
+  await tus.sendChunk(url, 0, 'abcd')
   return url
 }
 
-/** Of every method, against one upload. */
+/** One request of every method on an upload. */
 async function allResponses(headers: Record<string, string>): Promise<Response[]> {
   const url = await tus.beginOf(10)
-  const chunk = { 'content-type': pieceType, 'upload-offset': '0', ...headers }
+  const chunk = { 'content-type': chunkType, 'upload-offset': '0', ...headers }
   return [
     await create({ 'upload-length': '10', ...headers }),
     await tus.send('HEAD', url, headers),
@@ -42,7 +42,7 @@ async function allResponses(headers: Record<string, string>): Promise<Response[]
   ]
 }
 
-/** The requirements of tus 1.0.0 for servers, in its order and its words, with the rules of docs/interface.md that hold them. */
+/** The requirements of tus 1.0.0 for servers, quoted in their order, with the matching rules of docs/interface.md. */
 const requirements: readonly (readonly [rule: string, quotation: string, check: () => Promise<void>])[] = [
   [
     'R4 Upload-Offset',
@@ -50,7 +50,11 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     async () => {
       const url = await begun()
       for (const sent of ['-4', '4.5', 'four', '4e0', ''])
-        await expectProblem(await tus.piece(url, 4, 'e', { 'upload-offset': sent }), 400, 'upload-malformed')
+        await expectProblem(
+          await tus.sendChunk(url, 4, 'e', { 'upload-offset': sent }),
+          400,
+          'upload-malformed',
+        )
       expect((await tus.head(url)).headers.get('upload-offset')).toBe('4')
     },
   ],
@@ -58,7 +62,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R12 Upload-Length',
     'The value MUST be a non-negative integer.',
     async () => {
-      // The last is how JavaScript writes a number that is too large for digits.
+      // The last one is how JavaScript prints a very large number.
       for (const sent of ['-1', '1.5', 'ten', '', '1e+21'])
         await expectProblem(await create({ 'upload-length': sent }), 400, 'upload-malformed')
     },
@@ -90,7 +94,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
         expect([response.status, response.headers.get('tus-version')]).toEqual([412, '1.0.0'])
       }
       const url = await begun()
-      await tus.piece(url, 4, 'efghij', { 'tus-resumable': '2.0.0' })
+      await tus.sendChunk(url, 4, 'efghij', { 'tus-resumable': '2.0.0' })
       await tus.send('DELETE', url, { 'tus-resumable': '2.0.0' })
       expect(await tus.offset(url)).toBe(4)
     },
@@ -120,7 +124,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
       const url = await tus.beginOf(10)
       const as = (method: string, headers = {}, body?: string) =>
         tus.send('POST', url, { 'x-http-method-override': method, ...headers }, body)
-      const patch = await as('PATCH', { 'content-type': pieceType, 'upload-offset': '0' }, 'abcd')
+      const patch = await as('PATCH', { 'content-type': chunkType, 'upload-offset': '0' }, 'abcd')
       expect([patch.status, patch.headers.get('upload-offset')]).toEqual([204, '4'])
       expect((await as('HEAD')).headers.get('upload-offset')).toBe('4')
       expect((await as('DELETE')).status).toBe(204)
@@ -133,7 +137,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     async () => {
       const url = await tus.beginOf(4)
       expect((await tus.head(url)).headers.get('upload-offset')).toBe('0')
-      await tus.piece(url, 0, 'abcd')
+      await tus.sendChunk(url, 0, 'abcd')
       expect((await tus.head(url)).headers.get('upload-offset')).toBe('4')
     },
   ],
@@ -162,14 +166,14 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
       const url = await begun()
       for (const type of ['application/octet-stream', 'text/plain', 'application/offset'])
         await expectProblem(
-          await tus.piece(url, 4, 'e', { 'content-type': type }),
+          await tus.sendChunk(url, 4, 'e', { 'content-type': type }),
           415,
           'upload-type-unsupported',
         )
       expect(await tus.offset(url)).toBe(4)
       // Media types ignore case and may have parameters (RFC 9110, section 8.3.1).
-      for (const [offset, type] of [pieceType.toUpperCase(), `${pieceType}; charset=binary`].entries())
-        expect((await tus.piece(url, 4 + offset, 'e', { 'content-type': type })).status).toBe(204)
+      for (const [offset, type] of [chunkType.toUpperCase(), `${chunkType}; charset=binary`].entries())
+        expect((await tus.sendChunk(url, 4 + offset, 'e', { 'content-type': type })).status).toBe(204)
     },
   ],
   [
@@ -178,8 +182,8 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     async () => {
       const url = await begun()
       for (const offset of [0, 3, 5, 10])
-        await expectProblem(await tus.piece(url, offset, 'e'), 409, 'upload-offset-conflict')
-      const last = await tus.piece(url, 4, 'efghij')
+        await expectProblem(await tus.sendChunk(url, offset, 'e'), 409, 'upload-offset-conflict')
+      const last = await tus.sendChunk(url, 4, 'efghij')
       expect(await (await fetch((await itemOf(server, last)).url)).text()).toBe('abcdefghij')
     },
   ],
@@ -194,7 +198,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
         [3, 'defg', '7'],
         [7, 'hij', '10'],
       ] as const) {
-        const { status, headers } = await tus.piece(url, offset, body)
+        const { status, headers } = await tus.sendChunk(url, offset, body)
         expect([status, headers.get('upload-offset')]).toEqual([204, sum])
       }
     },
@@ -202,7 +206,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
   [
     'R10 PATCH',
     'If the server receives a PATCH request against a non-existent resource it SHOULD return a 404 Not Found status.',
-    async () => void (await expectProblem(await tus.piece(unknown, 0, 'a'), 404, 'upload-unknown')),
+    async () => void (await expectProblem(await tus.sendChunk(unknown, 0, 'a'), 404, 'upload-unknown')),
   ],
   [
     'R6 PATCH',
@@ -212,7 +216,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
       {
         using connection = await openConnection(server.url)
         const head = `PATCH ${url} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nTus-Resumable: 1.0.0\r\n`
-        const chunk = `Upload-Offset: 0\r\nContent-Type: ${pieceType}\r\nContent-Length: 10\r\n\r\nabcdef`
+        const chunk = `Upload-Offset: 0\r\nContent-Type: ${chunkType}\r\nContent-Length: 10\r\n\r\nabcdef`
         connection.send(head + chunk)
         const file = join(server.data, 'uploads', url.split('/').at(-1) ?? '')
         await until('the bytes are received', async () => existsSync(file) && (await stat(file)).size === 6)
@@ -270,19 +274,21 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
       for (const offset of [0, 1]) {
         const { headers } = await tus.head(url)
         expect([headers.get('upload-defer-length'), headers.get('upload-length')]).toEqual(['1', null])
-        await tus.piece(url, offset, 'a')
+        await tus.sendChunk(url, offset, 'a')
       }
-      expect((await tus.piece(url, 2, 'a', { 'upload-length': '5' })).status).toBe(204)
+      expect((await tus.sendChunk(url, 2, 'a', { 'upload-length': '5' })).status).toBe(204)
       for (const length of ['4', '6'])
         await expectProblem(
-          await tus.piece(url, 3, 'a', { 'upload-length': length }),
+          await tus.sendChunk(url, 3, 'a', { 'upload-length': length }),
           400,
           'upload-malformed',
         )
       const { headers } = await tus.head(url)
       expect([headers.get('upload-defer-length'), headers.get('upload-length')]).toEqual([null, '5'])
-      // Not a change: clients repeat it when they retry.
-      expect((await tus.piece(url, 3, 'aa', { 'upload-length': '5' })).headers.get('upload-offset')).toBe('5')
+      // The same length again is allowed: clients repeat it when they retry.
+      expect((await tus.sendChunk(url, 3, 'aa', { 'upload-length': '5' })).headers.get('upload-offset')).toBe(
+        '5',
+      )
     },
   ],
   [
@@ -292,7 +298,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
       expect((await itemOf(server, await create({ 'upload-length': '0' }))).size).toBe(0)
       // A body of another type is not a chunk.
       expect((await itemOf(server, await create({ 'upload-length': '0' }, 'ignored'))).size).toBe(0)
-      const chunk = await create({ 'upload-length': '0', 'content-type': pieceType }, '')
+      const chunk = await create({ 'upload-length': '0', 'content-type': chunkType }, '')
       expect([(await itemOf(server, chunk)).size, chunk.headers.get('upload-offset')]).toEqual([0, '0'])
     },
   ],
@@ -327,7 +333,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R1 Creation With Upload',
     'The Server […] MUST include the Upload-Offset header in the response and MUST set its value to the offset of the upload after applying the accepted bytes.',
     async () => {
-      const type = { 'content-type': pieceType }
+      const type = { 'content-type': chunkType }
       for (const body of ['', 'abc', 'abcdefghij']) {
         const response = await create({ 'upload-length': '10', ...type }, body)
         expect([response.status, response.headers.get('upload-offset')]).toEqual([201, `${body.length}`])
@@ -343,7 +349,11 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     async () => {
       const created = await create({ 'upload-length': '10' })
       const url = created.headers.get('location') ?? ''
-      for (const { headers } of [created, await tus.piece(url, 0, 'a'), await tus.piece(url, 1, '')]) {
+      for (const { headers } of [
+        created,
+        await tus.sendChunk(url, 0, 'a'),
+        await tus.sendChunk(url, 1, ''),
+      ]) {
         const expires = headers.get('upload-expires') ?? ''
         expect(new Date(expires).toUTCString()).toBe(expires)
       }
@@ -354,7 +364,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'Once the entire request has been received, the Server MUST verify the uploaded chunk against the provided checksum […]. In the first two cases the uploaded chunk MUST be discarded, and the upload and its offset MUST NOT be updated.',
     async () => {
       const url = await begun()
-      const send = (checksum: string) => tus.piece(url, 4, 'efg', { 'upload-checksum': checksum })
+      const send = (checksum: string) => tus.sendChunk(url, 4, 'efg', { 'upload-checksum': checksum })
       await expectProblem(await send(checksumOf('md5', 'efg')), 400, 'checksum-malformed')
       await expectProblem(await send(checksumOf('sha1', 'xyz')), 460, 'checksum-mismatch')
       expect(await tus.offset(url)).toBe(4)
@@ -368,7 +378,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
       const url = await begun()
       for (const sent of ['sha1', checksumOf('sha1', 'e').replace(' ', ':'), `${checksumOf('sha1', 'e')} x`])
         await expectProblem(
-          await tus.piece(url, 4, 'e', { 'upload-checksum': sent }),
+          await tus.sendChunk(url, 4, 'e', { 'upload-checksum': sent }),
           400,
           'checksum-malformed',
         )
@@ -385,7 +395,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     async () => {
       const url = await begun()
       expect((await tus.end(url)).status).toBe(204)
-      for (const gone of [await tus.head(url), await tus.piece(url, 4, 'e'), await tus.end(url)])
+      for (const gone of [await tus.head(url), await tus.sendChunk(url, 4, 'e'), await tus.end(url)])
         expect(gone.status).toBe(404)
     },
   ],
@@ -406,7 +416,7 @@ test.each(requirements)('%s: "%s"', async (_rule, _quotation, check) => check())
 
 test('R8 a finished upload has no Upload-Expires', async () => {
   const url = await begun()
-  const last = await tus.piece(url, 4, 'efghij')
+  const last = await tus.sendChunk(url, 4, 'efghij')
   for (const response of [last, await tus.head(url)])
     expect(tusHeaders(response)).not.toHaveProperty('upload-expires')
 })

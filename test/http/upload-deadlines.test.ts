@@ -24,15 +24,15 @@ afterAll(() => server[Symbol.asyncDispose]())
 /** Far longer than the timeouts of these tests, far shorter than the defaults. Milliseconds. */
 const soon = 12_000
 
-/** Sends the pieces one by one with a pause after each; returns whether the connection ended before the last one. */
-async function dribble(connection: Connection, pieces: Iterable<string | Uint8Array>, pause: number) {
+/** Sends the chunks one by one with a pause after each; returns whether the connection ended before the last one. */
+async function dribble(connection: Connection, chunks: Iterable<string | Uint8Array>, pause: number) {
   let open = true
   void connection.closed.then(() => {
     open = false
   })
-  for (const piece of pieces) {
+  for (const chunk of chunks) {
     if (!open) return true
-    connection.send(piece)
+    connection.send(chunk)
     await setTimeout(pause)
   }
   return false
@@ -96,10 +96,10 @@ describe.concurrent('with short deadlines', () => {
     const bytes = formBytes(filePart('slow.txt', 'x'.repeat(30), 'text/plain'))
     using connection = await openConnection(server.url)
     connection.send(head(`Content-Type: ${formType}\r\nContent-Length: ${bytes.length}`))
-    const pieces = Array.from({ length: 12 }, (_, i) =>
+    const chunks = Array.from({ length: 12 }, (_, i) =>
       bytes.subarray((i * bytes.length) / 12, ((i + 1) * bytes.length) / 12),
     )
-    await dribble(connection, pieces, 150)
+    await dribble(connection, chunks, 150)
     expect(parseAnswer(await closedSoon(connection)).status).toBe(201)
   })
 

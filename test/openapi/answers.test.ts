@@ -3,7 +3,7 @@ import { filePart, formBytes, formType } from '../harness/form.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { checksumOf, pieceType, tusOf } from '../harness/tus.ts'
+import { checksumOf, chunkType, tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
 import { readDescription } from './conformance.ts'
 
@@ -149,7 +149,7 @@ test('D1 responses to resumable uploads are as described', async () => {
   const tus = tusOf(server)
   const one = '/api/uploads/{id}'
   const create = (headers: Record<string, string>, body?: string) =>
-    tus.send('POST', '/api/uploads', { 'content-type': pieceType, ...headers }, body)
+    tus.send('POST', '/api/uploads', { 'content-type': chunkType, ...headers }, body)
   const begun = await create({ 'upload-length': '9', 'upload-metadata': 'filename YQ==' }, 'abc')
   const url = new URL(begun.headers.get('location') ?? '').pathname
   await meet('POST', '/api/uploads', begun, 201)
@@ -168,25 +168,25 @@ test('D1 responses to resumable uploads are as described', async () => {
   await meet('HEAD', one, await tus.head('/api/uploads/nobody'), 404)
   await meet('HEAD', one, await tus.send('HEAD', url, { 'tus-resumable': '' }), 412)
   for (const method of ['PATCH', 'POST']) {
-    const piece = (offset: number, body: string, headers: Record<string, string> = {}, to = url) => {
+    const sendChunk = (offset: number, body: string, headers: Record<string, string> = {}, to = url) => {
       const override: Record<string, string> = method === 'POST' ? { 'x-http-method-override': 'PATCH' } : {}
-      const mine = { 'content-type': pieceType, 'upload-offset': `${offset}` }
+      const mine = { 'content-type': chunkType, 'upload-offset': `${offset}` }
       return tus.send(method, to, { ...mine, ...override, ...headers }, body)
     }
     const at = await tus.offset(url)
-    await meet(method, one, await piece(at, 'abc'), 204)
-    await meet(method, one, await piece(at + 3, '', {}, '/api/uploads/nobody'), 404)
-    await meet(method, one, await piece(at, ''), 409)
-    await meet(method, one, await piece(at + 3, '', { 'tus-resumable': '' }), 412)
-    await meet(method, one, await piece(at + 3, 'too much of it'), 413)
-    await meet(method, one, await piece(at + 3, '', { 'content-type': 'text/plain' }), 415)
+    await meet(method, one, await sendChunk(at, 'abc'), 204)
+    await meet(method, one, await sendChunk(at + 3, '', {}, '/api/uploads/nobody'), 404)
+    await meet(method, one, await sendChunk(at, ''), 409)
+    await meet(method, one, await sendChunk(at + 3, '', { 'tus-resumable': '' }), 412)
+    await meet(method, one, await sendChunk(at + 3, 'too much of it'), 413)
+    await meet(method, one, await sendChunk(at + 3, '', { 'content-type': 'text/plain' }), 415)
     const checksum = { 'upload-checksum': checksumOf('sha1', 'other') }
-    if (method === 'PATCH') await meet(method, one, await piece(at + 3, 'abc', checksum), 460)
+    if (method === 'PATCH') await meet(method, one, await sendChunk(at + 3, 'abc', checksum), 460)
   }
   const finished = await tus.send('POST', url, { 'x-http-method-override': 'HEAD' })
   expect(finished.headers.get('content-location')).not.toBeNull()
   const wrong = await tus.beginOf(3)
-  const sent = { 'upload-offset': '0', 'upload-checksum': checksumOf('sha1', 'x'), 'content-type': pieceType }
+  const sent = { 'upload-offset': '0', 'upload-checksum': checksumOf('sha1', 'x'), 'content-type': chunkType }
   await meet(
     'POST',
     one,

@@ -9,7 +9,7 @@ import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { listAll, outcome } from '../harness/upkeep.ts'
 import { blobPath, upload } from '../harness/upload.ts'
 
-/** Loaded before a command: every read of one of these files fails as on a disk with a bad block. */
+/** Loaded before a command: every read of these files fails with EIO, as on a disk with a bad block. */
 const failingReads = (...ids: readonly string[]) =>
   `--import=data:text/javascript,${encodeURIComponent(`
     import fs, { readlinkSync } from 'node:fs'
@@ -27,7 +27,7 @@ const run = (args: readonly string[], data: string, failing: readonly string[] =
     (failure: { code: number; stdout: string; stderr: string }) => failure,
   )
 
-/** What is put in the place of an item's bytes, and what a copy calls it. */
+/** Each way to damage an item's bytes, and the reason that backup and restore report for it. */
 const spoiled: readonly [string, (path: string) => unknown][] = [
   ['missing', () => undefined],
   ['foreign', (path) => symlink('/etc/hostname', path)],
@@ -98,7 +98,7 @@ test('F8 one bad entry of any kind in a backup: a restore restores everything el
   expect(reported(stdout)).toEqual(named(faulty))
   await expectRestored(data, server, sound, faulty)
 
-  // A later backup puts back what it can, and names what is in its way.
+  // A later backup replaces the damaged copies if it can, and names the entries that prevent it.
   const again = await outcome(['backup', to], server.data)
   const blocked = faulty.filter((_, index) => all[index]?.[0] === 'foreign')
   expect([again.code, reported(again.stdout)]).toEqual([
@@ -107,7 +107,7 @@ test('F8 one bad entry of any kind in a backup: a restore restores everything el
   ])
 })
 
-/** All items are listed; those without bytes are marked as damaged. */
+/** All items are listed; a request for missing bytes receives a 500 problem. */
 async function expectRestored(
   data: string,
   { token }: TestServer,

@@ -20,7 +20,7 @@ async function preload(directory: string, body: string): Promise<Record<string, 
   return { NODE_OPTIONS: `--import file://${path}` }
 }
 
-test('S2 a part that fails to stop does not keep the others from stopping, and the exit code is 1', async () => {
+test('S2 if one part fails to stop, the others still stop, and the exit code is 1', async () => {
   await using directory = await temporaryDirectory()
   const settings = await preload(
     directory.path,
@@ -41,7 +41,7 @@ test('S2 a part that fails to stop does not keep the others from stopping, and t
   expect(existsSync(join(server.data, 'catalog.db-wal'))).toBe(false)
 })
 
-test('S3 while hold.db cannot be read, bytes stay and the log says so once; then they are removed', async () => {
+test('S3 while hold.db cannot be read, bytes of deleted items are not removed, and one error is logged; then they are removed', async () => {
   await using directory = await temporaryDirectory()
   const healed = join(directory.path, 'healed')
   const settings = await preload(

@@ -7,13 +7,13 @@ import { until } from '../harness/until.ts'
 import { outcome } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 
-test('F7 backup refuses the data directory, what is inside it and what holds it, by any name, and writes nothing', async () => {
+test('F7 backup refuses the data directory, its subdirectories and its parents, by any path, and writes nothing', async () => {
   await using directory = await temporaryDirectory()
   await using server = await startServer()
   await upload(server, 'kept')
   const link = join(directory.path, 'link')
   await symlink(server.data, link)
-  // The last entry that a start makes.
+  // The last entry that a start creates.
   const names = await until('the ballast', async () => {
     const present = await readdir(server.data)
     return present.includes('catalog.db-ballast') && present
@@ -38,12 +38,12 @@ test('F7 backup refuses the data directory, what is inside it and what holds it,
   await server.command('backup', to)
   await runCommand(['restore', to], { MEDIABUCKET_DATA: join(to, 'data') })
   await refused(to, /holds the data directory/, join(to, 'data'))
-  // A name that begins alike is another directory.
+  // A directory whose name has the same prefix is accepted.
   expect(await outcome(['backup', `${server.data}-backup`], server.data)).toMatchObject({ code: 0 })
   await rm(`${server.data}-backup`, { recursive: true })
 })
 
-test('F7 backup tells of a directory that nobody can make, and on no terminal of its result alone', async () => {
+test('F7 backup reports a directory that cannot be created, and without a terminal prints only its result', async () => {
   await using directory = await temporaryDirectory()
   await using server = await startServer()
   for (let item = 0; item < 10; item++) await upload(server, `${item}`)
@@ -68,7 +68,7 @@ test('F7 backup tells of a directory that nobody can make, and on no terminal of
   expect(await outcome(['restore', to], data)).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('F7 backup refuses a directory that holds anything else, and arguments that make no sense', async () => {
+test('F7 backup refuses a directory with other files in it, and invalid arguments', async () => {
   await using server = await startServer()
   await using directory = await temporaryDirectory()
   await writeFile(join(directory.path, 'mine.txt'), 'mine')

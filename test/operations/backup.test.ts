@@ -23,10 +23,10 @@ const exists = (path: string) =>
 /** Whether the bytes of a deleted item are gone. */
 const isGone = async (server: TestServer, id: string) => !(await exists(blobPath(server, id)))
 
-test('F7, F8 a backup made while serving is restored with the same listing and bytes, and other ETags', async () => {
+test('F7, F8 a backup of a running server restores the same listing and bytes, with other ETags', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
-  // The same addresses in both, so that only the data can make the difference.
+  // Both servers use the same base URL, so that only the data can differ.
   const settings = { MEDIABUCKET_BASE_URL: 'http://media.test' }
   await using server = await startServer(settings)
   for (const text of ['one', '', 'three']) await upload(server, text)
@@ -62,7 +62,7 @@ test('F7, F8 a backup made while serving is restored with the same listing and b
   ).toBe(201)
 })
 
-test('F7 the second backup copies what is new; its bytes and those of deleted items come back as they were', async () => {
+test('F7 the second backup copies only new items; both backups restore their items, including later deleted ones', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
   await using server = await startServer()
@@ -81,7 +81,7 @@ test('F7 the second backup copies what is new; its bytes and those of deleted it
   expect(await exists(blobPath(later, first.id))).toBe(false)
 })
 
-test('F6, F7 uploads and deletes go on under a backup, and what it holds is whole', async () => {
+test('F6, F7 uploads and deletes continue during a backup, and the backup is complete', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
   await using server = await startServer()
@@ -105,7 +105,7 @@ test('F6, F7 uploads and deletes go on under a backup, and what it holds is whol
   await until('all removals', async () => (await fsck(server.data)).code === 0)
 })
 
-test('F6 what is deleted while a backup runs goes after its end, and a backup that was killed holds nothing', async () => {
+test('F6 bytes of items deleted during a backup are removed after its end; a killed backup delays no removal', async () => {
   await using directory = await temporaryDirectory()
   const to = join(directory.path, 'backup')
   await using server = await startServer()
@@ -149,7 +149,7 @@ test('F6 what is deleted while a backup runs goes after its end, and a backup th
   expect((await readdir(to)).filter((name) => name.startsWith('snapshot-'))).toHaveLength(1)
 })
 
-test('F7 bytes that are not those that were sent are told, and never take the place of good ones', async () => {
+test('F7 backup reports damaged bytes and never overwrites an intact copy with them', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
   await using server = await startServer()
@@ -171,7 +171,7 @@ test('F7 bytes that are not those that were sent are told, and never take the pl
   await expectProblem(await fetch(`${later.url}/media/${late.id}`), 500, 'bytes-missing')
 })
 
-test('F8 restore refuses data, a server, what is no backup and a damaged one, and changes nothing', async () => {
+test('F8 restore refuses existing data, a running server, a directory without a backup and a damaged backup, and changes nothing', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
   await using server = await startServer()
@@ -186,7 +186,7 @@ test('F8 restore refuses data, a server, what is no backup and a damaged one, an
   await refused(to, server.data, 'already served by another mediabucket process')
   await server.stop()
   await refused(to, server.data, 'holds data already')
-  // What a restore of another backup leaves that was killed after its last step.
+  // The record that a restore of another backup leaves if it is killed after its last step.
   const record = join(server.data, 'restoring.json')
   const result = { items: 9, copied: 9, bytes: 9, present: 0, faulty: [] }
   await writeFile(record, JSON.stringify({ backup: 'another', result }))

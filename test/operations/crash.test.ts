@@ -8,7 +8,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { fsck } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
 
-test('S8 crashes between bytes and row, one after another, leave nothing that a start does not remove', async () => {
+test('S8 consecutive crashes between rename and commit leave no file that a start does not remove', async () => {
   await using first = await startServer()
   await upload(first, 'stored')
   await first.stop()
@@ -19,7 +19,7 @@ test('S8 crashes between bytes and row, one after another, leave nothing that a 
       blobs: 1,
       temporary: 0,
     })
-  // Small files are held in memory; large ones are on the disk before they are put in place.
+  // Small files are held in memory; large ones have a temporary file before the rename.
   const crashes: (readonly [StepName, number])[] = [
     ['renamed', 10],
     ['file synced', 200_000],

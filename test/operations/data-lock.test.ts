@@ -20,7 +20,7 @@ test('O6 a second server on the same data refuses to start, says why, and does n
   expect(await server.stop()).toBe(0)
 })
 
-test('O6 data can be served again once the first server has gone, in whatever way', async () => {
+test('O6 data can be served again once the first server has stopped or was killed', async () => {
   await using first = await startServer()
   await first.kill()
   await using second = await startServer({}, first.data)
@@ -30,7 +30,7 @@ test('O6 data can be served again once the first server has gone, in whatever wa
   expect((await third.request('/api/media', { headers })).status).toBe(200)
 })
 
-test('O6 commands beside a running server are fine, several at once', async () => {
+test('O6 several commands run at the same time beside a running server', async () => {
   await using server = await startServer()
   const [one, two] = await Promise.all([
     makeToken(server, '--bucket', 'one'),

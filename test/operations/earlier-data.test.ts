@@ -10,7 +10,7 @@ const fixture = join(import.meta.dirname, '../fixtures/data-version-1')
 const good = { authorization: 'Bearer mbkt_5b1987y386a81a53c05fmckmpxmn0dqckpzk9y' }
 const revoked = { authorization: 'Bearer mbkt_sydc0zry3m4xm2armb8syf33hd1scvkcc1zrqw' }
 
-test('O8 the data of the first version are opened, listed, served and added to', async () => {
+test('O8 data of the first version are opened, listed and served, and accept uploads', async () => {
   const data = await mkdtemp(join(tmpdir(), 'mediabucket-'))
   try {
     await cp(fixture, data, { recursive: true })

@@ -8,7 +8,7 @@ import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 
-// Child processes inherit it: the most that anybody could be given.
+// Child processes inherit the most permissive umask.
 let umask: number
 beforeEach(() => {
   umask = process.umask(0)
@@ -17,7 +17,7 @@ afterEach(() => {
   process.umask(umask)
 })
 
-/** Every entry of a directory and the directory itself with its mode, where others have any part in it. */
+/** The entries of a directory, and the directory itself, that group or others can access, with their modes. */
 async function openToOthers(directory: string): Promise<string[]> {
   const names = ['', ...(await readdir(directory, { recursive: true }))]
   const modes = await Promise.all(
@@ -29,7 +29,7 @@ async function openToOthers(directory: string): Promise<string[]> {
   return modes.flat()
 }
 
-test('S1 all files and directories are for their owner alone, whatever the umask', async () => {
+test('S1 all files and directories are accessible only to their owner, with any umask', async () => {
   await using directory = await temporaryDirectory()
   await chmod(directory.path, 0o777)
   const data = join(directory.path, 'data')
@@ -43,7 +43,7 @@ test('S1 all files and directories are for their owner alone, whatever the umask
     (await readdir(data, { recursive: true })).some((name) => name.includes('.thumb')),
   )
   const tus = tusOf(server)
-  await tus.piece(await tus.beginOf(100), 0, 'x')
+  await tus.sendChunk(await tus.beginOf(100), 0, 'x')
   await server.command('fsck', '--repair')
   await server.command('backup', backup)
   expect(await openToOthers(data)).toEqual([])
@@ -52,7 +52,7 @@ test('S1 all files and directories are for their owner alone, whatever the umask
   for (const path of [data, backup, restored]) expect(await openToOthers(path)).toEqual([])
 })
 
-test('S1 a start names what other users may read in the data directory', async () => {
+test('S1 a start warns about files in the data directory that other users can read', async () => {
   await using server = await startServer()
   await server.stop()
   await chmod(join(server.data, 'catalog.db'), 0o644)

@@ -22,7 +22,7 @@ test('A8 the first start prints a token once, with two commands that work unchan
   expect(stored.url).toMatch(/\.md$/)
   expect(JSON.parse(await run(commands[1] ?? ''))).toMatchObject({ total: 1, data: [stored.url] })
   expect(server.stderr()).not.toContain(server.token)
-  // The banner is the only announcement of the address on a terminal; the log has one line of its own.
+  // On a terminal only the banner shows the address; the log has one line with it.
   expect(server.stderr()).not.toContain('Server listening')
 })
 
@@ -56,7 +56,7 @@ test('A8 a token created before the first start is valid, and no other is create
   expect((await server.request('/api/media', { headers })).status).toBe(200)
 })
 
-test('O6 a Node.js whose HTTP parser cannot be paused is refused at the start, in one line', async () => {
+test('O6 a start refuses a Node.js whose HTTP parser cannot be paused, with one line', async () => {
   await using directory = await temporaryDirectory()
   const script =
     "import stream from 'node:stream'; Object.defineProperty(stream.Duplex.prototype, 'parser', { get: () => null, set: () => undefined })"

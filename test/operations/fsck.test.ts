@@ -11,14 +11,14 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { blobPath, upload } from '../harness/upload.ts'
 
-/** Changes the rows behind the service's back. */
+/** Changes rows of the catalog directly. */
 function tamper(server: TestServer, sql: string): void {
   const db = new DatabaseSync(join(server.data, 'catalog.db'))
   db.exec(sql)
   db.close()
 }
 
-/** Puts bytes where an item's would be. */
+/** Writes bytes to the path of an item's bytes. */
 async function plant(server: TestServer, id = newMediaId()) {
   const path = blobPath(server, id)
   await mkdir(dirname(path), { recursive: true })
@@ -28,7 +28,7 @@ async function plant(server: TestServer, id = newMediaId()) {
 
 const aside = (server: TestServer) => readdir(join(server.data, 'lost+found'))
 
-test('F1 every kind of fault is found, told by a stable code, and repaired where that destroys nothing', async () => {
+test('F1 fsck finds every kind of fault, reports it with a stable code, and repairs it where no data is destroyed', async () => {
   await using server = await startServer()
   const names = ['missing', 'longer', 'kept', 'gone', 'also gone']
   const items = await Promise.all(names.map((name) => upload(server, name)))
@@ -101,7 +101,7 @@ test('F1 every kind of fault is found, told by a stable code, and repaired where
   expect(new Set(await brokenItems(later, urls, authorization))).toEqual(new Set([missing, longer]))
 })
 
-test('F1 a damaged catalog is told, and nothing is concluded or moved from it', async () => {
+test('F1 fsck reports a damaged catalog, and neither reports nor moves anything based on it', async () => {
   await using server = await startServer()
   await upload(server, 'kept')
   await server.command('seed', '--items', '2000')
@@ -115,7 +115,7 @@ test('F1 a damaged catalog is told, and nothing is concluded or moved from it', 
   expect(await readdir(server.data)).not.toContain('lost+found')
 })
 
-test('F2 beside a running server orphans are moved, and what is named or under way is left', async () => {
+test('F2 beside a running server orphans are moved; files of items and of uploads in progress are not', async () => {
   await using server = await startServer()
   const { url } = await upload(server, 'kept')
   const orphan = await plant(server)
@@ -133,7 +133,7 @@ test('F2 beside a running server orphans are moved, and what is named or under w
   expect(await (await fetch(url)).text()).toBe('kept')
 })
 
-test('F2 uploads and deletes go on under fsck --repair, and nothing that was acknowledged is lost', async () => {
+test('F2 uploads and deletes continue during fsck --repair, and no acknowledged item is lost', async () => {
   await using server = await startServer()
   const kept = new Set<string>()
   let running = true
@@ -167,7 +167,7 @@ test('F2 uploads and deletes go on under fsck --repair, and nothing that was ack
   expect(await fsck(server.data, '--verify-bytes')).toMatchObject({ code: 0, report: { findings: [] } })
 })
 
-test('F3 a flipped byte is found; its item answers 500 until a check finds the bytes right again', async () => {
+test('F3 fsck finds a flipped byte; its item receives 500 until a later check finds the bytes correct', async () => {
   await using server = await startServer()
   const item = await upload(server, 'some bytes')
   const path = blobPath(server, item.id)
@@ -191,7 +191,7 @@ test('F3 a flipped byte is found; its item answers 500 until a check finds the b
   expect((await fsck(server.data)).found).toEqual({})
 })
 
-test('F4 the report for people tells what was found, examples, and what to do next', async () => {
+test('F4 the text report shows the findings, examples and the next step', async () => {
   await using server = await startServer()
   const items = await Promise.all(Array.from({ length: 7 }, () => upload(server, 'x')))
   for (const { id } of items) await unlink(blobPath(server, id))
@@ -208,7 +208,7 @@ test('F4 the report for people tells what was found, examples, and what to do ne
   )
 })
 
-test('F5 exit code 2 is for arguments that make no sense, and a directory without data is told', async () => {
+test('F5 invalid arguments exit with code 2, and a directory without data is reported', async () => {
   await using directory = await temporaryDirectory()
   expect(await outcome(['fsck', '--fix'], directory.path)).toMatchObject({ code: 2, stdout: '' })
   expect(await outcome(['fsck', '--grace', 'soon'], directory.path)).toMatchObject({ code: 2 })

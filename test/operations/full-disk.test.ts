@@ -22,7 +22,7 @@ const pathOf = (url: string) => new URL(url).pathname
 const megabyte = 1_000_000
 const bytes = (size: number) => new Uint8Array(size).fill(7)
 
-/** Bytes whose length is not declared. */
+/** A body without Content-Length. */
 const undeclared = (size: number) =>
   ({ body: new Blob([bytes(size)]).stream(), duplex: 'half' }) as unknown as RequestInit
 
@@ -52,7 +52,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
     await using server = await startServer({}, disk.path)
     const reserve = 4 * 1024 * 1024
     let client = clientOf(server, server.token)
-    // A resumable upload that has begun while there was room.
+    // A resumable upload that was created while there was room.
     const begun = await client.tus.beginOf(20 * megabyte)
     const statuses = new Set<number>()
     for (let tries = 0; tries < 40 && !statuses.has(507); tries += 1)
@@ -66,7 +66,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
     expect(all.map(({ status }) => status)).toEqual([507, 507, 507])
     const create = { 'upload-length': `${5 * megabyte}` }
     await expectProblem(await client.tus.send('POST', '/api/uploads', create), 507, 'storage-full')
-    await expectProblem(await client.tus.piece(begun, 0, bytes(20 * megabyte)), 507, 'storage-full')
+    await expectProblem(await client.tus.sendChunk(begun, 0, bytes(20 * megabyte)), 507, 'storage-full')
     expect(freeOf(disk.path)).toBeGreaterThan(reserve / 4)
     const stored = await client.items()
 
@@ -83,7 +83,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
   })
 
   test.each(['one disk', 'a disk of its own'])(
-    'S5, O1 on a disk that other programs filled, with the catalog on %s, everything but uploads goes on',
+    'S5, O1 on a disk filled by other programs, with the catalog on %s, everything except uploads continues',
     async (layout) => {
       await using disk = await smallDisk(40)
       await using other = await smallDisk(30)
@@ -121,7 +121,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
     },
   )
 
-  test('S4 without a reserve the disk can be filled to the last byte, and is a 507 then', async () => {
+  test('S4 without a reserve uploads fill the disk completely, and then receive 507', async () => {
     await using disk = await smallDisk(10)
     await using server = await startServer({ MEDIABUCKET_MIN_FREE: '0' }, disk.path)
     const client = clientOf(server, server.token)
@@ -132,7 +132,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
   })
 })
 
-test('S4 an explicit reserve is kept to the byte, and refuses before the body is sent', async () => {
+test('S4 an explicit reserve is exact to the byte, and an upload is refused before its body is sent', async () => {
   await using directory = await temporaryDirectory()
   const free = freeOf(directory.path)
   await using server = await startServer({ MEDIABUCKET_MIN_FREE: `${free * 2}` })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer } from '../harness/server.ts'
 
-test('O1 a server that can serve says so, to anybody', async () => {
+test('O1 a ready server reports that it is ready, without a token', async () => {
   await using server = await startServer()
   const ready = { status: 'ready', reads: true, writes: true, reasons: [] }
   for (const [path, body] of [
@@ -19,7 +19,7 @@ test('O1 a server that can serve says so, to anybody', async () => {
   }
 })
 
-test('O1 while its catalog is held it lives and lists, and is not ready for uploads', async () => {
+test('O1 while the catalog is locked the server is live, lists items, and is not ready for uploads', async () => {
   await using server = await startServer()
   const holder = new DatabaseSync(join(server.data, 'catalog.db'))
   holder.exec('BEGIN IMMEDIATE')

@@ -12,7 +12,7 @@ import { hasTool } from '../harness/tools.ts'
 import { until } from '../harness/until.ts'
 
 test.skipIf(!hasTool('logrotate') && !process.env['CI'])(
-  'O3 logrotate as documented rotates the log of a running service, which goes on in the same file',
+  'O3 logrotate as documented rotates the log of a running service, which continues in the same file',
   async () => {
     await using directory = await temporaryDirectory()
     const path = (name: string) => join(directory.path, name)

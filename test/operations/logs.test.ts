@@ -16,7 +16,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const linesOf = (path: string) => server.log().filter((line) => line['path'] === path)
 const lineOf = (path: string) => until(`a line for ${path}`, () => linesOf(path)[0])
 
-test('O3 the log is JSON, a line for each event, with a time and a level', async () => {
+test('O3 the log has one JSON line for each event, with a time and a level', async () => {
   await fetch(`${server.url}/healthz`)
   await lineOf('/healthz')
   for (const line of server.log()) {
@@ -40,7 +40,7 @@ test.each([
 ])('O3 %s %s is one line with its id, method, path, status and duration', async (method, path, status) => {
   await fetch(`${server.url}${path}?secret=value&page=2`, { method })
   const line = await lineOf(path)
-  // What comes later must not be a second line of the same request.
+  // The request must not be logged a second time.
   await fetch(`${server.url}/healthz?${path}`)
   await until('what follows is logged', () => server.log().at(-1)?.['path'] === '/healthz')
   expect(linesOf(path)).toEqual([line])
@@ -56,7 +56,7 @@ test.each([
   expect(server.stderr()).not.toContain('secret')
 })
 
-test('O3 requests of one connection have ids of their own', async () => {
+test('O3 requests on one connection have different ids', async () => {
   const raw =
     'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
   const before = linesOf('/healthz').length
@@ -68,7 +68,7 @@ test('O3 requests of one connection have ids of their own', async () => {
   expect(new Set(lines.map((line: LogLine) => line['requestId'])).size).toBe(2)
 })
 
-test('O3, P1 the instance of a problem is the id in the log, which a caller cannot choose', async () => {
+test('O3, P1 the instance of a problem is the request id in the log, which a client cannot choose', async () => {
   const answer = await fetch(`${server.url}/some/path`, {
     headers: { 'x-request-id': 'mine', 'request-id': 'mine' },
   })
@@ -77,7 +77,7 @@ test('O3, P1 the instance of a problem is the id in the log, which a caller cann
   expect(server.stderr()).not.toContain('mine')
 })
 
-test('O3 a line that a path brings along is no line of the log', async () => {
+test('O3 a line break in a path does not start a new line in the log', async () => {
   await sendRaw(
     server.url,
     'GET /forged%0a{"level":60,"msg":"forged"} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -86,7 +86,7 @@ test('O3 a line that a path brings along is no line of the log', async () => {
   expect(server.log().filter(({ msg }) => msg === 'forged')).toEqual([])
 })
 
-test('O3 an upload that its client gives up is one line without a status', async () => {
+test('O3 an upload aborted by its client is logged in one line without a status', async () => {
   using connection = await openConnection(server.url)
   const before = linesOf('/v1/media/').length
   connection.send(
@@ -98,7 +98,7 @@ test('O3 an upload that its client gives up is one line without a status', async
   expect(line).toMatchObject({ method: 'POST', status: null, ms: expect.any(Number) })
 })
 
-test('O3, A5 no token is in the log, wherever a client puts it', async () => {
+test('O3, A5 no token is logged, wherever a client sends it', async () => {
   const { token, authorization } = await makeToken(server, '--bucket', 'default')
   const headers = { authorization, cookie: `token=${token}`, referer: `https://x.example/?token=${token}` }
   const { id } = await upload(server, 'x', { authorization, name: token })
@@ -114,11 +114,11 @@ test('O3, A5 no token is in the log, wherever a client puts it', async () => {
   expect(server.stderr()).not.toContain(token.slice(5, 25))
 })
 
-test('O3 a log that nobody reads for a while holds no request up, and loses no line', async () => {
+test('O3 while the log is not read, requests are answered and no line is lost', async () => {
   await using stalled = await startServer()
   const { stderr } = stalled.process
   stderr?.pause()
-  // Far more than a pipe and a reader's buffer take.
+  // More than the buffers of a pipe and its reader hold.
   const paths = Array.from({ length: 400 }, (_, index) => `/${'xx-'.repeat(1_300)}${index}`)
   for (const path of paths) expect((await fetch(stalled.url + path)).status).toBe(404)
   stderr?.resume()

@@ -47,7 +47,7 @@ test('O2 requests are counted by route, not by path', async () => {
   for (const told of [id, 'nowhere', server.token]) expect(names).not.toContain(told)
 })
 
-test('O2 a request that its client gives up is counted too', async () => {
+test('O2 a request aborted by its client is counted', async () => {
   const route = { method: 'POST', route: '/api/media' }
   using connection = await openConnection(server.url)
   connection.send(
@@ -58,7 +58,7 @@ test('O2 a request that its client gives up is counted too', async () => {
   await until('it is counted', async () => (await counted(route.method, route.route, 'none')) === 1)
 })
 
-test('O2 what is stored and deleted is counted', async () => {
+test('O2 stored and deleted items are counted', async () => {
   const count = async () => {
     const { samples } = await scrape(server)
     return ['uploaded_items', 'uploaded_bytes', 'deleted_items'].map((name) =>
@@ -70,10 +70,10 @@ test('O2 what is stored and deleted is counted', async () => {
   await server.request(`/api/media/${id}`, { method: 'DELETE' })
   expect(await count()).toEqual([items + 1, bytes + 5, deleted + 1])
 
-  // An item that is gone is not deleted again, neither by its id nor with the upload that it came from.
+  // A deleted item is not counted twice, neither by its id nor by the upload that created it.
   const tus = tusOf(server)
   const path = await tus.beginOf(5)
-  const item = await itemOf(server, await tus.piece(path, 0, 'hello'))
+  const item = await itemOf(server, await tus.sendChunk(path, 0, 'hello'))
   for (const status of [204, 404])
     expect((await server.request(`/api/media/${item.id}`, { method: 'DELETE' })).status).toBe(status)
   expect((await tus.end(path)).status).toBe(204)

@@ -67,14 +67,14 @@ test('O2 a running server has every metric that the dashboard and the alerts use
   expect([...new Set(used)].filter((name) => !known.has(name))).toEqual([])
 })
 
-test('O2 the panels of the dashboard have ids and titles of their own', () => {
+test('O2 the panels of the dashboard have unique ids and titles', () => {
   for (const key of ['id', 'title'] as const) {
     const values = dashboard.panels.map((panel) => panel[key])
     expect(new Set(values).size).toBe(values.length)
   }
 })
 
-withPromtool('O2 promtool accepts the alerts, and they fire when they should and not before', async () => {
+withPromtool('O2 promtool accepts the alerts, and they fire at the documented thresholds', async () => {
   const checked = await promtool('check', 'rules', join(docs, 'alerts.yml'))
   expect(checked.stdout).toMatch(/SUCCESS: \d+ rules found/)
   const tested = await promtool('test', 'rules', resolve(import.meta.dirname, 'alerts.test.yml'))

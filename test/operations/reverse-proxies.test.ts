@@ -19,7 +19,7 @@ const pattern = randomBytes(megabyte)
 const sha256 = (parts: readonly Uint8Array[]) =>
   parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex')
 
-/** Bytes that the service has in files of uploads that are under way. */
+/** Bytes in the temporary files of uploads in progress. */
 const received = ({ data }: TestServer): number =>
   readdirSync(join(data, 'tmp')).reduce((sum, name) => sum + statSync(join(data, 'tmp', name)).size, 0)
 
@@ -51,7 +51,7 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     await using stage = await open(kind)
     const { proxy, server, authorization } = stage
 
-    // 100 MB, of which the service has the first 60 while the rest has not been sent.
+    // 100 MB, of which the service has the first 60 MB before the rest is sent.
     const sending = request(`${proxy.url}/api/media`, {
       method: 'POST',
       headers: { authorization, 'content-length': 100 * megabyte, 'content-type': 'application/x-large' },
@@ -82,7 +82,7 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     ])
     expect(Buffer.from(await part.arrayBuffer())).toEqual(pattern.subarray(7, 17))
 
-    // A resumable upload whose connection breaks keeps what was sent.
+    // A resumable upload keeps the received bytes when its connection breaks.
     const tus = { authorization, 'tus-resumable': '1.0.0' }
     const length = 5 * megabyte
     const begun = await fetch(`${proxy.url}/api/uploads`, {
@@ -133,7 +133,7 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
   })
 
   proxied(
-    'U6, W1 the service itself refuses what is too large, and counts the addresses of clients',
+    'U6, W1 the service, not the proxy, refuses large uploads and counts requests by client address',
     async () => {
       await using stage = await open(kind)
       const { proxy, authorization } = stage
@@ -160,7 +160,7 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
             headers: { authorization: `Bearer mbkt_${'0'.repeat(38)}`, 'x-forwarded-for': address },
           })
         ).status
-      // nginx adds the address of its peer, and the service takes the right-most that is not a proxy; Caddy replaces it.
+      // nginx appends the address of its peer; the service uses the right-most one that is not a proxy. Caddy replaces it.
       const statuses = []
       for (let count = 0; count < 4; count++) statuses.push(await statusOf('203.0.113.9'))
       expect(statuses).toEqual([401, 401, 429, 429])

@@ -13,7 +13,7 @@ const warnings = (server: { log: () => { msg: string; [member: string]: unknown 
     .filter(({ level }) => level === 40)
     .map(({ msg }) => msg)
 
-test('O7 all faults of the settings are reported together, each with what would be right', async () => {
+test('O7 all invalid settings are reported together, each with its valid values', async () => {
   await using directory = await temporaryDirectory()
   const faulty = {
     MEDIABUCKET_HOST: 'a b',
@@ -44,7 +44,7 @@ test('O7 all faults of the settings are reported together, each with what would 
   expect(await directory.names()).toEqual([])
 })
 
-test('O7 a command refuses faulty settings too', async () => {
+test('O7 a command refuses invalid settings', async () => {
   const failure = runCommand(['token', 'list'], { MEDIABUCKET_PORT: 'x' })
   await expect(failure).rejects.toMatchObject({
     code: 2,
@@ -52,7 +52,7 @@ test('O7 a command refuses faulty settings too', async () => {
   })
 })
 
-test('O7 an unknown setting is a warning that suggests the nearest, an empty one counts as unset', async () => {
+test('O7 an unknown setting causes a warning that suggests the nearest name; an empty one counts as unset', async () => {
   await using server = await startServer({
     MEDIABUCKET_MAX_FILESIZE: '1MB',
     MEDIABUCKET_OWN_THING: '1',
@@ -65,7 +65,7 @@ test('O7 an unknown setting is a warning that suggests the nearest, an empty one
   ])
 })
 
-test('O7, L18 listening for others without a base URL is a warning that says what URLs will begin with', async () => {
+test('O7, L18 listening on a public address without a base URL causes a warning that shows the start of URLs', async () => {
   await using server = await startServer({ MEDIABUCKET_HOST: '0.0.0.0' })
   expect(warnings(server)).toEqual([expect.stringMatching(/0\.0\.0\.0.*MEDIABUCKET_BASE_URL/)])
   expect((await upload(server, 'x')).url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/media\//)
@@ -76,7 +76,7 @@ test('O7, L18 listening for others without a base URL is a warning that says wha
   expect(warnings(named)).toEqual([])
 })
 
-test('L18 an address of IPv6 stands in brackets in every URL', async () => {
+test('L18 an IPv6 address is in brackets in every URL', async () => {
   await using server = await startServer({ MEDIABUCKET_HOST: '::1' })
   const base = /ready at (\S+)/.exec(server.stdout())?.[1] ?? ''
   expect(base).toMatch(/^http:\/\/\[::1\]:\d+$/)
@@ -85,7 +85,7 @@ test('L18 an address of IPv6 stands in brackets in every URL', async () => {
   expect(warnings(server)).toEqual([])
 })
 
-test('L18 a host name stands in every URL as it was set', async () => {
+test('L18 a host name is used in every URL as it was set', async () => {
   await using server = await startServer({ MEDIABUCKET_HOST: 'localhost' })
   const { url } = await upload(server, 'x')
   expect(url).toMatch(/^http:\/\/localhost:\d+\/media\//)
@@ -93,7 +93,7 @@ test('L18 a host name stands in every URL as it was set', async () => {
   expect(warnings(server)).toEqual([])
 })
 
-test('O7 an address in use is one line with the cause and the remedy, and the token of the first start is not lost', async () => {
+test('O7 an address in use is reported in one line with the cause and the remedy, and the next start prints the first token', async () => {
   await using directory = await temporaryDirectory()
   const holder = createServer()
   const port = await new Promise<number>((resolve) => {
@@ -154,7 +154,7 @@ test.each([
     })
 })
 
-test('O3 the log can be turned down', async () => {
+test('O3 MEDIABUCKET_LOG_LEVEL reduces the log', async () => {
   await using server = await startServer({ MEDIABUCKET_LOG_LEVEL: 'silent' })
   expect(server.stderr()).toBe('')
 })

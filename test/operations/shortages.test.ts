@@ -10,14 +10,14 @@ import { upload } from '../harness/upload.ts'
 
 const run = promisify(execFile)
 
-test('S7 without file descriptors requests are 503 with Retry-After; nothing stored is lost, and it recovers', async () => {
+test('S7 without file descriptors requests receive 503 with Retry-After; no item is lost, and the server recovers', async () => {
   await using server = await startServer({ MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '0' })
   const { id, url } = await upload(server, 'stored before')
-  // More than is held in memory, so that it needs a file of its own.
+  // More than is held in memory, so that it needs a temporary file.
   const large = 'x'.repeat(200_000)
   const limit = async (files: number) =>
     run('prlimit', ['--pid', `${server.process.pid}`, `--nofile=${files}:`])
-  // The connection of these requests is open already, and the limit leaves no descriptor for a file.
+  // These requests use an open connection, and the limit leaves no descriptor for a file.
   expect((await fetch(url)).status).toBe(200)
   await limit(10)
   const send = () => server.request('/api/media', { method: 'POST', body: large })

@@ -17,10 +17,10 @@ beforeEach(async () => {
 })
 afterEach(() => server[Symbol.asyncDispose]())
 
-/** More than the server holds in memory, so that it can be seen to arrive. */
+/** More than the server holds in memory, so that it has a temporary file. */
 const half = 'half'.repeat(25_000)
 
-/** Sends all of an upload but its last bytes, and resolves when the server is receiving it. */
+/** Sends an upload except its last bytes, and resolves when the server is receiving it. */
 async function beginUpload(connection: Connection, rest: string): Promise<void> {
   const length = half.length + rest.length
   connection.send(
@@ -29,7 +29,7 @@ async function beginUpload(connection: Connection, rest: string): Promise<void> 
   await until('the upload arrives', async () => (await arriving(server)).length > 0)
 }
 
-/** Tells the server to stop, and resolves when it has begun to; `code` is that of its exit. */
+/** Sends the signal and resolves when the server has started to stop; `code` resolves with its exit code. */
 async function signal(name: 'SIGTERM' | 'SIGINT') {
   const exited = once(server.process, 'exit')
   server.process.kill(name)
@@ -47,7 +47,7 @@ async function timeToExit({ code }: { code: Promise<unknown> }): Promise<number>
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  'O5 on %s an upload under way finishes, and no new connection is taken',
+  'O5 on %s an upload in progress completes, and new connections are refused',
   async (name) => {
     using connection = await openConnection(server.url)
     await beginUpload(connection, 'whole')
@@ -74,7 +74,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('O1, O5 what arrives on a connection that is still open is answered, but the server is not ready', async () => {
+test('O1, O5 while stopping, requests on open connections are answered, and the server is not ready', async () => {
   using connection = await openConnection(server.url)
   await beginUpload(connection, 'whole')
   const exit = await signal('SIGTERM')
@@ -87,7 +87,7 @@ test('O1, O5 what arrives on a connection that is still open is answered, but th
   expect(await exit.code).toBe(0)
 })
 
-test('O5 an upload that does not finish is cut off at the deadline, and leaves nothing behind', async () => {
+test('O5 an upload that does not complete is aborted at the deadline and leaves no file', async () => {
   using connection = await openConnection(server.url)
   await beginUpload(connection, 'never sent')
   const spent = await timeToExit(await signal('SIGTERM'))
@@ -100,7 +100,7 @@ test('O5 an upload that does not finish is cut off at the deadline, and leaves n
   expect((await readPage(await next.request('/api/media', { headers }))).total).toBe(0)
 })
 
-test('O5 a download under way is finished', async () => {
+test('O5 a download in progress completes', async () => {
   const size = 30_000_000
   const { url } = await upload(server, new Uint8Array(size), { name: 'a.bin' })
   using connection = await openConnection(server.url)
@@ -114,7 +114,7 @@ test('O5 a download under way is finished', async () => {
   expect(await exit.code).toBe(0)
 })
 
-test('O5 connections that are kept alive, or were never used, hold nothing up', async () => {
+test('O5 idle and unused connections do not delay the stop', async () => {
   await using patient = await startServer({ MEDIABUCKET_SHUTDOWN_TIMEOUT: '20s' })
   using unused = await openConnection(patient.url)
   using used = await openConnection(patient.url)
@@ -126,7 +126,7 @@ test('O5 connections that are kept alive, or were never used, hold nothing up', 
   expect(performance.now() - begun).toBeLessThan(15_000)
 })
 
-test('O5, U2 kill -9 during an upload leaves nothing that the next start does not clear away', async () => {
+test('O5, U2 after kill -9 during an upload the next start removes its files', async () => {
   const kept = await upload(server, 'kept')
   using connection = await openConnection(server.url)
   await beginUpload(connection, 'never sent')
@@ -140,7 +140,7 @@ test('O5, U2 kill -9 during an upload leaves nothing that the next start does no
   expect(await (await fetch(`${next.url}${new URL(kept.url).pathname}`)).text()).toBe('kept')
 })
 
-test('O5, U2 on SIGTERM a small file on its way to the disk gets there, and is answered', async () => {
+test('O5, U2 on SIGTERM a small file that is being written is stored and acknowledged', async () => {
   await using place = await temporaryDirectory()
   const holdUntil = join(place.path, 'go-on')
   await using held = await startServer(

@@ -29,7 +29,7 @@ async function beginUpload({ url, token }: Pick<TestServer, 'url' | 'token'>) {
 
 const hasStopped = ({ output }: Pick<Started, 'output'>) => output().includes('"msg":"stopped"')
 
-/** A service on the data that `started` used, which its lock must not keep out. */
+/** Starts a service on the data of `started`; fails if the data is still locked. */
 async function itemsAfter({ data, token }: Started): Promise<number> {
   await using next = await startServer({}, data)
   const headers = { authorization: `Bearer ${token}` }
@@ -40,7 +40,7 @@ const npmStart = ['npm', 'start', '--ignore-scripts'] as const
 const npx = ['npx', '--no-install', 'mediabucket', 'serve'] as const
 
 test.concurrent.each(['SIGTERM', 'SIGINT'] as const)(
-  'O5, O9 %s to `npm start` stops the service: an upload under way finishes, then npm exits',
+  'O5, O9 %s to `npm start` stops the service: an upload in progress completes, then npm exits',
   async (signal) => {
     await using started = await startBy(npmStart)
     const upload = await beginUpload(started)
@@ -69,7 +69,7 @@ test.concurrent.each([
   expect(await itemsAfter(started)).toBe(1)
 })
 
-test.concurrent('O9 a service that was put into the background goes on when npx has ended', async () => {
+test.concurrent('O9 a service in the background continues after npx has ended', async () => {
   await using started = await startBy(['npx', '--no-install', '-c', 'mediabucket serve & read line'])
   started.process.stdin?.end('\n')
   await started.exited
@@ -80,7 +80,7 @@ test.concurrent('O9 a service that was put into the background goes on when npx 
   })
 })
 
-test.concurrent('O9 SIGHUP, SIGUSR1 and SIGUSR2 end nothing, and open no debugger', async () => {
+test.concurrent('O9 SIGHUP, SIGUSR1 and SIGUSR2 do not stop the service and open no debugger', async () => {
   await using server = await startServer()
   for (const signal of ['SIGUSR1', 'SIGHUP', 'SIGUSR2'] as const) server.process.kill(signal)
   for (const signal of ['SIGHUP', 'SIGUSR2'])
@@ -88,12 +88,12 @@ test.concurrent('O9 SIGHUP, SIGUSR1 and SIGUSR2 end nothing, and open no debugge
       server.log().some((line) => line.msg === 'ignored' && line['signal'] === signal),
     )
   expect((await server.request('/api/media')).status).toBe(200)
-  // Node announces a debugger as plain text, which is no line of the log.
+  // Node.js announces a debugger in plain text, outside the log.
   expect(server.stderr()).not.toContain('Debugger')
   expect(await server.stop()).toBe(0)
 })
 
-test.concurrent('O9 SIGUSR1 opens no debugger where the process cannot restart with flags of its own', async () => {
+test.concurrent('O9 SIGUSR1 opens no debugger where the process cannot restart with its own flags', async () => {
   await using directory = await temporaryDirectory()
   const env = { ...basics, MEDIABUCKET_PORT: '0', MEDIABUCKET_DATA: directory.path }
   const child = spawn(process.execPath, [bin, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
@@ -112,11 +112,11 @@ test.concurrent('O9 SIGUSR1 opens no debugger where the process cannot restart w
   expect(await once(child, 'exit')).toEqual([0, null])
 })
 
-test.concurrent('O9 the service goes on when nobody reads its outputs any more', async () => {
+test.concurrent('O9 the service continues after its outputs are closed', async () => {
   await using server = await startServer()
   server.process.stdout?.destroy()
   server.process.stderr?.destroy()
-  // The first line of the log meets the closed pipe; the service must outlive it and later ones.
+  // The service must survive this and later writes of log lines to a closed pipe.
   for (let count = 0; count < 200; count++) expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
   server.process.kill('SIGPIPE')
   server.process.kill('SIGHUP')
@@ -124,7 +124,7 @@ test.concurrent('O9 the service goes on when nobody reads its outputs any more',
   expect(await server.stop()).toBe(0)
 })
 
-test.concurrent('O9 signals that come twice at once, as Ctrl-C sends them below npm, count once', async () => {
+test.concurrent('O9 two signals at the same time, as Ctrl-C below npm sends them, count as one', async () => {
   await using server = await startServer({ MEDIABUCKET_SHUTDOWN_TIMEOUT: '60s' })
   const upload = await beginUpload(server)
   const exited = once(server.process, 'exit')
@@ -154,10 +154,10 @@ test.concurrent.each([
 })
 
 test.skipIf(!hasTool('script') && !process.env['CI'])(
-  'O9 a service ends with the terminal that it was started in',
+  'O9 a service stops when its terminal is closed',
   { concurrent: true },
   async () => {
-    // The log goes past the terminal; standard input and output are the terminal.
+    // Standard input and output are the terminal; the log is redirected.
     const command = `${process.execPath} ${bin} serve 2>&3`
     await using started = await startBy(['sh', '-c', `exec 3>&2; exec script -qfec '${command}' /dev/null`])
     started.process.kill('SIGKILL')

@@ -11,7 +11,7 @@ import { upload } from '../harness/upload.ts'
 
 const run = promisify(execFile)
 
-/** Starts a service that must fail, by way of other programs, and returns what it printed and its exit code. */
+/** Starts a service that must fail, through other programs, and returns its output and its exit code. */
 async function failedStart(
   data: string,
   prefix: readonly string[] = [],
@@ -36,7 +36,7 @@ const oneLine = (...words: readonly (string | RegExp)[]) => ({
   stdout: '',
   stderr: expect.toSatisfy(
     (printed: string) => {
-      // Warnings go to the log before it.
+      // The log may contain warnings before it.
       const text = printed.replace(/^\{.*\}\n/gm, '')
       return (
         /^mediabucket: [^\n]+\n$/.test(text) &&
@@ -47,7 +47,7 @@ const oneLine = (...words: readonly (string | RegExp)[]) => ({
   ),
 })
 
-/** Data of a service that stored something; each test takes a copy. */
+/** Data with one stored item; each test uses a copy. */
 let original: string
 beforeAll(async () => {
   const server = await startServer()
@@ -63,7 +63,7 @@ async function copyOfData() {
   return directory
 }
 
-/** Makes one of the files of the catalog what a broken disk might make of it. */
+/** Damages a file of the catalog as a broken disk might. */
 const damages: Readonly<Record<string, (catalog: string) => Promise<unknown>>> = {
   'a catalog that is text': (path) => writeFile(path, 'not a database, but text '.repeat(1000)),
   'a catalog with another first page': async (path) =>
@@ -77,15 +77,18 @@ const damages: Readonly<Record<string, (catalog: string) => Promise<unknown>>> =
   },
 }
 
-test.each(Object.entries(damages))('S6 %s is one line with its path and the cure', async (_title, damage) => {
-  await using data = await copyOfData()
-  await damage(join(data.path, 'catalog.db'))
-  expect(await failedStart(data.path)).toEqual(
-    oneLine(join(data.path, 'catalog.db'), 'damaged', 'Restore a backup'),
-  )
-})
+test.each(Object.entries(damages))(
+  'S6 %s is reported in one line with its path and the remedy',
+  async (_title, damage) => {
+    await using data = await copyOfData()
+    await damage(join(data.path, 'catalog.db'))
+    expect(await failedStart(data.path)).toEqual(
+      oneLine(join(data.path, 'catalog.db'), 'damaged', 'Restore a backup'),
+    )
+  },
+)
 
-test('S6 a catalog of a newer version, and one of another program, are one line', async () => {
+test('S6 a catalog of a newer version, or of another program, is reported in one line', async () => {
   await using data = await copyOfData()
   const path = join(data.path, 'catalog.db')
   const change = (sql: string) => {
@@ -99,53 +102,56 @@ test('S6 a catalog of a newer version, and one of another program, are one line'
   expect(await failedStart(data.path)).toEqual(oneLine(path, 'another program', 'MEDIABUCKET_DATA'))
 })
 
-test('S6 a lock.db that is no database is one line', async () => {
+test('S6 a lock.db that is not a database is reported in one line', async () => {
   await using data = await copyOfData()
   await writeFile(join(data.path, 'lock.db'), 'not a database '.repeat(100))
   expect(await failedStart(data.path)).toEqual(oneLine(join(data.path, 'lock.db'), 'Remove it'))
 })
 
-test('S6 a wrong setting is one line, and exit code 2', async () => {
+test('S6 an invalid setting is reported in one line, with exit code 2', async () => {
   await using data = await temporaryDirectory()
   const failure = await failedStart(data.path, [], { MEDIABUCKET_BASE_URL: 'media.example.org' })
   expect(failure).toEqual({ ...oneLine('MEDIABUCKET_BASE_URL', 'https://media.example.org'), code: 2 })
 })
 
-test('S6 an address that is not of this machine is one line', async () => {
+test('S6 an address of another machine is reported in one line', async () => {
   await using data = await temporaryDirectory()
   expect(await failedStart(data.path, [], { MEDIABUCKET_HOST: '192.0.2.1' })).toEqual(
     oneLine('MEDIABUCKET_HOST'),
   )
 })
 
-test('S6 too few file descriptors are one line', async () => {
+test('S6 too few file descriptors are reported in one line', async () => {
   await using data = await copyOfData()
   expect(await failedStart(data.path, ['prlimit', '--nofile=26'])).toEqual(oneLine('ulimit -n'))
 })
 
 describe.skipIf(process.env['CI'] === undefined && !(await canMount()))('as root', () => {
-  /** Root without the right to pass over permissions is a user like any other. */
+  /** Drops the capability with which root bypasses file permissions. */
   const unprivileged = [
     'setpriv',
     '--bounding-set=-dac_override,-dac_read_search',
     '--inh-caps=-dac_override,-dac_read_search',
   ]
 
-  test.each(['.', 'catalog.db', 'lock.db', 'blobs'])('S6 %s of another user is one line', async (name) => {
-    await using data = await copyOfData()
-    await chown(join(data.path, name), 12345, 12345)
-    const words = [data.path, 'uid 12345', 'chown']
-    expect(await failedStart(data.path, unprivileged)).toEqual(oneLine(...words))
-  })
+  test.each(['.', 'catalog.db', 'lock.db', 'blobs'])(
+    'S6 %s of another user is reported in one line',
+    async (name) => {
+      await using data = await copyOfData()
+      await chown(join(data.path, name), 12345, 12345)
+      const words = [data.path, 'uid 12345', 'chown']
+      expect(await failedStart(data.path, unprivileged)).toEqual(oneLine(...words))
+    },
+  )
 
-  test('S6 a data directory that cannot be made is one line', async () => {
+  test('S6 a data directory that cannot be created is reported in one line', async () => {
     await using other = await temporaryDirectory()
     await chown(other.path, 12345, 12345)
     const data = join(other.path, 'data')
     expect(await failedStart(data, unprivileged)).toEqual(oneLine(other.path, 'MEDIABUCKET_DATA'))
   })
 
-  test('S6 data on a read-only disk, and on a full one that has never been served, are one line', async () => {
+  test('S6 data on a read-only disk, and a first start on a full disk, are reported in one line', async () => {
     await using disk = await smallDisk(10)
     await run('cp', ['-a', `${original}/.`, disk.path])
     await run('mount', ['-o', 'remount,ro', disk.path])

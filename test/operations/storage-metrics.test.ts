@@ -22,14 +22,14 @@ async function values(...names: string[]) {
   return names.map((name) => value(name))
 }
 
-test('O2 metrics name the versions of the service and of Node.js', async () => {
+test('O2 metrics show the versions of the service and of Node.js', async () => {
   const { samples } = await scrape(server)
   const [info = ''] = [...samples.keys()].filter((name) => name.startsWith('mediabucket_build_info'))
   expect(info).toMatch(/^mediabucket_build_info\{version="\d+\.\d+\.\d+",node="24\.\d+\.\d+"\}$/)
   expect(samples.get(info)).toBe(1)
 })
 
-test('O2 items and bytes of all buckets are shown, and change with uploads and deletes', async () => {
+test('O2 metrics show the items and bytes of all buckets, and change with uploads and deletes', async () => {
   const [items = 0, bytes = 0] = await values('items', 'items_bytes')
   await server.command('token', 'create', '--bucket', 'other')
   const { id } = await upload(server, 'hello')
@@ -39,12 +39,12 @@ test('O2 items and bytes of all buckets are shown, and change with uploads and d
   expect(await values('items', 'items_bytes')).toEqual([items + 1, bytes + 11])
 })
 
-test('O2 the space of the data is what the system says, and the write-ahead log has a size', async () => {
+test('O2 metrics show the disk space that the system reports, and the size of the write-ahead log', async () => {
   const df = execFileSync('df', ['--output=avail,size', '-B1', server.data]).toString()
   const [avail = 0, size = 0] = df.trim().split('\n')[1]?.trim().split(/\s+/).map(Number) ?? []
   const [free = 0, total, wal] = await values('data_free_bytes', 'data_size_bytes', 'wal_bytes')
   expect(total).toBe(size)
-  // Other tests write meanwhile.
+  // Other tests write to the disk at the same time.
   expect(Math.abs(free - avail) / size).toBeLessThan(0.2)
   expect(wal).toBeGreaterThan(0)
 })
@@ -66,13 +66,13 @@ test('O2 syncs of resumable uploads are timed', async () => {
   const tus = tusOf(server)
   const location = await tus.beginOf(10)
   const [before = 0] = await values('fsync_seconds_count')
-  await tus.piece(location, 0, 'half.')
+  await tus.sendChunk(location, 0, 'half.')
   const [after = 0] = await values('fsync_seconds_count')
   expect(after).toBeGreaterThan(before)
   await tus.end(location)
 })
 
-test('O2 uploads under way and unfinished resumable uploads are shown', async () => {
+test('O2 metrics show uploads in progress and unfinished resumable uploads', async () => {
   const names = ['active_uploads', 'unfinished_uploads', 'unfinished_upload_bytes']
   const [active = 0, unfinished = 0, reserved = 0] = await values(...names)
   const tus = tusOf(server)
@@ -91,7 +91,7 @@ test('O2 uploads under way and unfinished resumable uploads are shown', async ()
   })
 })
 
-test('O2 a request that fails because of the disk is counted by its cause', async () => {
+test('O2 a request that fails because of the disk is counted with its cause', async () => {
   const { id, url } = await upload(server, 'lost')
   const errors = async () => (await scrape(server)).value('storage_errors_total', 'cause="bytes-missing"')
   expect(await errors()).toBe(0)
@@ -102,7 +102,7 @@ test('O2 a request that fails because of the disk is counted by its cause', asyn
   expect(await errors()).toBe(1)
 })
 
-test('O2, F1, F7 the server shows when backup and fsck last finished, and what they found', async () => {
+test('O2, F1, F7 metrics show when backup and fsck last finished, and their findings', async () => {
   await using other = await startServer()
   await using backups = await temporaryDirectory()
   const names = [

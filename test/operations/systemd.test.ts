@@ -16,7 +16,7 @@ const unit = read('docs/operations/mediabucket.service')
 const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
 const systemdTest = test.skipIf(!hasTool('systemd-analyze') && !process.env['CI'])
 
-/** The unit with a program that exists on this machine. */
+/** The unit file with a program that exists on this machine. */
 async function installedUnit() {
   const directory = await temporaryDirectory()
   const path = join(directory.path, 'mediabucket.service')
@@ -37,7 +37,7 @@ systemdTest('the unit for systemd is valid, and what it allows is little', async
   await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', installed.unitPath])
 })
 
-test('O5 systemd waits for longer than the service takes to stop', () => {
+test('O5 systemd waits longer than the service takes to stop', () => {
   const seconds = (text: string) => Number(/^(\d+)s$/.exec(text)?.[1])
   const fallback = /`MEDIABUCKET_SHUTDOWN_TIMEOUT` \| `(\w+)`/.exec(read('docs/settings.md'))?.[1] ?? ''
   expect(seconds(settingOf('TimeoutStopSec'))).toBeGreaterThan(seconds(fallback) + 5)

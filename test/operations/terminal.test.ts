@@ -74,7 +74,7 @@ terminalTest('O10 MEDIABUCKET_LOG_FORMAT=json is JSON on a terminal too', { conc
   expect(JSON.parse(line)).toMatchObject({ level: 30, method: 'GET', status: 404 })
 })
 
-test('O10 MEDIABUCKET_LOG_FORMAT=text is text without colours where there is no terminal', async () => {
+test('O10 MEDIABUCKET_LOG_FORMAT=text prints text without colours where there is no terminal', async () => {
   await using server = await startBy(
     [process.execPath, bin, 'serve'],
     { MEDIABUCKET_LOG_FORMAT: 'text', MEDIABUCKET_OWN: 'x' },
@@ -94,7 +94,7 @@ test('O10 MEDIABUCKET_LOG_FORMAT=text is text without colours where there is no 
   await until('the request is logged', () => / 500 GET /.test(server.output()))
   const output = server.output()
   expect(output).toMatch(/^\d\d:\d\d:\d\d warning: MEDIABUCKET_OWN is not a setting/m)
-  // The reason of an error, with its stack on lines of its own.
+  // The cause of an error, with its stack on separate lines.
   expect(output).toMatch(/^\d\d:\d\d:\d\d error: .*\n {4}\S/m)
   expect(output).not.toContain('"level"')
   expect(stripVTControlCharacters(output)).toBe(output)

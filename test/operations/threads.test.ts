@@ -44,7 +44,7 @@ test.each(['file-writer', 'catalog-writer'])(
   async (name) => {
     await using server = await startServer({
       NODE_OPTIONS: `--import ${endThread(name)}`,
-      // No request is left to wait for.
+      // No request is in progress.
       MEDIABUCKET_SHUTDOWN_TIMEOUT: '1h',
     })
     const exited = new Promise((resolve) => server.process.once('exit', resolve))

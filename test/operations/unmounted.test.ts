@@ -13,13 +13,13 @@ const failedStart = async (data: string): Promise<string> => {
     (e) => e,
   )
   expect(failure).toMatchObject({ code: 1, stdout: '' })
-  // Warnings go to the log before it.
+  // The log may contain warnings before it.
   const told = failure.stderr.replace(/^\{.*\}\n/gm, '')
   expect(told).toMatch(/^mediabucket: [^\n]+\n$/)
   return told
 }
 
-/** Larger than what is held in memory. */
+/** Larger than an upload that is held in memory. */
 const large = 'x'.repeat(100_000)
 
 async function stoppedServer(): Promise<TestServer> {
@@ -30,7 +30,7 @@ async function stoppedServer(): Promise<TestServer> {
   return server
 }
 
-test('S9 with the directory of the bytes missing, empty or another one a start refuses, and changes nothing', async () => {
+test('S9 a start refuses a blobs directory that is missing, empty or of other data, and changes nothing', async () => {
   await using server = await stoppedServer()
   await using other = await stoppedServer()
   const blobs = join(server.data, 'blobs')
@@ -51,7 +51,7 @@ test('S9 with the directory of the bytes missing, empty or another one a start r
   expect((await upload(again, large, { authorization: `Bearer ${server.token}` })).size).toBe(100_000)
 })
 
-test('S9 commands that read or remove bytes refuse another directory, and change nothing', async () => {
+test('S9 commands that read or remove bytes refuse a blobs directory of other data, and change nothing', async () => {
   await using server = await stoppedServer()
   const blobs = join(server.data, 'blobs')
   const aside = join(server.data, 'aside')
@@ -71,7 +71,7 @@ test('S9 commands that read or remove bytes refuse another directory, and change
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {}, report: { items: 2 } })
 })
 
-test('S9 the cure that the message names works', async () => {
+test('S9 the remedy in the message works', async () => {
   await using server = await stoppedServer()
   const identity = join(server.data, 'blobs', '.identity')
   await rm(identity)
@@ -81,13 +81,13 @@ test('S9 the cure that the message names works', async () => {
   expect((await fetch(`${again.url}/readyz`)).status).toBe(200)
 })
 
-test('S9 a catalog that is new beside the bytes of another one is refused', async () => {
+test('S9 a new catalog beside the bytes of another one is refused', async () => {
   await using server = await stoppedServer()
   for (const name of ['catalog.db', 'catalog.db-ballast']) await rm(join(server.data, name), { force: true })
   expect(await failedStart(server.data)).toMatch(/catalog\.db, which is new.*restore/)
 })
 
-test('S9 data of earlier versions, and restored ones, get an identity if their bytes are there', async () => {
+test('S9 data of earlier versions and restored data receive an identity if their bytes exist', async () => {
   const fixture = join(import.meta.dirname, '../fixtures/data-version-1')
   await using server = await stoppedServer()
   const data = join(server.data, 'earlier')
@@ -115,7 +115,7 @@ test('S9 data of earlier versions, and restored ones, get an identity if their b
   }
 })
 
-test('S9, O1 while the directory is gone from a running service, bytes and uploads are 503, and it heals', async () => {
+test('S9, O1 while the blobs directory of a running service is missing, bytes and uploads receive 503; then it recovers', async () => {
   await using server = await startServer()
   const { url } = await upload(server, large)
   const blobs = join(server.data, 'blobs')

@@ -18,7 +18,7 @@ async function withThumb(server: TestServer) {
   return { ...item, thumb }
 }
 
-test('V9, F1 a variant of no item is found and set aside, beside a server too; those of items are left', async () => {
+test('V9, F1 fsck moves orphaned variants, also beside a running server, and leaves those of items', async () => {
   await using server = await startServer()
   const { id } = await withThumb(server)
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
@@ -38,7 +38,7 @@ test('V9, F1 a variant of no item is found and set aside, beside a server too; t
   expect(await readdir(variantsOf(server, id))).toEqual([`${id}.thumb-1`])
 })
 
-test('V9, F7, F8 variants are left out of backups, and made anew after a restore', async () => {
+test('V9, F7, F8 backups contain no variants; they are generated again after a restore', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
   await using server = await startServer()

@@ -13,7 +13,7 @@ export interface Installed extends AsyncDisposable {
   readonly run: (command: string, ...args: string[]) => Promise<{ stdout: string; stderr: string }>
 }
 
-/** What npm tells the scripts that it runs would make an npm below them work on the wrong project. */
+/** Without npm's variables, with which an npm below an npm script would work on the wrong project. */
 const env = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
   PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
@@ -24,7 +24,7 @@ const runIn =
   (command: string, ...args: string[]) =>
     promisify(execFile)(command, args, { cwd, env, maxBuffer: 10_000_000 })
 
-/** Packs copies of the packages: packing builds, and changes manifests for a moment, which nobody else should meet. */
+/** Packs copies of the packages, since packing builds them and changes their manifests for a moment. */
 export async function installPackages(): Promise<Installed> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'mediabucket-packages-')))
   const copy = (path: string) =>
@@ -34,11 +34,11 @@ export async function installPackages(): Promise<Installed> {
     })
   await Promise.all([copy('packages'), copy('tsconfig.json')])
   await symlink(join(root, 'node_modules'), join(directory, 'repo/node_modules'))
-  // One after the other, for the server's build builds the client too.
+  // One after the other, since the server's build builds the client too.
   const pack = async (name: string) => {
     const packIn = runIn(join(directory, 'repo/packages', name))
     const { stdout } = await packIn('npm', 'pack', '--pack-destination', directory)
-    // The last line is the name; what the build prints stands before it.
+    // The last line is the name, after the output of the build.
     return join(directory, stdout.trim().split('\n').at(-1) ?? '')
   }
   const client = await pack('client')

@@ -33,7 +33,7 @@ test.each(['server', 'client', 'gallery'] as const)(
   },
 )
 
-test('the packages hold what they need: built code, licence, read-me; the server asks for the client', async () => {
+test('the packages contain built code, licence and README; the server depends on the client', async () => {
   const listing = async (tarball: string) =>
     (await installed.run('tar', 'tzf', tarball)).stdout.trim().split('\n').sort()
   const server = await listing(installed.tarballs.server)
@@ -78,7 +78,7 @@ test('the installed server serves, and its commands upload, list and fetch', asy
   expect(await server.stop()).toBe(0)
 })
 
-test('G1 the installed server answers the gallery, built and compressed', async () => {
+test('G1 the installed server serves the gallery, built and compressed', async () => {
   const names = (await installed.run('tar', 'tzf', installed.tarballs.gallery)).stdout.trim().split('\n')
   const others = /^package\/(dist\/|LICENSE$|README\.md$|package\.json$)/
   expect(names.filter((name) => !others.test(name))).toEqual([])
@@ -89,7 +89,7 @@ test('G1 the installed server answers the gallery, built and compressed', async 
   expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'br'])
 })
 
-test('V1, V8 the installed server measures pictures and makes them smaller', async () => {
+test('V1, V8 the installed server reads the dimensions of pictures and generates variants', async () => {
   await using server = await startServer({}, undefined, programOf(installed))
   const { id, width } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
   const { status, headers } = await fetch(variantUrl(server, id))
@@ -102,7 +102,7 @@ test('the installed client works in Node.js', async () => {
   expect(JSON.parse(stdout)).toEqual({ bucket: 'default', filename: 'node.txt', text: 'from node' })
 })
 
-/** A page with the bundled client, at an origin of its own. */
+/** A page with the bundled client, at its own origin. */
 async function servePage({ project }: Installed) {
   const bundle = await rolldown({ input: join(project, 'in-page.js'), platform: 'browser' })
   const { output } = await bundle.generate({ format: 'esm' })
@@ -148,7 +148,7 @@ browserTest(
     })
     expect(seen).toMatchObject({ progress: expect.arrayContaining([[3_000_000, 3_000_000]]) })
 
-    // The same page is a stranger to a service that does not name its origin.
+    // A service without this origin in its settings refuses the same page.
     await using closed = await startServer({}, undefined, programOf(installed))
     const refused = tab.evaluate(`tryOut(${JSON.stringify(closed.url)}, ${JSON.stringify(closed.token)})`)
     await expect(refused).rejects.toThrow('The connection to the service failed')
@@ -156,10 +156,10 @@ browserTest(
 )
 
 const largeFile = Buffer.from(new Uint8Array(40_000_000).map((_, index) => index % 251))
-const piece = 8 * 1024 * 1024
+const chunkSize = 8 * 1024 * 1024
 
 browserTest.each(['127.0.0.1', 'gallery.test'])(
-  'C2, R6 in a browser, a large file goes on after its page was closed, from the origin http://%s',
+  'C2, R6 in a browser, the upload of a large file is resumed after its page was closed, from the origin http://%s',
   async (host) => {
     await using page = await servePage(installed)
     const origin = page.origin.replace('127.0.0.1', host)
@@ -178,7 +178,7 @@ browserTest.each(['127.0.0.1', 'gallery.test'])(
       return tab
     }
 
-    const reached = proxy.hold(({ offset, bytes }) => offset === 2 * piece && bytes > 1_000_000)
+    const reached = proxy.hold(({ offset, bytes }) => offset === 2 * chunkSize && bytes > 1_000_000)
     const first = await open()
     const closed = first.evaluate(sendLarge).catch(() => 'closed')
     await reached
@@ -193,11 +193,11 @@ browserTest.each(['127.0.0.1', 'gallery.test'])(
       kept: 0,
       isSecure: host === '127.0.0.1',
     })
-    expect(seen).toHaveProperty('sent[0]', proxy.pieces()[0]?.offset)
-    // Where the page may not make checksums, what arrived of the third piece counts too.
-    expect(proxy.pieces()[0]?.offset).toBeGreaterThanOrEqual(2 * piece)
-    expect(proxy.pieces().reduce((sum, one) => sum + one.bytes, 0)).toBeLessThanOrEqual(
-      largeFile.length - 2 * piece,
+    expect(seen).toHaveProperty('sent[0]', proxy.chunks()[0]?.offset)
+    // Without checksums, which need a secure page, the received bytes of the third chunk are stored too.
+    expect(proxy.chunks()[0]?.offset).toBeGreaterThanOrEqual(2 * chunkSize)
+    expect(proxy.chunks().reduce((sum, one) => sum + one.bytes, 0)).toBeLessThanOrEqual(
+      largeFile.length - 2 * chunkSize,
     )
     const listed = await server.request('/api/media')
     expect(await listed.json()).toMatchObject({ total: 1 })

@@ -2,22 +2,22 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 
-/** One process that serves the data, of the several that one run starts on them. */
-export interface Life {
+/** One of the servers that are started one after another on the same data directory. */
+export interface Instance {
   readonly server: TestServer
-  /** Of the first bucket, in every life. */
+  /** For the first bucket; the same for every server on the data. */
   readonly authorization: string
   readonly token: string
   readonly tus: ReturnType<typeof tusOf>
 }
 
-export interface Lives extends AsyncDisposable {
+export interface Instances extends AsyncDisposable {
   readonly directory: string
-  start(settings?: Readonly<Record<string, string>>): Promise<Life>
+  start(settings?: Readonly<Record<string, string>>): Promise<Instance>
 }
 
-/** A data directory on which servers are started one after another; `at` is one that exists. */
-export async function openLives(at?: string): Promise<Lives> {
+/** A data directory on which servers are started one after another; `at` is an existing directory. */
+export async function openInstances(at?: string): Promise<Instances> {
   const directory = at === undefined ? await temporaryDirectory() : null
   const path = directory?.path ?? at ?? ''
   let token = ''

@@ -4,28 +4,32 @@ import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isMainThread, workerData } from 'node:worker_threads'
 import { blockingFiles } from '../../packages/server/src/blobs/disk/blocking-files.ts'
 import { type Files, nodeFiles, type WriterFiles } from '../../packages/server/src/blobs/disk/files.ts'
-import type { CommitCall, Deed, FileCall } from './steps.ts'
+import type { Change, CommitCall, FileCall } from './steps.ts'
 
-/** Stands around every call: does its work or leaves it, waits before or after it, or throws; then the call fails. */
-interface Watcher {
+/** Wraps every call: runs `work` or skips it, may wait before or after it, and fails the call by throwing. */
+interface Interceptor {
   file(call: FileCall, work: () => Promise<void>): Promise<void>
   commit(call: CommitCall, work: () => unknown): unknown
 }
 
-/** True in the threads of `mediabucket serve` that write; not in what else inherits their environment. */
+/** True in the writing threads of `mediabucket serve`, false in other processes that inherit their environment. */
 export const isServer = (): boolean =>
   isMainThread ? process.argv[2] === 'serve' : Object(workerData).directory !== undefined
 
 const data = resolve(process.env['MEDIABUCKET_DATA'] ?? '')
 
 /**
- * Lets a watcher hear of every call of this thread that changes the data. Blobs have a seam for it, which this module
- * shares with the service; of SQLite's Node the methods are wrapped.
+ * Passes every call of this thread that changes the data to the interceptor: those of the blob store by replacing
+ * `nodeFiles` and `blockingFiles`, those of the catalog by wrapping the methods of node:sqlite.
  */
-export function watchDisk(watcher: Watcher): void {
-  Object.assign(nodeFiles, watchedFiles({ ...nodeFiles }, watcher), watchedOpen({ ...nodeFiles }, watcher))
-  Object.assign(blockingFiles, watchedFiles({ ...blockingFiles }, watcher))
-  watchCommits(watcher)
+export function interceptWrites(interceptor: Interceptor): void {
+  Object.assign(
+    nodeFiles,
+    interceptedFiles({ ...nodeFiles }, interceptor),
+    interceptedOpen({ ...nodeFiles }, interceptor),
+  )
+  Object.assign(blockingFiles, interceptedFiles({ ...blockingFiles }, interceptor))
+  interceptCommits(interceptor)
 }
 
 function placeOf(path: unknown): FileCall['place'] {
@@ -38,66 +42,68 @@ function placeOf(path: unknown): FileCall['place'] {
 
 const on = (path: unknown) => ({ path: String(path), place: placeOf(path) })
 
-/** For calls that cannot be left out, since something is answered. */
-async function answered<T>(watcher: Watcher, call: FileCall, work: () => Promise<T>): Promise<T> {
+/** For calls that return a value and so cannot be skipped. */
+async function withResult<T>(interceptor: Interceptor, call: FileCall, work: () => Promise<T>): Promise<T> {
   const results: T[] = []
-  await watcher.file(call, async () => {
+  await interceptor.file(call, async () => {
     results.push(await work())
   })
   for (const result of results) return result
-  throw new Error(`${call.name} cannot be left out`)
+  throw new Error(`${call.name} cannot be skipped`)
 }
 
-function watchedOpen(files: Pick<Files, 'open'>, watcher: Watcher): Pick<Files, 'open'> {
-  const watchedHandle = (handle: FileHandle, path: unknown): FileHandle =>
+function interceptedOpen(files: Pick<Files, 'open'>, interceptor: Interceptor): Pick<Files, 'open'> {
+  const interceptedHandle = (handle: FileHandle, path: unknown): FileHandle =>
     new Proxy(handle, {
       get(target, key) {
         const value: unknown = Reflect.get(target, key, target)
         if (typeof value !== 'function') return value
         const method = value.bind(target)
         if (key === 'sync' || key === 'datasync')
-          return () => watcher.file({ name: 'sync', ...on(path) }, async () => method())
+          return () => interceptor.file({ name: 'sync', ...on(path) }, async () => method())
         if (key !== 'write' && key !== 'writev') return method
         return (...args: unknown[]) =>
-          answered(watcher, { name: 'write', ...on(path) }, async () => method(...args))
+          withResult(interceptor, { name: 'write', ...on(path) }, async () => method(...args))
       },
     })
 
   return {
     open: (path, ...rest) =>
-      answered(watcher, { name: 'open', ...on(path) }, async () =>
-        watchedHandle(await files.open(path, ...rest), path),
+      withResult(interceptor, { name: 'open', ...on(path) }, async () =>
+        interceptedHandle(await files.open(path, ...rest), path),
       ),
   }
 }
 
-function watchedFiles(files: WriterFiles, watcher: Watcher): WriterFiles {
+function interceptedFiles(files: WriterFiles, interceptor: Interceptor): WriterFiles {
   return {
     ...files,
     create: (path) =>
-      answered(watcher, { name: 'open', ...on(path) }, async () => {
+      withResult(interceptor, { name: 'open', ...on(path) }, async () => {
         const file = await files.create(path)
         return {
           ...file,
-          write: (bytes) => watcher.file({ name: 'write', ...on(path) }, () => file.write(bytes)),
-          sync: () => watcher.file({ name: 'sync', ...on(path) }, file.sync),
+          write: (bytes) => interceptor.file({ name: 'write', ...on(path) }, () => file.write(bytes)),
+          sync: () => interceptor.file({ name: 'sync', ...on(path) }, file.sync),
         }
       }),
     openDirectory(path) {
       const opened = files.openDirectory(path)
-      return { ...opened, sync: () => watcher.file({ name: 'sync', ...on(path) }, opened.sync) }
+      return { ...opened, sync: () => interceptor.file({ name: 'sync', ...on(path) }, opened.sync) }
     },
-    mkdir: (path, mode) => watcher.file({ name: 'mkdir', ...on(path) }, () => files.mkdir(path, mode)),
+    mkdir: (path, mode) => interceptor.file({ name: 'mkdir', ...on(path) }, () => files.mkdir(path, mode)),
     rename(from, to) {
       const { path: toPath, place } = on(to)
-      return watcher.file({ name: 'rename', ...on(from), toPath, to: place }, () => files.rename(from, to))
+      return interceptor.file({ name: 'rename', ...on(from), toPath, to: place }, () =>
+        files.rename(from, to),
+      )
     },
-    unlink: (path) => watcher.file({ name: 'unlink', ...on(path) }, () => files.unlink(path)),
+    unlink: (path) => interceptor.file({ name: 'unlink', ...on(path) }, () => files.unlink(path)),
   }
 }
 
-/** What a statement tells of the transaction that it is part of. */
-const deeds: readonly (readonly [RegExp, Deed])[] = [
+/** The change that a statement makes. */
+const changes: readonly (readonly [RegExp, Change])[] = [
   [/^\s*INSERT INTO media\b/, 'item'],
   [/^\s*INSERT INTO uploads\b/, 'upload'],
   [/^\s*UPDATE uploads SET received = \?/, 'offset'],
@@ -106,18 +112,18 @@ const deeds: readonly (readonly [RegExp, Deed])[] = [
   [/^\s*DELETE FROM tombstones\b/, 'tombstones'],
 ]
 
-function watchCommits({ commit }: Watcher): void {
-  let done = new Set<Deed>()
+function interceptCommits({ commit }: Interceptor): void {
+  let done = new Set<Change>()
   for (const method of ['run', 'get', 'all'] as const)
     wrap(StatementSync.prototype, method, function (original, args) {
       if (this instanceof StatementSync)
-        for (const [sql, deed] of deeds) if (sql.test(this.sourceSQL)) done.add(deed)
+        for (const [sql, change] of changes) if (sql.test(this.sourceSQL)) done.add(change)
       return original.apply(this, args)
     })
   wrap(DatabaseSync.prototype, 'exec', function (original, args) {
     const work = () => original.apply(this, args)
     if (args[0] !== 'COMMIT') return work()
-    const call = { name: 'commit', deeds: done } as const
+    const call = { name: 'commit', changes: done } as const
     done = new Set()
     return commit(call, work)
   })
@@ -125,7 +131,7 @@ function watchCommits({ commit }: Watcher): void {
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
 
-/** Puts `around` in the place of a method. */
+/** Replaces a method by `around`. */
 export function wrap(
   owner: object,
   name: string,
