@@ -10,6 +10,7 @@ import { parseAnswer, responseOf } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
+import { pieceType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 
 let server: TestServer
@@ -111,6 +112,79 @@ describe('U11 an accepted upload gets 100 Continue', () => {
     connection.send(`${head({ version: '1.0' })}body`)
     await connection.closed
     expect(statuses(connection)).toEqual([201])
+  })
+})
+
+describe('U11 a resumable upload', () => {
+  const chunk = (method: string, path: string, lines: Record<string, string | number>) => {
+    const headers = {
+      Host: 'x',
+      Authorization: `Bearer ${server.token}`,
+      Expect: '100-continue',
+      'Tus-Resumable': '1.0.0',
+      'Content-Type': pieceType,
+      'Content-Length': 4,
+      ...lines,
+    }
+    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    return `${method} ${path} HTTP/1.1\r\n${head.join('')}\r\n`
+  }
+
+  test.each([
+    ['another token', 401, { Authorization: 'Bearer x' }],
+    ['another scope', 403, () => ({ Authorization: `Bearer ${reader}` })],
+    ['another version', 412, { 'Tus-Resumable': '0.2.2' }],
+    ['another offset', 409, { 'Upload-Offset': 4 }],
+    ['too many bytes', 413, { 'Content-Length': 11 }],
+    ['another type', 415, { 'Content-Type': 'text/plain' }],
+    ['a content coding', 415, { 'Content-Encoding': 'gzip' }],
+    ['an unknown checksum', 400, { 'Upload-Checksum': 'md5 YQ==' }],
+  ])('refuses a chunk with %s before its bytes', async (_, status, lines) => {
+    const url = await tusOf(server).beginOf(10)
+    using connection = await openConnection(server.url)
+    const changed = typeof lines === 'function' ? lines() : lines
+    connection.send(chunk('PATCH', url, { 'Upload-Offset': 0, ...changed }))
+    await connection.closed
+    expect(statuses(connection)).toEqual([status])
+    expect(await tusOf(server).offset(url)).toBe(0)
+  })
+
+  test('refuses a creation that is too large before its bytes', async () => {
+    using connection = await openConnection(server.url)
+    connection.send(chunk('POST', '/api/uploads', { 'Upload-Length': 1_000_001 }))
+    await connection.closed
+    expect(statuses(connection)).toEqual([413])
+  })
+
+  test('gets 100 Continue for each accepted chunk', async () => {
+    using connection = await openConnection(server.url)
+    connection.send(chunk('POST', '/api/uploads', { 'Upload-Length': 12 }))
+    await answers(connection, 100)
+    connection.send('abcd')
+    await answers(connection, 100, 201)
+    const location = /^location: (\S+)/im.exec(connection.received())?.[1] ?? ''
+    const url = new URL(location).pathname
+    connection.send(chunk('PATCH', url, { 'Upload-Offset': 4 }))
+    await answers(connection, 100, 201, 100)
+    connection.send('efgh')
+    await answers(connection, 100, 201, 100, 204)
+    connection.send(chunk('POST', url, { 'Upload-Offset': 8, 'X-HTTP-Method-Override': 'PATCH' }))
+    await answers(connection, 100, 201, 100, 204, 100)
+    connection.send('ijkl')
+    await answers(connection, 100, 201, 100, 204, 100, 204)
+    expect(await tusOf(server).offset(url)).toBe(12)
+  })
+
+  test('can be resumed after its client disconnected before the bytes', async () => {
+    const tus = tusOf(server)
+    const url = await tus.beginOf(4)
+    {
+      using connection = await openConnection(server.url)
+      connection.send(chunk('PATCH', url, { 'Upload-Offset': 0 }))
+      await answers(connection, 100)
+    }
+    const { status, headers } = await tus.piece(url, 0, 'abcd')
+    expect([status, headers.get('upload-offset')]).toEqual([204, '4'])
   })
 })
 
