@@ -10,7 +10,7 @@ import { parseAnswer, responseOf } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
-import { pieceType, tusOf } from '../harness/tus.ts'
+import { chunkType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 
 let server: TestServer
@@ -122,7 +122,7 @@ describe('U11 a resumable upload', () => {
       Authorization: `Bearer ${server.token}`,
       Expect: '100-continue',
       'Tus-Resumable': '1.0.0',
-      'Content-Type': pieceType,
+      'Content-Type': chunkType,
       'Content-Length': 4,
       ...lines,
     }
@@ -183,7 +183,7 @@ describe('U11 a resumable upload', () => {
       connection.send(chunk('PATCH', url, { 'Upload-Offset': 0 }))
       await answers(connection, 100)
     }
-    const { status, headers } = await tus.piece(url, 0, 'abcd')
+    const { status, headers } = await tus.sendChunk(url, 0, 'abcd')
     expect([status, headers.get('upload-offset')]).toEqual([204, '4'])
   })
 })
