@@ -34,21 +34,21 @@ const answer =
     await new Response(init.body).arrayBuffer()
     return new Response(null, { status, headers })
   }
-const begun = answer(201, { location: 'https://elsewhere.example/api/uploads/up1' })
+const created = answer(201, { location: 'https://elsewhere.example/api/uploads/up1' })
 const at = (offset: number) => answer(204, { 'upload-offset': `${offset}` })
 const finished = answer(204, { 'upload-offset': '10', 'content-location': item })
 const found: Answer = () => Response.json(media)
 
 /** A client that receives these responses to each method in order, repeating the last; and the requests it sent. */
 function clientOn(answers: Partial<Record<string, Answer[]>>, retry: RetryOptions = {}) {
-  const asked: string[] = []
+  const requests: string[] = []
   const counts = new Map<string, number>()
   const { fetch, sent } = stubFetch((one) => {
     const path = one.url.replace(url, '')
     const [own = []] = [answers[`${one.method} ${path}`] ?? answers[one.method]]
     const count = counts.get(one.method) ?? 0
     counts.set(one.method, count + 1)
-    asked.push(`${one.method} ${path}`)
+    requests.push(`${one.method} ${path}`)
     const next = own[Math.min(count, own.length - 1)]
     if (!next) throw new Error(`the test has no response to ${one.method} ${one.url}`)
     return next(one)
@@ -65,13 +65,13 @@ function clientOn(answers: Partial<Record<string, Answer[]>>, retry: RetryOption
     }
     return await result
   }
-  return { upload, asked, sent }
+  return { upload, requests, sent }
 }
 
 test('requests go to the URL of the client, whatever host Location and Content-Location name', async () => {
-  const { upload, asked, sent } = clientOn({ POST: [begun], PATCH: [finished], GET: [found] })
+  const { upload, requests, sent } = clientOn({ POST: [created], PATCH: [finished], GET: [found] })
   expect(await upload({ filename: 'Ö.bin', contentType: 'a/b' })).toEqual(media)
-  expect(asked).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'GET /api/media/abc'])
+  expect(requests).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'GET /api/media/abc'])
   const [creation, piece] = sent.map(({ headers }) => Object.fromEntries(headers))
   expect(creation).toEqual({
     accept: 'application/problem+json',
@@ -93,7 +93,7 @@ test('requests go to the URL of the client, whatever host Location and Content-L
 
 test('R7 without WebCrypto, as on pages without TLS, chunks are sent without a checksum', async () => {
   vi.stubGlobal('crypto', { getRandomValues: crypto.getRandomValues.bind(crypto) })
-  const { upload, sent } = clientOn({ POST: [begun], PATCH: [finished], GET: [found] })
+  const { upload, sent } = clientOn({ POST: [created], PATCH: [finished], GET: [found] })
   expect(await upload()).toEqual(media)
   expect(sent[1]?.headers.has('upload-checksum')).toBe(false)
 })
@@ -101,12 +101,12 @@ test('R7 without WebCrypto, as on pages without TLS, chunks are sent without a c
 test.each([404, 405, 501])(
   'a service that responds %d to the creation receives the file in one request',
   async (status) => {
-    const { upload, asked } = clientOn({
+    const { upload, requests } = clientOn({
       'POST /api/uploads': [answer(status)],
       'POST /api/media': [found],
     })
     expect(await upload()).toEqual(media)
-    expect(asked).toEqual(['POST /api/uploads', 'POST /api/media'])
+    expect(requests).toEqual(['POST /api/uploads', 'POST /api/media'])
   },
 )
 
@@ -117,14 +117,14 @@ test.each<[string, Answer]>([
     answer(status),
   ]),
 ])('R3 after %s the client requests the offset and resumes there', async (_name, failure) => {
-  const { upload, asked, sent } = clientOn({
-    POST: [begun],
+  const { upload, requests, sent } = clientOn({
+    POST: [created],
     PATCH: [failure, finished],
     HEAD: [at(4)],
     GET: [found],
   })
   expect(await upload()).toEqual(media)
-  expect(asked.slice(1, -1)).toEqual([
+  expect(requests.slice(1, -1)).toEqual([
     'PATCH /api/uploads/up1',
     'HEAD /api/uploads/up1',
     'PATCH /api/uploads/up1',
@@ -136,15 +136,15 @@ test.each<[string, Answer]>([
 test.each([400, 401, 403, 413, 507])(
   'R9 after %d the client fails and deletes the upload',
   async (status) => {
-    const { upload, asked } = clientOn({ POST: [begun], PATCH: [answer(status)], DELETE: [answer(204)] })
+    const { upload, requests } = clientOn({ POST: [created], PATCH: [answer(status)], DELETE: [answer(204)] })
     expect(await upload()).toMatchObject({ status, method: 'PATCH' })
-    expect(asked).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'DELETE /api/uploads/up1'])
+    expect(requests).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'DELETE /api/uploads/up1'])
   },
 )
 
 test('attempts are counted from the last progress of the upload, and end without progress', async () => {
   const moving = clientOn({
-    POST: [begun],
+    POST: [created],
     PATCH: [cut],
     HEAD: [
       at(1),
@@ -158,28 +158,31 @@ test('attempts are counted from the last progress of the upload, and end without
   })
   expect(await moving.upload()).toEqual(media)
 
-  const stuck = clientOn({ POST: [begun], PATCH: [answer(503)], HEAD: [at(0)], DELETE: [answer(204)] })
+  const stuck = clientOn({ POST: [created], PATCH: [answer(503)], HEAD: [at(0)], DELETE: [answer(204)] })
   expect(await stuck.upload()).toMatchObject({ status: 503, attempts: 4 })
-  expect(stuck.asked.filter((one) => one.startsWith('PATCH'))).toHaveLength(4)
+  expect(stuck.requests.filter((one) => one.startsWith('PATCH'))).toHaveLength(4)
 })
 
 test('retry.attempts 1 disables retries', async () => {
-  const { upload, asked } = clientOn({ POST: [begun], PATCH: [cut], DELETE: [answer(204)] }, { attempts: 1 })
+  const { upload, requests } = clientOn(
+    { POST: [created], PATCH: [cut], DELETE: [answer(204)] },
+    { attempts: 1 },
+  )
   expect(await upload()).toMatchObject({ name: 'ConnectionError' })
-  expect(asked.filter((one) => !one.startsWith('DELETE'))).toHaveLength(2)
+  expect(requests.filter((one) => !one.startsWith('DELETE'))).toHaveLength(2)
 })
 
 test('an upload that no longer exists is started again, at most retry.attempts times', async () => {
   const once = clientOn({
-    POST: [begun],
+    POST: [created],
     PATCH: [answer(404), finished],
     GET: [found],
     DELETE: [answer(404)],
   })
   expect(await once.upload()).toEqual(media)
-  const always = clientOn({ POST: [begun], PATCH: [answer(410)], DELETE: [answer(404)] })
+  const always = clientOn({ POST: [created], PATCH: [answer(410)], DELETE: [answer(404)] })
   expect(await always.upload()).toMatchObject({ status: 410 })
-  expect(always.asked.filter((one) => one.startsWith('POST'))).toHaveLength(4)
+  expect(always.requests.filter((one) => one.startsWith('POST'))).toHaveLength(4)
 })
 
 describe('an invalid response is a ShapeError and is not retried', () => {
@@ -195,13 +198,13 @@ describe('an invalid response is a ShapeError and is not retried', () => {
       { POST: [answer(201, { location: '/api/uploads/a%2fb' })] },
       'Location',
     ],
-    ['a response to a chunk without an offset', { POST: [begun], PATCH: [answer(204)] }, 'Upload-Offset'],
-    ['an offset that does not increase', { POST: [begun], PATCH: [at(0)] }, 'Upload-Offset'],
-    ['an offset past the end', { POST: [begun], PATCH: [at(11)] }, 'Upload-Offset'],
-    ['a finished upload without an item', { POST: [begun], PATCH: [at(10)] }, 'Content-Location'],
+    ['a response to a chunk without an offset', { POST: [created], PATCH: [answer(204)] }, 'Upload-Offset'],
+    ['an offset that does not increase', { POST: [created], PATCH: [at(0)] }, 'Upload-Offset'],
+    ['an offset past the end', { POST: [created], PATCH: [at(11)] }, 'Upload-Offset'],
+    ['a finished upload without an item', { POST: [created], PATCH: [at(10)] }, 'Content-Location'],
     [
       'a Content-Location that is not the URL of an item',
-      { POST: [begun], PATCH: [answer(204, { 'upload-offset': '10', 'content-location': '/x' })] },
+      { POST: [created], PATCH: [answer(204, { 'upload-offset': '10', 'content-location': '/x' })] },
       'Content-Location',
     ],
   ])('%s', async (_name, answers, path) => {

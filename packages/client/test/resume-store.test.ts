@@ -3,16 +3,16 @@ import { localStorageResume } from '../src/index.ts'
 
 /** An implementation of the Storage of browsers. */
 function storage(entries: Record<string, string> = {}) {
-  const kept = new Map(Object.entries(entries))
+  const items = new Map(Object.entries(entries))
   return {
-    kept,
+    items,
     get length() {
-      return kept.size
+      return items.size
     },
-    key: (index: number) => [...kept.keys()][index] ?? null,
-    getItem: (key: string) => kept.get(key) ?? null,
-    setItem: (key: string, value: string) => void kept.set(key, value),
-    removeItem: (key: string) => void kept.delete(key),
+    key: (index: number) => [...items.keys()][index] ?? null,
+    getItem: (key: string) => items.get(key) ?? null,
+    setItem: (key: string, value: string) => void items.set(key, value),
+    removeItem: (key: string) => void items.delete(key),
   }
 }
 
@@ -33,7 +33,7 @@ test('localStorage stores, returns and removes upload ids', async () => {
   ])
   await store.remove('a b')
   expect(await store.get('a b')).toBeUndefined()
-  expect(own.kept.get('other')).toBe('of the page')
+  expect(own.items.get('other')).toBe('of the page')
 })
 
 test('entries older than any upload are removed, entries of the page are not', async () => {
@@ -46,7 +46,7 @@ test('entries older than any upload are removed, entries of the page are not', a
   })
   vi.stubGlobal('localStorage', own)
   await localStorageResume().set('new', 'up4')
-  expect([...own.kept.keys()]).toEqual(['other', 'mediabucket recent', 'mediabucket new'])
+  expect([...own.items.keys()]).toEqual(['other', 'mediabucket recent', 'mediabucket new'])
 })
 
 test.each<[string, PropertyDescriptor]>([

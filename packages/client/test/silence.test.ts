@@ -10,11 +10,11 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds)
+const advance = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds)
 const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
 
 /** A stream that the test controls. */
-function handStream() {
+function controlledStream() {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   const cancelled = vi.fn()
   const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -26,7 +26,7 @@ function handStream() {
   return {
     stream,
     cancelled,
-    give: (text: string) => controller?.enqueue(new TextEncoder().encode(text)),
+    enqueue: (text: string) => controller?.enqueue(new TextEncoder().encode(text)),
     end: () => controller?.close(),
   }
 }
@@ -38,49 +38,49 @@ function clientOn(...answers: Answer[]) {
 }
 
 test('a slow download does not time out while bytes arrive', async () => {
-  const hand = handStream()
-  const client = clientOn(() => new Response(hand.stream))
+  const controlled = controlledStream()
+  const client = clientOn(() => new Response(controlled.stream))
   const text = (await client.get('abc')).text()
   for (const part of ['a', 'b', 'c', 'd']) {
-    await pass(59_000)
-    hand.give(part)
+    await advance(59_000)
+    controlled.enqueue(part)
   }
-  hand.end()
+  controlled.end()
   expect(await text).toBe('abcd')
 })
 
 test('a download that receives no bytes times out, and its body is cancelled', async () => {
-  const hand = handStream()
-  const client = clientOn(() => new Response(hand.stream))
+  const controlled = controlledStream()
+  const client = clientOn(() => new Response(controlled.stream))
   const text = caught((await client.get('abc')).text())
-  hand.give('a')
-  await pass(59_999)
-  expect(hand.cancelled).not.toHaveBeenCalled()
-  await pass(1)
+  controlled.enqueue('a')
+  await advance(59_999)
+  expect(controlled.cancelled).not.toHaveBeenCalled()
+  await advance(1)
   expect(await text).toBeInstanceOf(TimeoutError)
   expect(await text).toMatchObject({ timeout: 60_000 })
-  expect(hand.cancelled).toHaveBeenCalledOnce()
+  expect(controlled.cancelled).toHaveBeenCalledOnce()
 })
 
 test('a slow reader of a download does not cause a timeout', async () => {
-  const hand = handStream()
-  const client = clientOn(() => new Response(hand.stream))
+  const controlled = controlledStream()
+  const client = clientOn(() => new Response(controlled.stream))
   const reader = (await client.get('abc')).body?.getReader()
-  hand.give('a')
+  controlled.enqueue('a')
   expect((await reader?.read())?.done).toBe(false)
-  await pass(3_600_000)
-  hand.give('b')
-  hand.end()
+  await advance(3_600_000)
+  controlled.enqueue('b')
+  controlled.end()
   expect((await reader?.read())?.done).toBe(false)
   expect((await reader?.read())?.done).toBe(true)
 })
 
 test('a cancelled download aborts its request', async () => {
-  const hand = handStream()
+  const controlled = controlledStream()
   const signals: (AbortSignal | null | undefined)[] = []
   const client = clientOn(({ init }) => {
     signals.push(init.signal)
-    return new Response(hand.stream)
+    return new Response(controlled.stream)
   })
   await (await client.get('abc')).body?.cancel()
   expect(signals[0]?.aborted).toBe(true)
@@ -94,19 +94,19 @@ test('a download has the status and headers of its response', async () => {
 
 test('a slow page does not time out while bytes arrive, and times out without bytes', async () => {
   const body = JSON.stringify(pageOf(1, 1))
-  const slow = handStream()
+  const slow = controlledStream()
   const page = clientOn(() => new Response(slow.stream)).listPage(1)
   for (const half of [body.slice(0, 50), body.slice(50)]) {
-    await pass(59_000)
-    slow.give(half)
+    await advance(59_000)
+    slow.enqueue(half)
   }
   slow.end()
   expect(await page).toEqual(pageOf(1, 1))
 
-  const silent = handStream()
+  const silent = controlledStream()
   const failed = caught(clientOn(() => new Response(silent.stream)).listPage(1))
-  silent.give(body)
-  await pass(60_000)
+  silent.enqueue(body)
+  await advance(60_000)
   expect(await failed).toBeInstanceOf(TimeoutError)
 })
 
@@ -141,13 +141,13 @@ function takingService() {
 test('a slow upload does not time out while bytes are sent', async () => {
   const service = takingService()
   const upload = service.client.upload(new Uint8Array(200_000))
-  await pass(0)
+  await advance(0)
   for (const length of [65_536, 65_536, 65_536, 3392]) {
-    await pass(59_000)
+    await advance(59_000)
     expect(await service.take()).toBe(length)
   }
   expect(await service.take()).toBeUndefined()
-  await pass(59_000)
+  await advance(59_000)
   service.accept()
   expect(await upload).toMatchObject({ id: 'a' })
 })
@@ -155,26 +155,26 @@ test('a slow upload does not time out while bytes are sent', async () => {
 test('an upload times out if the service stops reading', async () => {
   const service = takingService()
   const upload = caught(service.client.upload(new Uint8Array(200_000)))
-  await pass(0)
+  await advance(0)
   await service.take()
-  await pass(59_999)
+  await advance(59_999)
   expect(await Promise.race([upload, 'still going'])).toBe('still going')
-  await pass(1)
+  await advance(1)
   expect(await upload).toBeInstanceOf(TimeoutError)
 })
 
 test('a slow source does not cause a timeout', async () => {
   const service = takingService()
-  const hand = handStream()
-  const upload = service.client.upload(hand.stream)
-  await pass(0)
+  const controlled = controlledStream()
+  const upload = service.client.upload(controlled.stream)
+  await advance(0)
   const taken = service.take()
-  await pass(3_600_000)
-  hand.give('abc')
+  await advance(3_600_000)
+  controlled.enqueue('abc')
   expect(await taken).toBe(3)
   const end = service.take()
-  await pass(3_600_000)
-  hand.end()
+  await advance(3_600_000)
+  controlled.end()
   await end
   service.accept()
   expect(await upload).toMatchObject({ id: 'a' })
@@ -182,26 +182,26 @@ test('a slow source does not cause a timeout', async () => {
 
 test('a source that hangs is cancelled when the upload is aborted', async () => {
   const service = takingService()
-  const hand = handStream()
+  const controlled = controlledStream()
   const aborter = new AbortController()
-  const upload = caught(service.client.upload(hand.stream, { signal: aborter.signal }))
-  await pass(0)
+  const upload = caught(service.client.upload(controlled.stream, { signal: aborter.signal }))
+  await advance(0)
   void caught(service.take())
-  await pass(0)
+  await advance(0)
   aborter.abort('enough')
   expect(await upload).toBe('enough')
-  await pass(0)
-  expect(hand.cancelled).toHaveBeenCalledOnce()
+  await advance(0)
+  expect(controlled.cancelled).toHaveBeenCalledOnce()
 })
 
 test('a timeout of Infinity disables the timeout', async () => {
-  const hand = handStream()
-  const { fetch } = stubFetch(() => new Response(hand.stream))
+  const controlled = controlledStream()
+  const { fetch } = stubFetch(() => new Response(controlled.stream))
   const timeout = Number.POSITIVE_INFINITY
   const client = createClient({ url: 'https://media.example.org', token: 'secret', fetch, timeout })
   const text = (await client.get('abc')).text()
-  await pass(2 ** 32)
-  hand.give('x')
-  hand.end()
+  await advance(2 ** 32)
+  controlled.enqueue('x')
+  controlled.end()
   expect(await text).toBe('x')
 })

@@ -16,8 +16,8 @@ const media = {
 }
 
 /** An XMLHttpRequest that the test controls. */
-class HandXhr {
-  static readonly made: HandXhr[] = []
+class ControlledXhr {
+  static readonly made: ControlledXhr[] = []
   upload: { onprogress: ((event: { loaded: number }) => void) | null } = { onprogress: null }
   onload: (() => void) | null = null
   onerror: (() => void) | null = null
@@ -30,7 +30,7 @@ class HandXhr {
   readonly headers = new Headers()
   answers = 'content-type: application/problem+json\r\nretry-after: 7\r\n'
   constructor() {
-    HandXhr.made.push(this)
+    ControlledXhr.made.push(this)
   }
   open(method: string, to: string) {
     this.opened = `${method} ${to}`
@@ -56,11 +56,11 @@ class HandXhr {
 }
 
 beforeEach(() => {
-  vi.stubGlobal('XMLHttpRequest', HandXhr)
+  vi.stubGlobal('XMLHttpRequest', ControlledXhr)
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 })
 afterEach(() => {
-  HandXhr.made.length = 0
+  ControlledXhr.made.length = 0
   vi.unstubAllGlobals()
   vi.useRealTimers()
 })
@@ -70,8 +70,8 @@ const client = createClient({ url, token: 'secret', retry: { attempts: 2, delay:
 const file = new File(['abc'], 'a.txt', { type: 'text/plain' })
 
 /** Waits for the XMLHttpRequest of attempt `tries`. */
-async function latest(tries = 1): Promise<HandXhr> {
-  return await vi.waitUntil(() => HandXhr.made[tries - 1], { interval: 1, timeout: 60_000 })
+async function latest(tries = 1): Promise<ControlledXhr> {
+  return await vi.waitUntil(() => ControlledXhr.made[tries - 1], { interval: 1, timeout: 60_000 })
 }
 
 test('with onProgress a browser uploads by XMLHttpRequest, sends all headers and reports progress', async () => {
@@ -187,7 +187,7 @@ test('an abort while a stream is collected cancels the stream', async () => {
   aborter.abort('enough')
   expect(await upload).toBe('enough')
   expect(cancelled).toHaveBeenCalledOnce()
-  expect(HandXhr.made).toEqual([])
+  expect(ControlledXhr.made).toEqual([])
 })
 
 test('without onProgress a browser uploads the Blob by fetch, without a timeout', async () => {
@@ -205,7 +205,7 @@ test('without onProgress a browser uploads the Blob by fetch, without a timeout'
   answer?.(Response.json(media, { status: 201 }))
   expect(await upload).toEqual(media)
   expect(sent[0]?.init.body).toBe(file)
-  expect(HandXhr.made).toEqual([])
+  expect(ControlledXhr.made).toEqual([])
 })
 
 test('a custom fetch is always used, and progress is reported at its end', async () => {

@@ -6,7 +6,7 @@ import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import type { StartContext } from './start-context.ts'
 
-/** Milliseconds that a request for a variant waits for a free worker; it is answered 503 then. */
+/** Milliseconds that a request for a variant waits for a free worker. After that, the response is 503. */
 const variantQueueTimeout = 30_000
 
 /** Lower CPU priority for thumbnail workers, so that they do not slow down listings and uploads. 0 to 19. */

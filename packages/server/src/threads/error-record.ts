@@ -1,3 +1,4 @@
+import { errorCode } from '../core/error-code.ts'
 import { Fault, type FaultCode, type ParameterFault } from '../core/fault.ts'
 
 /** An error as plain data: the structured clone between threads drops `code`, `errcode` and the class of a Fault. */
@@ -23,10 +24,10 @@ export function toRecord(thrown: unknown): ErrorRecord {
 }
 
 function codesOf(error: Error): Record<string, string | number> {
-  const code = 'code' in error ? error.code : undefined
+  const code = errorCode(error)
   const errcode = 'errcode' in error ? error.errcode : undefined
   return {
-    ...(typeof code === 'string' && { code }),
+    ...(code !== null && { code }),
     ...(typeof errcode === 'number' && { errcode }),
   }
 }

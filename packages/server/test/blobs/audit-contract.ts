@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { BlobAudit, BlobEntry } from '../../src/blobs/audit.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
-import { chunksOf, keepBytes, type OpenedStore, readBytes, receiveBytes } from './blob-contract.ts'
+import { chunksOf, type OpenedStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 
 export interface AuditedStore extends OpenedStore {
   readonly audit: BlobAudit
@@ -21,7 +21,7 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       await using opened = await openStore()
       const { store, audit } = opened
       expect(await all(audit)).toEqual([])
-      const id = await keepBytes(store, randomBytes(100))
+      const id = await storeBytes(store, randomBytes(100))
       await store.variants.store(id, 'thumb', randomBytes(40))
       await receiveBytes(store, randomBytes(20))
       const upload = newUploadId()
@@ -37,7 +37,7 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
     test('F1 a quarantined entry is no longer in the store, and a second quarantine returns null', async () => {
       await using opened = await openStore()
       const { store, audit } = opened
-      const id = await keepBytes(store, randomBytes(100))
+      const id = await storeBytes(store, randomBytes(100))
       const [found] = await all(audit)
       if (!found) throw new Error('nothing was found')
       expect(await audit.exists(found)).toBe(true)

@@ -24,7 +24,7 @@ export async function* chunksOf(
 export const receiveBytes = (store: BlobStore, bytes: Uint8Array): Promise<ReceivedBlob> =>
   store.receive(chunksOf(bytes), { limit: noLimit, atMost: bytes.byteLength })
 
-export async function keepBytes(store: BlobStore, bytes: Uint8Array): Promise<MediaId> {
+export async function storeBytes(store: BlobStore, bytes: Uint8Array): Promise<MediaId> {
   const id = newMediaId()
   await store.commit(await receiveBytes(store, bytes), id)
   return id
@@ -76,7 +76,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     test('B3: any range of the bytes can be read, first and last byte included', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(700_000)
-      const id = await keepBytes(opened.store, bytes)
+      const id = await storeBytes(opened.store, bytes)
       for (const [start, end] of [
         [0, 0],
         [1, 5],
@@ -94,7 +94,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     test('B1: concurrent reads of one blob return its bytes', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(300_000)
-      const id = await keepBytes(opened.store, bytes)
+      const id = await storeBytes(opened.store, bytes)
       const reads = await Promise.all(Array.from({ length: 20 }, () => readBytes(opened.store, id)))
       expect(reads.every((read) => read?.equals(bytes))).toBe(true)
     })
@@ -169,7 +169,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
 
     test('removing or discarding missing bytes succeeds', async () => {
       await using opened = await openStore()
-      const id = await keepBytes(opened.store, randomBytes(10))
+      const id = await storeBytes(opened.store, randomBytes(10))
       await opened.store.remove(id)
       await opened.store.remove(id)
       await opened.store.remove(newMediaId())
@@ -190,7 +190,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     test('recovery deletes bytes that were received and not committed, and no others', async () => {
       await using opened = await openStore()
       const bytes = randomBytes(20)
-      const id = await keepBytes(opened.store, bytes)
+      const id = await storeBytes(opened.store, bytes)
       // Larger than what any engine holds in memory.
       for (const size of [70_000, 70_001])
         await opened.store.receive(chunksOf(randomBytes(size)), { limit: 100_000, atMost: null })
@@ -202,7 +202,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     test('concurrent receives, commits and removals do not affect one another', async () => {
       await using opened = await openStore()
       const all = Array.from({ length: 60 }, (_, index) => randomBytes(index * 997))
-      const ids = await Promise.all(all.map((bytes) => keepBytes(opened.store, bytes)))
+      const ids = await Promise.all(all.map((bytes) => storeBytes(opened.store, bytes)))
       await Promise.all(ids.filter((_, index) => index % 3 === 0).map((id) => opened.store.remove(id)))
       const read = await Promise.all(ids.map((id) => readBytes(opened.store, id)))
       expect(read.map((bytes) => bytes?.length ?? null)).toEqual(

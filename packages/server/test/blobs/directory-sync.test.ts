@@ -10,7 +10,7 @@ const temporary = () => mkdtempDisposable(join(tmpdir(), 'mediabucket-sync-'))
 /** A directory sync whose system calls the test ends. */
 function heldSync() {
   const rounds: PromiseWithResolvers<void>[] = []
-  const begun: PromiseWithResolvers<void>[] = []
+  const started: PromiseWithResolvers<void>[] = []
   const roundAt = (list: PromiseWithResolvers<void>[], index: number): PromiseWithResolvers<void> => {
     while (list.length <= index) list.push(Promise.withResolvers())
     return list[index] ?? Promise.withResolvers()
@@ -20,13 +20,13 @@ function heldSync() {
     if (!call.startsWith('sync')) return
     const index = next
     next += 1
-    roundAt(begun, index).resolve()
+    roundAt(started, index).resolve()
     return roundAt(rounds, index).promise
   })
   return {
     sync: createDirectorySync(files),
     calls,
-    begun: (index: number) => roundAt(begun, index).promise,
+    started: (index: number) => roundAt(started, index).promise,
     end: (index: number) => roundAt(rounds, index).resolve(),
     fail: (index: number) => roundAt(rounds, index).reject(systemError('EIO')),
   }
@@ -34,14 +34,14 @@ function heldSync() {
 
 test('calls during a sync share the next sync, never the running one', async () => {
   await using directory = await temporary()
-  const { sync, calls, begun, end } = heldSync()
+  const { sync, calls, started, end } = heldSync()
   const done: string[] = []
   const first = sync(directory.path).then(() => done.push('first'))
-  await begun(0)
+  await started(0)
   const later = ['second', 'third', 'fourth'].map((name) => sync(directory.path).then(() => done.push(name)))
   end(0)
   await first
-  await begun(1)
+  await started(1)
   expect(done).toEqual(['first'])
   end(1)
   await Promise.all(later)
@@ -60,12 +60,12 @@ test('calls of one tick share a sync, and so do changes made before it starts', 
 
 test('a call during the second sync waits for a third one', async () => {
   await using directory = await temporary()
-  const { sync, calls, begun, end } = heldSync()
+  const { sync, calls, started, end } = heldSync()
   const first = sync(directory.path)
-  await begun(0)
+  await started(0)
   const second = sync(directory.path)
   end(0)
-  await begun(1)
+  await started(1)
   const third = sync(directory.path)
   end(1)
   end(2)
@@ -76,14 +76,14 @@ test('a call during the second sync waits for a third one', async () => {
 
 test('a failed sync rejects the calls that waited for it, and not those that wait for the next', async () => {
   await using directory = await temporary()
-  const { sync, begun, end, fail } = heldSync()
+  const { sync, started, end, fail } = heldSync()
   const first = sync(directory.path)
-  await begun(0)
+  await started(0)
   const second = sync(directory.path)
   const third = sync(directory.path)
   fail(0)
   await expect(first).rejects.toMatchObject({ code: 'EIO' })
-  await begun(1)
+  await started(1)
   const fourth = sync(directory.path)
   fail(1)
   await expect(second).rejects.toMatchObject({ code: 'EIO' })

@@ -16,7 +16,7 @@ import { finished } from 'node:stream/promises'
 import { describe, expect, test } from 'vitest'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
-import { chunksOf, describeBlobStore, keepBytes, readBytes, receiveBytes } from './blob-contract.ts'
+import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { describePartStore } from './partial-upload-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
@@ -39,14 +39,14 @@ describe('files of the disk store', () => {
     const id = newMediaId()
     await opened.store.commit(received, id)
     expect(await opened.temporary()).toEqual([])
-    expect(await opened.kept()).toEqual([pathOf(opened, id)])
+    expect(await opened.stored()).toEqual([pathOf(opened, id)])
     expect((await stat(shardOf(opened, id))).mode & 0o777).toBe(0o700)
   })
 
   test('a reopened store has the committed bytes', async () => {
     await using opened = await temporaryStore()
     const bytes = randomBytes(1000)
-    const id = await keepBytes(opened.store, bytes)
+    const id = await storeBytes(opened.store, bytes)
     const again = await openDiskBlobs({ directory: opened.directory })
     expect(await readBytes(again, id)).toEqual(bytes)
   })
@@ -55,7 +55,7 @@ describe('files of the disk store', () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-blobs-'))
     await openDiskBlobs({ directory: join(directory.path, 'a', 'b') })
     await symlink(join(directory.path, 'a'), join(directory.path, 'link'))
-    const id = await keepBytes(
+    const id = await storeBytes(
       await openDiskBlobs({ directory: join(directory.path, 'link', 'b') }),
       randomBytes(3),
     )
@@ -65,7 +65,7 @@ describe('files of the disk store', () => {
   test('a commit under an existing id is refused, and its bytes stay unchanged', async () => {
     await using opened = await temporaryStore()
     const bytes = randomBytes(100)
-    const id = await keepBytes(opened.store, bytes)
+    const id = await storeBytes(opened.store, bytes)
     const other = await receiveBytes(opened.store, randomBytes(100))
     await expect(opened.store.commit(other, id)).rejects.toThrow()
     expect(await readBytes(opened.store, id)).toEqual(bytes)
@@ -102,7 +102,7 @@ describe('open files of the disk store', () => {
   test('commits, removals and complete reads leave no open descriptor', async () => {
     await using opened = await temporaryStore()
     for (const size of [0, 1, 600_000]) {
-      const id = await keepBytes(opened.store, randomBytes(size))
+      const id = await storeBytes(opened.store, randomBytes(size))
       const blob = await opened.store.open(id)
       const stream = blob?.stream(0, size - 1)
       stream?.resume()
@@ -114,7 +114,7 @@ describe('open files of the disk store', () => {
 
   test('a stream destroyed before, during and without a read closes its file', async () => {
     await using opened = await temporaryStore()
-    const id = await keepBytes(opened.store, randomBytes(2_000_000))
+    const id = await storeBytes(opened.store, randomBytes(2_000_000))
     for (const reads of [0, 1, 2]) {
       const blob = await opened.store.open(id)
       if (blob === null) throw new Error('the blob is gone')
@@ -130,7 +130,7 @@ describe('open files of the disk store', () => {
 
   test('closing a blob without reading closes its file; closing it twice has no effect', async () => {
     await using opened = await temporaryStore()
-    const blob = await opened.store.open(await keepBytes(opened.store, randomBytes(10)))
+    const blob = await opened.store.open(await storeBytes(opened.store, randomBytes(10)))
     if (process.platform === 'linux') expect(opened.openFiles()).toHaveLength(1)
     await blob?.close()
     await blob?.close()
@@ -140,7 +140,7 @@ describe('open files of the disk store', () => {
   test('M2: a blob that is removed during a read is read completely', async () => {
     await using opened = await temporaryStore()
     const bytes = randomBytes(900_000)
-    const id = await keepBytes(opened.store, bytes)
+    const id = await storeBytes(opened.store, bytes)
     const blob = await opened.store.open(id)
     await opened.store.remove(id)
     const chunks: Buffer[] = []
@@ -150,7 +150,7 @@ describe('open files of the disk store', () => {
 
   test('B9: the stream of a file that shrinks during the read fails', async () => {
     await using opened = await temporaryStore()
-    const id = await keepBytes(opened.store, randomBytes(900_000))
+    const id = await storeBytes(opened.store, randomBytes(900_000))
     const blob = await opened.store.open(id)
     await truncate(pathOf(opened, id), 300_000)
     const stream = blob?.stream(0, 899_999)
@@ -161,7 +161,7 @@ describe('open files of the disk store', () => {
 
   test('B9: a read past the end of a file that shrank fails, and close waits for it', async () => {
     await using opened = await temporaryStore()
-    const id = await keepBytes(opened.store, randomBytes(900_000))
+    const id = await storeBytes(opened.store, randomBytes(900_000))
     const blob = await opened.store.open(id)
     await truncate(pathOf(opened, id), 300_000)
     const order: string[] = []
@@ -192,7 +192,7 @@ describe('B8: entries that the store did not create', () => {
     const received = await receiveBytes(opened.store, randomBytes(10))
     await expect(opened.store.commit(received, id)).rejects.toThrow()
     await opened.store.remove(id)
-    expect(await opened.kept()).toEqual([])
+    expect(await opened.stored()).toEqual([])
     expect(await readFile(secret, 'utf8')).toBe('secret')
     expect(opened.openFiles()).toEqual([])
   })
@@ -213,7 +213,7 @@ describe('B8: entries that the store did not create', () => {
 
   test('a shard that is replaced by a link after its use is not followed', async () => {
     await using opened = await temporaryStore()
-    const id = await keepBytes(opened.store, randomBytes(10))
+    const id = await storeBytes(opened.store, randomBytes(10))
     await rename(shardOf(opened, id), join(opened.directory, 'moved'))
     await symlink(join(opened.directory, 'moved'), shardOf(opened, id))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
@@ -226,7 +226,7 @@ describe('B8: entries that the store did not create', () => {
 
   test('a blobs directory that is replaced by a link is not followed', async () => {
     await using opened = await temporaryStore()
-    const id = await keepBytes(opened.store, randomBytes(10))
+    const id = await storeBytes(opened.store, randomBytes(10))
     await rename(join(opened.directory, 'blobs'), join(opened.directory, 'moved'))
     await symlink(join(opened.directory, 'moved'), join(opened.directory, 'blobs'))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })

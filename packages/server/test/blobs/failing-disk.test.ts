@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Files, nodeFiles } from '../../src/blobs/disk/files.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
-import { keepBytes, readBytes, receiveBytes } from './blob-contract.ts'
+import { readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
 import { systemError, watchedFiles } from './watched-files.ts'
 
@@ -76,7 +76,7 @@ describe('the order of a durable upload', () => {
   test('a removal resolves after the sync of the shard, also if the bytes were already removed', async () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
-    const id = await keepBytes(opened.store, randomBytes(10))
+    const id = await storeBytes(opened.store, randomBytes(10))
     calls.length = 0
     await opened.store.remove(id)
     expect(calls.slice(0, 3)).toEqual([`unlink ${id}`, `open ${id.slice(0, 2)}`, `sync ${id.slice(0, 2)}`])
@@ -128,7 +128,7 @@ describe('a failing disk', () => {
       expect(disk.calls.filter((call) => call.startsWith('sync'))).toHaveLength(kind === 'close' ? 1 : 0)
       expect(await opened.temporary()).toEqual([])
       expect(opened.openFiles()).toEqual([])
-      expect(await keepBytes(opened.store, randomBytes(10))).toBeTypeOf('string')
+      expect(await storeBytes(opened.store, randomBytes(10))).toBeTypeOf('string')
     },
   )
 
@@ -150,7 +150,7 @@ describe('a failing disk', () => {
     await opened.store.discard(received)
     expect(disk.failures()).toBe(1)
     expect(await opened.store.open(id)).toBeNull()
-    expect([await opened.temporary(), await opened.kept(), opened.openFiles()]).toEqual([[], [], []])
+    expect([await opened.temporary(), await opened.stored(), opened.openFiles()]).toEqual([[], [], []])
 
     disk.calls.length = 0
     await opened.store.commit(await receiveBytes(opened.store, randomBytes(20)), sibling)
@@ -192,13 +192,13 @@ describe('a failing disk', () => {
     }
     await using opened = await temporaryStore({ files: { ...nodeFiles, open } })
     const bytes = randomBytes(2500)
-    expect(await readBytes(opened.store, await keepBytes(opened.store, bytes))).toEqual(bytes)
+    expect(await readBytes(opened.store, await storeBytes(opened.store, bytes))).toEqual(bytes)
   })
 
   test('a removal whose sync fails is rejected, and can be repeated', async () => {
     const disk = failingOnce('EIO', (call) => /^sync ..$/.test(call))
     await using opened = await temporaryStore({ files: disk.files })
-    const id = await keepBytes(opened.store, randomBytes(10))
+    const id = await storeBytes(opened.store, randomBytes(10))
     disk.arm()
     await expect(opened.store.remove(id)).rejects.toMatchObject({ code: 'EIO' })
     await opened.store.remove(id)

@@ -139,19 +139,19 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       const { partialUploads } = opened.store
       const bytes = randomBytes(2_000)
       const ids = Array.from({ length: 5 }, () => ({ id: newUploadId(), mediaId: newMediaId() }))
-      const [long, short, kept, missing, stray] = ids
-      if (!long || !short || !kept || !missing || !stray) throw new Error('five ids')
-      for (const { id } of [long, short, kept, stray])
+      const [long, short, committed, missing, stray] = ids
+      if (!long || !short || !committed || !missing || !stray) throw new Error('five ids')
+      for (const { id } of [long, short, committed, stray])
         await partialUploads.append(id, { offset: 0, source: chunksOf(bytes), limit })
-      await opened.store.commit(await partialUploads.complete(kept.id, 2_000), kept.mediaId)
-      const told = await partialUploads.recover([
+      await opened.store.commit(await partialUploads.complete(committed.id, 2_000), committed.mediaId)
+      const shorter = await partialUploads.recover([
         { ...long, offset: 1_500 },
         { ...short, offset: 2_500 },
-        { ...kept, offset: 1_000 },
+        { ...committed, offset: 1_000 },
         { ...missing, offset: 7 },
         { id: newUploadId(), mediaId: newMediaId(), offset: 0 },
       ])
-      expect(told).toEqual(
+      expect(shorter).toEqual(
         new Map([
           [short.id, 2_000],
           [missing.id, 0],
@@ -160,8 +160,8 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       expect(Buffer.from((await partialUploads.complete(long.id, 1_500)).sha256)).toEqual(
         sha256(bytes.subarray(0, 1_500)),
       )
-      expect(await opened.store.open(kept.mediaId)).toBeNull()
-      expect((await partialUploads.complete(kept.id, 1_000)).size).toBe(1_000)
+      expect(await opened.store.open(committed.mediaId)).toBeNull()
+      expect((await partialUploads.complete(committed.id, 1_000)).size).toBe(1_000)
       await expect(partialUploads.complete(stray.id, 1)).rejects.toThrow(PartialUploadLost)
     })
   })

@@ -3,8 +3,8 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { startFileWriterThread } from '../../src/blobs/disk/place-by-thread.ts'
 import { createSmallBlobs } from '../../src/blobs/disk/small-blobs.ts'
+import { startFileWriterThread } from '../../src/blobs/disk/start-file-writer-thread.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import { chunksOf, readBytes, receiveBytes } from './blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
@@ -16,7 +16,7 @@ const pathOf = ({ directory }: TemporaryStore, id: MediaId): string =>
 
 const limit = 1e9
 const small = 65_536
-const mostHeld = 16 * 1024 * 1024
+const maxHeld = 16 * 1024 * 1024
 
 test('a small file is written to the disk at its commit, a larger one while it is received', async () => {
   await using opened = await withThread()
@@ -82,13 +82,13 @@ test('B8, U10: a file that cannot be committed does not fail the others, and lea
       opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), id),
     ),
   )
-  expect(results.map((result) => (result.status === 'rejected' ? String(result.reason) : 'kept'))).toEqual([
+  expect(results.map((result) => (result.status === 'rejected' ? String(result.reason) : 'stored'))).toEqual([
     expect.stringContaining('exists already'),
     expect.stringContaining('is not a directory'),
-    'kept',
+    'stored',
   ])
   expect(await opened.temporary()).toEqual([])
-  expect(await opened.kept()).toHaveLength(3)
+  expect(await opened.stored()).toHaveLength(3)
 })
 
 test('close finishes pending commits, and later commits are rejected', async () => {
@@ -97,10 +97,10 @@ test('close finishes pending commits, and later commits are rejected', async () 
   const [late, ...received] = await Promise.all(
     Array.from({ length: 21 }, () => receiveBytes(opened.store, randomBytes(100))),
   )
-  const keeping = received.map((blob, index) => opened.store.commit(blob, ids[index] ?? newMediaId()))
+  const committing = received.map((blob, index) => opened.store.commit(blob, ids[index] ?? newMediaId()))
   await opened.store.close()
-  await Promise.all(keeping)
-  expect(await opened.kept()).toHaveLength(20)
+  await Promise.all(committing)
+  expect(await opened.stored()).toHaveLength(20)
   await expect(late && opened.store.commit(late, newMediaId())).rejects.toThrow('ended')
 })
 
@@ -114,23 +114,26 @@ test('a thread that cannot start rejects the start and does not call onFailure',
 test('the bytes in memory are limited until they are committed or discarded', async () => {
   const commits: PromiseWithResolvers<void>[] = []
   const blobs = createSmallBlobs({
-    place() {
+    commit() {
       const one = Promise.withResolvers<void>()
       commits.push(one)
       return one.promise
     },
   })
   const receive = (source = chunksOf(randomBytes(small))) => blobs.receive(source, limit, small)
-  const receiveAll = () => Promise.all(Array.from({ length: mostHeld / small }, () => receive()))
+  const receiveAll = () => Promise.all(Array.from({ length: maxHeld / small }, () => receive()))
   expect(blobs.receive(chunksOf(randomBytes(1)), limit, small + 1)).toBeNull()
   const [stored, failed, dropped, ...rest] = await receiveAll()
   if (!stored || !failed || !dropped) return expect.unreachable()
-  const kept = [stored, failed].map(({ handle }) => blobs.commit(handle, newMediaId()))
+  const committing = [stored, failed].map(({ handle }) => blobs.commit(handle, newMediaId()))
   // A slow disk must not fill the memory.
   expect(receive()).toBeNull()
   commits[0]?.resolve()
   commits[1]?.reject(new Error('EIO'))
-  expect((await Promise.allSettled(kept)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+  expect((await Promise.allSettled(committing)).map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+  ])
   blobs.discard(dropped.handle)
   const failure = new Error('gone')
   for (let again = 0; again < 5; again += 1)

@@ -13,7 +13,7 @@ export interface TemporaryStore extends OpenedStore {
   /** Names in `uploads/`. */
   parts(): Promise<string[]>
   /** Paths under `blobs/` that are not directories. */
-  kept(): Promise<string[]>
+  stored(): Promise<string[]>
   /** Files of this store that the process holds open; empty if the system does not report them. */
   openFiles(): string[]
 }
@@ -35,7 +35,7 @@ export async function temporaryStore(
     store,
     temporary: () => readdir(join(path, 'tmp')),
     parts: () => readdir(join(path, 'uploads')),
-    async kept() {
+    async stored() {
       const entries = await readdir(join(path, 'blobs'), { recursive: true, withFileTypes: true })
       return entries
         .filter((entry) => !entry.isDirectory() && entry.name !== '.identity')

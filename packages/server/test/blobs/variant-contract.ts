@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { BlobStore } from '../../src/blobs/blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import type { Variant } from '../../src/core/variant.ts'
-import { keepBytes, type OpenedStore, readBytes } from './blob-contract.ts'
+import { type OpenedStore, readBytes, storeBytes } from './blob-contract.ts'
 
 export async function readVariant(store: BlobStore, id: MediaId, variant: Variant): Promise<Buffer | null> {
   const opened = await store.variants.open(id, variant)
@@ -31,7 +31,7 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
     test('V7 removing the bytes removes their variants, and variants without bytes can be removed', async () => {
       await using opened = await openStore()
       const { store } = opened
-      const [id, kept] = [await keepBytes(store, randomBytes(9)), await keepBytes(store, randomBytes(9))]
+      const [id, kept] = [await storeBytes(store, randomBytes(9)), await storeBytes(store, randomBytes(9))]
       const alone = newMediaId()
       for (const one of [id, kept, alone]) await store.variants.store(one, 'thumb', randomBytes(5))
       await store.remove(id)

@@ -73,6 +73,6 @@ test.each([
   [999_950, '1.0 MB'],
   [1_550_000, '1.6 MB'],
   [5e15, '5000.0 TB'],
-])('%d bytes are %s', (bytes, told) => {
-  expect(formatSize(bytes)).toBe(told)
+])('%d bytes are %s', (bytes, text) => {
+  expect(formatSize(bytes)).toBe(text)
 })

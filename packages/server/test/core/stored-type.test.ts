@@ -118,10 +118,10 @@ test.each<[string, Buffer | string, string | null, string | null, (string | null
   ['a calendar that is none', 'hello', 'text/calendar', 'a.ics', octets],
   ['a type that is none', 'hello', 'nonsense', 'a.txt', octets],
   ['a type of an object’s name', 'hello', '__proto__', 'a.constructor', octets],
-])('U7 %s', async (_, bytes, declared, filename, kept) => {
+])('U7 %s', async (_, bytes, declared, filename, expected) => {
   const sniffed = (await fileTypeFromBuffer(Buffer.from(bytes))) ?? null
   const { contentType, extension } = storedType({ sniffed, declared, filename })
-  expect([contentType, extension]).toEqual(kept)
+  expect([contentType, extension]).toEqual(expected)
 })
 
 test('U7 every type that the sniffer detects has an extension that is safe in a URL', () => {
@@ -174,6 +174,6 @@ test('U7 B6 except plain text, no type is served inline because the client decla
 
 test('U7 B6 a container that is declared as plain text is not served inline', () => {
   const shown = { mime: 'application/zip', ext: 'zip' }
-  const kept = storedType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt' })
-  expect(kept).toEqual({ contentType: 'application/zip', extension: 'zip' })
+  const expected = storedType({ sniffed: shown, declared: 'text/plain', filename: 'a.txt' })
+  expect(expected).toEqual({ contentType: 'application/zip', extension: 'zip' })
 })

@@ -15,7 +15,7 @@ test('B1: the bytes of an item are opened', async () => {
 test('B9: bytes of the wrong size are not served, and their file is closed', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('some text')
-  for (const path of await media.disk.kept()) await appendFile(path, '!')
+  for (const path of await media.disk.stored()) await appendFile(path, '!')
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'bytes-missing' })
   expect(media.disk.openFiles()).toEqual([])
 })

@@ -89,18 +89,18 @@ test('U7 the fast sniffer equals the library for all first bytes', async () => {
 
 test('nearly all checks of the library are decided by the first byte', async () => {
   const { check, checkString } = FileTypeParser.prototype
-  let asked = 0
+  let checks = 0
   FileTypeParser.prototype.check = function (...given) {
-    asked += 1
+    checks += 1
     return check.apply(this, given)
   }
   try {
     const text = Buffer.alloc(5_000, 'a text like any other')
     await fileTypeFromBuffer(text)
-    const all = asked
+    const all = checks
     await new SignatureParser().fromBuffer(text)
     expect(all).toBeGreaterThan(100)
-    expect(asked - all).toBeLessThan(all / 10)
+    expect(checks - all).toBeLessThan(all / 10)
   } finally {
     Object.assign(FileTypeParser.prototype, { check, checkString })
   }

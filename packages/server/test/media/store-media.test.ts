@@ -19,7 +19,7 @@ function storing(media: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSi
 async function expectNothing(media: TemporaryMedia): Promise<void> {
   expect(await media.listed(await media.bucket('default'))).toEqual([])
   expect(await media.disk.temporary()).toEqual([])
-  expect(await media.disk.kept()).toEqual([])
+  expect(await media.disk.stored()).toEqual([])
   // A Blob's file is closed in the background after its last read.
   await expect.poll(() => media.disk.openFiles()).toEqual([])
 }
@@ -83,20 +83,20 @@ describe('storing', () => {
   test('a file is requested only after the previous one is read completely', async () => {
     await using media = await temporaryMedia()
     const order: string[] = []
-    async function* told(name: string): AsyncGenerator<Uint8Array> {
+    async function* chunks(name: string): AsyncGenerator<Uint8Array> {
       order.push(`${name} begins`)
       yield randomBytes(10)
       order.push(`${name} ends`)
     }
     async function* files() {
       for (const name of ['first', 'second']) {
-        order.push(`${name} is asked for`)
-        yield { source: told(name), filename: null, declaredType: null }
+        order.push(`${name} is requested`)
+        yield { source: chunks(name), filename: null, declaredType: null }
       }
     }
     await storing(media)(await media.bucket('default'), files())
     expect(order).toEqual(
-      ['first', 'second'].flatMap((name) => [`${name} is asked for`, `${name} begins`, `${name} ends`]),
+      ['first', 'second'].flatMap((name) => [`${name} is requested`, `${name} begins`, `${name} ends`]),
     )
   })
 
@@ -104,7 +104,7 @@ describe('storing', () => {
     await using media = await temporaryMedia()
     const commits: [kept: number, temporary: number, items: number][] = []
     const addMedia: Catalog['addMedia'] = async (bucketId, items) => {
-      commits.push([(await media.disk.kept()).length, (await media.disk.temporary()).length, items.length])
+      commits.push([(await media.disk.stored()).length, (await media.disk.temporary()).length, items.length])
       await media.catalog.addMedia(bucketId, items)
     }
     const files = Array.from({ length: 12 }, () => file(randomBytes(10)))

@@ -14,10 +14,10 @@ import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
 import { openPendingShards } from './pending-shards.ts'
-import { startFileWriterThread } from './place-by-thread.ts'
 import { receiveFile } from './receive-file.ts'
 import { openShards } from './shards.ts'
 import { createSmallBlobs } from './small-blobs.ts'
+import { startFileWriterThread } from './start-file-writer-thread.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
 
 /**
@@ -72,7 +72,7 @@ export async function openDiskBlobs(options: {
 
   /** In the thread if there is one: with two writers, one could rely on a shard whose sync failed in the other. */
   async function commitReceivedFile(from: string, id: MediaId): Promise<void> {
-    if (thread) return thread.place(id, from)
+    if (thread) return thread.commit(id, from)
     try {
       await commitFile(from, id)
     } catch (error) {

@@ -118,5 +118,5 @@ export function asStorageFault(error: unknown): unknown {
   if (code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM')
     return new Fault('overloaded', 'The service has no resources left for these bytes.', { cause: error })
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return error
-  return new Fault('storage-full', 'The service has no room left for these bytes.', { cause: error })
+  return new Fault('storage-full', 'There is not enough free space for these bytes.', { cause: error })
 }

@@ -2,13 +2,13 @@ import { hash, randomUUID } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import type { ReceivedBlob } from '../blobs.ts'
-import type { FileWriterThread } from './place-by-thread.ts'
+import type { FileWriterThread } from './start-file-writer-thread.ts'
 
 /** Files up to this size are held in memory until they are committed. Bytes. */
 const smallSize = 65_536
 
 /** Limit for all held files together. Further files are written to `tmp/`, as large ones are. Bytes. */
-const mostHeld = 16 * 1024 * 1024
+const maxHeld = 16 * 1024 * 1024
 
 /**
  * Holds small files in memory until they are committed. A temporary file would cost each of them three more calls
@@ -30,7 +30,7 @@ export interface SmallBlobs {
   discard(handle: string): void
 }
 
-export function createSmallBlobs(thread: Pick<FileWriterThread, 'place'>): SmallBlobs {
+export function createSmallBlobs(thread: Pick<FileWriterThread, 'commit'>): SmallBlobs {
   const held = new Map<string, Uint8Array<ArrayBuffer>>()
   let total = 0
 
@@ -88,7 +88,7 @@ export function createSmallBlobs(thread: Pick<FileWriterThread, 'place'>): Small
         size += value.byteLength
         if (size > limit)
           throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
-        if (size > smallSize || total + value.byteLength > mostHeld) {
+        if (size > smallSize || total + value.byteLength > maxHeld) {
           total -= counted
           counted = 0
           return await spill(resumed([...start, value], chunks))
@@ -108,7 +108,7 @@ export function createSmallBlobs(thread: Pick<FileWriterThread, 'place'>): Small
 
   return {
     receive(source, limit, atMost) {
-      if (atMost > smallSize || total + atMost > mostHeld) return null
+      if (atMost > smallSize || total + atMost > maxHeld) return null
       return receive(source, limit, Buffer.allocUnsafeSlow(atMost))
     },
     receiveOrSpill,
@@ -117,7 +117,7 @@ export function createSmallBlobs(thread: Pick<FileWriterThread, 'place'>): Small
       const bytes = take(handle)
       const size = bytes.byteLength
       try {
-        await thread.place(id, bytes)
+        await thread.commit(id, bytes)
       } finally {
         total -= size
       }

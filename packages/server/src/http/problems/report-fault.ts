@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
+import { errorCode } from '../../core/error-code.ts'
 import { Fault, type FaultCode } from '../../core/fault.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
 import { problemKinds } from './problems.ts'
@@ -25,10 +26,10 @@ const resourceErrors: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM
 /** Turns a thrown value into a Fault: `internal`, without details, where it is unexpected. */
 function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const known = typeof code === 'string' ? requestErrors[code] : undefined
+  const code = errorCode(error)
+  const known = code === null ? undefined : requestErrors[code]
   if (known) return new Fault(known[0], known[1], { cause: error })
-  if (typeof code === 'string' && resourceErrors.has(code))
+  if (code !== null && resourceErrors.has(code))
     return new Fault('overloaded', 'The service has no resources left for this request.', { cause: error })
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
 }

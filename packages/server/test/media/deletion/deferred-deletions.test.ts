@@ -19,13 +19,13 @@ test('F6 the bytes of items deleted during a backup are removed after it', async
   await remove(item.bucketId, item.id)
   await settled()
   await held.retry()
-  expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([
+  expect([await media.disk.stored(), await media.catalog.tombstones()]).toEqual([
     [expect.any(String)],
     [item.id],
   ])
   isHeldByBackup = false
   await held.retry()
-  expect([await media.disk.kept(), await media.catalog.tombstones()]).toEqual([[], []])
+  expect([await media.disk.stored(), await media.catalog.tombstones()]).toEqual([[], []])
 })
 
 test('F6 a start during a backup keeps deleted bytes until the backup ends', async () => {
@@ -43,10 +43,10 @@ test('F6 a start during a backup keeps deleted bytes until the backup ends', asy
     tombstones: 0,
     leftovers: [],
   })
-  expect(await media.disk.kept()).toHaveLength(1)
+  expect(await media.disk.stored()).toHaveLength(1)
   isHeldByBackup = false
   await held.retry()
-  expect(await media.disk.kept()).toEqual([])
+  expect(await media.disk.stored()).toEqual([])
 })
 
 test('S3 a failed check for a backup counts as a running backup, and is reported once a minute', async () => {

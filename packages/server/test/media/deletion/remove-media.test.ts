@@ -62,7 +62,7 @@ describe('M2: removing', () => {
     await remove(item.bucketId, item.id)
     expect(await media.listed(item.bucketId)).toEqual([])
     await settled()
-    expect(await media.disk.kept()).toEqual([])
+    expect(await media.disk.stored()).toEqual([])
     expect(await media.catalog.tombstones()).toEqual([])
   })
 
@@ -113,7 +113,7 @@ describe('M2: removing', () => {
       'clear 100',
       'clear 29',
     ])
-    expect(await media.disk.kept()).toEqual([])
+    expect(await media.disk.stored()).toEqual([])
     expect(removal.leftovers).toEqual([])
   })
 
@@ -124,7 +124,7 @@ describe('M2: removing', () => {
     for (const item of [await media.store('1'), await media.store('2')]) {
       await remove(item.bucketId, item.id)
       await settled()
-      expect(await media.disk.kept()).not.toContainEqual(expect.stringContaining(item.id))
+      expect(await media.disk.stored()).not.toContainEqual(expect.stringContaining(item.id))
     }
     expect(await media.catalog.tombstones()).toEqual([])
   })
@@ -165,7 +165,7 @@ describe('M2: bytes that cannot be removed', () => {
       leftovers: [],
     })
     expect(await media.catalog.tombstones()).toEqual([])
-    expect((await media.disk.kept()).some((path) => path.endsWith(stuck.id))).toBe(false)
+    expect((await media.disk.stored()).some((path) => path.endsWith(stuck.id))).toBe(false)
   })
 
   test('a tombstone that cannot be cleared stays and is reported', async () => {
@@ -208,7 +208,7 @@ describe('recovery', () => {
     })
     expect(await media.catalog.tombstones()).toEqual([])
     expect(await media.disk.temporary()).toEqual([])
-    expect(await media.disk.kept()).toEqual([expect.stringContaining(kept.id)])
+    expect(await media.disk.stored()).toEqual([expect.stringContaining(kept.id)])
     expect(await media.listed(kept.bucketId)).toEqual([kept.id])
     expect(await recover(media)).toEqual({
       temporary: 0,

@@ -7,27 +7,27 @@ const blob = { handle: 'tmp/x', size: 1, sha256: new Uint8Array(32), head: new U
 
 /** Measures with this worker, and records its tasks. */
 function measuring(run: () => Promise<PictureResult>) {
-  const asked: PictureTask[] = []
+  const tasks: PictureTask[] = []
   const measure = measurePictureOperation({
     blobs: { contentOf: ({ handle }) => `/data/${handle}` },
     workers: {
       run(task) {
-        asked.push(task)
+        tasks.push(task)
         return run()
       },
     },
   })
-  return { measure, asked }
+  return { measure, tasks }
 }
 
 const size = { width: 3, height: 2 }
 
 test('V8 a picture is measured from its file, and other types start no task', async () => {
-  const { measure, asked } = measuring(async () => ({ outcome: 'measured', size }))
+  const { measure, tasks } = measuring(async () => ({ outcome: 'measured', size }))
   expect(await measure(blob, 'image/jpeg')).toEqual(size)
   for (const type of ['text/plain', 'image/svg+xml', 'image/heic', 'video/mp4'])
     expect(await measure(blob, type)).toBeNull()
-  expect(asked).toEqual([{ type: 'measure', picture: '/data/tmp/x' }])
+  expect(tasks).toEqual([{ type: 'measure', picture: '/data/tmp/x' }])
 })
 
 test.each([

@@ -9,13 +9,13 @@ import { PictureOverLimits } from '../../../src/media/pictures/picture-workers.t
 import { readVariant } from '../../blobs/variant-contract.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
-const made = Buffer.from('a picture')
+const rendered = Buffer.from('a picture')
 
 /** Variants whose renders wait until the test ends them. */
 function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants']> = {}) {
-  const makings: { resolve: (answer: PictureResult) => void; reject: (error: Error) => void }[] = []
+  const renders: { resolve: (answer: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
-  const unkept: unknown[] = []
+  const storeFailures: unknown[] = []
   const { catalog } = media
   const blobs = { ...media.blobs, variants: { ...media.blobs.variants, ...change } }
   const variants = createVariants({
@@ -23,27 +23,27 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
     blobs,
     openBytes: openBytesOperation({ catalog, blobs }),
     workers: {
-      run: () => new Promise((resolve, reject) => makings.push({ resolve, reject })),
+      run: () => new Promise((resolve, reject) => renders.push({ resolve, reject })),
     },
     maxPixels: 1,
     hasRoom: () => true,
     onRendered: ({ outcome }) => outcomes.push(outcome),
     onOverLimits: (id) => outcomes.push(id),
-    onStoreFailure: (_id, error) => unkept.push(error),
+    onStoreFailure: (_id, error) => storeFailures.push(error),
     onUnsupported: (reason) => outcomes.push(reason),
   })
-  const shrink = async () => {
-    await expect.poll(() => makings.length).toBeGreaterThan(0)
-    makings.shift()?.resolve({ outcome: 'resized', bytes: made })
+  const finish = async () => {
+    await expect.poll(() => renders.length).toBeGreaterThan(0)
+    renders.shift()?.resolve({ outcome: 'resized', bytes: rendered })
   }
-  const break_ = async () => {
-    await expect.poll(() => makings.length).toBeGreaterThan(0)
-    makings.shift()?.reject(new PictureOverLimits('too hard'))
+  const fail = async () => {
+    await expect.poll(() => renders.length).toBeGreaterThan(0)
+    renders.shift()?.reject(new PictureOverLimits('over the limits'))
   }
-  return { ...variants, makings, outcomes, unkept, shrink, fail: break_ }
+  return { ...variants, renders, outcomes, storeFailures, finish, fail }
 }
 
-/** An item that the catalog says is a picture. */
+/** An item whose stored type is a picture. */
 const asPicture = async (media: TemporaryMedia): Promise<Media> => ({
   ...(await media.store('bytes')),
   contentType: 'image/png',
@@ -66,9 +66,9 @@ test('V7 an item deleted during the render is media-unknown, and no variant is s
   const variants = slowVariants(media)
   const opening = variants.open(item, 'thumb')
   const refused = expect(opening).rejects.toMatchObject(removed)
-  await expect.poll(() => variants.makings.length).toBe(1)
+  await expect.poll(() => variants.renders.length).toBe(1)
   await remove(media, item)
-  await variants.shrink()
+  await variants.finish()
   await refused
   await variants.settled()
   expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
@@ -84,7 +84,7 @@ test('V7 the variant of an item deleted while the variant is stored is removed',
     },
   })
   const opening = variants.open(item, 'thumb')
-  await variants.shrink()
+  await variants.finish()
   await opening.catch((error) => expect(error).toMatchObject(removed))
   await variants.settled()
   expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
@@ -96,14 +96,14 @@ test('V5 concurrent requests share one render, and succeed even if the variant c
   const failure = new Error('no room')
   const variants = slowVariants(media, { store: () => Promise.reject(failure) })
   const opening = Array.from({ length: 5 }, () => variants.open(item, 'thumb'))
-  await variants.shrink()
+  await variants.finish()
   for (const opened of await Promise.all(opening)) {
     const bytes = Buffer.alloc(opened.size - 2)
     await opened.read(bytes, 2)
-    expect(bytes).toEqual(made.subarray(2))
+    expect(bytes).toEqual(rendered.subarray(2))
   }
   await variants.settled()
-  expect([variants.makings, variants.outcomes, variants.unkept]).toEqual([[], ['made'], [failure]])
+  expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
 })
 
 test('V6 a variant that exceeded the limits is not rendered again before the retry delay; the other variant is', async () => {
@@ -114,9 +114,9 @@ test('V6 a variant that exceeded the limits is not rendered again before the ret
   await variants.fail()
   await opening
   await expect(variants.open(item, 'thumb')).rejects.toMatchObject({ code: 'variant-unavailable' })
-  expect([variants.makings, variants.outcomes]).toEqual([[], ['too-hard', item.id]])
+  expect([variants.renders, variants.outcomes]).toEqual([[], ['too-hard', item.id]])
   const opened = variants.open(item, 'medium')
-  await variants.shrink()
-  expect((await opened).size).toBe(made.length)
+  await variants.finish()
+  expect((await opened).size).toBe(rendered.length)
   await variants.settled()
 })

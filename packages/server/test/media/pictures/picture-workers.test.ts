@@ -159,10 +159,10 @@ describe('processes that decode pictures', () => {
   test('V6 tasks beyond the length of the queue are refused, the others run in order', async () => {
     const workers = start({ queue: 2 })
     const answers = await Promise.allSettled(Array.from({ length: 5 }, () => workers.run(shrink('/nowhere'))))
-    const told = answers.map((answer) =>
+    const outcomes = answers.map((answer) =>
       answer.status === 'fulfilled' ? answer.value.outcome : answer.reason.name,
     )
-    expect(told).toEqual([
+    expect(outcomes).toEqual([
       'unreadable',
       'unreadable',
       'unreadable',
@@ -209,12 +209,12 @@ describe('processes that decode pictures', () => {
       const { outcome } = await workers.run(task)
       workers.close()
       console.log([...refused.map(({ reason }) => reason?.name), outcome].join(' '))`
-    const told = execFileSync(
+    const output = execFileSync(
       'sh',
       ['-c', 'ulimit -n 100 && exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', program],
       { encoding: 'utf8' },
     )
-    expect(told.trim()).toBe('PictureWorkersBusy PictureWorkersBusy PictureWorkersBusy unreadable')
+    expect(output.trim()).toBe('PictureWorkersBusy PictureWorkersBusy PictureWorkersBusy unreadable')
   })
 
   test('V6 the processes end with the service, however it ends', async () => {

@@ -40,7 +40,7 @@ describe('R5 the end of an upload', () => {
       },
       finishUpload: async (...end: Parameters<Catalog['finishUpload']>) => {
         const before = await media.catalog.upload(end[0])
-        order.push(`item at offset ${before?.offset}, ${(await media.disk.kept()).length} in place`)
+        order.push(`item at offset ${before?.offset}, ${(await media.disk.stored()).length} in place`)
         return media.catalog.finishUpload(...end)
       },
     }
@@ -74,7 +74,7 @@ describe('R5 the end of an upload', () => {
     const { item } = await end()
     expect(Buffer.from(item?.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
     expect(await media.listed(bucketId)).toEqual([item?.id])
-    expect(await media.disk.kept()).toHaveLength(1)
+    expect(await media.disk.stored()).toHaveLength(1)
   })
 
   test.each([false, true])(
@@ -193,8 +193,8 @@ describe('R4 concurrent chunks', () => {
     expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
       reason: { code: 'upload-offset-conflict' },
     })
-    const [kept] = await media.listed(bucketId)
-    const bytes = await readBytes(media.blobs, kept as never)
+    const [mediaId] = await media.listed(bucketId)
+    const bytes = await readBytes(media.blobs, mediaId as never)
     expect(bodies.some((body) => bytes?.equals(body))).toBe(true)
   })
 

@@ -45,7 +45,7 @@ describe('R8 uploads expire', () => {
     time.now += expiry
     expect(await removeExpired()).toEqual({ uploads: 1, requests: 0 })
     expect(await media.listed(bucketId)).toEqual([item?.id])
-    expect(await media.disk.kept()).toHaveLength(1)
+    expect(await media.disk.stored()).toHaveLength(1)
   })
 })
 
@@ -56,7 +56,7 @@ describe('R9 ending an upload', () => {
     const { append, remove, id } = await openUpload(media, 5, { catalog: { finishUpload } })
     await expect(append(id, 0, chunksOf(randomBytes(5)))).rejects.toThrow(Fault)
     await remove(id, () => undefined)
-    expect([await media.disk.parts(), await media.disk.kept()]).toEqual([[], []])
+    expect([await media.disk.parts(), await media.disk.stored()]).toEqual([[], []])
     await expect(remove(id, () => undefined)).rejects.toMatchObject({ code: 'upload-unknown' })
   })
 

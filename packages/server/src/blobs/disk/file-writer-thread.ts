@@ -28,17 +28,17 @@ const sync = createDirectorySync(files)
 const shards = await openShards(join(directory, 'blobs'), files, sync, true)
 const commitFile = createFileCommitter({ shards, files, sync })
 
-async function place({ id, content }: FileToCommit): Promise<Outcome<undefined>> {
+async function commit({ id, content }: FileToCommit): Promise<Outcome<undefined>> {
   try {
     if (typeof content === 'string') await commitFile(content, id)
-    else await placeNew(content, id)
+    else await commitNew(content, id)
     return { output: undefined }
   } catch (error) {
     return { error: asStorageFault(error) }
   }
 }
 
-async function placeNew(bytes: Uint8Array, id: MediaId): Promise<void> {
+async function commitNew(bytes: Uint8Array, id: MediaId): Promise<void> {
   const path = join(directory, 'tmp', randomUUID())
   await createSyncedFile(files, path, (file) => file.write(bytes))
   try {
@@ -50,6 +50,6 @@ async function placeNew(bytes: Uint8Array, id: MediaId): Promise<void> {
 }
 
 serveBatches<FileToCommit, undefined, readonly number[]>(async (batch, reply) => {
-  reply(await Promise.all(batch.map(place)), syncs)
+  reply(await Promise.all(batch.map(commit)), syncs)
   syncs = []
 })

@@ -1,16 +1,17 @@
 import { extname } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
-import type { FileToCommit } from './placing-thread.ts'
+import type { FileToCommit } from './file-writer-thread.ts'
 import type { OnSync } from './sync-timing.ts'
 
 /** The thread that writes and renames the files of the server. */
 export interface FileWriterThread {
   /**
    * Commits the bytes of a small file, or a synced file at this path, under the id; durable when it resolves. The thread
-   * takes over the bytes. Throws Fault `storage-full`; a new file is then removed, and one at a path is where it was or removed.
+   * takes over the bytes. Throws Fault `storage-full`; the bytes of a small file are then removed, and a synced file stays
+   * at its path or is removed.
    */
-  place(id: MediaId, content: Uint8Array<ArrayBuffer> | string): Promise<void>
+  commit(id: MediaId, content: Uint8Array<ArrayBuffer> | string): Promise<void>
   /** Finishes the pending files, then ends the thread. */
   close(): Promise<void>
 }
@@ -22,7 +23,7 @@ export async function startFileWriterThread(
   onSync: OnSync,
 ): Promise<FileWriterThread> {
   // The extension is .ts in the sources and .js in the published build.
-  const file = new URL(`./placing-thread${extname(import.meta.url)}`, import.meta.url)
+  const file = new URL(`./file-writer-thread${extname(import.meta.url)}`, import.meta.url)
   const thread = await startBatchThread<FileToCommit, undefined, readonly number[]>({
     file,
     name: 'file-writer',
@@ -31,7 +32,7 @@ export async function startFileWriterThread(
     onFailure,
   })
   return {
-    place: (id, content) =>
+    commit: (id, content) =>
       new Promise((resolve, reject) =>
         thread.send(
           { id, content },
