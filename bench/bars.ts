@@ -1,7 +1,7 @@
 import type { Row } from './rounds.ts'
 import type { Measure } from './subject.ts'
 
-/** A figure beside what it must be. */
+/** A figure and its required value. */
 export interface Bar {
   readonly name: string
   readonly must: string
@@ -18,7 +18,7 @@ export const atMost = (name: string, value: number, must: number, unit: string, 
   met: value <= must,
 })
 
-/** Looks up the medians of a case by its id. */
+/** Returns the medians of a case by its id. */
 export const measuresOf =
   (rows: readonly Row[]) =>
   (id: string): Measure => {

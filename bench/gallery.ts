@@ -31,7 +31,7 @@ const size = 1000
 /** Uploads the same small files by the gallery in a browser and by `mediabucket upload`, in turn, to one server. */
 export async function benchGallery(
   extent: GalleryExtent,
-  tell: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<GalleryResults> {
   await ensureBuilt()
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
@@ -46,7 +46,7 @@ export async function benchGallery(
 
   /** The time of `upload`, and the server's CPU. */
   async function timed(upload: () => Promise<void>): Promise<Measure> {
-    // What the case before left to the disk does not count here.
+    // Excludes the pending disk writes of the previous case.
     execFileSync('sync')
     const [start, cpu] = [performance.now(), server.cpu()]
     await upload()
@@ -102,7 +102,7 @@ export async function benchGallery(
         { id: 'gallery', take: byGallery },
       ],
       extent.rounds,
-      tell,
+      report,
     )
     return { rows, files: extent.files }
   } finally {

@@ -2,10 +2,10 @@ import { atMost, type Bar, measuresOf, reportTables } from './bars.ts'
 import type { ListingResults } from './listing.ts'
 import type { Measure } from './subject.ts'
 
-/** The figures beside their bars, as Markdown. Of a rate and its cost in CPU, the worse ratio counts. */
+/** The figures and their required values, as Markdown. The worse of the ratios by rate and by CPU counts. */
 export function reportListing({ rows, beside, uploads }: ListingResults): string {
   const of = measuresOf(rows)
-  /** How much of `against` it reaches, by rate and by CPU. */
+  /** The ratio to `against`, by rate and by CPU. */
   const ratios = (id: string, against: string, by: 'perSecond' | 'bytesPerSecond' = 'perSecond') => {
     const [one, other] = [of(id), of(against)]
     const perByte = ({ cpuPerRequest, bytesPerSecond, perSecond }: Measure) =>

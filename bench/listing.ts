@@ -25,7 +25,7 @@ export interface ListingResults {
 }
 
 /** Starts every subject on one core, then takes the cases in turn, round after round. */
-export async function benchListing(extent: Extent, tell: (text: string) => void): Promise<ListingResults> {
+export async function benchListing(extent: Extent, report: (text: string) => void): Promise<ListingResults> {
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
   const stops: (() => Promise<void>)[] = []
   const started = async <S extends Subject>(starting: Promise<S>): Promise<S> => {
@@ -34,7 +34,7 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
     return subject
   }
   try {
-    tell('filling the buckets')
+    report('filling the buckets')
     const data = join(scratch, 'data')
     const many = Array.from({ length: extent.buckets }, (_, index) => ({
       bucket: `many-${index}`,
@@ -53,7 +53,7 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
 
     const serve = (name: string, settings: Record<string, string>) =>
       started(startMediabucket(data, settings, name))
-    // The data directory takes one server at a time; the one with its caches goes first.
+    // Only one server can use the data directory at a time; the one with caches is first.
     const ours = await serve('mediabucket', {})
     // Two servers on equal data: a server with large buckets has a larger heap, which alone costs more than the limits.
     const serveSmall = async (name: string, settings: Record<string, string>) => {
@@ -124,9 +124,9 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
         load: { connections: 8, ...random(large, 1, large.pages, 'gzip') },
       },
     ]
-    const rows = await rounds(cases, extent, tell)
+    const rows = await rounds(cases, extent, report)
 
-    tell('large pages beside small ones')
+    report('large pages beside small ones')
     const rss = ours.rss()
     await get(ours, '/metrics', small)
     await Promise.all([
@@ -137,10 +137,10 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
     const loopDelayP99 = Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(metrics)?.[1]) * 1000
     const beside = { grown: ours.rss() - rss, loopDelayP99 }
 
-    tell('single uploads')
+    report('single uploads')
     const uploads = await timeUploads(ours, empty, large, extent.rounds * 40)
 
-    // Without caches and with windowed links, so that the way to the rows is all that differs.
+    // Without caches and with windowed links, so that only the access to the rows differs.
     await ours.stop()
     const cold = await serve('without cache', { MEDIABUCKET_PAGE_CACHE: '0', MEDIABUCKET_LINKS: 'window' })
     const one = { connections: 1 }
@@ -151,7 +151,7 @@ export async function benchListing(extent: Extent, tell: (text: string) => void)
       { id: 'cold-first', subject: cold, path: '/', load: { ...one, ...random(large, 1, 100) } },
       { id: 'cold-deep', subject: cold, path: '/', load: { ...one, ...random(large, deep, deep + 99) } },
     ]
-    return { rows: [...rows, ...(await rounds(coldCases, extent, tell))], beside, uploads }
+    return { rows: [...rows, ...(await rounds(coldCases, extent, report))], beside, uploads }
   } finally {
     for (const stop of stops.reverse()) await stop()
     rmSync(scratch, { recursive: true, force: true })
@@ -167,12 +167,12 @@ const get = (subject: Subject, path: string, { token }: Bucket) =>
 async function timeUploads(subject: Subject, empty: Bucket, large: Bucket, times: number) {
   const taken = { empty: [] as number[], large: [] as number[] }
   const upload = async ({ token }: Bucket) => {
-    const begun = performance.now()
+    const startedAt = performance.now()
     const headers = { authorization: `Bearer ${token}` }
     const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body: 'bench', headers })
     await answer.arrayBuffer()
     if (answer.status !== 201) throw new Error(`an upload was answered ${answer.status}`)
-    return performance.now() - begun
+    return performance.now() - startedAt
   }
   for (let i = 0; i < times; i += 1) {
     taken.empty.push(await upload(empty))

@@ -1,18 +1,18 @@
 import { resolve } from 'node:path'
 import { startSubject } from './subject.ts'
 
-/** The service; the tests give a bundle of it, which starts sooner. */
+/** The program of the service; the tests set a bundle of it, which starts faster. */
 const bin =
   process.env['MEDIABUCKET_BUNDLE'] ?? resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 
-/** Rate limits that count every request and refuse none: a load without pause is what they are there to refuse. */
+/** Rate limits that count every request and refuse none. */
 const unmetLimits = {
   MEDIABUCKET_TOKEN_RATE: '999999999/1m',
   MEDIABUCKET_ADDRESS_RATE: '999999999/1m',
   MEDIABUCKET_AUTH_FAILURE_RATE: '999999999/1m',
 }
 
-/** The service as its command starts it, with the settings it has by default but for these and the rate limits. */
+/** The service with its default settings, except for these and the rate limits. */
 export const startMediabucket = (
   data: string,
   settings: Readonly<Record<string, string>> = {},

@@ -4,13 +4,13 @@ import { resolve } from 'node:path'
 
 const file = resolve(import.meta.dirname, 'RESULTS.md')
 
-/** The day and the machine, without which figures mean nothing. */
+/** The date and the machine of the figures. */
 export const describeMachine = (): string =>
   `${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.versions.node}.`
 
 /**
- * Puts the figures of a suite in the place of those before, between the suite's two marks in RESULTS.md; all else there
- * stays as it is. False where the suite has no marks.
+ * Replaces the figures of a suite in RESULTS.md, between the suite's two marks. Returns false if the suite has no
+ * marks.
  */
 export function keepFigures(suite: string, figures: string): boolean {
   const text = readFileSync(file, 'utf8')

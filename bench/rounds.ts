@@ -10,13 +10,13 @@ export interface Extent {
   readonly buckets: number
 }
 
-/** One thing measured: a subject, a path, a load. */
+/** One measurement: a subject, a path, a load. */
 export interface Case {
   readonly id: string
   readonly subject: Subject
   readonly path: string
   readonly load: Omit<Load, 'seconds'>
-  /** Whether answers other than 2xx and 3xx are what is asked for. */
+  /** Whether responses other than 2xx and 3xx are expected. */
   readonly refusals?: boolean
 }
 
@@ -30,7 +30,7 @@ export interface Row {
 export const rounds = (
   cases: readonly Case[],
   extent: Extent,
-  tell: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<Row[]> =>
   takeInTurn(
     cases.map(({ id, subject, path, load, refusals }) => ({
@@ -38,23 +38,23 @@ export const rounds = (
       take: () => measure(subject, path, { ...load, seconds: extent.seconds }, refusals),
     })),
     extent.rounds,
-    tell,
+    report,
   )
 
-/** Takes the cases in turn, round after round, so that what changes on the machine meets all of them. */
+/** Measures the cases in turn, round after round, so that changes on the machine affect all of them. */
 export async function takeInTurn(
   cases: readonly { readonly id: string; readonly take: () => Promise<Measure> }[],
   count: number,
-  tell: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<Row[]> {
   const taken = cases.map((): Measure[] => [])
-  // The first round warms everything up and is not counted, unless it is the only one.
+  // The first round is a warm-up and is not counted, unless it is the only one.
   const first = count > 1 ? 0 : 1
   for (let round = first; round <= count; round += 1) {
     for (const [index, { id, take }] of cases.entries()) {
       const result = await take()
       if (round > 0) taken[index]?.push(result)
-      tell(
+      report(
         `round ${round}: ${id}: ${result.perSecond.toFixed(result.perSecond < 10 ? 2 : 0)}/s, ${(result.cpuPerRequest * 1e6).toFixed(1)} µs of CPU`,
       )
     }

@@ -8,34 +8,34 @@ import { reportUploads } from './uploads-report.ts'
 import { benchVariants } from './variants.ts'
 import { reportVariants } from './variants-report.ts'
 
-// npm run bench -- SUITE [--short]. Prints Markdown; bench/RESULTS.md keeps the last honest run.
+// npm run bench -- SUITE [--short]. Prints Markdown; bench/RESULTS.md holds the last run.
 
-const tell = (text: string) => console.error(text)
+const log = (text: string) => console.error(text)
 const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async listing(short) {
     const extent = short
       ? { rounds: 1, seconds: 0.5, large: 5_000, buckets: 5 }
       : { rounds: 5, seconds: 3, large: 1_000_000, buckets: 1000 }
-    return reportListing(await benchListing(extent, tell))
+    return reportListing(await benchListing(extent, log))
   },
 
   async uploads(short) {
     const extent = short
       ? { rounds: 1, seconds: 0.5, large: 10_000_000, largeDownload: 1_000_000, open: 20 }
       : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
-    return reportUploads(await benchUploads(extent, tell))
+    return reportUploads(await benchUploads(extent, log))
   },
 
   async gallery(short) {
     const extent = short ? { rounds: 1, files: 60 } : { rounds: 5, files: 2000 }
-    return reportGallery(await benchGallery(extent, tell))
+    return reportGallery(await benchGallery(extent, log))
   },
 
   async variants(short) {
     const extent = short
       ? { rounds: 1, seconds: 0.5, pictures: 4, width: 800 }
       : { rounds: 5, seconds: 3, pictures: 100, width: 4000 }
-    return reportVariants(await benchVariants(extent, tell))
+    return reportVariants(await benchVariants(extent, log))
   },
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
-/** The core for what is measured; the load runs on the other one. */
+/** The core of the measured process; the load runs on the other one. */
 const subjectCore = '0'
 const loadCore = '1'
 /** Linux counts CPU time in hundredths of a second. */
@@ -17,13 +17,13 @@ export interface Subject {
   readonly cpu: () => number
   /** Resident bytes of its processes. */
   readonly rss: () => number
-  /** The most resident bytes of its first process since `resetPeak`, short peaks included. */
+  /** The peak of the resident bytes of its first process since `resetPeak`. */
   readonly peakRss: () => number
   readonly resetPeak: () => void
   readonly stop: () => Promise<void>
 }
 
-/** Starts a program on the subject's core and resolves when `ready` says so of what it printed. */
+/** Starts a program on the subject's core and resolves when `ready` returns true for its output. */
 export async function startSubject(
   name: string,
   command: readonly string[],
@@ -37,7 +37,7 @@ export async function startSubject(
   let printed = ''
   const url = await new Promise<string>((resolve, reject) => {
     let isReady = false
-    // Once it is ready its log is read and dropped: searching that took so much of the cores that the server lost a sixth.
+    // Once it is ready its log is discarded: searching it cost the server a sixth of its rate.
     const see = (chunk: Buffer) => {
       if (isReady) return
       printed += chunk
@@ -61,13 +61,13 @@ export async function startSubject(
       const status = readFileSync(`/proc/${pid}/status`, 'utf8')
       return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
     },
-    // proc(5): 5 sets the high water mark back to what is resident now.
+    // proc(5): 5 resets the peak to the current resident size.
     resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
     stop: () => stop(child),
   }
 }
 
-/** Runs a program to its end, on the core of what is measured or on that of the load; answers what it printed. */
+/** Runs a program on the core of the subject or of the load, and returns its output. */
 export async function runPinned(
   side: 'subject' | 'load',
   command: readonly string[],
@@ -93,14 +93,14 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** Adds up a figure of /proc/PID/stat over a process and its children; what ended meanwhile counts nothing. */
+/** Sums a figure of /proc/PID/stat over a process and its children; processes that have ended are ignored. */
 function sumOver(pid: number, figure: (stat: readonly string[]) => number): number {
   const stats = readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
     .flatMap((entry) => {
       try {
         const text = readFileSync(`/proc/${entry}/stat`, 'utf8')
-        // The second field is a name in parentheses that may hold spaces.
+        // The second field is a name in parentheses that may contain spaces.
         const [head = '', tail = ''] = [
           text.slice(0, text.indexOf(' ')),
           text.slice(text.lastIndexOf(')') + 2),
@@ -136,7 +136,7 @@ export interface Measure {
   readonly p99: number
 }
 
-/** Runs wrk against a subject on the other core. Rejects when an answer was not of the 2xx or 3xx kind, unless `refusals`. */
+/** Runs wrk against a subject on the other core. Rejects on a response other than 2xx and 3xx, unless `refusals`. */
 export async function measure(
   subject: Subject,
   path: string,
@@ -152,7 +152,7 @@ export async function measure(
     ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
   ]
   const before = subject.cpu()
-  // wrk takes whole seconds; an interrupt ends it sooner, with its figures.
+  // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
   const limit = seconds < 1 ? ['timeout', '--preserve-status', '-s', 'INT', `${seconds}`] : []
   const text = await runPinned('load', [...limit, 'wrk', ...args])
   const spent = subject.cpu() - before

@@ -29,7 +29,7 @@ export function reportUploads({ rows, grown, open }: UploadsResults): string {
     ),
     atLeast('1 GB raw, against the bare receiver', 'raw', 'receiver', 0.7, '0.9 ×'),
     atLeast('1 GB by multipart', 'multipart', 'receiver', 0.6, '0.8 ×'),
-    atLeast('1 GB by tus in 8 MB pieces', 'tus', 'receiver', 0.6, '0.8 ×'),
+    atLeast('1 GB by tus in 8 MB chunks', 'tus', 'receiver', 0.6, '0.8 ×'),
     atMost('1 GB raw: resident memory gained', grown.raw / 1e6, 80, 'MB', ''),
     atMost('1 GB by multipart: resident memory gained', grown.multipart / 1e6, 80, 'MB', ''),
     atMost('1 GB by tus: resident memory gained', grown.tus / 1e6, 80, 'MB', ''),

@@ -11,7 +11,7 @@ import { startNginx } from './yardsticks/nginx.ts'
 const local = (path: string) => resolve(import.meta.dirname, path)
 const post = local('lua/post-file.lua')
 
-/** libuv's threads: as many for the yardsticks as the service gives itself. */
+/** libuv's threads: the same number for the yardsticks as for the service. */
 const threads = { UV_THREADPOOL_SIZE: '16' }
 
 /** How long and how large: the short form proves that the bench runs, and measures nothing. Sizes are bytes. */
@@ -26,7 +26,7 @@ export interface UploadsExtent {
 
 export interface UploadsResults {
   readonly rows: readonly Row[]
-  /** Bytes of resident memory that the large uploads took at the most, above those of the server just started. */
+  /** Peak resident bytes during the large uploads, minus those of the server after its start. */
   readonly grown: Readonly<Record<'raw' | 'multipart' | 'tus', number>>
   readonly open: { readonly opened: number; readonly stored: number; readonly peakRss: number }
 }
@@ -34,12 +34,12 @@ export interface UploadsResults {
 /** Bytes. */
 const small = 10_000
 const smallDownload = 20_000
-/** Each upload of those open at once. Bytes. */
+/** Size of each upload that is open at once. Bytes. */
 const held = 100_000
 
 export async function benchUploads(
   extent: UploadsExtent,
-  tell: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<UploadsResults> {
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
   const running = new Set<Subject>()
@@ -60,7 +60,7 @@ export async function benchUploads(
     ])
     if (!bucket || !listed) throw new Error('no buckets')
     const settled = (take: () => Promise<Measure>) => () => {
-      // What the case before left to the disk is no business of this one.
+      // Excludes the pending disk writes of the previous case.
       execFileSync('sync')
       return take()
     }
@@ -69,7 +69,7 @@ export async function benchUploads(
       script: [post, bucket.token, String(small)],
     })
 
-    tell('durable small uploads')
+    report('durable small uploads')
     let ours = await started(startMediabucket(data))
     let loops = 0
     const loop = () => durableLoop(join(scratch, `loop-${loops++}`), extent.seconds)
@@ -85,11 +85,11 @@ export async function benchUploads(
         },
       ],
       extent.rounds,
-      tell,
+      report,
     )
     await stop(ours)
 
-    tell('large uploads')
+    report('large uploads')
     ours = await started(startMediabucket(data))
     const receiver = await started(
       startSubject('receiver', ['node', local('yardsticks/bare-receiver.ts'), scratch], threads, listening),
@@ -110,12 +110,12 @@ export async function benchUploads(
         })),
       ],
       extent.rounds,
-      tell,
+      report,
     )
     await stop(receiver)
     await stop(ours)
 
-    tell('downloads')
+    report('downloads')
     ours = await started(startMediabucket(data))
     const files = join(scratch, 'nginx', 'files')
     mkdirSync(files, { recursive: true })
@@ -142,11 +142,11 @@ export async function benchUploads(
           take: settled(() => measure(subject, path, { connections, seconds: extent.seconds })),
         })
     }
-    const downloaded = await takeInTurn(cases, extent.rounds, tell)
+    const downloaded = await takeInTurn(cases, extent.rounds, report)
     await stop(nginx)
     await stop(stream)
 
-    tell('a listing beside uploads')
+    report('a listing beside uploads')
     const list = () =>
       measure(ours, '/api/media?page=2', {
         connections: 32,
@@ -168,17 +168,17 @@ export async function benchUploads(
         },
       ],
       extent.rounds,
-      tell,
+      report,
     )
     await stop(ours)
 
-    tell(`${extent.open} uploads at once`)
+    report(`${extent.open} uploads at once`)
     ours = await started(startMediabucket(data))
     const command = ['node', local('loads/hold-uploads.ts'), ours.url, bucket.token]
     const printed = await runPinned('load', [...command, String(extent.open), String(held)])
     const { opened, stored }: { opened: number; stored: number } = JSON.parse(printed)
     const open = { opened, stored, peakRss: ours.peakRss() }
-    tell(`${stored} of ${opened}, ${(open.peakRss / 1e6).toFixed(0)} MB`)
+    report(`${stored} of ${opened}, ${(open.peakRss / 1e6).toFixed(0)} MB`)
 
     return { rows: [...durable, ...large, ...downloaded, ...beside], grown, open }
   } finally {
@@ -205,7 +205,7 @@ async function durableLoop(directory: string, seconds: number): Promise<Measure>
   }
 }
 
-/** One file, sent whole; what it became is removed again. */
+/** Sends one complete file and deletes its item. */
 async function sendFile(form: string, subject: Subject, { token }: Bucket, size: number): Promise<Measure> {
   const before = subject.cpu()
   const command = ['node', local('loads/send-file.ts'), form, subject.url, String(size), token]
@@ -221,7 +221,7 @@ async function sendFile(form: string, subject: Subject, { token }: Bucket, size:
   return { perSecond, bytesPerSecond: perSecond * size, cpuPerRequest, p50: milliseconds, p99: milliseconds }
 }
 
-/** The path below which the bytes can be had. */
+/** The path prefix of the bytes. */
 async function store(subject: Subject, { token }: Bucket, bytes: Buffer): Promise<string> {
   const headers = { authorization: `Bearer ${token}` }
   const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body: bytes, headers })

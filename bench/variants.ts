@@ -25,14 +25,14 @@ export interface VariantsResults {
   readonly rows: readonly Row[]
 }
 
-/** As many as the service makes at once unless told otherwise. */
+/** The default number of concurrent renderings of the service. */
 const atOnce = 2
-/** As many as a browser opens to one host, with one to spare. */
+/** The number of connections that a browser opens to one host, plus one. */
 const connections = 8
 
 export async function benchVariants(
   extent: VariantsExtent,
-  tell: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<VariantsResults> {
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
   let server: Subject | null = null
@@ -46,7 +46,7 @@ export async function benchVariants(
     mkdirSync(pictures)
     server = await startMediabucket(data)
     const ours = server
-    tell('making pictures')
+    report('making pictures')
     const thumbs: string[] = []
     let bytes = 0
     for (let count = 0; count < extent.pictures; count += 1) {
@@ -57,7 +57,7 @@ export async function benchVariants(
     }
     writeFileSync(urls, JSON.stringify(thumbs))
 
-    /** Every picture's thumb, none of which stands. */
+    /** Thumbnails of all pictures, none of which is stored yet. */
     const fetchThumbs = async (): Promise<Measure> => {
       rmSync(join(data, 'variants'), { recursive: true, force: true })
       const before = ours.cpu()
@@ -75,7 +75,7 @@ export async function benchVariants(
       return take()
     }
 
-    tell('thumbs')
+    report('thumbs')
     const loop = [
       'node',
       local('yardsticks/sharp-loop.ts'),
@@ -95,10 +95,10 @@ export async function benchVariants(
         { id: 'thumbs', take: settled(fetchThumbs) },
       ],
       extent.rounds,
-      tell,
+      report,
     )
 
-    tell('a listing beside thumbs')
+    report('a listing beside thumbs')
     const list = () =>
       measure(ours, '/api/media?page=2', {
         connections: 32,
@@ -112,13 +112,15 @@ export async function benchVariants(
           id: 'listing beside thumbs',
           take: settled(async () => {
             const [measured, fetched] = await Promise.all([list(), fetchThumbs()])
-            tell(`beside it ${fetched.perSecond.toFixed(1)} thumbs/s, those after the listing's end included`)
+            report(
+              `beside it ${fetched.perSecond.toFixed(1)} thumbs/s, those after the listing's end included`,
+            )
             return measured
           }),
         },
       ],
       extent.rounds,
-      tell,
+      report,
     )
     return { rows: [...made, ...rows] }
   } finally {
@@ -127,7 +129,7 @@ export async function benchVariants(
   }
 }
 
-/** Milliseconds, each and all together. */
+/** Milliseconds of each one and in total. */
 interface Timed {
   readonly milliseconds: number
   readonly taken: readonly number[]
@@ -144,7 +146,7 @@ function measureOf({ milliseconds, taken }: Timed, cpuSeconds: number, bytes: nu
   }
 }
 
-/** A JPEG as large as photographs are: noise at a quarter of its size, made larger, over a colour of its own. */
+/** A JPEG of the size of a photograph: noise, enlarged four times, over a random colour. */
 async function photograph(width: number): Promise<Buffer<ArrayBuffer>> {
   const noise = await sharp({
     create: {

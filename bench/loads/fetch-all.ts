@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
-// Fetches every URL that stands in a file as JSON, so many at a time; prints how long each took, and all together.
-// Arguments: the file, how many at a time.
+// Fetches the URLs in a JSON file with the given concurrency; prints the time of each and the total time.
+// Arguments: the file, the concurrency.
 const [file = '', atOnce] = process.argv.slice(2)
 const urls: string[] = JSON.parse(readFileSync(file, 'utf8'))
 const waiting = urls.values()
@@ -17,8 +17,8 @@ async function keepFetching(): Promise<void> {
   }
 }
 
-const begun = performance.now()
+const startedAt = performance.now()
 await Promise.all(Array.from({ length: Number(atOnce) }, keepFetching))
 console.log(
-  JSON.stringify({ milliseconds: performance.now() - begun, taken: taken.toSorted((a, b) => a - b) }),
+  JSON.stringify({ milliseconds: performance.now() - startedAt, taken: taken.toSorted((a, b) => a - b) }),
 )

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-// Opens many uploads, sends half of each, and when all have been taken that far the rest; prints how many were stored.
+// Opens many uploads, sends half of each, and then the rest once all halves are sent; prints how many were stored.
 // Arguments: the URL of the server, a token, how many, bytes of each.
 const [base = '', token, count, bytes] = process.argv.slice(2)
 const { hostname, port } = new URL(base)
@@ -24,9 +24,9 @@ async function finish(socket: Socket): Promise<boolean> {
   return String(answer).startsWith('HTTP/1.1 201 ')
 }
 
-const begun = performance.now()
+const startedAt = performance.now()
 const sockets: Socket[] = []
-// A listening socket has no room for thousands that knock in the same moment.
+// The backlog of a listening socket is too short for thousands of connections at the same moment.
 while (sockets.length < Number(count))
   sockets.push(
     ...(await Promise.all(
@@ -38,7 +38,7 @@ console.log(
   JSON.stringify({
     opened: sockets.length,
     stored: stored.filter(Boolean).length,
-    seconds: (performance.now() - begun) / 1000,
+    seconds: (performance.now() - startedAt) / 1000,
   }),
 )
 process.exit(0)

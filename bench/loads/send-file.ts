@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 
-// Sends one large file, and prints the milliseconds until its answer, and the path of what it became.
+// Sends one large file, and prints the milliseconds until the response, and the path of the new item.
 // Arguments: bare, raw, multipart or tus; the URL of the server; bytes; a token.
 const [form = '', base = '', bytes, token] = process.argv.slice(2)
 const size = Number(bytes)
@@ -15,7 +15,7 @@ const pieceSize = 8 * 1024 * 1024
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 const authorization = { authorization: `Bearer ${token}` }
 
-/** Writes so many bytes, no faster than they are taken. */
+/** Writes this many bytes and respects backpressure. */
 async function write(to: NodeJS.WritableStream, length: number): Promise<void> {
   for (let left = length; left > 0; left -= block.length)
     if (!to.write(left < block.length ? block.subarray(0, left) : block)) await once(to, 'drain')
@@ -99,7 +99,7 @@ const forms: Record<string, () => Promise<string | undefined>> = {
   },
 }
 
-const begun = performance.now()
+const startedAt = performance.now()
 const location = await forms[form]?.()
-console.log(JSON.stringify({ milliseconds: performance.now() - begun, location: location ?? null }))
+console.log(JSON.stringify({ milliseconds: performance.now() - startedAt, location: location ?? null }))
 process.exit(0)

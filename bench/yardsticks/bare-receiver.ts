@@ -3,7 +3,7 @@ import { open, rm } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 
-// The bare yardstick of large uploads: reads a socket to its end, hashes, writes, syncs, and answers the hash.
+// The minimal yardstick of large uploads: reads a socket to its end, hashes, writes, syncs, and responds with the hash.
 // Argument: a directory.
 const directory = process.argv[2] ?? ''
 
@@ -12,7 +12,7 @@ async function receive(socket: Socket): Promise<void> {
   const file = await open(path, 'wx')
   const hash = createHash('sha256')
   for await (const chunk of socket) {
-    // The disk works while this thread hashes.
+    // The write runs while this thread hashes.
     const written = file.write(chunk)
     hash.update(chunk)
     await written

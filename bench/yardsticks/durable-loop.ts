@@ -1,14 +1,14 @@
 import { mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
-// The bare yardstick of durable uploads: files written, synced, renamed and their directory synced, so many at a time.
-// Arguments: a directory, how many at a time, bytes of each file, seconds.
+// The minimal yardstick of durable uploads: concurrently writes, syncs and renames files and syncs their directory.
+// Arguments: a directory, the concurrency, bytes of each file, seconds.
 const [directory = '', atOnce, size, seconds] = process.argv.slice(2)
 const bytes = Buffer.alloc(Number(size), '0123456789')
 await mkdir(directory)
 
-const begun = performance.now()
-const end = begun + Number(seconds) * 1000
+const startedAt = performance.now()
+const end = startedAt + Number(seconds) * 1000
 const taken: number[] = []
 
 async function keepWriting(worker: number): Promise<void> {
@@ -28,7 +28,7 @@ async function keepWriting(worker: number): Promise<void> {
 }
 
 await Promise.all(Array.from({ length: Number(atOnce) }, (_, worker) => keepWriting(worker)))
-const elapsed = (performance.now() - begun) / 1000
+const elapsed = (performance.now() - startedAt) / 1000
 const { user, system } = process.cpuUsage()
 const sorted = taken.toSorted((a, b) => a - b)
 const quantile = (share: number) => sorted[Math.floor(sorted.length * share)]

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { startSubject } from '../subject.ts'
 
-/** nginx with one worker, serving the files below `directory/files` as they are. */
+/** nginx with one worker that serves the files below `directory/files`. */
 export async function startNginx(directory: string) {
   const port = await freePort()
   mkdirSync(join(directory, 'files'), { recursive: true })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 
-// The bare yardstick: node:http answering the bytes of a file, and doing nothing else.
+// The minimal yardstick: node:http responds with the bytes of a file.
 const body = readFileSync(process.argv[2] ?? '')
 const server = createServer((_request, response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })

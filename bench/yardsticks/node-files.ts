@@ -2,7 +2,7 @@ import { createReadStream, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 
-// The bare yardstick of downloads: node:http piping a file's stream into each answer. Argument: a directory.
+// The minimal yardstick of downloads: node:http pipes a file's stream into each response. Argument: a directory.
 const directory = process.argv[2] ?? ''
 const server = createServer((request, response) => {
   const path = join(directory, request.url ?? '')

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import sharp from 'sharp'
 
-// The bare yardstick of thumbs: every picture of a directory made smaller as the service does it, and dropped.
-// Arguments: the directory, how many at a time, pixels of the longer side.
+// The minimal yardstick of thumbnails: resizes every picture of a directory as the service does, and discards it.
+// Arguments: the directory, the concurrency, pixels of the longer side.
 const [directory = '', atOnce, side] = process.argv.slice(2)
 sharp.cache(false)
 sharp.concurrency(1)
@@ -22,13 +22,13 @@ async function keepShrinking(): Promise<void> {
   }
 }
 
-const begun = performance.now()
+const startedAt = performance.now()
 const before = process.cpuUsage()
 await Promise.all(Array.from({ length: Number(atOnce) }, keepShrinking))
 const { user, system } = process.cpuUsage(before)
 console.log(
   JSON.stringify({
-    milliseconds: performance.now() - begun,
+    milliseconds: performance.now() - startedAt,
     cpuSeconds: (user + system) / 1e6,
     taken: taken.toSorted((a, b) => a - b),
   }),

@@ -7,7 +7,7 @@ const rules = [...read('docs/interface.md').matchAll(/^- \*\*([A-Z]\d+)\*\* /gm)
   ([, rule]) => rule ?? '',
 )
 
-/** The names of all tests, whichever quotes they stand in, those of tables included. */
+/** The names of all tests, in any quotes, including those in tables. */
 const testNames = ['test', 'packages/server/test']
   .flatMap(filesBelow)
   .flatMap((path) =>
@@ -35,18 +35,18 @@ test('no test cites a rule that docs/interface.md lacks', () => {
   expect(cited.filter((rule) => families.has(rule[0]) && !rules.includes(rule))).toEqual([])
 })
 
-test('docs/problems.md tells every problem as the service does', () => {
-  const told = Object.entries(problemKinds).map(
+test('docs/problems.md describes every problem as the service does', () => {
+  const entries = Object.entries(problemKinds).map(
     ([code, { status, title, cause, cure }]) => `## ${code}\n\n**${status} ${title}.** ${cause}\n\n${cure}\n`,
   )
   const [, ...sections] = read('docs/problems.md').split(/^(?=## )/m)
-  expect(sections.map((section) => `${section.trim()}\n`)).toEqual(told)
+  expect(sections.map((section) => `${section.trim()}\n`)).toEqual(entries)
 })
 
-test('docs/settings.md tells every setting as the service does', () => {
-  const told = Object.entries(settings).map(
+test('docs/settings.md describes every setting as the service does', () => {
+  const entries = Object.entries(settings).map(
     ([name, { description, reader, defaultText }]) =>
       `| \`${name}\` | ${defaultText === '' ? '' : `\`${defaultText}\``} | ${description} | ${reader.accepts} |`,
   )
-  expect(read('docs/settings.md').match(/^\| `MEDIABUCKET_.*$/gm)).toEqual(told)
+  expect(read('docs/settings.md').match(/^\| `MEDIABUCKET_.*$/gm)).toEqual(entries)
 })

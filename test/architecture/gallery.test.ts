@@ -5,7 +5,7 @@ import { filesBelow, importsOf, read } from './sources.ts'
 const src = 'packages/gallery/src/'
 const files = filesBelow(src)
 
-/** Files that a page loads when they are first needed, and what they alone may know. */
+/** Files that the page loads on demand, and the modules that only they may import. */
 const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
   'packages/gallery/src/uploads/uploader/resumable.ts': /^tus-js-client$/,
@@ -13,7 +13,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
 }
 const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals)$/
 
-test('the gallery knows the service through the client alone, and no more libraries than it must', () => {
+test('the gallery imports the client but not the server, and only the allowed libraries', () => {
   const strangers = files.flatMap((path) => {
     const { own, foreign } = importsOf(path)
     return [
@@ -24,7 +24,7 @@ test('the gallery knows the service through the client alone, and no more librar
   expect(strangers).toEqual([])
 })
 
-test('uploader and viewer are no part of the first view: nothing imports them but on demand', () => {
+test('uploader and viewer are not part of the first view: all imports of them are dynamic', () => {
   const early = files.flatMap((path) =>
     [...read(path).matchAll(/^import (?!type)[^;]*?from '(\.[^']+)'/gms)]
       .map(([, target]) => join(path, '..', target ?? ''))
@@ -34,7 +34,7 @@ test('uploader and viewer are no part of the first view: nothing imports them bu
   expect(early).toEqual([])
 })
 
-test('no import circle in the gallery, type imports included', () => {
+test('no import cycle in the gallery, including type imports', () => {
   const circles: string[] = []
   const done = new Set<string>()
   const visit = (path: string, trail: readonly string[]): void => {
@@ -48,12 +48,12 @@ test('no import circle in the gallery, type imports included', () => {
   expect(circles).toEqual([])
 })
 
-test('G7 nothing that a user sends becomes markup', () => {
+test('G7 no user input is inserted as markup', () => {
   const markup = /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write/
   expect(files.filter((path) => markup.test(read(path)))).toEqual([])
 })
 
-test('words that people read stand in one file', () => {
+test('the texts of the gallery are in one file', () => {
   const spoken = files
     .filter((path) => path.endsWith('.tsx'))
     .flatMap(

@@ -49,7 +49,7 @@ const innerArrows: Readonly<Record<string, Readonly<Record<string, readonly stri
 const files = filesBelow(src)
 const roomOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
 
-test('every file lives in a known room', () => {
+test('every file is in a known room', () => {
   expect(files.map(roomOf).filter((room) => !(room in arrows))).toEqual([])
 })
 
@@ -85,7 +85,7 @@ test('imports between the folders of a room point one way', () => {
   expect(folders.filter(([room = '', folder = '']) => !innerArrows[room]?.[folder])).toEqual([])
 })
 
-test('engines are named by engines.ts alone', () => {
+test('only engines.ts imports engines', () => {
   const engine = /^packages\/server\/src\/(catalog\/sqlite|blobs\/disk)\//
   const named = files
     .filter((path) => !engine.test(path) && roomOf(path) !== 'engines.ts')
@@ -101,7 +101,7 @@ test('the environment is read in config/config.ts, and in one file for the comma
   ])
 })
 
-test('commands that talk to a service know the client and nothing of the server; they alone know the client', () => {
+test('commands that call a service import the client and nothing of the server; no other file imports the client', () => {
   const remote = /^packages\/server\/src\/cli\/client\//
   const near = /^packages\/server\/src\/cli\/(client\/|arguments\.ts|command\.ts|table\.ts)/
   const strangers = files
@@ -113,7 +113,7 @@ test('commands that talk to a service know the client and nothing of the server;
   expect(users).not.toEqual([])
 })
 
-test('no import circle, type imports included', () => {
+test('no import cycle, including type imports', () => {
   const circles: string[] = []
   const state = new Map<string, 'open' | 'done'>()
   const visit = (path: string, trail: readonly string[]): void => {

@@ -13,7 +13,7 @@ const proseOf = (path: string) => read(path).replace(/^```.*?^```$/gms, '')
 
 const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, match = '']) => match)
 
-test('every relative link and image of the documents leads to a file', () => {
+test('every relative link and image of the documents refers to an existing file', () => {
   const broken = documents.flatMap((path) =>
     matches(proseOf(path), /(?:\]\(|src="|srcset=")([^)"#\s]+)/g)
       .filter((target) => !/^https?:/.test(target) && !existsSync(join(root, dirname(path), target)))

@@ -15,7 +15,7 @@ export function filesBelow(directory: string): string[] {
 
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** What a file imports or re-exports, types included; our own files as paths from the project's root. */
+/** The imports and re-exports of a file, including types; files of the project as paths from its root. */
 export function importsOf(path: string): { own: string[]; foreign: string[] } {
   const { module } = parseSync(path, read(path))
   const statics = [

@@ -14,7 +14,7 @@ const suites = [
   { suite: 'gallery', bars: 2 },
 ]
 
-// Proves that the benches run; their figures are read by people, on an idle machine.
+// Checks that the benches run. Their figures are only valid on an idle machine.
 test.skipIf(missing.length > 0 && !process.env['CI']).each(suites)(
   `the short form of the bench of $suite prints every figure${missing.length > 0 ? ` (missing: ${missing.join(', ')})` : ''}`,
   async ({ suite, bars }) => {

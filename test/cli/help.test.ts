@@ -7,14 +7,14 @@ import { runCommand } from '../harness/server.ts'
 
 /** Runs a command in this process; rejects as a process does that fails. */
 async function run(...args: string[]) {
-  const [printed, told]: [string[], string[]] = [[], []]
+  const [printed, warned]: [string[], string[]] = [[], []]
   vi.spyOn(console, 'log').mockImplementation((text) => void printed.push(`${text}\n`))
-  vi.spyOn(console, 'error').mockImplementation((text) => void told.push(`${text}\n`))
+  vi.spyOn(console, 'error').mockImplementation((text) => void warned.push(`${text}\n`))
   await main(args)
   vi.restoreAllMocks()
   const code = process.exitCode ?? 0
   process.exitCode = undefined
-  const output = { stdout: printed.join(''), stderr: told.join('') }
+  const output = { stdout: printed.join(''), stderr: warned.join('') }
   if (code !== 0) throw Object.assign(new Error(`exit code ${code}`), { code, ...output })
   return output
 }
@@ -72,7 +72,7 @@ test.each(['--version', '-V'])('mediabucket %s prints only the version', async (
   expect(await run(option)).toEqual({ stdout: `${version}\n`, stderr: '' })
 })
 
-test('a process prints help and exits with 0, or 2 for arguments that make no sense', async () => {
+test('a process prints help and exits with 0, or 2 for invalid arguments', async () => {
   expect(await runCommand(['--version'], {})).toEqual({ stdout: `${version}\n`, stderr: '' })
   await expect(runCommand(['dance'], {})).rejects.toMatchObject({
     code: 2,

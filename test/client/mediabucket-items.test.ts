@@ -90,7 +90,7 @@ test.each([
   ['windowed', { MEDIABUCKET_LINKS: 'window' }],
   ['without extensions', { MEDIABUCKET_EXTENSIONS: 'off' }],
   ['behind another base URL', { MEDIABUCKET_BASE_URL: 'https://media.example.org/box' }],
-])('a service that answers %s is walked and emptied alike', async (_name, settings) => {
+])('a service with pages %s is listed and emptied in the same way', async (_name, settings) => {
   await using other = await startServer(settings)
   const client = createClient({ url: other.url, token: other.token })
   await Promise.all(

@@ -209,9 +209,9 @@ describe('an upload with stored state', () => {
 
     // The item was deleted since, so the file is stored again.
     await direct.delete(media.id)
-    const anew = await createClient({ url: watched.url, token }).upload(file, { resume: again })
-    expect(anew.id).not.toBe(media.id)
-    await expectOneItem(direct, anew)
+    const second = await createClient({ url: watched.url, token }).upload(file, { resume: again })
+    expect(second.id).not.toBe(media.id)
+    await expectOneItem(direct, second)
   })
 
   test('R6 starts again in another bucket', async () => {
@@ -244,7 +244,7 @@ describe('an upload with stored state', () => {
     ['size', new File([bytes.subarray(1)], file.name, file)],
     ['time', new File([bytes], file.name, { type: file.type, lastModified: 2 })],
     ['name', new File([bytes], 'another.bin', file)],
-  ])('begins anew for a file with another %s', async (_name, changed) => {
+  ])('R6 starts again for a file with another %s', async (_name, changed) => {
     const { proxy, direct, resume, client } = await interrupted()
     await using _ = proxy
     const media = await client.upload(changed, { resume })

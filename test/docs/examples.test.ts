@@ -55,12 +55,12 @@ describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examp
 })
 
 test('docs/api.md has an example of every path of the description', () => {
-  const told = blocksOf('docs/api.md').map(({ code }) => code)
+  const codes = blocksOf('docs/api.md').map(({ code }) => code)
   const paths = Object.keys(JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8')).paths)
   const missing = paths
     .filter((path) => !path.startsWith('/v1/'))
     // Up to the first parameter, as the examples contain values.
-    .filter((path) => !told.some((code) => code.includes(`$URL${path.replace(/\{.*/, '')}`)))
+    .filter((path) => !codes.some((code) => code.includes(`$URL${path.replace(/\{.*/, '')}`)))
   // Bytes are fetched by the URLs that the service returns.
   expect(missing).toEqual(['/media/{name}'])
 })

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { drop } from './drop.ts'
-import { namesOf, newGuest, told, tray } from './uploading.ts'
+import { namesOf, newGuest, tray, uploadHeading } from './uploading.ts'
 
 let browser: Browser
 let server: SharedServer
@@ -41,7 +41,7 @@ browserTest.each(['by drop', 'by button'])(
     await using guest = await newGuest(browser, server)
     if (way === 'by drop') await drop(guest.page, [files.at('album')], async () => undefined)
     else await guest.choose(strings.listing.chooseFolder, files.at('album'))
-    await told(guest, strings.uploads.finished(4))
+    await uploadHeading(guest, strings.uploads.finished(4))
     expect(await namesOf(guest)).toEqual(Array(4).fill('same.txt'))
   },
 )
@@ -64,7 +64,7 @@ browserTest('G9 files skipped in a drop are counted, with the reason', async () 
   await symlink('/nowhere', files.at('album/dangling'))
   await using guest = await newGuest(browser, server)
   await drop(guest.page, [files.at('beside.txt'), files.at('album')], async () => undefined)
-  await told(guest, strings.uploads.finished(254))
+  await uploadHeading(guest, strings.uploads.finished(254))
   await tray(guest).getByText(strings.uploads.systemFiles(3)).waitFor()
   await tray(guest).getByText(strings.uploads.emptyFolders(1)).waitFor()
   // G11: items in the order dropped, and a folder in the natural order of its paths.
@@ -99,11 +99,11 @@ browserTest('G9 a file that is already in the list is reported, and added again 
   await tray(guest).getByText(strings.uploads.duplicates(1)).waitFor()
   await guest.button(strings.uploads.addAgain).click()
   open()
-  await told(guest, strings.uploads.finished(3))
+  await uploadHeading(guest, strings.uploads.finished(3))
   expect(await namesOf(guest)).toEqual(['one.txt', 'two.txt', 'one.txt'])
   // A file that is uploaded can be uploaded again without a question.
   await guest.choose(strings.header.upload, [files.at('two.txt')])
-  await told(guest, strings.uploads.finished(4))
+  await uploadHeading(guest, strings.uploads.finished(4))
 })
 
 browserTest(
@@ -129,7 +129,7 @@ browserTest(
     await guest.choose(strings.header.upload, ['a.txt', 'b.txt', 'c.txt'].map(files.at))
     await writeFile(files.at('b.txt'), 'another b')
     open()
-    await told(guest, strings.uploads.failed(1))
+    await uploadHeading(guest, strings.uploads.failed(1))
     await tray(guest).getByText(strings.uploads.changed).waitFor()
     expect(await namesOf(guest)).toEqual(['a.txt', 'c.txt'])
   },

@@ -9,7 +9,7 @@ import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { type Guest, namesOf, newGuest, told, tray } from './uploading.ts'
+import { type Guest, namesOf, newGuest, tray, uploadHeading } from './uploading.ts'
 
 let browser: Browser
 let server: TestServer
@@ -57,7 +57,7 @@ browserTest('G11 2,000 small files take 20 requests and at most 50 rows, and kee
     }).observe(document.body, { childList: true, subtree: true })
   })()`)
   await guest.choose(strings.header.upload, files.paths)
-  await told(guest, strings.uploads.finished(2000))
+  await uploadHeading(guest, strings.uploads.finished(2000))
   expect(counts).toMatchObject({ uploads: 20, resumable: 0 })
   // The listing is not reloaded for each file.
   expect(counts.listings).toBeLessThanOrEqual(21)
@@ -77,7 +77,7 @@ browserTest('G11 small and large files together keep the order in which they wer
   await using guest = await newGuest(browser, server)
   const counts = requestsOf(guest)
   await guest.choose(strings.header.upload, files.paths)
-  await told(guest, strings.uploads.finished(12))
+  await uploadHeading(guest, strings.uploads.finished(12))
   expect(await namesOf(guest)).toEqual(files.names)
   // Files 0–1, 3–6 and 8–11 are sent in forms; 2 and 7 take two requests each.
   expect(counts).toMatchObject({ uploads: 3, resumable: 4 })
@@ -91,7 +91,7 @@ browserTest(
     await using guest = await newGuest(browser, own)
     const counts = requestsOf(guest)
     await guest.choose(strings.header.upload, files.paths)
-    await told(guest, strings.uploads.failed(1))
+    await uploadHeading(guest, strings.uploads.failed(1))
     await tray(guest).getByText(strings.uploads.tooLargeFor('5 kB')).waitFor()
     expect(await namesOf(guest)).toEqual(files.names.filter((name) => name !== '17.txt'))
     // Halving finds the file without a request for each.
@@ -99,9 +99,9 @@ browserTest(
     const again = guest.page.waitForResponse((response) => response.status() === 413)
     await guest.button(strings.uploads.retry('17.txt')).click()
     await again
-    await told(guest, strings.uploads.failed(1))
+    await uploadHeading(guest, strings.uploads.failed(1))
     await guest.button(strings.uploads.cancel('17.txt')).click()
-    await told(guest, strings.uploads.finished(39))
+    await uploadHeading(guest, strings.uploads.finished(39))
   },
 )
 
@@ -110,7 +110,7 @@ browserTest('I2, G11 a form whose response is lost is stored once', async () => 
   await using lossy = await startLossyProxy(server.url, (method, nth) => method === 'POST' && nth === 1)
   await using guest = await newGuest(browser, server, { url: lossy.url })
   await guest.choose(strings.header.upload, files.paths)
-  await told(guest, strings.uploads.finished(150))
+  await uploadHeading(guest, strings.uploads.finished(150))
   expect(lossy.seen.filter((method) => method.startsWith('POST'))).toEqual(['POST!', 'POST', 'POST'])
   expect(await namesOf(guest)).toEqual(files.names)
 })
@@ -123,13 +123,13 @@ browserTest(
     await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '120')
     const counts = requestsOf(guest)
     await guest.choose(strings.header.upload, files.paths)
-    await told(guest, strings.uploads.failed(180))
+    await uploadHeading(guest, strings.uploads.failed(180))
     expect(await namesOf(guest)).toEqual(files.names.slice(0, 120))
     // Two forms, and halves of the second to find the files that fit.
     expect(counts.uploads).toBeLessThanOrEqual(16)
     await runHere(server.data, 'bucket set', guest.bucket, '--max-items', '300')
     await guest.button(strings.uploads.retryFailed).click()
-    await told(guest, strings.uploads.finished(300))
+    await uploadHeading(guest, strings.uploads.finished(300))
     expect(await namesOf(guest)).toEqual(files.names)
   },
 )
@@ -154,10 +154,10 @@ browserTest('G12 all uploads are paused and resumed; a finished list copies all 
     .getByRole('heading', { name: strings.uploads.sending(100, 250) })
     .waitFor()
   await guest.button(strings.uploads.pauseAll).click()
-  await told(guest, strings.uploads.paused(150))
+  await uploadHeading(guest, strings.uploads.paused(150))
   open()
   await guest.button(strings.uploads.resumeAll).click()
-  await told(guest, strings.uploads.finished(250))
+  await uploadHeading(guest, strings.uploads.finished(250))
   expect(await namesOf(guest)).toEqual(files.names)
   await guest.button(strings.uploads.copy).click()
   await guest.page.getByText(strings.link.copied(250)).first().waitFor()

@@ -15,7 +15,7 @@ import { upload } from '../harness/upload.ts'
 import { readPage } from '../harness/wire.ts'
 import { drop } from './drop.ts'
 import { writeFiles } from './files.ts'
-import { told, tray } from './uploading.ts'
+import { tray, uploadHeading } from './uploading.ts'
 import { visit } from './visit.ts'
 
 let browser: Browser
@@ -36,7 +36,7 @@ browserTest('files in progress are listed before finished files, and visible', a
   await guest.signIn(server.token)
   const small = Array.from({ length: 14 }, (_, index) => file(`small-${index}.bin`, 10 + index))
   await guest.choose(strings.header.upload, small)
-  await told(guest, strings.uploads.finished(14))
+  await uploadHeading(guest, strings.uploads.finished(14))
   way.holdAfter(way.passed() + 1_000_000)
   await guest.choose(strings.header.upload, [file('film.bin', 4_000_000)])
   const pause = guest.button(strings.uploads.pause('film.bin'))
@@ -48,7 +48,7 @@ browserTest('files in progress are listed before finished files, and visible', a
   const [inside, list] = await Promise.all([pause.boundingBox(), tray(guest).boundingBox()])
   expect((inside?.y ?? Infinity) + (inside?.height ?? 0)).toBeLessThan((list?.y ?? 0) + (list?.height ?? 0))
   way.open()
-  await told(guest, strings.uploads.finished(15))
+  await uploadHeading(guest, strings.uploads.finished(15))
 })
 
 browserTest('Q1 a file larger than the limit of the bucket has no retry button', async () => {
@@ -57,9 +57,9 @@ browserTest('Q1 a file larger than the limit of the bucket has no retry button',
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
   await guest.choose(strings.header.upload, [file('first.bin', 4000)])
-  await told(guest, strings.uploads.finished(1))
+  await uploadHeading(guest, strings.uploads.finished(1))
   await guest.choose(strings.header.upload, [file('second.bin', 5000), file('never.bin', 7000)])
-  await told(guest, strings.uploads.failed(2))
+  await uploadHeading(guest, strings.uploads.failed(2))
   await guest.button(strings.uploads.retry('second.bin')).waitFor()
   await guest.button(strings.uploads.retry('never.bin')).waitFor({ state: 'detached' })
 })
@@ -103,7 +103,7 @@ browserTest.each([375, 720, 1024, 1280, 1440])(
       strings.header.upload,
       Array.from({ length: 30 }, (_, index) => file(`small-${index}.bin`, 10 + index)),
     )
-    await told(guest, strings.uploads.sending(0, 30))
+    await uploadHeading(guest, strings.uploads.sending(0, 30))
     await guest.button(strings.selection.copy).click()
     await page.locator('.dock .notice').first().waitFor()
     await page.evaluate(axe.source)
@@ -130,7 +130,7 @@ browserTest.each([375, 720, 1024, 1280, 1440])(
     expect(await page.evaluate(run)).toEqual([])
     if (process.env['SHOTS']) await page.screenshot({ path: `${process.env['SHOTS']}/layout-${width}.png` })
     open()
-    await told(guest, strings.uploads.finished(30))
+    await uploadHeading(guest, strings.uploads.finished(30))
   },
 )
 
@@ -153,13 +153,13 @@ browserTest('G14 leaving the page asks for confirmation during uploads only', as
     await route.continue()
   })
   await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 10)])
-  await told(guest, strings.uploads.sending(0, 2))
+  await uploadHeading(guest, strings.uploads.sending(0, 2))
   const leave = page.goto('about:blank').catch(() => 'stayed')
   await until('a question', () => asked.length > 0)
   expect([asked, await leave]).toEqual([['beforeunload'], 'stayed'])
   await tray(guest).getByText(strings.uploads.continuesLater).waitFor()
   open()
-  await told(guest, strings.uploads.finished(2))
+  await uploadHeading(guest, strings.uploads.finished(2))
   await page.reload()
   await guest.files.getByText('a.bin').waitFor()
   expect(asked).toEqual(['beforeunload'])
@@ -177,11 +177,11 @@ browserTest(
       if (route.request().method() === 'GET') await route.continue()
     })
     await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 0), file('c.bin', 10)])
-    await told(guest, strings.uploads.sending(0, 3))
+    await uploadHeading(guest, strings.uploads.sending(0, 3))
     await page.unroute('**/api/media')
     // The reload asks for confirmation; the handler above accepts.
     await page.reload()
-    await told(guest, strings.uploads.finished(3))
+    await uploadHeading(guest, strings.uploads.finished(3))
     const names = (await guest.files.locator('.tile-name').allTextContents()).toSorted()
     expect(names).toEqual(['a.bin', 'b.bin', 'c.bin'])
   },
@@ -224,11 +224,11 @@ browserTest('G12 the list shows that it waits for the server, and continues when
   await guest.choose(strings.header.upload, [file('film.bin', 3_000_000), file('small.bin', 100)])
   await until('a part of the film', () => way.passed() >= 1_500_000)
   await first.kill()
-  await told(guest, strings.uploads.waitingForServer)
+  await uploadHeading(guest, strings.uploads.waitingForServer)
   const { port } = new URL(first.url)
   await using again = await startServer({ MEDIABUCKET_PORT: port }, first.data)
   way.open()
-  await told(guest, strings.uploads.finished(2))
+  await uploadHeading(guest, strings.uploads.finished(2))
   const request = { headers: { authorization: `Bearer ${first.token}` } }
   expect((await readPage(await again.request('/api/media', request))).total).toBe(2)
 })

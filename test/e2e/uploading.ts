@@ -6,7 +6,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { type Visit, visit, type Where } from './visit.ts'
 
-/** A visit that is signed in to a bucket of its own. */
+/** A visit that is signed in to a new bucket. */
 export interface Guest extends Visit {
   readonly bucket: string
   readonly token: string
@@ -34,5 +34,5 @@ export async function namesOf({ client }: Guest): Promise<string[]> {
 export const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploads.label })
 
 /** Waits until the list of uploads has this heading. */
-export const told = (guest: Visit, words: string) =>
+export const uploadHeading = (guest: Visit, words: string) =>
   tray(guest).getByRole('heading', { name: words, exact: true }).waitFor({ timeout: 60_000 })

@@ -43,7 +43,7 @@ async function stored(server: SharedServer): Promise<ReadonlyMap<string | null, 
 }
 
 const tray = ({ page }: Visit) => page.getByRole('region', { name: strings.uploads.label })
-const told = (guest: Visit, words: string) =>
+const uploadHeading = (guest: Visit, words: string) =>
   tray(guest).getByRole('heading', { name: words, exact: true }).waitFor()
 
 describe('25 files of many kinds', () => {
@@ -59,9 +59,9 @@ describe('25 files of many kinds', () => {
     await drop(page, files.paths.slice(0, 12), () =>
       page.getByText(strings.uploads.drop, { exact: true }).waitFor(),
     )
-    await told(guest, strings.uploads.finished(12))
+    await uploadHeading(guest, strings.uploads.finished(12))
     await guest.choose(strings.header.upload, files.paths.slice(12))
-    await told(guest, strings.uploads.finished(25))
+    await uploadHeading(guest, strings.uploads.finished(25))
     await page.getByText('1–10 of 25 files').waitFor()
 
     expect(await stored(server)).toEqual(new Map([...kinds].map(([name, bytes]) => [name, sha256(bytes)])))
@@ -110,9 +110,9 @@ describe('other ways to upload', () => {
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     await guest.choose(strings.listing.chooseFolder, `${first.directory}/album`)
-    await told(guest, strings.uploads.finished(2))
+    await uploadHeading(guest, strings.uploads.finished(2))
     await drop(guest.page, [`${second.directory}/other`], async () => undefined)
-    await told(guest, strings.uploads.finished(4))
+    await uploadHeading(guest, strings.uploads.finished(4))
     expect([...(await stored(server)).keys()].sort()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   })
 
@@ -129,7 +129,7 @@ describe('other ways to upload', () => {
       await navigator.clipboard.write([new ClipboardItem({ 'image/png': blob })])
     })()`)
     await guest.page.keyboard.press('Control+V')
-    await told(guest, strings.uploads.finished(1))
+    await uploadHeading(guest, strings.uploads.finished(1))
     await guest.files.locator('img').waitFor()
   })
 
@@ -141,10 +141,10 @@ describe('other ways to upload', () => {
     await guest.signIn(server.token)
     const file = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: randomBytes(5_000) }
     await guest.choose(strings.header.upload, [file])
-    await told(guest, strings.uploads.failed(1))
+    await uploadHeading(guest, strings.uploads.failed(1))
     await runHere(server.data, 'bucket set', server.bucket, '--max-bytes', '10000')
     await guest.button(strings.uploads.retry('large.bin')).click()
-    await told(guest, strings.uploads.finished(1))
+    await uploadHeading(guest, strings.uploads.finished(1))
     expect((await stored(server)).get('large.bin')).toBe(sha256(file.buffer))
   })
 })
@@ -166,7 +166,7 @@ describe('interruptions', () => {
     await guest.button(strings.uploads.resume('film.bin')).waitFor()
     way.open()
     await guest.button(strings.uploads.resume('film.bin')).click()
-    await told(guest, strings.uploads.finished(1))
+    await uploadHeading(guest, strings.uploads.finished(1))
     expect(await stored(server)).toEqual(new Map([['film.bin', sha256(buffer)]]))
     // Stored bytes are not sent again.
     expect(way.passed()).toBeLessThan(buffer.length + half)
@@ -191,7 +191,7 @@ describe('interruptions', () => {
       expect(await reserved()).toBe(6_000_000)
       await writeFile(files.paths[0] ?? '', 'other content')
       way.open()
-      await told(guest, strings.uploads.failed(1))
+      await uploadHeading(guest, strings.uploads.failed(1))
       await tray(guest).getByText(strings.uploads.changed).waitFor()
       await until('the end of the upload', async () => (await reserved()) === 0)
       expect(await stored(server)).toEqual(new Map())
@@ -212,7 +212,7 @@ describe('interruptions', () => {
     const { port } = new URL(first.url)
     await using again = await startServer({ MEDIABUCKET_PORT: port }, first.data)
     way.open()
-    await told(guest, strings.uploads.finished(1))
+    await uploadHeading(guest, strings.uploads.finished(1))
     const request = (path: string) =>
       again.request(path, { headers: { authorization: `Bearer ${first.token}` } })
     expect(await stored({ ...again, request })).toEqual(new Map([['film.bin', sha256(buffer)]]))
@@ -243,7 +243,7 @@ describe('interruptions', () => {
     try {
       await using guest = await visit(null, server, { url: way.url, context: after })
       // The profile is still signed in (G6).
-      await told(guest, strings.uploads.finished(1))
+      await uploadHeading(guest, strings.uploads.finished(1))
       expect(await stored(server)).toEqual(new Map([['film.bin', sha256(buffer)]]))
       expect(way.passed()).toBeLessThan(buffer.length + half)
     } finally {

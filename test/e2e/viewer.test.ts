@@ -76,14 +76,14 @@ describe('viewing', () => {
     await guest.button(strings.viewer.details).click()
     const details = guest.page.getByRole('complementary', { name: strings.details.title })
     const { sha256, size, url } = item('harbour.jpg')
-    for (const told of [
+    for (const text of [
       'harbour.jpg',
       'image/jpeg',
       size.toLocaleString('en'),
       '2,400 × 1,600',
       sha256 ?? '',
     ])
-      await details.getByText(told).first().waitFor()
+      await details.getByText(text).first().waitFor()
     expect(await details.getByLabel(strings.details.link).inputValue()).toBe(url)
   })
 
@@ -112,7 +112,7 @@ describe('viewing', () => {
     await using guest = await opened(name)
     const player = dialogOf(guest, name).locator(element)
     await until('its length', () =>
-      player.evaluate(({ duration }) => Math.round(duration)).then((told) => told === length),
+      player.evaluate(({ duration }) => Math.round(duration)).then((seconds) => seconds === length),
     )
     await player.evaluate((player) => {
       player.muted = true
@@ -207,7 +207,7 @@ describe('deleting', () => {
     return own
   }
   const names = ({ files }: Visit) => files.getByText(/^file-\d+\.txt$/).allTextContents()
-  const told = async (guest: Visit, wanted: readonly number[]) =>
+  const waitForFiles = async (guest: Visit, wanted: readonly number[]) =>
     await until(`the files ${wanted}`, async () => {
       const shown = await names(guest)
       return JSON.stringify(shown) === JSON.stringify(wanted.map((number) => `file-${number}.txt`))
@@ -229,7 +229,7 @@ describe('deleting', () => {
     // The viewer moves to the next file.
     await dialogOf(guest, 'file-3.txt').waitFor()
     await guest.page.keyboard.press('Escape')
-    await told(guest, [1, 3])
+    await waitForFiles(guest, [1, 3])
   })
 
   browserTest('M2 the confirmation counts files selected on other pages', async () => {
@@ -273,14 +273,14 @@ describe('deleting', () => {
     await box(5).click({ modifiers: ['Shift'] })
     await page.getByText(strings.selection.count(4)).first().waitFor()
     await confirm(4)
-    await told(guest, [1, 6, 7, 8, 9, 10, 11, 12, 13, 14])
+    await waitForFiles(guest, [1, 6, 7, 8, 9, 10, 11, 12, 13, 14])
     await page.keyboard.press('ArrowRight')
-    await told(guest, [15, 16, 17, 18, 19, 20, 21, 22, 23])
+    await waitForFiles(guest, [15, 16, 17, 18, 19, 20, 21, 22, 23])
     await box(15).click()
     await guest.button(strings.selection.allOnPage).click()
     await confirm(9)
     // The last page does not exist any more.
-    await told(guest, [1, 6, 7, 8, 9, 10, 11, 12, 13, 14])
+    await waitForFiles(guest, [1, 6, 7, 8, 9, 10, 11, 12, 13, 14])
     await page.getByText('1–10 of 10 files').waitFor()
     expect(new URL(page.url()).hash).toBe('#page=1')
   })

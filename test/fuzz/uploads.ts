@@ -86,11 +86,11 @@ export async function fuzzTus({ random, send, ledger, instance }: Target): Promi
     if (action < 2) {
       const answer = await tus.head(url)
       if (answer.status !== 200) fail(`HEAD answers ${answer.status}`)
-      const told = Number(answer.headers.get('upload-offset'))
+      const reported = Number(answer.headers.get('upload-offset'))
       // After a broken connection the offset is between the acknowledged and the sent bytes.
-      if (told < offset || told > Math.max(offset, sent)) fail(`HEAD returns ${told}`)
-      offset = told
-      sent = told
+      if (reported < offset || reported > Math.max(offset, sent)) fail(`HEAD returns ${reported}`)
+      offset = reported
+      sent = reported
     } else if (action === 2) {
       const wrong = offset + 1 + random.below(10)
       if (sent === offset && (await tus.sendChunk(url, wrong, 'x')).status !== 409)

@@ -79,7 +79,7 @@ test.each(Object.entries(problemKinds))('P2 /problems/%s shows cause and cure', 
     .replaceAll(/<[^>]+>/g, '')
     .replaceAll('&#39;', "'")
     .replaceAll('&quot;', '"')
-  for (const told of [kind.title, `${kind.status}`, code, kind.cause, kind.cure]) {
-    expect(text).toContain(told.replaceAll('`', ''))
+  for (const part of [kind.title, `${kind.status}`, code, kind.cause, kind.cure]) {
+    expect(text).toContain(part.replaceAll('`', ''))
   }
 })

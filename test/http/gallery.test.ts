@@ -66,9 +66,9 @@ describe('G1', () => {
   test('G1 HEAD is the response to GET without its body', async () => {
     for (const path of ['/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
       const [whole, head] = [await get(path), await get(path, {}, 'HEAD')]
-      const told = (answer: Response) =>
+      const comparableHeaders = (answer: Response) =>
         [...answer.headers].filter(([name]) => !/^(date|connection|keep-alive)$/.test(name))
-      expect([head.status, told(head)]).toEqual([200, told(whole)])
+      expect([head.status, comparableHeaders(head)]).toEqual([200, comparableHeaders(whole)])
       expect(head.headers.get('content-length')).toBe(`${(await bytesOf(whole)).length}`)
       expect(await head.text()).toBe('')
     }
@@ -189,7 +189,7 @@ describe('G4', () => {
     ['deflate', undefined],
     ['identity, br;q=0', undefined],
     [null, undefined],
-  ] as const)('G4 to whoever accepts %j it comes as %j', async (accepted, coding) => {
+  ] as const)('G4 a request that accepts %j receives %j', async (accepted, coding) => {
     for (const path of [
       '/',
       `/assets/${nameOf((await loaded()).find((name) => /\.js$/.test(name)) ?? '')}`,

@@ -97,7 +97,7 @@ describe('I2 the same key and the same content', () => {
     socket.destroy()
     const { sha256 } = await readMedia(await put(key, body))
     expect(sha256).toBe(createHash('sha256').update(body).digest('hex'))
-    await until('one item stands', async () => (await traces(server)).total === before.total + 1)
+    await until('one item is stored', async () => (await traces(server)).total === before.total + 1)
     expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
   server = await sharedServer()
 })
 
-/** A new bucket with a token of its own, holding `count` small text files; 0, or more than one. */
+/** A new bucket and a token for it, with `count` small text files; 0, or more than one. */
 async function bucketOf(count: number, name: string) {
   const { authorization } = await makeToken(server, '--bucket', name)
   const urls: string[] = []

@@ -24,7 +24,7 @@ const call = (method: string, id: string, headers: Record<string, string> = {}) 
 const neverUsed = '0'.repeat(26)
 
 test('M1 GET and HEAD return the media object of the upload', async () => {
-  const begun = Date.now()
+  const startedAt = Date.now()
   const body = 'some text'
   const answer = await server.request('/api/media', {
     method: 'POST',
@@ -60,7 +60,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     width: null,
     height: null,
   })
-  expect(Date.parse(media.created_at)).toBeGreaterThanOrEqual(begun)
+  expect(Date.parse(media.created_at)).toBeGreaterThanOrEqual(startedAt)
   expect(Date.parse(media.created_at)).toBeLessThanOrEqual(Date.now())
 
   const head = await call('HEAD', media.id)

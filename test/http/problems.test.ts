@@ -161,7 +161,7 @@ test('P2 every code has a page with its cause and cure', async () => {
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
     const text = await answer.text()
-    for (const told of [code, String(status), title, cause, cure]) expect(text).toContain(told)
+    for (const shown of [code, String(status), title, cause, cure]) expect(text).toContain(shown)
   }
 })
 

@@ -139,15 +139,15 @@ test('Q2 a declared length that cannot fit is refused before the body is sent', 
     method: 'POST',
     headers: { authorization: bucket.authorization, 'content-length': 1001, expect: '100-continue' },
   })
-  const told: string[] = []
-  sent.on('continue', () => told.push('continue'))
+  const events: string[] = []
+  sent.on('continue', () => events.push('continue'))
   const status = await new Promise((resolve, reject) => {
     sent.on('response', ({ statusCode }) => resolve(statusCode))
     sent.on('error', reject)
     sent.flushHeaders()
   })
   sent.destroy()
-  expect([told, status]).toEqual([[], 507])
+  expect([events, status]).toEqual([[], 507])
 })
 
 describe('Q3 the bucket', () => {
@@ -199,7 +199,7 @@ describe('Q4 limits are set while the server runs', () => {
     [['set', 'default', '--max-items=1e3'], 2, /--max-items does not take "1e3"/],
     [['set', 'default', '--max-bytes=lots'], 2, /--max-bytes does not take "lots"/],
     [['set', 'nowhere', '--max-items=1'], 1, /no bucket "nowhere"/],
-  ])('bucket %j is told apart', async (args, code, message) => {
+  ])('bucket %j is refused with its own message', async (args, code, message) => {
     await expect(server.command('bucket', ...args)).rejects.toMatchObject({
       code,
       stderr: expect.stringMatching(message),

@@ -106,11 +106,11 @@ test('N5 a small body on a GET is ignored, and the connection stays usable', asy
 
 test('O2 the metrics are rendered at most once a second', async () => {
   await using server = await startServer()
-  const begun = performance.now()
+  const startedAt = performance.now()
   const texts = new Set<string>()
   for (let round = 0; round < 20; round += 1) {
     const scrapes = Array.from({ length: 10 }, async () => (await fetch(`${server.url}/metrics`)).text())
     for (const text of await Promise.all(scrapes)) texts.add(text)
   }
-  expect(texts.size).toBeLessThanOrEqual(Math.floor((performance.now() - begun) / 1_000) + 1)
+  expect(texts.size).toBeLessThanOrEqual(Math.floor((performance.now() - startedAt) / 1_000) + 1)
 })

@@ -107,7 +107,7 @@ describe('R2 the version', () => {
   })
 
   test.each(['/api/uploads', '/api/uploads/0123456789abcdefghjkmnpqrs'])(
-    'OPTIONS %s tells all, without a token',
+    'OPTIONS %s returns version, extensions and limits, without a token',
     async (url) => {
       const answer = await fetch(`${server.url}${url}`, { method: 'OPTIONS' })
       expect(answer.status).toBe(204)

@@ -23,7 +23,7 @@ const options = () => fetch(`${server.url}/api/uploads`, { method: 'OPTIONS' })
 const optionOf = async (name: string) => (await options()).headers.get(name) ?? ''
 
 /** An upload of ten bytes, four of which are stored. */
-async function begun(headers: Record<string, string> = {}): Promise<string> {
+async function unfinishedUpload(headers: Record<string, string> = {}): Promise<string> {
   const url = await tus.beginOf(10, headers)
   await tus.sendChunk(url, 0, 'abcd')
   return url
@@ -48,7 +48,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R4 Upload-Offset',
     'The value MUST be a non-negative integer.',
     async () => {
-      const url = await begun()
+      const url = await unfinishedUpload()
       for (const sent of ['-4', '4.5', 'four', '4e0', ''])
         await expectProblem(
           await tus.sendChunk(url, 4, 'e', { 'upload-offset': sent }),
@@ -93,7 +93,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
       for (const response of await allResponses({ 'tus-resumable': '0.2.2' })) {
         expect([response.status, response.headers.get('tus-version')]).toEqual([412, '1.0.0'])
       }
-      const url = await begun()
+      const url = await unfinishedUpload()
       await tus.sendChunk(url, 4, 'efghij', { 'tus-resumable': '2.0.0' })
       await tus.send('DELETE', url, { 'tus-resumable': '2.0.0' })
       expect(await tus.offset(url)).toBe(4)
@@ -144,7 +144,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
   [
     'R3 HEAD',
     'If the size of the upload is known, the Server MUST include the Upload-Length header in the response.',
-    async () => expect((await tus.head(await begun())).headers.get('upload-length')).toBe('10'),
+    async () => expect((await tus.head(await unfinishedUpload())).headers.get('upload-length')).toBe('10'),
   ],
   [
     'R10 HEAD',
@@ -157,13 +157,14 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
   [
     'R3 HEAD',
     'The Server MUST prevent the client and/or proxies from caching the response by adding the Cache-Control: no-store header to the response.',
-    async () => expect((await tus.head(await begun())).headers.get('cache-control')).toBe('no-store'),
+    async () =>
+      expect((await tus.head(await unfinishedUpload())).headers.get('cache-control')).toBe('no-store'),
   ],
   [
     'R4 PATCH',
     'All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server SHOULD return a 415 Unsupported Media Type status.',
     async () => {
-      const url = await begun()
+      const url = await unfinishedUpload()
       for (const type of ['application/octet-stream', 'text/plain', 'application/offset'])
         await expectProblem(
           await tus.sendChunk(url, 4, 'e', { 'content-type': type }),
@@ -180,7 +181,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R4 PATCH',
     'If the offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource.',
     async () => {
-      const url = await begun()
+      const url = await unfinishedUpload()
       for (const offset of [0, 3, 5, 10])
         await expectProblem(await tus.sendChunk(url, offset, 'e'), 409, 'upload-offset-conflict')
       const last = await tus.sendChunk(url, 4, 'efghij')
@@ -246,7 +247,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R3 Creation, Upload-Defer-Length',
     'If the length of an upload is not deferred, this header MUST be omitted.',
     async () => {
-      expect((await tus.head(await begun())).headers.get('upload-defer-length')).toBeNull()
+      expect((await tus.head(await unfinishedUpload())).headers.get('upload-defer-length')).toBeNull()
       const both = await create({ 'upload-length': '10', 'upload-defer-length': '1' })
       await expectProblem(both, 400, 'upload-malformed')
     },
@@ -307,7 +308,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'If an upload contains additional metadata, responses to HEAD requests MUST include the Upload-Metadata header and its value as specified by the Client during the creation.',
     async () => {
       const metadata = `${metadataOf({ filename: 'a.txt', Other: 'ö' })},empty`
-      const url = await begun({ 'upload-metadata': metadata })
+      const url = await unfinishedUpload({ 'upload-metadata': metadata })
       expect((await tus.head(url)).headers.get('upload-metadata')).toBe(metadata)
     },
   ],
@@ -363,7 +364,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R7 Checksum',
     'Once the entire request has been received, the Server MUST verify the uploaded chunk against the provided checksum […]. In the first two cases the uploaded chunk MUST be discarded, and the upload and its offset MUST NOT be updated.',
     async () => {
-      const url = await begun()
+      const url = await unfinishedUpload()
       const send = (checksum: string) => tus.sendChunk(url, 4, 'efg', { 'upload-checksum': checksum })
       await expectProblem(await send(checksumOf('md5', 'efg')), 400, 'checksum-malformed')
       await expectProblem(await send(checksumOf('sha1', 'xyz')), 460, 'checksum-mismatch')
@@ -375,7 +376,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R7 Checksum',
     'The header MUST consist of the name of the used checksum algorithm and the Base64 encoded checksum separated by a space.',
     async () => {
-      const url = await begun()
+      const url = await unfinishedUpload()
       for (const sent of ['sha1', checksumOf('sha1', 'e').replace(' ', ':'), `${checksumOf('sha1', 'e')} x`])
         await expectProblem(
           await tus.sendChunk(url, 4, 'e', { 'upload-checksum': sent }),
@@ -393,7 +394,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R9 Termination',
     'MUST respond with the 204 No Content status confirming that the upload was terminated. For all future requests to this URL, the Server SHOULD respond with the 404 Not Found or 410 Gone status.',
     async () => {
-      const url = await begun()
+      const url = await unfinishedUpload()
       expect((await tus.end(url)).status).toBe(204)
       for (const gone of [await tus.head(url), await tus.sendChunk(url, 4, 'e'), await tus.end(url)])
         expect(gone.status).toBe(404)
@@ -415,7 +416,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
 test.each(requirements)('%s: "%s"', async (_rule, _quotation, check) => check())
 
 test('R8 a finished upload has no Upload-Expires', async () => {
-  const url = await begun()
+  const url = await unfinishedUpload()
   const last = await tus.sendChunk(url, 4, 'efghij')
   for (const response of [last, await tus.head(url)])
     expect(tusHeaders(response)).not.toHaveProperty('upload-expires')

@@ -39,9 +39,9 @@ async function dribble(connection: Connection, chunks: Iterable<string | Uint8Ar
 }
 
 const closedSoon = async (connection: Connection) => {
-  const begun = performance.now()
+  const startedAt = performance.now()
   await connection.closed
-  expect(performance.now() - begun).toBeLessThan(soon)
+  expect(performance.now() - startedAt).toBeLessThan(soon)
   return connection.received()
 }
 
@@ -87,9 +87,9 @@ describe.concurrent('with short deadlines', () => {
     using connection = await openConnection(server.url)
     connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
     await until('an answer', () => connection.received().includes('{"status":"ok"}'))
-    const begun = performance.now()
+    const startedAt = performance.now()
     await closedSoon(connection)
-    expect(performance.now() - begun).toBeGreaterThan(idleTimeout * 0.9)
+    expect(performance.now() - startedAt).toBeGreaterThan(idleTimeout * 0.9)
   })
 
   test('U12, O4 a slow but steady upload may take longer than every timeout', async () => {

@@ -150,9 +150,9 @@ test('D1 responses to resumable uploads are as described', async () => {
   const one = '/api/uploads/{id}'
   const create = (headers: Record<string, string>, body?: string) =>
     tus.send('POST', '/api/uploads', { 'content-type': chunkType, ...headers }, body)
-  const begun = await create({ 'upload-length': '9', 'upload-metadata': 'filename YQ==' }, 'abc')
-  const url = new URL(begun.headers.get('location') ?? '').pathname
-  await meet('POST', '/api/uploads', begun, 201)
+  const creation = await create({ 'upload-length': '9', 'upload-metadata': 'filename YQ==' }, 'abc')
+  const url = new URL(creation.headers.get('location') ?? '').pathname
+  await meet('POST', '/api/uploads', creation, 201)
   const refusals: readonly (readonly [number, Record<string, string>])[] = [
     [400, { 'upload-length': 'x' }],
     [412, { 'upload-length': '9', 'tus-resumable': '2.0.0' }],

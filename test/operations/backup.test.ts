@@ -34,7 +34,7 @@ test('F7, F8 a backup of a running server restores the same listing and bytes, w
   await server.request(`/api/media/${deleted.id}`, { method: 'DELETE' })
   await server.command('seed', '--items', '12')
   const tus = tusOf(server)
-  const begun = await tus.beginOf(100)
+  const unfinished = await tus.beginOf(100)
   const page = await server.request('/api/media')
   const listed = await listAll(server)
   const { stdout } = await server.command('backup', to)
@@ -56,7 +56,7 @@ test('F7, F8 a backup of a running server restores the same listing and bytes, w
   expect([asked.status, asked.headers.get('etag') === etag]).toEqual([200, false])
   const bucket = await later.request('/api/bucket', { headers: { authorization } })
   expect(await bucket.json()).toMatchObject({ items: 3, reserved_items: 0, reserved_bytes: 0 })
-  expect((await tusOf({ ...later, token: server.token }).head(begun)).status).toBe(404)
+  expect((await tusOf({ ...later, token: server.token }).head(unfinished)).status).toBe(404)
   expect(
     (await later.request('/api/media', { method: 'POST', body: 'x', headers: { authorization } })).status,
   ).toBe(201)

@@ -53,7 +53,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
     const reserve = 4 * 1024 * 1024
     let client = clientOf(server, server.token)
     // A resumable upload that was created while there was room.
-    const begun = await client.tus.beginOf(20 * megabyte)
+    const unfinished = await client.tus.beginOf(20 * megabyte)
     const statuses = new Set<number>()
     for (let tries = 0; tries < 40 && !statuses.has(507); tries += 1)
       statuses.add((await client.raw(2 * megabyte)).status)
@@ -66,7 +66,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
     expect(all.map(({ status }) => status)).toEqual([507, 507, 507])
     const create = { 'upload-length': `${5 * megabyte}` }
     await expectProblem(await client.tus.send('POST', '/api/uploads', create), 507, 'storage-full')
-    await expectProblem(await client.tus.sendChunk(begun, 0, bytes(20 * megabyte)), 507, 'storage-full')
+    await expectProblem(await client.tus.sendChunk(unfinished, 0, bytes(20 * megabyte)), 507, 'storage-full')
     expect(freeOf(disk.path)).toBeGreaterThan(reserve / 4)
     const stored = await client.items()
 

@@ -44,7 +44,7 @@ test('O2 requests are counted by route, not by path', async () => {
   expect(await counted('GET', 'unknown', '404')).toBe(2)
   expect(await counted('GET', 'unknown', '400')).toBe(1)
   const names = [...(await scrape(server)).samples.keys()].join()
-  for (const told of [id, 'nowhere', server.token]) expect(names).not.toContain(told)
+  for (const secret of [id, 'nowhere', server.token]) expect(names).not.toContain(secret)
 })
 
 test('O2 a request aborted by its client is counted', async () => {

@@ -85,12 +85,12 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     // A resumable upload keeps the received bytes when its connection breaks.
     const tus = { authorization, 'tus-resumable': '1.0.0' }
     const length = 5 * megabyte
-    const begun = await fetch(`${proxy.url}/api/uploads`, {
+    const creation = await fetch(`${proxy.url}/api/uploads`, {
       method: 'POST',
       headers: { ...tus, 'upload-length': `${length}` },
     })
-    const location = begun.headers.get('location') ?? ''
-    expect([begun.status, location.startsWith(`${proxy.url}/api/uploads/`)]).toEqual([201, true])
+    const location = creation.headers.get('location') ?? ''
+    expect([creation.status, location.startsWith(`${proxy.url}/api/uploads/`)]).toEqual([201, true])
     const headers = { ...tus, 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' }
     using connection = await openConnection(proxy.url)
     connection.send(

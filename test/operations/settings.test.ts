@@ -141,7 +141,7 @@ test.each([
   ['«file»', /^mediabucket: .*\/file is a file, not a directory\. /],
   ['«file»/below/it', /^mediabucket: .*\/file is a file, not a directory\. /],
   ['/proc/mediabucket/data', /^mediabucket: \/proc\/mediabucket cannot be created \(ENOENT\)\. /],
-])('O7 a data directory at %s is refused at once, with the reason', async (value, told) => {
+])('O7 a data directory at %s is refused at once, with the reason', async (value, pattern) => {
   await using directory = await temporaryDirectory()
   const file = join(directory.path, 'file')
   await writeFile(file, '')
@@ -150,7 +150,7 @@ test.each([
     await expect(runCommand(args, env)).rejects.toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(told),
+      stderr: expect.stringMatching(pattern),
     })
 })
 

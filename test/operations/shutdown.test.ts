@@ -41,9 +41,9 @@ async function signal(name: 'SIGTERM' | 'SIGINT') {
 
 /** Milliseconds from now until the server has exited with 0. */
 async function timeToExit({ code }: { code: Promise<unknown> }): Promise<number> {
-  const begun = performance.now()
+  const startedAt = performance.now()
   expect(await code).toBe(0)
-  return performance.now() - begun
+  return performance.now() - startedAt
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
@@ -120,10 +120,10 @@ test('O5 idle and unused connections do not delay the stop', async () => {
   using used = await openConnection(patient.url)
   used.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
   await until('it is answered', () => used.received().includes('"ok"'))
-  const begun = performance.now()
+  const startedAt = performance.now()
   expect(await patient.stop()).toBe(0)
   await Promise.all([unused.closed, used.closed])
-  expect(performance.now() - begun).toBeLessThan(15_000)
+  expect(performance.now() - startedAt).toBeLessThan(15_000)
 })
 
 test('O5, U2 after kill -9 during an upload the next start removes its files', async () => {

@@ -14,9 +14,9 @@ const failedStart = async (data: string): Promise<string> => {
   )
   expect(failure).toMatchObject({ code: 1, stdout: '' })
   // The log may contain warnings before it.
-  const told = failure.stderr.replace(/^\{.*\}\n/gm, '')
-  expect(told).toMatch(/^mediabucket: [^\n]+\n$/)
-  return told
+  const line = failure.stderr.replace(/^\{.*\}\n/gm, '')
+  expect(line).toMatch(/^mediabucket: [^\n]+\n$/)
+  return line
 }
 
 /** Larger than an upload that is held in memory. */
