@@ -10,7 +10,7 @@ import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
 import { FaultyItems } from './faulty-items.ts'
 import { hashFile } from './hashes.ts'
 
-/** A directory cannot be used for a backup or a restore. The message says why and what to do. */
+/** A directory cannot be used for a backup or a restore. The message gives the reason and the solution. */
 export class BackupError extends Error {
   override readonly name = 'BackupError'
 }
@@ -50,7 +50,7 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
   const source = await realpath(data)
   if (isWithin(directory, source))
     throw new BackupError(
-      `${path} is ${directory === source ? 'the data directory itself' : `inside the data directory ${data}`}, which is what a backup is for; choose a directory elsewhere, best on another disk.`,
+      `${path} is ${directory === source ? 'the data directory itself' : `inside the data directory ${data}`}. A backup must survive the loss of that directory. Choose another directory, preferably on another disk.`,
     )
   if (isWithin(source, directory))
     throw new BackupError(`${path} holds the data directory ${data}; choose a directory elsewhere.`)

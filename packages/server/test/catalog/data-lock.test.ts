@@ -4,8 +4,8 @@ import { acquireDataLock, DataLockedError } from '../../src/catalog/sqlite/data-
 import { firstOutput, killHard, outputOf, startProcess } from './child-process.ts'
 import { tempDirectory } from './temp-directory.ts'
 
-/** Prints `held`, keeps no reference to the lock, and has the garbage collected. */
-const holdForEver = (directory: string) =>
+/** Prints `held`, drops its reference to the lock, and runs the garbage collector. */
+const startLockHolder = (directory: string) =>
   startProcess(
     'data-lock.ts',
     `const { setFlagsFromString } = await import('node:v8')
@@ -35,7 +35,7 @@ const tryOnce = (directory: string, hold: boolean) =>
 describe('O6 the lock of a data directory', () => {
   test('a second process is refused with the name of the directory and a solution', async () => {
     const directory = tempDirectory()
-    expect(await firstOutput(holdForEver(directory))).toBe('held')
+    expect(await firstOutput(startLockHolder(directory))).toBe('held')
     expect(() => acquireDataLock(directory)).toThrow(DataLockedError)
     expect(() => acquireDataLock(directory)).toThrow(
       `The data directory ${directory} is already served by another mediabucket process. Stop that process`,
@@ -44,7 +44,7 @@ describe('O6 the lock of a data directory', () => {
 
   test('kill -9 releases the lock', async () => {
     const directory = tempDirectory()
-    const holder = holdForEver(directory)
+    const holder = startLockHolder(directory)
     expect(await firstOutput(holder)).toBe('held')
     await killHard(holder)
     acquireDataLock(directory).release()

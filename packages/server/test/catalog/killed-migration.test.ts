@@ -10,7 +10,7 @@ import { tempDirectory } from './temp-directory.ts'
 
 const versionOne = join(import.meta.dirname, '../../../../test/fixtures/data-version-1/catalog.db')
 
-/** In the process that migrates: statements are run one by one, and before the n-th of them the process is killed. */
+/** Runs the statements of a migration one by one, and kills the process before the n-th. */
 const killedAt = (nth: number, directory: string) => `
   const { DatabaseSync } = await import('node:sqlite')
   const { exec } = DatabaseSync.prototype

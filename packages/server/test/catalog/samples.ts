@@ -48,11 +48,11 @@ export const newToken = (name: string, fields: Partial<NewToken> = {}): NewToken
 export async function newBucket(catalog: Catalog, name: string): Promise<BucketId> {
   await catalog.addToken(newToken(name, { bucket: name }))
   const grant = await catalog.authorise(hashOf(name))
-  if (!grant) throw new Error('a token that was just made is unknown')
+  if (!grant) throw new Error('a token that was just added is unknown')
   return grant.bucketId
 }
 
-/** The ids on all pages, in order, the empty page after the last one included. */
+/** The ids on all pages, in order. Also reads the empty page after the last one. */
 export async function allPages(catalog: Catalog, bucketId: BucketId): Promise<string[]> {
   const ids: string[] = []
   for (let page = 1; ; page++) {

@@ -112,7 +112,10 @@ export async function writeWhole(file: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
-/** Maps a full disk or quota to Fault `storage-full`, and a lack of descriptors or memory to `overloaded`. Returns other errors unchanged. */
+/**
+ * Maps a full disk or quota to Fault `storage-full`, and a lack of descriptors or memory to `overloaded`. Returns other
+ * errors unchanged.
+ */
 export function asStorageFault(error: unknown): unknown {
   const code = errorCode(error)
   if (code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM')
