@@ -43,7 +43,7 @@ export const failingCalls = faultOnStage(
         reached = readReached(directory)
         const failed = reached.slice(before).join(', ')
         must(
-          `a disk that fails at ${failed || 'no step'} is told by ${status}`,
+          `a request receives a 5xx only if a step failed (${failed || 'none'}): ${status}`,
           (failed !== '') === status >= 500,
         )
       }

@@ -54,7 +54,7 @@ async function moveClock(stage: Stage, move: (to: string) => Promise<void>, nth:
   await resumable.finish()
   const order = await listed(stage)
   must(
-    'what came later stands behind it',
+    'later items are listed after earlier ones',
     inOrder.every((path, index) => path === order[index]),
   )
 }

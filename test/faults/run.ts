@@ -23,19 +23,19 @@ async function runRow(fault: FaultRow): Promise<Line> {
   if (!(await fault.isPossible())) return { title, verdict: null }
   const rounds = Math.max(fault.short, Math.ceil((fault.perHundred * asked) / 100))
   const began = performance.now()
-  const told = (text: string) =>
+  const print = (text: string) =>
     console.error(
       `${String(Math.round((performance.now() - began) / 1000)).padStart(4)} s  ${title}: ${text}`,
     )
-  told(`${rounds} rounds`)
+  print(`${rounds} rounds`)
   let done = 0
   const verdict = await fault
     .run(rounds, () => {
       done += 1
-      if (done % 10 === 0) told(`${done} done`)
+      if (done % 10 === 0) print(`${done} done`)
     })
     .catch((error: unknown) => failed(error))
-  for (const what of verdict.faults) told(what)
+  for (const what of verdict.faults) print(what)
   return { title, verdict }
 }
 

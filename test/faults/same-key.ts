@@ -24,7 +24,7 @@ const send = (instance: Instance, sending: Sending, key: string) =>
   })
 
 export const sameKey = faultOnStage(
-  'the same Idempotency-Key twenty times in parallel',
+  'twenty concurrent requests with the same Idempotency-Key',
   async ({ ledger, instance }) => {
     const sending = ledger.newSending(length)
     const key = randomUUID()
@@ -66,7 +66,7 @@ async function sendAndLeave(
 }
 
 export const clientGone = faultOnStage(
-  'a client that goes away after its last byte, and sends again',
+  'a client that disconnects after its last byte and sends again with the same key',
   async ({ ledger, instance, restart }, nth) => {
     const sending = ledger.newSending(length)
     const key = randomUUID()

@@ -12,7 +12,7 @@ export const stopBySignal = faultOnStage('SIGTERM during uploads', async (stage)
   const { process, url } = instance.server
   const [raw, resumable] = [await startRawUpload(stage), await startResumableUpload(stage)]
   const exited = once(process, 'exit')
-  const begun = performance.now()
+  const startedAt = performance.now()
   process.kill('SIGTERM')
   await until('connections are refused', () =>
     openConnection(url).then(
@@ -23,7 +23,7 @@ export const stopBySignal = faultOnStage('SIGTERM during uploads', async (stage)
   await raw.finish()
   const [code] = await exited
   must(`it exits with 0, not ${code}`, code === 0)
-  must('it exits within its deadline', performance.now() - begun < deadline + 5_000)
+  must('it exits within its deadline', performance.now() - startedAt < deadline + 5_000)
   await stage.restart()
   await resumable.finish()
 })

@@ -117,6 +117,6 @@ const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
   },
 }
 
-ifTraced.each(brokenOrders)('R6 a broken order is noticed: %s', async (order) => {
+ifTraced.each(brokenOrders)('R6 the trace detects a broken order: %s', async (order) => {
   expect(await outOfOrder(withBrokenOrder(order))).toEqual(shown[order])
 })

@@ -78,10 +78,10 @@ function parseTrace(text: string): SystemCall[] {
   for (const [at, line] of text.split('\n').entries()) {
     const [, thread = '', rest = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
     const resumed = /^<\.\.\. (\w+) resumed>(.*)$/.exec(rest)
-    const begun = /^(\w+)\((.*) <unfinished \.\.\.>$/.exec(rest)
+    const unfinished = /^(\w+)\((.*) <unfinished \.\.\.>$/.exec(rest)
     const whole = /^(\w+)\((.*)$/.exec(rest)
-    if (begun) {
-      open.set(thread, { name: begun[1] ?? '', args: begun[2] ?? '', begin: at })
+    if (unfinished) {
+      open.set(thread, { name: unfinished[1] ?? '', args: unfinished[2] ?? '', begin: at })
       continue
     }
     const first = resumed ? open.get(thread) : null

@@ -72,7 +72,7 @@ test('N4 CONNECT after another request does not change the response to that requ
 test.each([
   ['h2c', 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__'],
   ['websocket', 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13'],
-])('N4 an Upgrade to %s is ignored, and the connection goes on', async (_, lines) => {
+])('N4 an Upgrade to %s is ignored, and the connection stays open', async (_, lines) => {
   using connection = await openConnection(server.url)
   const answers = () => connection.received().match(/HTTP\/1\.1 2/g)?.length ?? 0
   connection.send(head('GET /healthz HTTP/1.1', lines))

@@ -107,7 +107,7 @@ describe.concurrent('with short deadlines', () => {
     ['a refusal', 'POST /api/media', 401],
     ['a refused body of a listing', 'GET /api/media', 413],
     ['a refused body of a health check', 'GET /healthz', 413],
-  ])('U12 a client that goes on sending after %s is cut off', async (_, line, status) => {
+  ])('U12 the connection of a client that keeps sending after %s is closed', async (_, line, status) => {
     using connection = await openConnection(server.url)
     connection.send(`${line} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n`)
     expect(await dribble(connection, Array(90).fill('x'.repeat(1000)), 100)).toBe(true)

@@ -47,7 +47,7 @@ async function open(kind: ProxyKind) {
 describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as documented', (kind) => {
   const proxied = test.skipIf(!hasTool(kind.split(' ')[0] ?? '') && !process.env['CI'])
 
-  proxied('L18, W1, B3, R6 uploads stream, break and go on, and downloads have ranges', async () => {
+  proxied('L18, W1, B3, R6 uploads are streamed and can be resumed, and downloads have ranges', async () => {
     await using stage = await open(kind)
     const { proxy, server, authorization } = stage
 
