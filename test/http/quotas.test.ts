@@ -196,8 +196,8 @@ describe('Q4 limits are set while the server runs', () => {
     [['set'], 2, /takes one NAME/],
     [['set', 'default'], 2, /needs --max-items/],
     [['set', 'default', '--max-items', '-1'], 2, /max-items/],
-    [['set', 'default', '--max-items=1e3'], 2, /--max-items takes a whole number, or none, not "1e3"/],
-    [['set', 'default', '--max-bytes=lots'], 2, /--max-bytes takes .+, or none, not "lots"/],
+    [['set', 'default', '--max-items=1e3'], 2, /--max-items takes .*, not "1e3"/],
+    [['set', 'default', '--max-bytes=lots'], 2, /--max-bytes takes .*, not "lots"/],
     [['set', 'nowhere', '--max-items=1'], 4, /no bucket "nowhere"/],
   ])('bucket %j is refused with its own message', async (args, code, message) => {
     await expect(server.command('bucket', ...args)).rejects.toMatchObject({
