@@ -42,5 +42,5 @@ test.each<[string, (path: string) => Promise<void>]>([
   await writeFile(path, 'abcdef')
   const blob = await DiskFile.at(path)
   await change(path)
-  await expect(blob.slice(0, 2).arrayBuffer()).rejects.toThrow('it has changed')
+  await expect(blob.slice(0, 2).arrayBuffer()).rejects.toThrow('the file changed during the upload')
 })

@@ -25,7 +25,7 @@ async function values(...names: string[]) {
 test('O2 metrics show the versions of the service and of Node.js', async () => {
   const { samples } = await scrape(server)
   const [info = ''] = [...samples.keys()].filter((name) => name.startsWith('mediabucket_build_info'))
-  expect(info).toMatch(/^mediabucket_build_info\{version="\d+\.\d+\.\d+",node="24\.\d+\.\d+"\}$/)
+  expect(info).toMatch(/^mediabucket_build_info\{version="\d+\.\d+\.\d+",node="\d+\.\d+\.\d+"\}$/)
   expect(samples.get(info)).toBe(1)
 })
 

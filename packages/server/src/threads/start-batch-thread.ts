@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { Fault } from '../core/fault.ts'
 import { fromRecord } from './error-record.ts'
 import type { FromThread, NumberedRequest, ToThread } from './serve-batches.ts'
 
@@ -88,7 +89,8 @@ export async function startBatchThread<Request, Output, Report>(options: {
   return {
     send(request, callbacks, transfer = []) {
       if (failure) return callbacks.reject(failure)
-      if (isClosing) return callbacks.reject(new Error(`the thread ${name} is closing`))
+      // A request that outlives the shutdown timeout comes this late.
+      if (isClosing) return callbacks.reject(new Fault('shutting-down', 'The service is stopping.'))
       lastNumber += 1
       pending.set(lastNumber, callbacks)
       transferQueue.push(...transfer)

@@ -89,7 +89,7 @@ test('close finishes the pending requests, rejects later ones, and does not repo
   const { thread, send, failures } = await start()
   const pending = [send('a'), send('b')]
   const closed = thread.close()
-  await expect(send('late')).rejects.toThrow('the thread sample is closing')
+  await expect(send('late')).rejects.toMatchObject({ code: 'shutting-down' })
   expect(await Promise.all(pending)).toEqual(['A', 'B'])
   await Promise.all([closed, thread.close()])
   expect(failures).toEqual([])

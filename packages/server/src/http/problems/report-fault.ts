@@ -34,9 +34,9 @@ function toFault(error: unknown): Fault {
   return new Fault('internal', 'The service met an unexpected error and has logged it.', { cause: error })
 }
 
-/** A full bucket and a reached reserve of free space are no errors of the service, although their status is 507. */
+/** A full bucket, a reached reserve of free space and a stop of the service are no errors, although their status is 5xx. */
 const isExpected = ({ code, cause }: Fault): boolean =>
-  code === 'quota-exceeded' || (code === 'storage-full' && cause === undefined)
+  code === 'quota-exceeded' || code === 'shutting-down' || (code === 'storage-full' && cause === undefined)
 
 /** Returns the fault to respond with. Counts it against the rate limits; counts and logs errors of the service. */
 export type FaultReporter = (error: unknown, request: IncomingMessage, requestId: string) => Fault
