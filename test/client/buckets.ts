@@ -1,10 +1,11 @@
 import { type Client, createClient } from '../../packages/client/src/index.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 
-/** A token for a bucket, which is created if it does not exist. */
-export const newToken = async (server: Pick<SharedServer, 'data'>, bucket: string, ...args: string[]) =>
-  (await makeToken(server, '--bucket', bucket, ...args)).token
+/** A token for a new bucket, whose name begins with `name`. */
+export const newToken = async (server: Pick<SharedServer, 'data'>, name: string, ...args: string[]) =>
+  (await makeToken(server, '--bucket', uniqueName(name), ...args)).token
 
 /** A client with a bucket of its own. */
 export const newBucket = async (server: SharedServer, name: string, ...args: string[]): Promise<Client> =>

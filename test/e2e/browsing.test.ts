@@ -7,6 +7,7 @@ import { startGateway } from '../harness/gateway.ts'
 import { seed } from '../harness/seed.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { isDrawn, picture } from './files.ts'
@@ -65,7 +66,7 @@ describe('paging', () => {
   )
 
   browserTest('a bucket of thousands of pages shows few links and a field for the page number', async () => {
-    const { token } = await seed(server, '--items', '34567', '--bucket', 'large')
+    const { token } = await seed(server, '--items', '34567', '--bucket', uniqueName('large'))
     await using guest = await visit(browser, server, { hash: '#page=1700' })
     await guest.signIn(token)
     const { page } = guest

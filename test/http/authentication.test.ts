@@ -7,6 +7,7 @@ import type { SharedServer } from '../harness/server.ts'
 import { startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 
@@ -164,7 +165,7 @@ test.each(['token', 'access_token'])('A5 ?%s= is neither accepted nor logged', a
 })
 
 test('A6, M3 an item of another bucket gets the response of an id that never existed', async () => {
-  const { authorization } = await makeToken(server, '--bucket', 'other')
+  const { authorization } = await makeToken(server, '--bucket', uniqueName('other'))
   const { id } = await upload(server, 'mine')
   for (const method of ['GET', 'DELETE']) {
     const ask = async (name: string) => {

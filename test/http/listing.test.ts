@@ -5,6 +5,7 @@ import { seed } from '../harness/seed.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 import { readManyMedia, readPage } from '../harness/wire.ts'
 
 let server: SharedServer
@@ -14,7 +15,7 @@ beforeAll(async () => {
 
 /** A new bucket and a token for it, with `count` small text files; 0, or more than one. */
 async function bucketOf(count: number, name: string) {
-  const { authorization } = await makeToken(server, '--bucket', name)
+  const { authorization } = await makeToken(server, '--bucket', uniqueName(name))
   const urls: string[] = []
   if (count > 0) {
     const body = new FormData()
@@ -207,7 +208,15 @@ test('L16, A6 the ETag of one bucket does not match in another', async () => {
 })
 
 test('L7 every page has a link, at any size of the bucket', async () => {
-  const seeded = await seed(server, '--items', '25000', '--bucket', 'large', '--delete-every', '7')
+  const seeded = await seed(
+    server,
+    '--items',
+    '25000',
+    '--bucket',
+    uniqueName('large'),
+    '--delete-every',
+    '7',
+  )
   const answer = await server.request('/api/media?page=1200', {
     headers: { authorization: `Bearer ${seeded.token}` },
   })

@@ -5,6 +5,7 @@ import { traces } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { readMedia, readPage } from '../harness/wire.ts'
@@ -13,7 +14,7 @@ let server: SharedServer
 let stranger: { authorization: string }
 beforeAll(async () => {
   server = await sharedServer()
-  const { authorization } = await makeToken(server, '--bucket', 'other')
+  const { authorization } = await makeToken(server, '--bucket', uniqueName('other'))
   stranger = { authorization }
 })
 
@@ -167,7 +168,7 @@ test('A3 reading, uploading and deleting need different scopes', async () => {
 })
 
 test('L4, L10 each of many concurrent uploads is listed once, in a stable order', async () => {
-  const { authorization } = await makeToken(server, '--bucket', 'crowd')
+  const { authorization } = await makeToken(server, '--bucket', uniqueName('crowd'))
   const uploads = Array.from({ length: 64 }, (_, i) => upload(server, `file ${i}`, { authorization }))
   const urls = (await Promise.all(uploads)).map(({ url }) => url)
   const list = async () => {

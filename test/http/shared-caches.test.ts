@@ -3,6 +3,7 @@ import { sendRaw } from '../harness/raw-http.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 import { upload } from '../harness/upload.ts'
 import { readPage } from '../harness/wire.ts'
 
@@ -34,7 +35,7 @@ test('L17, A6 a shared cache cannot store responses to a token', async () => {
 })
 
 test('L17, A6 the pages of two tokens have different validators, and vary by Authorization', async () => {
-  const other = await makeToken(server, '--bucket', 'other')
+  const other = await makeToken(server, '--bucket', uniqueName('other'))
   const mine = await server.request('/api/media')
   const theirs = await server.request('/api/media', { headers: { authorization: other.authorization } })
   expect(mine.headers.get('vary')).toContain('Authorization')
