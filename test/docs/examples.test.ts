@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { root } from '../architecture/sources.ts'
 import { hasTool } from '../harness/tools.ts'
 import { upload } from '../harness/upload.ts'
-import { settled } from './alike.ts'
 import { type Block, blocksOf, shown } from './blocks.ts'
 import { interpreters } from './interpreters.ts'
 import { openStage, type Stage } from './run.ts'
+import { stableJson } from './stable-json.ts'
 
 const documents = [
   'README.md',
@@ -48,7 +48,7 @@ describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examp
       const next = blocks[index + 1]
       // A following block of JSON or text is its output, except for values that differ between runs.
       const { url } = stage.server
-      if (next?.language === 'json') expect(settled(stdout, url)).toEqual(settled(next.code, url))
+      if (next?.language === 'json') expect(stableJson(stdout, url)).toEqual(stableJson(next.code, url))
       if (next?.language === 'text') expect(stdout).toBe(next.code)
     })
   }

@@ -165,7 +165,7 @@ browserTest('opening a page of ten files takes 13 API requests, and each refresh
   expect(opened.length - api.length).toBeLessThan(8)
   const before = guest.requests.length
   await pass(guest)
-  await until('a look', () => guest.requests.length > before)
+  await until('the page requests the listing', () => guest.requests.length > before)
   expect(guest.requests.slice(before)).toEqual([`${server.url}/api/media?page=1`])
 })
 

@@ -189,7 +189,9 @@ describe('B8 links in the data directory', () => {
     for (const { id } of [planted.leaf, planted.parent]) {
       expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
     }
-    await until('the second is left', () => server.log().some(({ id }) => id === planted.parent.id))
+    await until('the file of the second item is reported', () =>
+      server.log().some(({ id }) => id === planted.parent.id),
+    )
     expect(await planted.targets()).toEqual(before)
   })
 })

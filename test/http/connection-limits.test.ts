@@ -86,7 +86,7 @@ test('N2, N3, P1 a connection beyond the limit gets a 503 problem and is closed;
   await until('it is logged', () => server.log().filter(({ msg }) => /refused/.test(msg)).length === 2)
 
   third[0]?.close()
-  await until('room', async () => {
+  await until('a connection is accepted again', async () => {
     const next = new Client(server, '127.0.0.4')
     const status = await next.ask()
     next.close()

@@ -147,7 +147,7 @@ test('U12, O4 a client that waits for the service is not idle', async () => {
   catalog.exec('BEGIN IMMEDIATE')
   const body = 'x'.repeat(10)
   const stored = server.request('/api/media', { method: 'POST', body })
-  await until('the bytes in place', async () => (await traces(server)).blobs === blobs + 1)
+  await until('the blob is stored', async () => (await traces(server)).blobs === blobs + 1)
   await setTimeout(2 * idleTimeout)
   catalog.exec('ROLLBACK')
   catalog.close()

@@ -14,7 +14,7 @@ test('F7 backup refuses the data directory, its subdirectories and its parents, 
   const link = join(directory.path, 'link')
   await symlink(server.data, link)
   // The last entry that a start creates.
-  const names = await until('the ballast', async () => {
+  const names = await until('catalog.db-ballast exists', async () => {
     const present = await readdir(server.data)
     return present.includes('catalog.db-ballast') && present
   })

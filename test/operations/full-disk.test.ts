@@ -93,7 +93,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
       await using server = await startServer({}, data)
       let client = clientOf(server, server.token)
       for (let count = 0; count < 30; count += 1) expect((await client.raw(100_000)).status).toBe(201)
-      await until('the ballast is made', () => existsSync(ballast))
+      await until('catalog.db-ballast exists', () => existsSync(ballast))
 
       await disk.fill()
       expect(freeOf(disk.path)).toBe(0)
@@ -117,7 +117,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
 
       await disk.free()
       await until('uploads are accepted', async () => (await client.raw(100_000)).status === 201)
-      await until('the ballast is made again', () => existsSync(ballast))
+      await until('catalog.db-ballast exists again', () => existsSync(ballast))
     },
   )
 

@@ -74,7 +74,7 @@ test.concurrent('O9 a service in the background continues after npx has ended', 
   started.process.stdin?.end('\n')
   await started.exited
   const ended = performance.now()
-  await until('several looks at the parent have passed', async () => {
+  await until('the parent process was checked several times', async () => {
     expect((await fetch(`${started.url}/healthz`)).status).toBe(200)
     return performance.now() - ended > 1_500
   })

@@ -11,7 +11,7 @@ import { readMedia } from '../harness/wire.ts'
 
 const terminalTest = test.skipIf(!hasTool('script') && !process.env['CI'])
 
-/** A service whose three standard files are one terminal. */
+/** A service with a terminal as its stdin, stdout and stderr. */
 const startOnTerminal = (settings: Readonly<Record<string, string>> = {}) =>
   startBy(
     ['script', '-qfec', `${process.execPath} ${bin} serve`, '/dev/null'],
