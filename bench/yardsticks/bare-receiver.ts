@@ -11,7 +11,8 @@ async function receive(socket: Socket): Promise<void> {
   const path = join(directory, 'received')
   const file = await open(path, 'wx')
   const hash = createHash('sha256')
-  for await (const chunk of socket) {
+  // The response needs the socket, which an iterator of Node.js 26 destroys at its end.
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
     // The write runs while this thread hashes.
     const written = file.write(chunk)
     hash.update(chunk)
