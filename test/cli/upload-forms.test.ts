@@ -11,6 +11,8 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { commandLine, runClient } from './client-run.ts'
 
@@ -48,8 +50,10 @@ test('L10 small and large files are listed and printed in the order of the names
 
 test('Q1 when the bucket is full, the first files are stored and each of the others is reported once', async () => {
   await using directory = await temporaryDirectory()
-  const service = await bucket('full')
-  await server.command('bucket', 'set', 'full', '--max-items', '5')
+  const name = uniqueName('full')
+  const { token } = await makeToken(server, '--bucket', name)
+  const service = { url: server.url, token }
+  await server.command('bucket', 'set', name, '--max-items', '5')
   for (let index = 1; index <= 12; index += 1) await writeFile(join(directory.path, `${index}`), `${index}`)
   const { code, stdout, stderr } = await runClient(service, 'upload', directory.path)
   expect([code, printedNames(stdout)]).toEqual([1, ['1', '2', '3', '4', '5']])
