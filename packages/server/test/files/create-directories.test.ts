@@ -61,7 +61,7 @@ test('an existing directory is not changed', () => {
   expect(calls()).toEqual([])
 })
 
-test('a directory that another process creates meanwhile is used, and its parent is synced', () => {
+test('a directory that another process creates at the same time is used, and its parent is synced', () => {
   const { root, mkdir, fsync } = watchDisk()
   mkdir.mockImplementationOnce((path) => {
     mkdirSync(path)

@@ -15,7 +15,7 @@ interface Steps {
   /** Whether a server holds the lock of the data. */
   readonly served?: boolean
   /** Runs during the grace period. */
-  readonly meanwhile?: () => Promise<unknown>
+  readonly duringWait?: () => Promise<unknown>
   readonly held?: boolean
   readonly audit?: (audit: CatalogAudit) => Partial<CatalogAudit>
   readonly blobAudit?: (audit: BlobAudit) => Partial<BlobAudit>
@@ -33,7 +33,7 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
     blobAudit: { ...blobAudit, ...steps.blobAudit?.(blobAudit) },
     quiescence: {
       lock: () => (steps.served ? null : { release() {} }),
-      wait: async () => void (await steps.meanwhile?.()),
+      wait: async () => void (await steps.duringWait?.()),
     },
     repair: true,
     verifyBytes: false,
@@ -57,7 +57,7 @@ const lostAndFound = (media: TemporaryMedia) =>
 test('F2 an upload that commits during the grace period is not an orphan', async () => {
   await using media = await temporaryMedia()
   const { item, commit } = await beforeCommit(media)
-  expect(await repair(media, { served: true, meanwhile: commit })).toEqual([])
+  expect(await repair(media, { served: true, duringWait: commit })).toEqual([])
   expect((await media.blobs.open(item.id))?.size).toBe(4)
   expect(await lostAndFound(media)).toEqual([])
 })
