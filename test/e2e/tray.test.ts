@@ -18,6 +18,13 @@ import { writeFiles } from './files.ts'
 import { tray, uploadHeading } from './uploading.ts'
 import { visit } from './visit.ts'
 
+/** Resolves when the page has its store of unfinished uploads: a database opens for one request after another. */
+const untilStoreOpen = `new Promise((resolve, reject) => {
+  const request = indexedDB.open('mediabucket-uploads', 1)
+  request.onsuccess = () => resolve(request.result.close())
+  request.onerror = () => reject(request.error)
+})`
+
 let browser: Browser
 beforeAll(async () => {
   browser = await sharedBrowser()
@@ -165,6 +172,32 @@ browserTest('G14 leaving the page asks for confirmation during uploads only', as
   expect(asked).toEqual(['beforeunload'])
 })
 
+browserTest('G14 the page may be closed only if the browser has stored the unfinished uploads', async () => {
+  const server = await sharedServer()
+  await using guest = await visit(browser, server)
+  await guest.page.clock.install()
+  await guest.signIn(server.token)
+  const { page } = guest
+  await page.evaluate(`{
+    window.puts = 0
+    IDBObjectStore.prototype.put = () => {
+      window.puts++
+      throw new DOMException('full', 'QuotaExceededError')
+    }
+  }`)
+  await page.route('**/api/media', async (route) => {
+    if (route.request().method() === 'GET') await route.continue()
+  })
+  await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 10)])
+  await until('an attempt to store the upload', async () => {
+    await page.clock.runFor(1000)
+    return (await page.evaluate('window.puts')) === 1
+  })
+  await page.clock.runFor(1000)
+  await tray(guest).getByText(strings.uploads.keepOpen).waitFor()
+  expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
+})
+
 browserTest(
   'I2, G14 small files in progress when the page is left are stored once, at the latest on the next visit',
   async () => {
@@ -178,6 +211,7 @@ browserTest(
     })
     await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 0), file('c.bin', 10)])
     await uploadHeading(guest, strings.uploads.sending(0, 3))
+    await page.evaluate(untilStoreOpen)
     await page.unroute('**/api/media')
     // The reload asks for confirmation; the handler above accepts.
     await page.reload()

@@ -20,12 +20,16 @@ export interface Unfinished {
   readonly file: File | null
 }
 
-/** Stores unfinished uploads in the browser (IndexedDB), so that a later visit continues them. Ignores errors of the storage. */
+/** Stores unfinished uploads in the browser (IndexedDB), so that a later visit continues them. */
 export interface UnfinishedStore {
-  /** Adds or replaces the records of these entries, as uploads of this page. */
-  put(entries: readonly UploadEntry[]): void
+  /**
+   * Adds or replaces the records of these entries, as uploads of this page, and removes the records `replaced` in the
+   * same transaction. Resolves when it is committed: false if the storage failed.
+   */
+  put(entries: readonly UploadEntry[], replaced?: readonly string[]): Promise<boolean>
+  /** Ignores errors of the storage. */
   remove(ids: readonly string[]): void
-  /** All records of the bucket, in the order in which they were added. */
+  /** All records of the bucket, in the order in which they were added; none if the storage failed. */
   all(): Promise<readonly Unfinished[]>
 }
 
@@ -69,9 +73,8 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
         transaction.onerror = transaction.onabort = () => reject(transaction.error)
       })
     })
-    const withoutError = done.catch(() => null)
-    last = withoutError
-    return withoutError
+    last = done.catch(() => undefined)
+    return done
   }
 
   function recordOf(entry: UploadEntry): Unfinished {
@@ -87,12 +90,16 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
   }
 
   return {
-    put(entries) {
+    put(entries, replaced = []) {
       const records = entries.map(recordOf)
-      void transact('readwrite', (store) => {
+      return transact('readwrite', (store) => {
         for (const record of records) store.put(record)
+        for (const id of replaced) store.delete(id)
         return null
-      })
+      }).then(
+        () => true,
+        () => false,
+      )
     },
     remove(ids) {
       if (ids.length === 0) return
@@ -103,10 +110,10 @@ export function openUnfinishedStore(bucket: string, page: string): UnfinishedSto
       void transact('readwrite', (store) => {
         for (const id of ids) store.delete(id)
         return null
-      })
+      }).catch(() => null)
     },
     async all() {
-      const records = await transact<Unfinished[]>('readonly', (store) => store.getAll())
+      const records = await transact<Unfinished[]>('readonly', (store) => store.getAll()).catch(() => null)
       return (records ?? []).filter((record) => record.bucket === bucket)
     },
   }

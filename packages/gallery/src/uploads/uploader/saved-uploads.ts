@@ -4,17 +4,19 @@ import { sampleHash } from './sample-hash.ts'
 import type { UploadEntry } from './upload-entry.ts'
 import type { UploadList } from './upload-list.ts'
 
-/** Saves unfinished uploads in the browser and takes over those of closed pages. */
+/** Saves unfinished uploads in the browser and finds those of closed pages. */
 export interface SavedUploads {
-  save(entries: readonly UploadEntry[]): void
+  /** Saves entries in place of the records that they continue. */
+  saveInstead(entries: readonly UploadEntry[], records: readonly Unfinished[]): void
   /** Saves resumable uploads, and updates entries that are saved already. */
   update(entries: readonly UploadEntry[]): void
   /** Saves everything at once, because the page is about to close. */
   saveNow(): void
   forget(entries: readonly UploadEntry[]): void
-  /** Whether all unfinished uploads are saved. */
+  /** Whether all unfinished uploads are saved. False once the browser's storage failed. */
   hasAll(): boolean
-  takeOver(): Promise<readonly Unfinished[]>
+  /** The records of closed pages. */
+  abandoned(): Promise<readonly Unfinished[]>
   close(): void
 }
 
@@ -34,6 +36,7 @@ export function createSavedUploads(
   const store = openUnfinishedStore(bucket, page)
   const openPages = createOpenPages(page)
   const timer = setInterval(() => saveOld(batchSize, saveAfter), 1000)
+  let [writes, failed] = [0, false]
 
   function* unsaved(): Generator<UploadEntry> {
     for (const state of ['sending', 'waiting', 'paused', 'failed'] as const)
@@ -50,21 +53,32 @@ export function createSavedUploads(
     if (entries.length > 0) save(entries)
   }
 
-  function save(entries: readonly UploadEntry[]): void {
+  function save(entries: readonly UploadEntry[], replaced: readonly string[] = []): void {
     for (const entry of entries) entry.isSaved = true
-    store.put(entries)
-    onSaved()
+    void write(entries, replaced)
     // Only a resumable upload continues with a file that is chosen again, so only its content must be recognized.
     for (const entry of entries) if (entry.uploadUrl !== null && entry.sample === null) void addSample(entry)
   }
 
+  async function write(entries: readonly UploadEntry[], replaced: readonly string[]): Promise<void> {
+    writes++
+    if (!(await store.put(entries, replaced))) failed = true
+    writes--
+    onSaved()
+  }
+
   async function addSample(entry: UploadEntry): Promise<void> {
     entry.sample = entry.file ? await sampleHash(entry.file).catch(() => null) : null
-    if (entry.sample !== null && list.get(entry.id)?.state !== 'done') store.put([entry])
+    if (entry.sample !== null && list.get(entry.id)?.state !== 'done') await write([entry], [])
   }
 
   return {
-    save,
+    saveInstead(entries, records) {
+      save(
+        entries,
+        records.map(({ id }) => id),
+      )
+    },
     update(entries) {
       const changed = entries.filter(({ isSaved, uploadUrl }) => isSaved || uploadUrl !== null)
       if (changed.length > 0) save(changed)
@@ -74,13 +88,11 @@ export function createSavedUploads(
       store.remove(entries.filter(({ isSaved }) => isSaved).map(({ id }) => id))
       for (const entry of entries) entry.isSaved = false
     },
-    hasAll: () => unsaved().next().done === true,
-    async takeOver() {
+    hasAll: () => !failed && writes === 0 && unsaved().next().done === true,
+    async abandoned() {
       const records = await store.all()
       const closed = await openPages.closedAmong(new Set(records.map((record) => record.page)))
-      const taken = records.filter((record) => closed.has(record.page))
-      store.remove(taken.map(({ id }) => id))
-      return taken
+      return records.filter((record) => closed.has(record.page))
     },
     close() {
       clearInterval(timer)

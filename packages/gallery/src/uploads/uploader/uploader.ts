@@ -152,14 +152,14 @@ export function createUploader(options: UploaderOptions): Uploader {
       return duplicates
     },
     async restore() {
-      const records = await saved.takeOver()
-      for (const { path, file, contentType, size, modified, uploadUrl, form, sample } of records) {
+      const records = await saved.abandoned()
+      const entries = records.map(({ path, file, contentType, size, modified, uploadUrl, form, sample }) => {
         const entry = newEntry({ file, path, reread: null }, nextId())
-        Object.assign(entry, { contentType, size, modified, uploadUrl, form, sample })
-        entry.state = file === null ? 'needed' : 'waiting'
-        list.add(entry)
-        saved.save([entry])
-      }
+        const state = file === null ? 'needed' : 'waiting'
+        return Object.assign(entry, { contentType, size, modified, uploadUrl, form, sample, state })
+      })
+      for (const entry of entries) list.add(entry)
+      saved.saveInstead(entries, records)
       queue.run()
       changed()
       return records.length
