@@ -78,8 +78,13 @@ async function write(bundle: string, sources: ReadonlyMap<string, string>): Prom
     ],
   })
   const fresh = await mkdtemp(`${bundle}-`)
-  // All in one directory, where threads and processes are looked up.
-  await made.write({ dir: join(fresh, 'dist'), chunkFileNames: '[name].js' })
+  // All in one directory, where threads and processes are looked up. Minified: a start spends a third of its time on
+  // reading the code.
+  await made.write({
+    dir: join(fresh, 'dist'),
+    chunkFileNames: '[name].js',
+    minify: { compress: true, mangle: { keepNames: true }, codegen: true },
+  })
   await made.close()
   await cp(join(root, server, 'bin'), join(fresh, 'bin'), { recursive: true })
   await mkdir(join(fresh, 'dist/cli'))
