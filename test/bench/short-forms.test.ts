@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { hasTool } from '../harness/tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const missing = ['wrk', 'nginx', 'taskset', 'chromium'].filter((tool) => !hasTool(tool))
+const missing = ['wrk', 'nginx', 'taskset', 'chromium-headless-shell'].filter((tool) => !hasTool(tool))
 
 const suites = [
   { suite: 'listing', bars: 14 },

@@ -1,9 +1,9 @@
 import { type Browser, chromium, type LaunchOptions } from 'playwright-core'
 import { atWorkerEnd } from './worker-end.ts'
 
-/** Debian's Chromium, without connections to other machines. */
+/** Chromium as Debian packages it without a user interface, which needs half the CPU time. No connections to other machines. */
 export const launchOptions: LaunchOptions = {
-  executablePath: '/usr/bin/chromium',
+  executablePath: '/usr/bin/chromium-headless-shell',
   args: [
     '--no-sandbox',
     '--disable-gpu',

@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 /** Programs that some tests need, and their Debian packages. */
 const packages: Readonly<Record<string, string>> = {
   caddy: 'caddy',
-  chromium: 'chromium',
+  'chromium-headless-shell': 'chromium-headless-shell',
   curl: 'curl',
   faketime: 'faketime',
   jq: 'jq',
