@@ -10,6 +10,8 @@ import { until } from '../harness/until.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
 import { blobPath, upload } from '../harness/upload.ts'
 
+const stopBeforeFinish = new URL('stop-before-finish.ts', import.meta.url).href
+
 const restore = (from: string, data: string) => runCommand(['restore', from], { MEDIABUCKET_DATA: data })
 
 const pathsOf = (urls: readonly string[]) => urls.map((url) => new URL(url).pathname)
@@ -113,15 +115,13 @@ test('F6 bytes of items deleted during a backup are removed after its end; a kil
   await server.command('backup', to)
   const marker = await readFile(join(to, 'backup.json'), 'utf8')
 
-  for (let round = 0; round < 40; round++) await upload(server, `more ${round}`)
-  const env = { ...basics, MEDIABUCKET_DATA: server.data }
+  const env = { ...basics, MEDIABUCKET_DATA: server.data, NODE_OPTIONS: `--import ${stopBeforeFinish}` }
   const backup = spawn(process.execPath, [bin, 'backup', to], { env, stdio: 'ignore' })
   const ended = new Promise((done) => backup.once('exit', done))
-  await until(
-    'a second snapshot',
-    async () => (await readdir(to)).filter((name) => name.startsWith('snapshot-')).length > 1,
+  await until('the backup to stop', async () =>
+    /\) T /.test(await readFile(`/proc/${backup.pid}/stat`, 'utf8')),
   )
-  backup.kill('SIGSTOP')
+  expect((await readdir(to)).filter((name) => name.startsWith('snapshot-'))).toHaveLength(2)
   await server.request(`/api/media/${early.id}`, { method: 'DELETE' })
   const other = await upload(server, 'other')
   await server.request(`/api/media/${other.id}`, { method: 'DELETE' })
