@@ -24,7 +24,7 @@ export interface OpenBlob {
   readonly size: number
   /** A file that other processes of this machine can read. */
   readonly path: string
-  /** Fills `into` with the bytes from `position` on. One call at a time. Rejects if the blob ends first. */
+  /** Fills `into` with the bytes from `position` on. One call at a time. Throws BlobTruncatedError. */
   read(into: Uint8Array, position: number): Promise<void>
   /** Bytes `start` to `end`, both inclusive. Closes the blob when it ends or is destroyed. */
   stream(start: number, end: number): Readable
@@ -43,6 +43,11 @@ interface Appended {
 /** The directory of the blobs does not belong to the catalog. The message is one line and says what to do. */
 export class BlobsMismatchError extends Error {
   override readonly name = 'BlobsMismatchError'
+}
+
+/** The bytes of a blob end before its size: its file was truncated after it was opened. */
+export class BlobTruncatedError extends Error {
+  override readonly name = 'BlobTruncatedError'
 }
 
 /** Bytes of a partial upload are missing, or fsync failed. The store has removed it, and the upload must start again. */

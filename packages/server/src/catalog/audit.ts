@@ -42,10 +42,10 @@ export interface CatalogAudit {
    */
   retire(ids: readonly MediaId[]): Promise<MediaId[]>
 
-  /** Marks items whose bytes have changed; ignores ids of deleted items. */
-  mark(ids: readonly MediaId[]): Promise<void>
+  /** Marks items whose bytes have changed; ignores the ids of deleted items. */
+  markDamaged(ids: readonly MediaId[]): Promise<void>
 
-  unmark(ids: readonly MediaId[]): Promise<void>
+  unmarkDamaged(ids: readonly MediaId[]): Promise<void>
 
   /** Compares the counters of each bucket with its rows, in one snapshot for each bucket. */
   bucketFaults(): Promise<BucketFault[]>

@@ -1,4 +1,4 @@
-import type { BlobStore } from '../blobs/blobs.ts'
+import { type BlobStore, BlobTruncatedError } from '../blobs/blobs.ts'
 import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { errorCode } from '../core/error-code.ts'
@@ -11,8 +11,8 @@ import { hashBlob } from './hashes.ts'
 const parallelism = 8
 
 /**
- * Checks the bytes of every item. The findings are certain, also beside a running server: bytes exist before their row and
- * are deleted after it, so if the row still exists after the check, its bytes were missing or wrong.
+ * Checks the bytes of every item. A running server causes no false findings: it stores bytes before their row and deletes
+ * them after it, and a finding is added only if the row still exists after the check.
  */
 export async function checkItems(parts: {
   readonly catalog: Pick<Catalog, 'media'>
@@ -27,42 +27,45 @@ export async function checkItems(parts: {
   let items = 0
   let bytes = 0
 
-  async function inspect(item: AuditedItem): Promise<FindingCode | 'sound' | 'unverified'> {
+  async function checkBytes(item: AuditedItem): Promise<FindingCode | 'intact' | 'unverified'> {
     const blob = await blobs.open(item.id)
     if (blob === null) return item.sha256 === null ? 'seeded-without-bytes' : 'bytes-missing'
     bytes += blob.size
-    if (blob.size !== item.size || !verifyBytes || item.sha256 === null) {
+    if (blob.size !== item.size) {
       await blob.close()
-      if (blob.size !== item.size) return 'size-wrong'
+      return 'size-wrong'
+    }
+    if (!verifyBytes || item.sha256 === null) {
+      await blob.close()
       return item.damaged ? 'bytes-damaged' : 'unverified'
     }
-    return Buffer.compare(await hashBlob(blob), item.sha256) === 0 ? 'sound' : 'hash-wrong'
+    return Buffer.compare(await hashBlob(blob), item.sha256) === 0 ? 'intact' : 'hash-wrong'
   }
 
-  async function check(item: AuditedItem): Promise<void> {
-    const verdict = await inspect(item).catch((error: unknown) => {
+  async function checkItem(item: AuditedItem): Promise<void> {
+    const verdict = await checkBytes(item).catch((error: unknown) => {
       // Other errors, such as those of the catalog, are not findings about this item.
       if (isUnreadable(error)) return 'bytes-unreadable' as const
       throw error
     })
     items += 1
-    if (verdict === 'sound') {
-      if (item.damaged) await audit.unmark([item.id])
+    if (verdict === 'intact') {
+      if (item.damaged) await audit.unmarkDamaged([item.id])
     } else if (verdict !== 'unverified' && (await catalog.media(item.id)) !== null) {
       findings.add(verdict, item.id)
-      if (verdict === 'hash-wrong') await audit.mark([item.id])
+      if (verdict === 'hash-wrong') await audit.markDamaged([item.id])
     }
     onItem()
   }
 
   for await (const batch of itemBatches(audit))
-    for (const result of await settleAll(batch, parallelism, check))
+    for (const result of await settleAll(batch, parallelism, checkItem))
       if (result.status === 'rejected') throw result.reason
   return { items, bytes }
 }
 
 function isUnreadable(error: unknown): boolean {
+  // The store throws it for an entry that is not a regular file (docs/interface.md B8).
   if (error instanceof Fault) return error.code === 'media-unknown'
-  if (!(error instanceof Error)) return false
-  return ['EIO', 'EACCES'].includes(errorCode(error) ?? '') || /ended before/.test(error.message)
+  return error instanceof BlobTruncatedError || ['EIO', 'EACCES'].includes(errorCode(error) ?? '')
 }

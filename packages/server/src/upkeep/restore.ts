@@ -75,8 +75,8 @@ async function fill(
     })
     // All bytes in the stage were verified when they were copied, now or by an interrupted restore.
     const faulty = new Set(result.faulty.map(({ id }) => id))
-    await audit.unmark(marked.map(({ id }) => id).filter((id) => !faulty.has(id)))
-    await audit.mark([...faulty])
+    await audit.unmarkDamaged(marked.map(({ id }) => id).filter((id) => !faulty.has(id)))
+    await audit.markDamaged([...faulty])
     return result
   } finally {
     await audit.close()

@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, read, type Stats } from 'nod
 import { Readable } from 'node:stream'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
-import type { OpenBlob } from '../blobs.ts'
+import { BlobTruncatedError, type OpenBlob } from '../blobs.ts'
 import { ForeignEntry } from './entry-type.ts'
 
 /** Bytes for each read. 512 kB would be a fifth faster, but each slow reader holds two or three buffers. */
@@ -78,7 +78,7 @@ function readWhole(descriptor: number, into: Uint8Array, position: number): Prom
     const readFrom = (done: number): void =>
       read(descriptor, into, done, into.byteLength - done, position + done, (error, bytesRead) => {
         if (error) reject(error)
-        else if (bytesRead === 0) reject(new Error('a blob ended before its size'))
+        else if (bytesRead === 0) reject(new BlobTruncatedError('a blob ended before its size'))
         else if (done + bytesRead < into.byteLength) readFrom(done + bytesRead)
         else resolve()
       })

@@ -66,13 +66,13 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
       return found.flat()
     },
 
-    async mark(ids) {
+    async markDamaged(ids) {
       await inChunks(ids, (some) => {
         for (const id of some) mark.run(id)
       })
     },
 
-    async unmark(ids) {
+    async unmarkDamaged(ids) {
       await inChunks(ids, (some) => {
         for (const id of some) unmark.run(id)
       })
