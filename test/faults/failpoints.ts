@@ -2,45 +2,48 @@ import { appendFileSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
+import { errorCode } from '../../packages/server/src/core/error-code.ts'
 import { interceptWrites, isServer } from './intercept-writes.ts'
 import { type CommitCall, type FileCall, reachedFile, readFailpoints, steps } from './steps.ts'
 
 // Loaded into a server with node --import, in its main thread and its writing threads. The service itself has no
 // failpoints.
 
-/** Milliseconds between two checks whether a held step may continue. */
+/** Milliseconds between two checks of whether a held step may continue. */
 const pause = 5
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
 const reached = reachedFile(process.env['MEDIABUCKET_DATA'] ?? '')
-const turns = `${reached}-turns`
+/** A directory with one entry for each occurrence of a step: `chunk written 1`, `chunk written 2`. */
+const occurrences = `${reached}-occurrences`
 
 if (isServer()) {
-  // The other threads start later, so this file of an earlier server is removed first.
+  // The main thread removes what an earlier server recorded. It runs this before the other threads start.
   if (isMainThread) {
-    for (const path of [reached, turns]) rmSync(path, { recursive: true, force: true })
-    mkdirSync(turns, { recursive: true })
+    for (const path of [reached, occurrences]) rmSync(path, { recursive: true, force: true })
+    mkdirSync(occurrences, { recursive: true })
   }
   for (const failpoint of readFailpoints(process.env)) arm(failpoint)
 }
 
 function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): void {
-  const { when, is } = steps[step]
+  const { when, matches } = steps[step]
   let last = 0
-  // Every thread has its own failpoint; the count is shared between the threads.
-  const takeTurn = (): number => {
+  // Each thread runs this for itself. The threads share the count, because mkdir of a name succeeds in only one of them.
+  const countOccurrence = (): number => {
     for (;;) {
       last += 1
       try {
-        mkdirSync(join(turns, `${step} ${last}`))
+        mkdirSync(join(occurrences, `${step} ${last}`))
         return last
       } catch (error) {
-        if (!existsSync(turns)) throw error
+        // Another thread has created the entry.
+        if (errorCode(error) !== 'EEXIST') throw error
       }
     }
   }
   const isReached = (now: 'before' | 'after', call: FileCall | CommitCall): boolean =>
-    when === now && is(call) && last < nth && takeTurn() === nth
+    when === now && matches(call) && last < nth && countOccurrence() === nth
   const act = (): void => {
     appendFileSync(reached, `${step}\n`)
     if (action === 'kill') process.kill(process.pid, 'SIGKILL')
@@ -51,12 +54,12 @@ function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): 
   }
   const isHeld = (): boolean => typeof action === 'object' && !existsSync(action.holdUntil)
 
-  const passSync = (now: 'before' | 'after', call: CommitCall): void => {
+  const runAtSync = (now: 'before' | 'after', call: CommitCall): void => {
     if (!isReached(now, call)) return
     act()
     while (isHeld()) Atomics.wait(sleeper, 0, 0, pause)
   }
-  const pass = async (now: 'before' | 'after', call: FileCall): Promise<void> => {
+  const runAt = async (now: 'before' | 'after', call: FileCall): Promise<void> => {
     if (!isReached(now, call)) return
     act()
     while (isHeld()) await setTimeout(pause)
@@ -64,14 +67,14 @@ function arm({ step, nth, action }: ReturnType<typeof readFailpoints>[number]): 
 
   interceptWrites({
     async file(call, work) {
-      await pass('before', call)
+      await runAt('before', call)
       await work()
-      await pass('after', call)
+      await runAt('after', call)
     },
     commit(call, work) {
-      passSync('before', call)
+      runAtSync('before', call)
       const result = work()
-      passSync('after', call)
+      runAtSync('after', call)
       return result
     },
   })

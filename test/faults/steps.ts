@@ -26,7 +26,7 @@ type Call = FileCall | CommitCall
 interface Step {
   /** Whether the step is before this call or after its return. */
   readonly when: 'before' | 'after'
-  readonly is: (call: Call) => boolean
+  readonly matches: (call: Call) => boolean
   /** The kind of request that reaches the step; `start` if only a start does. */
   readonly by: 'upload' | 'resumable' | 'removal' | 'start'
 }
@@ -39,34 +39,34 @@ const commits = (change: Change) => (call: Call) => call.name === 'commit' && ca
 
 /** The named steps of commits and deletes, in their order. */
 export const steps = {
-  'file opened': { when: 'after', is: at('open', 'temporary'), by: 'upload' },
-  'file written': { when: 'after', is: at('write', 'temporary'), by: 'upload' },
-  'before the file is synced': { when: 'before', is: at('sync', 'temporary'), by: 'upload' },
-  'file synced': { when: 'after', is: at('sync', 'temporary'), by: 'upload' },
-  'shard created': { when: 'after', is: at('mkdir', 'shard'), by: 'upload' },
-  'before the rename': { when: 'before', is: renames('temporary', 'blob'), by: 'upload' },
-  renamed: { when: 'after', is: renames('temporary', 'blob'), by: 'upload' },
-  'before the directory is synced': { when: 'before', is: at('sync', 'shard'), by: 'upload' },
-  'directory synced': { when: 'after', is: at('sync', 'shard'), by: 'upload' },
-  'before the item is committed': { when: 'before', is: commits('item'), by: 'upload' },
-  'item committed': { when: 'after', is: commits('item'), by: 'upload' },
-  'upload created': { when: 'after', is: commits('upload'), by: 'resumable' },
-  'chunk written': { when: 'after', is: at('write', 'part'), by: 'resumable' },
-  'before the chunk is synced': { when: 'before', is: at('sync', 'part'), by: 'resumable' },
-  'chunk synced': { when: 'after', is: at('sync', 'part'), by: 'resumable' },
-  'before the offset is committed': { when: 'before', is: commits('offset'), by: 'resumable' },
-  'offset committed': { when: 'after', is: commits('offset'), by: 'resumable' },
-  'before the last chunk is renamed': { when: 'before', is: renames('part', 'blob'), by: 'resumable' },
-  'last chunk renamed': { when: 'after', is: renames('part', 'blob'), by: 'resumable' },
-  'before the upload is finished': { when: 'before', is: commits('finish'), by: 'resumable' },
-  'upload finished': { when: 'after', is: commits('finish'), by: 'resumable' },
-  'last chunk moved back': { when: 'after', is: renames('blob', 'part'), by: 'start' },
-  'before the row is removed': { when: 'before', is: commits('removal'), by: 'removal' },
-  'row removed': { when: 'after', is: commits('removal'), by: 'removal' },
-  'before the unlink': { when: 'before', is: at('unlink', 'blob'), by: 'removal' },
-  unlinked: { when: 'after', is: at('unlink', 'blob'), by: 'removal' },
-  'before the tombstone is removed': { when: 'before', is: commits('tombstones'), by: 'removal' },
-  'tombstone removed': { when: 'after', is: commits('tombstones'), by: 'removal' },
+  'file opened': { when: 'after', matches: at('open', 'temporary'), by: 'upload' },
+  'file written': { when: 'after', matches: at('write', 'temporary'), by: 'upload' },
+  'before the file is synced': { when: 'before', matches: at('sync', 'temporary'), by: 'upload' },
+  'file synced': { when: 'after', matches: at('sync', 'temporary'), by: 'upload' },
+  'shard created': { when: 'after', matches: at('mkdir', 'shard'), by: 'upload' },
+  'before the rename': { when: 'before', matches: renames('temporary', 'blob'), by: 'upload' },
+  renamed: { when: 'after', matches: renames('temporary', 'blob'), by: 'upload' },
+  'before the directory is synced': { when: 'before', matches: at('sync', 'shard'), by: 'upload' },
+  'directory synced': { when: 'after', matches: at('sync', 'shard'), by: 'upload' },
+  'before the item is committed': { when: 'before', matches: commits('item'), by: 'upload' },
+  'item committed': { when: 'after', matches: commits('item'), by: 'upload' },
+  'upload created': { when: 'after', matches: commits('upload'), by: 'resumable' },
+  'chunk written': { when: 'after', matches: at('write', 'part'), by: 'resumable' },
+  'before the chunk is synced': { when: 'before', matches: at('sync', 'part'), by: 'resumable' },
+  'chunk synced': { when: 'after', matches: at('sync', 'part'), by: 'resumable' },
+  'before the offset is committed': { when: 'before', matches: commits('offset'), by: 'resumable' },
+  'offset committed': { when: 'after', matches: commits('offset'), by: 'resumable' },
+  'before the last chunk is renamed': { when: 'before', matches: renames('part', 'blob'), by: 'resumable' },
+  'last chunk renamed': { when: 'after', matches: renames('part', 'blob'), by: 'resumable' },
+  'before the upload is finished': { when: 'before', matches: commits('finish'), by: 'resumable' },
+  'upload finished': { when: 'after', matches: commits('finish'), by: 'resumable' },
+  'last chunk moved back': { when: 'after', matches: renames('blob', 'part'), by: 'start' },
+  'before the row is removed': { when: 'before', matches: commits('removal'), by: 'removal' },
+  'row removed': { when: 'after', matches: commits('removal'), by: 'removal' },
+  'before the unlink': { when: 'before', matches: at('unlink', 'blob'), by: 'removal' },
+  unlinked: { when: 'after', matches: at('unlink', 'blob'), by: 'removal' },
+  'before the tombstone is removed': { when: 'before', matches: commits('tombstones'), by: 'removal' },
+  'tombstone removed': { when: 'after', matches: commits('tombstones'), by: 'removal' },
 } as const satisfies Record<string, Step>
 
 export type StepName = keyof typeof steps
