@@ -60,7 +60,7 @@ describe('paging', () => {
       expect(await namesFrom(guest, 'file-21.txt')).toEqual(numbered(21, 25))
       await guest.page.goto(`${server.url}/#page=9`)
       await guest.page.getByText(strings.listing.pastEnd(9)).waitFor()
-      await guest.button(strings.listing.toLast).click()
+      await guest.button(strings.listing.goToLastPage).click()
       await namesFrom(guest, 'file-21.txt')
     },
   )

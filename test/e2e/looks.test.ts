@@ -128,7 +128,7 @@ describe('WCAG 2.2 AA', () => {
     const { token } = await makeToken(empty, '--bucket', randomUUID(), '--scope', 'media:read')
     await using reader = await visit(browser, empty)
     await reader.signIn(token)
-    await reader.page.getByText(strings.listing.emptyReadOnly).waitFor()
+    await reader.page.getByText(strings.listing.emptyReadOnlyHint).waitFor()
     await expectAccessible(reader, 'empty, to be read')
   })
 

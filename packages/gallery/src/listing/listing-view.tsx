@@ -1,7 +1,7 @@
 import type { Page } from '@mediabucket/client'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
-import { EmptyBucket, FailedPage, PageSkeleton, PastEnd } from './page-states.tsx'
+import { EmptyBucket, FailedPage, PagePastEnd, PageSkeleton } from './page-states.tsx'
 import { Tile } from './tile.tsx'
 
 /** The heading, and below it the files of the page or the reason why there are none. */
@@ -28,7 +28,7 @@ export function ListingView() {
       ) : page.total === 0 ? (
         <EmptyBucket />
       ) : page.data.length === 0 && current ? (
-        <PastEnd page={requested} last={page.last_page} />
+        <PagePastEnd page={requested} last={page.last_page} />
       ) : (
         <Grid stale={loading && current === null} />
       )}

@@ -32,15 +32,15 @@ export function FailedPage({ reason }: { reason: string }) {
   )
 }
 
-export function PastEnd({ page, last }: { page: number; last: number }) {
+export function PagePastEnd({ page, last }: { page: number; last: number }) {
   const { router } = useGallery()
   return (
     <div class="state">
       <Icon name="info" size={40} />
       <h2>{strings.listing.pastEnd(page)}</h2>
-      <p>{strings.listing.pastEndAbout(last)}</p>
+      <p>{strings.listing.pastEndHint(last)}</p>
       <button type="button" class="button primary" onClick={() => router.go({ page: last, item: null })}>
-        {strings.listing.toLast}
+        {strings.listing.goToLastPage}
       </button>
     </div>
   )
@@ -55,7 +55,7 @@ export function EmptyBucket() {
         <Icon name="picture" size={44} />
       </span>
       <h2>{strings.listing.empty}</h2>
-      <p>{uploads.allowed ? strings.listing.emptyAbout : strings.listing.emptyReadOnly}</p>
+      <p>{uploads.allowed ? strings.listing.emptyHint : strings.listing.emptyReadOnlyHint}</p>
       {uploads.allowed && (
         <div class="state-actions">
           <FileButton class="button primary" onChoose={add}>

@@ -76,7 +76,7 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
           {strings.signIn.keep}
         </label>
         <p id="keep-about" class="muted small">
-          {strings.signIn.keepAbout}
+          {strings.signIn.keepHint}
         </p>
         <button type="submit" class="button primary wide" aria-disabled={state.busy}>
           {state.busy ? strings.signIn.busy : strings.signIn.submit}

@@ -57,9 +57,7 @@ export function DropZone() {
         <Icon name={uploads.allowed ? 'upload' : 'alert'} size={48} />
         <strong>{uploads.allowed ? strings.uploads.drop : strings.uploads.dropNotAllowed}</strong>
         <span>
-          {uploads.allowed
-            ? strings.uploads.dropAbout(tokenInfo.bucket)
-            : strings.uploads.dropNotAllowedAbout}
+          {uploads.allowed ? strings.uploads.dropHint(tokenInfo.bucket) : strings.uploads.dropNotAllowedHint}
         </span>
       </div>
     </div>

@@ -1,5 +1,5 @@
-/** `needed`: the browser was closed and did not store the file, so the person must choose it again. */
-export type UploadState = 'waiting' | 'sending' | 'paused' | 'done' | 'failed' | 'needed'
+/** `unavailable`: the browser was closed and did not store the file, so the person must choose it again. */
+export type UploadState = 'waiting' | 'sending' | 'paused' | 'done' | 'failed' | 'unavailable'
 
 /** One file in the list of uploads. */
 export interface UploadRow {
@@ -24,7 +24,7 @@ export interface UploadTotals {
   readonly left: number
   readonly done: number
   readonly failed: number
-  readonly needed: number
+  readonly unavailable: number
   readonly paused: number
   /** Bytes. */
   readonly sentBytes: number
@@ -55,7 +55,7 @@ export const emptyView: UploadsView = {
     left: 0,
     done: 0,
     failed: 0,
-    needed: 0,
+    unavailable: 0,
     paused: 0,
     sentBytes: 0,
     allBytes: 0,

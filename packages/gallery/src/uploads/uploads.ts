@@ -15,7 +15,7 @@ export interface Uploads {
   /** Notes about files that were skipped. */
   readonly notes: ReadonlySignal<readonly Note[]>
   /** The number of files found so far while dropped folders are read; null otherwise. */
-  readonly reading: ReadonlySignal<number | null>
+  readonly filesFound: ReadonlySignal<number | null>
   readonly allowed: boolean
   /** Adds the files of a file input. */
   add(files: readonly File[]): Promise<void>
@@ -51,7 +51,7 @@ export function createUploads(options: UploadsOptions): Uploads {
   const { bucket, token, client, allowed, notify } = options
   const view = signal<UploadsView>(emptyView)
   const notes = signal<readonly Note[]>([])
-  const reading = signal<number | null>(null)
+  const filesFound = signal<number | null>(null)
   const uploader = signal<Uploader | null>(null)
   let loading: Promise<Uploader> | null = null
   let closed = false
@@ -119,7 +119,7 @@ export function createUploads(options: UploadsOptions): Uploads {
     event.preventDefault()
   }
   const stopAsking = effect(() => {
-    if (view.value.totals.left > 0 || reading.value !== null)
+    if (view.value.totals.left > 0 || filesFound.value !== null)
       addEventListener('beforeunload', askBeforeLeaving)
     else removeEventListener('beforeunload', askBeforeLeaving)
   })
@@ -127,7 +127,7 @@ export function createUploads(options: UploadsOptions): Uploads {
   return {
     view,
     notes,
-    reading,
+    filesFound,
     allowed,
     uploader,
     async add(files) {
@@ -138,12 +138,12 @@ export function createUploads(options: UploadsOptions): Uploads {
     async addDropped(transfer) {
       if (!allowed) return refuse()
       const found = droppedFiles(transfer, (count) => {
-        reading.value = count
+        filesFound.value = count
       })
       try {
         await upload(await found)
       } finally {
-        reading.value = null
+        filesFound.value = null
       }
     },
     dismiss(id) {

@@ -50,7 +50,7 @@ export function TrayRow({ row, uploader, canFit, waitingForServer }: TrayRowProp
           <Icon name="check" />
         </span>
       ) : (
-        (isSeparate || state === 'failed' || state === 'needed') && (
+        (isSeparate || state === 'failed' || state === 'unavailable') && (
           <IconButton icon="close" label={strings.uploads.cancel(name)} onClick={() => uploader.cancel(id)} />
         )
       )}
@@ -79,7 +79,7 @@ function stateTextOf(
       return `${uploads.done} · ${formatSize(size)}`
     case 'failed':
       return reason
-    case 'needed':
+    case 'unavailable':
       return uploads.chooseAgain
   }
 }

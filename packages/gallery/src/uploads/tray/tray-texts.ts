@@ -3,34 +3,41 @@ import { formatSize } from '../../format/size.ts'
 import { strings } from '../../strings.ts'
 import type { UploadsView } from '../uploads-view.ts'
 
-/** The heading of the list of uploads. `reading`: the number of files found so far in folders that are being read. */
-export function headlineOf({ totals, waitingForServer }: UploadsView, reading: number | null): string {
+/**
+ * The heading of the list of uploads. `filesFound` is the number of files found so far in the folders that are being read,
+ * null while no folder is read.
+ */
+export function headlineOf({ totals, waitingForServer }: UploadsView, filesFound: number | null): string {
   const { uploads } = strings
-  const { all, left, done, failed, needed, paused } = totals
+  const { all, left, done, failed, unavailable, paused } = totals
   if (left > paused) return waitingForServer ? uploads.waitingForServer : uploads.sending(done, all)
-  if (reading !== null) return uploads.reading(reading)
+  if (filesFound !== null) return uploads.reading(filesFound)
   if (paused > 0) return uploads.paused(paused)
-  if (needed > 0) return uploads.needed(needed)
+  if (unavailable > 0) return uploads.toChooseAgain(unavailable)
   if (failed > 0) return uploads.failed(failed)
   return done > 0 ? uploads.finished(done) : uploads.nothing
 }
 
-/** Bytes, speed and time left while files are left; afterwards how many were uploaded, if not all were. */
-export function progressLineOf({ totals, bytesPerSecond, secondsLeft, ...view }: UploadsView): string {
+/**
+ * The line below the heading. It shows bytes, speed and remaining time until no file is left to send. Then it shows how many
+ * files were uploaded, and is empty if all or none were.
+ */
+export function progressLineOf(view: UploadsView): string {
+  const { totals, bytesPerSecond, secondsLeft, waitingForServer } = view
   const { uploads } = strings
   const { left, done, all, failed, paused, sentBytes, allBytes } = totals
   if (left === 0) return done > 0 && done < all ? uploads.partly(done, all) : ''
-  const moving = left > paused && !view.waitingForServer
+  const isSending = left > paused && !waitingForServer
   return [
-    ...(moving ? [] : [uploads.bytes(formatCount(done), strings.files(all))]),
-    uploads.bytes(formatSize(sentBytes), formatSize(allBytes)),
-    ...(moving && bytesPerSecond !== null ? [uploads.speed(formatSize(Math.round(bytesPerSecond)))] : []),
-    ...(moving && secondsLeft !== null ? [uploads.timeLeft(formatDuration(secondsLeft))] : []),
+    ...(isSending ? [] : [uploads.partOf(formatCount(done), strings.files(all))]),
+    uploads.partOf(formatSize(sentBytes), formatSize(allBytes)),
+    ...(isSending && bytesPerSecond !== null ? [uploads.speed(formatSize(Math.round(bytesPerSecond)))] : []),
+    ...(isSending && secondsLeft !== null ? [uploads.timeLeft(formatDuration(secondsLeft))] : []),
     ...(failed > 0 ? [uploads.notDone(failed)] : []),
   ].join(' · ')
 }
 
-/** An estimated duration, rounded. */
+/** A duration, rounded up: below 5 s `a few seconds`, below 55 s to 5 s, otherwise to full minutes. */
 export function formatDuration(seconds: number): string {
   const { uploads } = strings
   if (seconds < 5) return uploads.fewSeconds

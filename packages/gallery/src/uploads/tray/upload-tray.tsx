@@ -18,14 +18,14 @@ export function UploadTray() {
   const [maxRows, setMaxRows] = useState(rowsPerStep)
   const { rows, totals, waitingForServer } = uploads.view.value
   const notes = uploads.notes.value
-  const reading = uploads.reading.value
+  const filesFound = uploads.filesFound.value
   const uploader = uploads.uploader.value
-  const { all, left, done, failed, needed, paused, share } = totals
-  const headline = headlineOf(uploads.view.value, reading)
+  const { all, left, done, failed, unavailable, paused, share } = totals
+  const headline = headlineOf(uploads.view.value, filesFound)
   const line = progressLineOf(uploads.view.value)
-  const ended = left === 0 && reading === null
-  const succeeded = ended && failed + needed === 0
-  const visible = all > 0 || notes.length > 0 || reading !== null
+  const ended = left === 0 && filesFound === null
+  const succeeded = ended && failed + unavailable === 0
+  const visible = all > 0 || notes.length > 0 || filesFound !== null
   const limit = usage.bucket.value?.max_bytes ?? null
   useEffect(() => setOpen(!succeeded || done === 0), [succeeded, done === 0])
   useEffect(() => {
@@ -36,7 +36,7 @@ export function UploadTray() {
   useEffect(() => {
     if (announcement) notices.announce(announcement)
     // Announce the start, pauses and the end, not the progress of each file.
-  }, [visible, ended, paused === left, waitingForServer, failed, needed, notes.length])
+  }, [visible, ended, paused === left, waitingForServer, failed, unavailable, notes.length])
   const autoClose = useAutoClose(succeeded && visible && !notes.some(({ isBad }) => isBad), uploads.cancelAll)
   if (!visible) return null
   return (

@@ -22,7 +22,7 @@ export interface UploadList {
   rows(max: number, isSeparate: (entry: UploadEntry) => boolean): UploadRow[]
 }
 
-const states: readonly UploadState[] = ['waiting', 'sending', 'paused', 'done', 'failed', 'needed']
+const states: readonly UploadState[] = ['waiting', 'sending', 'paused', 'done', 'failed', 'unavailable']
 
 /** Files of one request that are listed first; the others come before the waiting files. */
 const maxSendingFirst = 3
@@ -73,7 +73,7 @@ export function createUploadList(): UploadList {
     const sending = [...setOf('sending')]
     yield* sending.slice(0, maxSendingFirst)
     yield* setOf('failed')
-    yield* setOf('needed')
+    yield* setOf('unavailable')
     yield* setOf('paused')
     yield* sending.slice(maxSendingFirst)
     yield* setOf('waiting')
@@ -115,7 +115,7 @@ export function createUploadList(): UploadList {
         left: countOf('waiting') + countOf('sending') + countOf('paused'),
         done: countOf('done'),
         failed: countOf('failed'),
-        needed: countOf('needed'),
+        unavailable: countOf('unavailable'),
         paused: countOf('paused'),
         sentBytes,
         allBytes,

@@ -116,8 +116,8 @@ export function createUploader(options: UploaderOptions): Uploader {
 
   /** The entry of an earlier visit that continues with this file; null if there is none. */
   async function neededEntry({ file, path }: ChosenFile): Promise<UploadEntry | null> {
-    if (file === null || list.in('needed').size === 0) return null
-    for (const entry of list.in('needed')) {
+    if (file === null || list.in('unavailable').size === 0) return null
+    for (const entry of list.in('unavailable')) {
       const { name, size, modified, sample } = entry
       if (file.name !== name || file.size !== size || file.lastModified !== modified) continue
       if (path.includes('/') && entry.path.includes('/') && path !== entry.path) continue
@@ -155,7 +155,7 @@ export function createUploader(options: UploaderOptions): Uploader {
       const records = await saved.abandoned()
       const entries = records.map(({ path, file, contentType, size, modified, uploadUrl, form, sample }) => {
         const entry = newEntry({ file, path, reread: null }, nextId())
-        const state = file === null ? 'needed' : 'waiting'
+        const state = file === null ? 'unavailable' : 'waiting'
         return Object.assign(entry, { contentType, size, modified, uploadUrl, form, sample, state })
       })
       for (const entry of entries) list.add(entry)
@@ -204,7 +204,7 @@ export function createUploader(options: UploaderOptions): Uploader {
     },
     cancelAll() {
       queue.cancel()
-      for (const state of ['waiting', 'paused', 'failed', 'needed', 'sending'] as const)
+      for (const state of ['waiting', 'paused', 'failed', 'unavailable', 'sending'] as const)
         for (const entry of [...list.in(state)]) cancelEntry(entry)
       list.clear()
       queue.resume()
@@ -227,7 +227,7 @@ export function createUploader(options: UploaderOptions): Uploader {
   function isKnown({ file, path }: ChosenFile): boolean {
     if (file === null) return false
     const entry = list.unfinished({ path, size: file.size, modified: file.lastModified })
-    return entry !== undefined && entry.state !== 'needed'
+    return entry !== undefined && entry.state !== 'unavailable'
   }
 }
 
