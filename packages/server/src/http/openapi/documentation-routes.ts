@@ -35,7 +35,11 @@ export function documentationRoutes(app: FastifyInstance, { operationList, setti
     })
   }
 
-  const serve = (url: string, description: OperationDescription, render: () => Promise<StaticResponse>) => {
+  const addRoute = (
+    url: string,
+    description: OperationDescription,
+    render: () => Promise<StaticResponse>,
+  ) => {
     let cached: Promise<StaticResponse> | null = null
     app.get(url, routeOptions(description), async (request, reply) => {
       cached ??= render()
@@ -46,8 +50,8 @@ export function documentationRoutes(app: FastifyInstance, { operationList, setti
       return reply.send(bytes)
     })
   }
-  serve('/openapi.json', documentDescription, renderDocument)
-  serve('/docs', pageDescription, renderHtml)
+  addRoute('/openapi.json', documentDescription, renderDocument)
+  addRoute('/docs', pageDescription, renderHtml)
 }
 
 function staticResponse(text: string, headers: Readonly<Record<string, string>>): StaticResponse {
@@ -59,9 +63,9 @@ function staticResponse(text: string, headers: Readonly<Record<string, string>>)
   }
 }
 
-const headers: readonly ResponseHeader[] = ['ETag', 'Cache-Control', 'X-Content-Type-Options']
-const pageHeaders: readonly ResponseHeader[] = [...headers, 'Content-Security-Policy']
-const notModified = 'It has not changed since the response with this tag.'
+const documentHeaders: readonly ResponseHeader[] = ['ETag', 'Cache-Control', 'X-Content-Type-Options']
+const pageHeaders: readonly ResponseHeader[] = [...documentHeaders, 'Content-Security-Policy']
+const notModified = 'The entity tag in `If-None-Match` is the current one.'
 
 const documentDescription: OperationDescription = {
   operationId: 'interfaceDocument',
@@ -74,10 +78,10 @@ const documentDescription: OperationDescription = {
   responses: {
     200: {
       description: 'The document.',
-      headers,
+      headers: documentHeaders,
       content: { 'application/json': { schema: Type.Object({}, { description: 'An OpenAPI document.' }) } },
     },
-    304: { description: notModified, headers },
+    304: { description: notModified, headers: documentHeaders },
   },
   problems: [],
   curl: `curl ${exampleBase}/openapi.json`,
@@ -87,7 +91,7 @@ const pageDescription: OperationDescription = {
   operationId: 'interfacePage',
   tag: 'Operations',
   summary: 'Get the documentation',
-  description: 'Returns an HTML page without scripts, fonts or resources of other hosts.',
+  description: 'Returns one HTML page. It has no scripts and loads nothing.',
   rules: 'D2',
   needs: 'nothing',
   headers: ['If-None-Match'],
