@@ -22,7 +22,8 @@ An interrupted backup leaves the earlier one intact; run it again to complete it
 Every byte is hashed while it is copied. An item whose bytes are missing, unreadable or changed is reported by its id
 and listed in DIR/backup.json; all other items are copied. The exit code is ${exitCodes.incomplete} if there are such items.
 
-DIR keeps the bytes of items that were deleted later. To remove them, start a backup in a new DIR.`,
+DIR keeps the bytes of items that were deleted after an earlier backup. To free their space, make a backup in a new DIR, then
+delete the old DIR.`,
 
   async run(args, { config, print }) {
     const { positionals } = parse('backup', { args: [...args], allowPositionals: true, options: {} })
@@ -45,13 +46,14 @@ DIR keeps the bytes of items that were deleted later. To remove them, start a ba
         openBlobs: (data) => openBlobs({ data }),
         onItem: progress.show,
       })
+      // Erases the progress bar before the report is printed.
       progress.end()
       const faults = result.faulty.length
       await withCatalog(config, (catalog) =>
         catalog.recordUpkeep({ kind: 'backup', finishedAt: Date.now(), faults }),
       )
       for (const line of copyReportLines('Backed up', result, path)) print(line)
-      if (result.faulty.length > 0) print('  → Run mediabucket fsck --verify-bytes to check every item.')
+      if (faults > 0) print('  → Run mediabucket fsck --verify-bytes to check every item.')
     } catch (error) {
       throw explainCopyError(error, path)
     } finally {

@@ -7,27 +7,28 @@ import { formatCount } from './table.ts'
 export const quotaOptions = { 'max-items': { type: 'string' }, 'max-bytes': { type: 'string' } } as const
 
 export const quotaHelp = `  --max-items N     The maximum number of items, or none for no limit.
-  --max-bytes SIZE  The maximum size, such as 500MB, 10GB or 2GiB, or none for no limit.`
+  --max-bytes SIZE  The maximum size of all items together, such as 500MB, 10GB or 2GiB, or none for no limit.`
 
-/** The given limits only. Throws UsageError. */
+/** Returns the limits whose options were given. Throws UsageError. */
 export function readQuota(values: {
   readonly 'max-items'?: string | undefined
   readonly 'max-bytes'?: string | undefined
 }): Partial<Quota> {
-  const maxItems = limit('--max-items', values['max-items'], parseCount, 'a whole number')
-  const maxBytes = limit('--max-bytes', values['max-bytes'], parseSize, 'a size such as 500MB or 10GB')
+  const maxItems = parseLimit('--max-items', values['max-items'], parseCount, 'a whole number')
+  const maxBytes = parseLimit('--max-bytes', values['max-bytes'], parseSize, 'a size such as 500MB or 10GB')
   return {
     ...(maxItems === undefined ? {} : { maxItems }),
     ...(maxBytes === undefined ? {} : { maxBytes }),
   }
 }
 
-/** `5 items, no limit of bytes`. */
+/** Describes the limits that are defined, as in `5 items, no limit on bytes`. */
 export function formatQuota({ maxItems, maxBytes }: Partial<Quota>): string {
-  const items =
-    maxItems === null ? 'no limit of items' : maxItems !== undefined && formatCount(maxItems, 'item')
-  const bytes = maxBytes === null ? 'no limit of bytes' : maxBytes !== undefined && formatSize(maxBytes)
-  return [items, bytes].filter((text) => text !== false).join(', ')
+  const texts: string[] = []
+  if (maxItems !== undefined)
+    texts.push(maxItems === null ? 'no limit on items' : formatCount(maxItems, 'item'))
+  if (maxBytes !== undefined) texts.push(maxBytes === null ? 'no limit on bytes' : formatSize(maxBytes))
+  return texts.join(', ')
 }
 
 const parseCount = (text: string): number | null => {
@@ -36,15 +37,15 @@ const parseCount = (text: string): number | null => {
 }
 
 /** Undefined if the option was not given, null for no limit. */
-function limit(
+function parseLimit(
   option: string,
   text: string | undefined,
   parse: (text: string) => number | null,
-  valid: string,
+  validValues: string,
 ): number | null | undefined {
   if (text === undefined) return undefined
   if (text === 'none') return null
   const value = parse(text)
-  if (value === null) throw new UsageError(`${option} takes ${valid}, or none, not "${text}"`)
+  if (value === null) throw new UsageError(`${option} takes ${validValues} or none, not "${text}"`)
   return value
 }
