@@ -44,7 +44,7 @@ Options:
           {
             catalog,
             blobs: await openBlobs(config),
-            isHeldByBackup: hold.isHeld,
+            isBackupRunning: hold.isHeld,
             onDeletionFailure: (_, error) => leftovers.push(error),
             now: Date.now,
             onItems: (removed) => progress.show(removed, Math.max(removed, bucket.items)),

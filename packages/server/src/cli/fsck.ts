@@ -61,7 +61,7 @@ Options:
           audit,
           blobs: await openBlobs(config),
           blobAudit: await openBlobAudit(config),
-          isHeldByBackup: hold.isHeld,
+          isBackupRunning: hold.isHeld,
           quiescence: { lock: () => lockUnlessServed(config), wait: () => sleep(grace) },
           repair: values.repair,
           verifyBytes: values['verify-bytes'],

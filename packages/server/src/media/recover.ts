@@ -22,7 +22,7 @@ export async function recover(parts: {
     BlobStore,
     'partialUploads' | 'recover' | 'remove' | 'orphanCandidates' | 'clearOrphanCandidates'
   >
-  readonly isHeldByBackup: () => boolean
+  readonly isBackupRunning: () => boolean
 }): Promise<{
   temporary: number
   tombstones: number

@@ -54,7 +54,7 @@ export async function openData(
   const deletionParts = {
     catalog,
     blobs,
-    isHeldByBackup: hold.isHeld,
+    isBackupRunning: hold.isHeld,
     onDeletionFailure: (id: string, err: unknown) =>
       log.warn({ id, err }, 'the bytes of a deleted item stay until the next start'),
   }
@@ -66,7 +66,7 @@ export async function openData(
         'hold.db cannot be read, so the bytes of deleted items stay; restart the service if this continues',
       ),
   })
-  const blobDeletion = { ...deletionParts, isHeldByBackup: deferred.isHeldByBackup }
+  const blobDeletion = { ...deletionParts, isBackupRunning: deferred.isBackupRunning }
   const { leftovers, ...cleared } = await recover(blobDeletion)
   for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
   if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)

@@ -25,7 +25,7 @@ export async function checkData(parts: {
   readonly audit: CatalogAudit
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit
-  readonly isHeldByBackup: () => boolean
+  readonly isBackupRunning: () => boolean
   readonly quiescence: Quiescence
   readonly repair: boolean
   readonly verifyBytes: boolean

@@ -19,7 +19,7 @@ interface Parts {
   readonly audit: Pick<CatalogAudit, 'findUnreferenced' | 'retire'>
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit
-  readonly isHeldByBackup: () => boolean
+  readonly isBackupRunning: () => boolean
   readonly findings: Findings
   readonly quiescence: Quiescence
   readonly repair: boolean
@@ -27,17 +27,17 @@ interface Parts {
 
 type StoredBlob = Extract<BlobEntry, { kind: 'stored' }>
 
-/** Entries that are looked up together. */
+/** The number of entries that one query looks up. */
 const batchLength = 500
 
 /**
- * Reports files that no row names, and unfinished deletes. Returns whether a server was running; null if there was nothing
- * to check for that.
+ * Reports orphans and unfinished deletes, or repairs them. Returns whether a server was running; null if no candidate was
+ * found, because the lock is not tried then.
  *
- * An upload stores its bytes before its row, so each candidate is checked twice: again with the data locked, or after a
- * wait. The wait only avoids false findings. Safety comes from `retire`: before bytes are moved, a transaction reserves
- * their id, and no commit can name it afterwards (0003-upkeep.ts). So no completed upload can lose its bytes, however
- * long its commit takes.
+ * An upload stores its bytes before its row, so each candidate is checked a second time: under the lock of the data
+ * directory, or after a wait if a server holds the lock. The wait only avoids false findings. Safety comes from `retire`:
+ * before bytes are moved, a transaction reserves their id, and no commit can name it afterwards
+ * (catalog/sqlite/migrations/0003-upkeep.ts). So no completed upload can lose its bytes, however long its commit takes.
  */
 export async function checkOrphans(parts: Parts): Promise<boolean | null> {
   const { catalog, blobAudit, quiescence } = parts
@@ -58,16 +58,16 @@ export async function checkOrphans(parts: Parts): Promise<boolean | null> {
       if (lock === null && entry.kind === 'temporary') continue
       if (await blobAudit.exists(entry)) existing.push(entry)
     }
-    await reportOrphans(parts, await orphansOf(parts, existing))
+    await reportOrRepairOrphans(parts, await orphansOf(parts, existing))
     const remaining = (await catalog.tombstones()).filter((id) => tombstones.has(id))
-    await reportTombstones(parts, remaining)
+    await reportOrRepairTombstones(parts, remaining)
     return lock === null
   } finally {
     lock?.release()
   }
 }
 
-/** The entries that no row names now. */
+/** The entries that belong to no item or unfinished upload, temporary and foreign ones included. */
 async function orphansOf({ catalog, audit }: Parts, entries: readonly BlobEntry[]): Promise<BlobEntry[]> {
   const ids = entries.flatMap((entry) =>
     entry.kind === 'stored' || entry.kind === 'variant' ? [entry.id] : [],
@@ -76,7 +76,7 @@ async function orphansOf({ catalog, audit }: Parts, entries: readonly BlobEntry[
   const orphans: BlobEntry[] = []
   for (const entry of entries) {
     if ((entry.kind === 'stored' || entry.kind === 'variant') && !unreferenced.has(entry.id)) continue
-    // The bytes of a finished upload are stored under its item, so a partial upload beside it is an orphan.
+    // A finished upload has its bytes under the id of its item, so a partial file under its own id is an orphan.
     if (entry.kind === 'partial' && (await catalog.upload(entry.id))?.finished === false) continue
     orphans.push(entry)
   }
@@ -91,7 +91,7 @@ const codes: Readonly<Record<BlobEntry['kind'], FindingCode>> = {
   foreign: 'entry-foreign',
 }
 
-async function reportOrphans(parts: Parts, orphans: readonly BlobEntry[]): Promise<void> {
+async function reportOrRepairOrphans(parts: Parts, orphans: readonly BlobEntry[]): Promise<void> {
   const { audit, blobAudit, findings, repair } = parts
   if (!repair) {
     for (const { kind, path } of orphans) findings.add(codes[kind], path)
@@ -109,8 +109,8 @@ async function reportOrphans(parts: Parts, orphans: readonly BlobEntry[]): Promi
   }
 }
 
-/** A repair finishes deletes: their clients have a success response, and no row names the bytes. */
-async function reportTombstones(parts: Parts, ids: readonly MediaId[]): Promise<void> {
+/** A repair deletes the bytes of tombstones: their deletes were acknowledged, and no row names the bytes. */
+async function reportOrRepairTombstones(parts: Parts, ids: readonly MediaId[]): Promise<void> {
   const { blobs, findings, repair } = parts
   const codeOf = new Map<MediaId, FindingCode>()
   for (const id of ids) {
@@ -119,9 +119,9 @@ async function reportTombstones(parts: Parts, ids: readonly MediaId[]): Promise<
     const code = blob ? 'tombstone-with-bytes' : 'tombstone-without-bytes'
     codeOf.set(id, code)
     // While a backup defers deletions, tombstones are expected.
-    if (!parts.isHeldByBackup()) findings.add(code, id)
+    if (!parts.isBackupRunning()) findings.add(code, id)
   }
-  if (!repair || parts.isHeldByBackup()) return
+  if (!repair || parts.isBackupRunning()) return
   const failed = new Set<MediaId>()
   await deleteBlobs({ ...parts, onDeletionFailure: (id) => failed.add(id) }, ids)
   for (const [id, code] of codeOf) if (!failed.has(id)) findings.repaired(code)

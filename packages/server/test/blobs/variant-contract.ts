@@ -6,15 +6,15 @@ import type { Variant } from '../../src/core/variant.ts'
 import { type OpenedStore, readBytes, storeBytes } from './blob-contract.ts'
 
 export async function readVariant(store: BlobStore, id: MediaId, variant: Variant): Promise<Buffer | null> {
-  const opened = await store.variants.open(id, variant)
-  if (opened === null) return null
-  return Buffer.concat(await opened.stream(0, opened.size - 1).toArray())
+  const blob = await store.variants.open(id, variant)
+  if (blob === null) return null
+  return Buffer.concat(await blob.stream(0, blob.size - 1).toArray())
 }
 
-/** The behaviour of every blob engine with variants. */
+/** How every blob engine stores variants. */
 export function describeVariants(engine: string, openStore: () => Promise<OpenedStore>): void {
   describe(`${engine}: variants`, () => {
-    test('V5 a variant is stored under its item and its name, and a later one replaces it', async () => {
+    test('V5 an item has one variant of each name; storing the variant again replaces it', async () => {
       await using opened = await openStore()
       const { store } = opened
       const [id, other] = [newMediaId(), newMediaId()]
@@ -31,16 +31,16 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
     test('V7 removing the bytes removes their variants, and variants without bytes can be removed', async () => {
       await using opened = await openStore()
       const { store } = opened
-      const [id, kept] = [await storeBytes(store, randomBytes(9)), await storeBytes(store, randomBytes(9))]
-      const alone = newMediaId()
-      for (const one of [id, kept, alone]) await store.variants.store(one, 'thumb', randomBytes(5))
+      const [id, other] = [await storeBytes(store, randomBytes(9)), await storeBytes(store, randomBytes(9))]
+      const withoutBytes = newMediaId()
+      for (const item of [id, other, withoutBytes]) await store.variants.store(item, 'thumb', randomBytes(5))
       await store.remove(id)
-      await store.variants.remove(alone)
-      await store.variants.remove(alone)
+      await store.variants.remove(withoutBytes)
+      await store.variants.remove(withoutBytes)
       expect(await readVariant(store, id, 'thumb')).toBeNull()
-      expect(await readVariant(store, alone, 'thumb')).toBeNull()
-      expect(await readVariant(store, kept, 'thumb')).not.toBeNull()
-      expect(await readBytes(store, kept)).not.toBeNull()
+      expect(await readVariant(store, withoutBytes, 'thumb')).toBeNull()
+      expect(await readVariant(store, other, 'thumb')).not.toBeNull()
+      expect(await readBytes(store, other)).not.toBeNull()
     })
   })
 }

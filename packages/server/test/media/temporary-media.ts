@@ -15,7 +15,7 @@ export interface TemporaryMedia extends AsyncDisposable {
   /** Measures no picture. */
   readonly measurePicture: MeasurePicture
   /** No backup runs. */
-  isHeldByBackup(): boolean
+  isBackupRunning(): boolean
   /** Creates the bucket if it does not exist. */
   bucket(name: string): Promise<BucketId>
   /** Stores one text file in the bucket `default`. */
@@ -56,7 +56,7 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
     blobs,
     catalog,
     measurePicture,
-    isHeldByBackup: () => false,
+    isBackupRunning: () => false,
     bucket,
     async store(text) {
       const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))

@@ -28,7 +28,7 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
   const blobAudit = await openDiskAudit(media.disk)
   const report = await checkData({
     ...media,
-    isHeldByBackup: () => steps.held ?? false,
+    isBackupRunning: () => steps.held ?? false,
     audit: { ...audit, ...steps.audit?.(audit) },
     blobAudit: { ...blobAudit, ...steps.blobAudit?.(blobAudit) },
     quiescence: {

@@ -2,8 +2,8 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
 
 interface DeferredDeletions {
-  /** True while a backup blocks deletions; `retry` then runs them later. Never throws. */
-  isHeldByBackup(): boolean
+  /** Also true if the check fails. After it returns true, `retry` runs the deferred deletions later. Never throws. */
+  isBackupRunning(): boolean
   /** Deletes the deferred bytes if no backup blocks deletions any more. */
   retry(): Promise<void>
 }
@@ -13,7 +13,7 @@ const reportInterval = 60_000
 
 /**
  * Defers deletions while a backup runs (docs/interface.md F6). If the check fails, deletions are deferred too; the failure is
- * reportedAt immediately, then once a minute.
+ * reported immediately, then once a minute.
  */
 export function createDeferredDeletions(
   parts: BlobDeletionParts & {
@@ -28,7 +28,7 @@ export function createDeferredDeletions(
 
   function check(): boolean {
     try {
-      const held = parts.isHeldByBackup()
+      const held = parts.isBackupRunning()
       reportedAt = Number.NEGATIVE_INFINITY
       return held
     } catch (error) {
@@ -40,17 +40,17 @@ export function createDeferredDeletions(
     }
   }
 
-  const isHeldByBackup = () => {
+  const isBackupRunning = () => {
     const held = check()
     hasDeferred ||= held
     return held
   }
   return {
-    isHeldByBackup,
+    isBackupRunning,
     async retry() {
-      if (!hasDeferred || isHeldByBackup()) return
+      if (!hasDeferred || isBackupRunning()) return
       hasDeferred = false
-      await deleteBlobs({ ...parts, isHeldByBackup }, await parts.catalog.tombstones())
+      await deleteBlobs({ ...parts, isBackupRunning }, await parts.catalog.tombstones())
     },
   }
 }

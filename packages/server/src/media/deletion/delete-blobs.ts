@@ -6,8 +6,8 @@ import { settleAll } from '../../core/settle-all.ts'
 export interface BlobDeletionParts {
   readonly catalog: Pick<Catalog, 'clearTombstones'>
   readonly blobs: Pick<BlobStore, 'remove'>
-  /** True while a backup needs the bytes of items that existed when it began. */
-  readonly isHeldByBackup: () => boolean
+  /** True while a backup runs, which needs the bytes of items that existed when it began. */
+  readonly isBackupRunning: () => boolean
   /** Receives each id whose tombstone stays until the next start, and the error. */
   readonly onDeletionFailure: (id: MediaId, error: unknown) => void
 }
@@ -20,9 +20,9 @@ const parallelism = 2
  * (docs/interface.md F6). Never throws.
  */
 export async function deleteBlobs(parts: BlobDeletionParts, ids: readonly MediaId[]): Promise<number> {
-  const { catalog, blobs, isHeldByBackup, onDeletionFailure } = parts
+  const { catalog, blobs, isBackupRunning, onDeletionFailure } = parts
   // The rows are deleted already, so the snapshot of a backup that begins after this check does not name these bytes.
-  if (isHeldByBackup()) return 0
+  if (isBackupRunning()) return 0
   const results = await settleAll(ids, parallelism, async (id) => {
     try {
       await blobs.remove(id)

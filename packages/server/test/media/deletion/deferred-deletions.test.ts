@@ -7,15 +7,15 @@ import { temporaryMedia } from '../temporary-media.ts'
 test('F6 the bytes of items deleted during a backup are removed after it', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('text')
-  let isHeldByBackup = true
+  let isBackupRunning = true
   const parts = {
     ...media,
-    isHeldByBackup: () => isHeldByBackup,
+    isBackupRunning: () => isBackupRunning,
     onDeletionFailure: () => undefined,
     onHoldFailure: () => undefined,
   }
   const held = createDeferredDeletions(parts)
-  const { remove, settled } = createMediaRemover({ ...parts, isHeldByBackup: held.isHeldByBackup })
+  const { remove, settled } = createMediaRemover({ ...parts, isBackupRunning: held.isBackupRunning })
   await remove(item.bucketId, item.id)
   await settled()
   await held.retry()
@@ -23,7 +23,7 @@ test('F6 the bytes of items deleted during a backup are removed after it', async
     [expect.any(String)],
     [item.id],
   ])
-  isHeldByBackup = false
+  isBackupRunning = false
   await held.retry()
   expect([await media.disk.stored(), await media.catalog.tombstones()]).toEqual([[], []])
 })
@@ -32,19 +32,19 @@ test('F6 a start during a backup keeps deleted bytes until the backup ends', asy
   await using media = await temporaryMedia()
   const item = await media.store('text')
   await media.catalog.removeMedia(item.bucketId, item.id)
-  let isHeldByBackup = true
+  let isBackupRunning = true
   const held = createDeferredDeletions({
     ...media,
-    isHeldByBackup: () => isHeldByBackup,
+    isBackupRunning: () => isBackupRunning,
     onDeletionFailure: () => undefined,
     onHoldFailure: () => undefined,
   })
-  expect(await recover({ ...media, isHeldByBackup: held.isHeldByBackup })).toMatchObject({
+  expect(await recover({ ...media, isBackupRunning: held.isBackupRunning })).toMatchObject({
     tombstones: 0,
     leftovers: [],
   })
   expect(await media.disk.stored()).toHaveLength(1)
-  isHeldByBackup = false
+  isBackupRunning = false
   await held.retry()
   expect(await media.disk.stored()).toEqual([])
 })
@@ -56,7 +56,7 @@ test('S3 a failed check for a backup counts as a running backup, and is reported
   let time = 0
   const held = createDeferredDeletions({
     ...media,
-    isHeldByBackup: () => {
+    isBackupRunning: () => {
       throw planted
     },
     onDeletionFailure: () => undefined,
@@ -65,7 +65,7 @@ test('S3 a failed check for a backup counts as a running backup, and is reported
   })
   for (const at of [0, 1_000, 59_999, 60_000, 61_000]) {
     time = at
-    expect(held.isHeldByBackup()).toBe(true)
+    expect(held.isBackupRunning()).toBe(true)
   }
   expect(failures).toEqual([planted, planted])
 })

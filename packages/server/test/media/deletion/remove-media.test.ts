@@ -33,7 +33,7 @@ function watchedRemoval(
       clearTombstones: (ids) => step(`clear ${ids.length}`, () => media.catalog.clearTombstones(ids)),
     },
     blobs: { remove: (id) => step('unlink', () => media.blobs.remove(id)) },
-    isHeldByBackup: () => false,
+    isBackupRunning: () => false,
     onDeletionFailure: (id, error) => leftovers.push([id, error]),
   })
   return { ...removal, steps, leftovers }
