@@ -1,5 +1,5 @@
 import { openConnection } from '../harness/connection.ts'
-import { parseAnswer } from '../harness/raw-http.ts'
+import { parseResponse } from '../harness/raw-http.ts'
 import { metadataOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { arriving } from '../harness/upload.ts'
@@ -24,7 +24,7 @@ export async function startRawUpload({ instance, ledger }: Stage) {
     async finish(): Promise<void> {
       connection.send(bytes.subarray(100_000))
       await connection.closed
-      const { status, body } = parseAnswer(connection.received())
+      const { status, body } = parseResponse(connection.received())
       must(`an upload in progress receives 201, not ${status}`, status === 201)
       ledger.stored(sending, [parseMedia(body).id])
     },

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { type Clients, createClients } from '../faults/clients.ts'
 import { createLedger, type Ledger } from '../faults/ledger.ts'
 import type { Instance } from '../faults/server-instances.ts'
-import { parseAnswer, type RawAnswer } from '../harness/raw-http.ts'
+import { parseResponse, type RawResponse } from '../harness/raw-http.ts'
 import { memory, openFiles } from '../harness/resources.ts'
 import { startServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -20,9 +20,9 @@ export interface Target extends AsyncDisposable {
   readonly otherToken: string
   readonly random: Random
   /** Sends bytes, reads until the server closes, checks the response; `cut` closes the connection after that many bytes. */
-  send(bytes: string | Uint8Array, cut?: number): Promise<RawAnswer | null>
+  send(bytes: string | Uint8Array, cut?: number): Promise<RawResponse | null>
   /** Checks a response against the rules of errors (docs/interface.md P1, P3); a failure shows `asked`. */
-  judge(asked: string, answer: RawAnswer): void
+  judge(asked: string, answer: RawResponse): void
   /** Responses by status. */
   readonly statuses: Map<number, number>
   /** Checks that the server runs and has logged no error. */
@@ -62,7 +62,7 @@ export async function openTarget(random: Random): Promise<Target> {
   const files = await openFiles(server)
   let resting = 0
 
-  function judge(asked: string, answer: RawAnswer): void {
+  function judge(asked: string, answer: RawResponse): void {
     const { status, headers, body } = answer
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const fail = (why: string) => {
@@ -94,7 +94,7 @@ export async function openTarget(random: Random): Promise<Target> {
       socket.on('close', () => {
         if (cut !== undefined || chunks.length === 0) return resolve(null)
         try {
-          const answer = parseAnswer(Buffer.concat(chunks).toString('latin1'))
+          const answer = parseResponse(Buffer.concat(chunks).toString('latin1'))
           judge(all.toString('latin1'), answer)
           resolve(answer)
         } catch (error) {

@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { parseAnswer, type RawAnswer } from './raw-http.ts'
+import { parseResponse, type RawResponse } from './raw-http.ts'
 import { until } from './until.ts'
 
 const chunk = Buffer.alloc(64 * 1024, 'x')
@@ -13,7 +13,7 @@ export async function flood(
   url: string,
   head: string,
   options: { total: number; chunked?: boolean },
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { hostname, port } = new URL(url)
   // Half open, as a client that ignores the end of the response.
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
@@ -28,8 +28,8 @@ export async function flood(
   for (let sent = 0; sent < options.total && !socket.destroyed; sent += chunk.length) {
     if (!socket.write(options.chunked ? framed : chunk)) await Promise.race([drained(), closed])
   }
-  await until('an answer', () => socket.destroyed || text().includes('\r\n\r\n'))
+  await until('a response', () => socket.destroyed || text().includes('\r\n\r\n'))
   socket.destroy()
   await closed
-  return parseAnswer(text())
+  return parseResponse(text())
 }

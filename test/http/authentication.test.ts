@@ -32,10 +32,10 @@ const operations = [
 
 test.each(operations)('A1, A2 %s %s without a token is a 401 problem', async (method, path) => {
   const body = method === 'POST' ? 'x' : null
-  const answer = await fetch(new URL(path, server.url), { method, body })
-  expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="mediabucket"')
-  if (method === 'HEAD') expect([answer.status, await answer.text()]).toEqual([401, ''])
-  else await expectProblem(answer, 401, 'token-missing')
+  const response = await fetch(new URL(path, server.url), { method, body })
+  expect(response.headers.get('www-authenticate')).toBe('Bearer realm="mediabucket"')
+  if (method === 'HEAD') expect([response.status, await response.text()]).toEqual([401, ''])
+  else await expectProblem(response, 401, 'token-missing')
 })
 
 test.each(['Bearer', 'bearer', 'BEARER', 'BeArEr'])(
@@ -60,16 +60,16 @@ describe('A2', () => {
     ['in upper case', () => server.token.toUpperCase()],
     ['quoted', () => `"${server.token}"`],
   ])('A2 a token that is %s is a 401 problem with invalid_token', async (_, make) => {
-    const answer = await list(`Bearer ${make()}`)
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
-    await expectProblem(answer, 401, 'token-malformed')
+    const response = await list(`Bearer ${make()}`)
+    expect(response.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
+    await expectProblem(response, 401, 'token-malformed')
   })
 
   test('A2 a well-formed token of another service is a 401 problem with invalid_token', async () => {
     await using other = await startServer()
-    const answer = await list(`Bearer ${other.token}`)
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
-    await expectProblem(answer, 401, 'token-unknown')
+    const response = await list(`Bearer ${other.token}`)
+    expect(response.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
+    await expectProblem(response, 401, 'token-unknown')
   })
 
   test.each([
@@ -78,15 +78,15 @@ describe('A2', () => {
     ['a scheme without a token', () => 'Bearer'],
     ['nothing', () => ''],
   ])('A2 an Authorization header of %s counts as no token', async (_, make) => {
-    const answer = await list(make())
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="mediabucket"')
-    await expectProblem(answer, 401, 'token-missing')
+    const response = await list(make())
+    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="mediabucket"')
+    await expectProblem(response, 401, 'token-missing')
   })
 
   test('A2 a token of 1 MB is a 431 problem, and the server continues', async () => {
     const raw = `GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'a'.repeat(1_000_000)}\r\n\r\n`
-    const answer = await sendRaw(server.url, raw)
-    await expectProblem(responseOf(answer), 431, 'headers-too-large')
+    const response = await sendRaw(server.url, raw)
+    await expectProblem(responseOf(response), 431, 'headers-too-large')
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
   })
 })
@@ -106,19 +106,19 @@ describe('A3', () => {
       const { authorization } = await makeToken(server, '--bucket', server.bucket, '--scope', scope)
       const { id } = await upload(server, 'x')
       for (const [needed, method, path, good] of attempts) {
-        const answer = await server.request(path.replace('«id»', id), {
+        const response = await server.request(path.replace('«id»', id), {
           method,
           headers: { authorization },
           body: method === 'POST' ? 'x' : null,
         })
         if (needed === scope) {
-          expect([method, path, answer.status]).toEqual([method, path, good])
+          expect([method, path, response.status]).toEqual([method, path, good])
           continue
         }
-        const challenge = answer.headers.get('www-authenticate')
+        const challenge = response.headers.get('www-authenticate')
         expect(challenge).toMatch(/^Bearer .*error="insufficient_scope"/)
         expect(challenge).toContain(`scope="${needed}"`)
-        const problem = await expectProblem(answer, 403, 'scope-missing')
+        const problem = await expectProblem(response, 403, 'scope-missing')
         expect(problem.errors).toEqual([{ parameter: 'scope', detail: needed }])
       }
     },
@@ -156,9 +156,9 @@ test.each(['token', 'access_token'])('A5 ?%s= is neither accepted nor logged', a
   // The last path is new, because other tests write to the same log.
   const last = `/nowhere/${randomUUID()}`
   for (const path of ['/api/media', '/api/media/x', '/media/x', '/media/%zz', '/healthz', last]) {
-    const answer = await fetch(`${server.url}${path}?${parameter}=${token}`)
-    expect(await answer.text()).not.toContain(token)
-    if (path.startsWith('/api')) expect([path, answer.status]).toEqual([path, 401])
+    const response = await fetch(`${server.url}${path}?${parameter}=${token}`)
+    expect(await response.text()).not.toContain(token)
+    if (path.startsWith('/api')) expect([path, response.status]).toEqual([path, 401])
   }
   await until('all are logged', () => server.stderr().includes(`"path":"${last}"`))
   expect(server.stderr()).not.toContain(token)
@@ -169,10 +169,10 @@ test('A6, M3 an item of another bucket gets the response of an id that never exi
   const { id } = await upload(server, 'mine')
   for (const method of ['GET', 'DELETE']) {
     const ask = async (name: string) => {
-      const answer = await server.request(`/api/media/${name}`, { method, headers: { authorization } })
-      const { instance, ...rest } = await expectProblem(answer, 404, 'media-unknown')
+      const response = await server.request(`/api/media/${name}`, { method, headers: { authorization } })
+      const { instance, ...rest } = await expectProblem(response, 404, 'media-unknown')
       expect(instance).not.toBe('')
-      return { ...rest, headers: [...answer.headers].filter(([key]) => key !== 'date') }
+      return { ...rest, headers: [...response.headers].filter(([key]) => key !== 'date') }
     }
     expect(await ask(id)).toEqual(await ask('0'.repeat(26)))
     expect(await ask(id)).toEqual(await ask('x'.repeat(2_000)))
@@ -184,17 +184,17 @@ test('A7 a token that is revoked while the server runs fails on the next request
   const { id, authorization } = await makeToken(server, '--bucket', server.bucket)
   expect((await list(authorization)).status).toBe(200)
   await runHere(server.data, 'token revoke', id)
-  const answer = await list(authorization)
-  expect(answer.headers.get('www-authenticate')).toMatch(/error="invalid_token"/)
-  await expectProblem(answer, 401, 'token-revoked')
+  const response = await list(authorization)
+  expect(response.headers.get('www-authenticate')).toMatch(/error="invalid_token"/)
+  await expectProblem(response, 401, 'token-revoked')
 })
 
 test('A9 a token fails once it has expired', async () => {
   const { authorization } = await makeToken(server, '--bucket', server.bucket, '--expires', '3s')
   expect((await list(authorization)).status).toBe(200)
   const expired = await until('the token expires', async () => {
-    const answer = await list(authorization)
-    return answer.status === 401 ? answer : null
+    const response = await list(authorization)
+    return response.status === 401 ? response : null
   })
   expect(expired.headers.get('www-authenticate')).toMatch(/error="invalid_token"/)
   await expectProblem(expired, 401, 'token-expired')

@@ -93,7 +93,7 @@ test('B2 equal bytes have equal entity tags, different bytes different ones', as
 test.each([
   ['some bytes', 'hello'],
   ['an empty file', ''],
-])('B1, B2 HEAD answers the headers of GET and no body: %s', async (_, text) => {
+])('B1, B2 HEAD returns the headers of GET and no body: %s', async (_, text) => {
   const { url } = await upload(server, text)
   const named = ({ headers }: Response) =>
     [...headers].filter(([name]) => !['date', 'connection', 'keep-alive'].includes(name))
@@ -132,9 +132,9 @@ describe('B7 no path reaches a file of the server', () => {
     ].map((path) => [path.slice(0, 60), path] as const),
   )('B7 %s is a 404 problem', async (_, path) => {
     const raw = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
-    const answer = await sendRaw(server.url, raw)
-    expect(answer.body).not.toContain('root:')
-    await expectProblem(responseOf(answer), 404, /"code":"([a-z-]+)"/.exec(answer.body)?.[1] ?? '')
+    const response = await sendRaw(server.url, raw)
+    expect(response.body).not.toContain('root:')
+    await expectProblem(responseOf(response), 404, /"code":"([a-z-]+)"/.exec(response.body)?.[1] ?? '')
   })
 
   test.each([
@@ -204,11 +204,11 @@ describe('B9 bytes that do not match their row', () => {
   ])('B9, P3 bytes that are %s are a 500 problem, and the log names the item', async (_, damage) => {
     const { id, url } = await upload(server, 'hello')
     await damage(blobPath(server, id))
-    const answer = await fetch(url)
+    const response = await fetch(url)
     for (const name of ['etag', 'last-modified', 'content-disposition', 'accept-ranges', 'content-range']) {
-      expect([name, answer.headers.get(name)]).toEqual([name, null])
+      expect([name, response.headers.get(name)]).toEqual([name, null])
     }
-    const { instance } = await expectProblem(answer, 500, 'bytes-missing')
+    const { instance } = await expectProblem(response, 500, 'bytes-missing')
     const ranged = await fetch(url, { headers: { range: 'bytes=0-1' } })
     expect(ranged.headers.get('content-range')).toBe(null)
     await expectProblem(ranged, 500, 'bytes-missing')

@@ -83,18 +83,18 @@ test.each([
 
 test('B4, B2 a 304 has the headers that a cache must update, and no body', async () => {
   const { headers } = await fetch(url)
-  const answer = await fetch(url, { headers: headersOf('if-none-match: TAG') })
+  const response = await fetch(url, { headers: headersOf('if-none-match: TAG') })
   for (const name of ['etag', 'cache-control', 'last-modified']) {
-    expect([name, answer.headers.get(name)]).toEqual([name, headers.get(name)])
+    expect([name, response.headers.get(name)]).toEqual([name, headers.get(name)])
   }
   for (const name of ['content-type', 'content-length', 'content-disposition', 'content-range']) {
-    expect([name, answer.headers.get(name)]).toEqual([name, null])
+    expect([name, response.headers.get(name)]).toEqual([name, null])
   }
 })
 
 test('B4, B5 a 412 has no validators of the item', async () => {
-  const answer = await fetch(url, { headers: headersOf('if-match: OTHER') })
-  expect(answer.headers.get('etag')).toBe(null)
-  expect(answer.headers.get('last-modified')).toBe(null)
-  expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+  const response = await fetch(url, { headers: headersOf('if-match: OTHER') })
+  expect(response.headers.get('etag')).toBe(null)
+  expect(response.headers.get('last-modified')).toBe(null)
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff')
 })

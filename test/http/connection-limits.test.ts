@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
-import { parseAnswer, responseOf } from '../harness/raw-http.ts'
+import { parseResponse, responseOf } from '../harness/raw-http.ts'
 import { openFiles } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -32,11 +32,11 @@ class Client {
   async ask(): Promise<number> {
     this.#received = ''
     this.#socket.write(request)
-    await until('an answer', () => this.#socket.closed || this.#received.includes('\r\n\r\n'))
-    return parseAnswer(this.#received).status
+    await until('a response', () => this.#socket.closed || this.#received.includes('\r\n\r\n'))
+    return parseResponse(this.#received).status
   }
 
-  answer = () => responseOf(parseAnswer(this.#received))
+  response = () => responseOf(parseResponse(this.#received))
 
   async closed(): Promise<void> {
     if (!this.#socket.closed) await once(this.#socket, 'close')
@@ -74,9 +74,9 @@ test('N2, N3, P1 a connection beyond the limit gets a 503 problem and is closed;
   const refused = new Client(server, '127.0.0.2')
   expect(await refused.ask()).toBe(503)
   await refused.closed()
-  const answer = refused.answer()
-  expect(answer.headers.get('retry-after')).toBe('2')
-  await expectProblem(answer, 503, 'connections-too-many')
+  const response = refused.response()
+  expect(response.headers.get('retry-after')).toBe('2')
+  await expectProblem(response, 503, 'connections-too-many')
 
   // Other addresses are still accepted.
   const third = await clients(server, 2, '127.0.0.3')

@@ -24,7 +24,7 @@ const cors = ({ headers }: Response) =>
   [...headers].filter(([name]) => name.startsWith('access-control-')).map(([name]) => name)
 
 /** Responses of each kind to a page of an origin: successes and problems, with and without a token. */
-async function answersTo(server: SharedServer, origin: string | null, urlOfBytes: string) {
+async function responsesTo(server: SharedServer, origin: string | null, urlOfBytes: string) {
   const headers = origin === null ? {} : { origin }
   const bare = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, server.url), { headers, ...init })
@@ -47,14 +47,15 @@ describe('without configured origins', () => {
   })
 
   test.each([...foreign, ours])('C1 no response allows a page of %s to read it', async (origin) => {
-    const answers = await answersTo(server, origin, (await upload(server, 'x')).url)
-    for (const [name, answer] of Object.entries(answers)) expect([name, cors(answer)]).toEqual([name, []])
+    const responses = await responsesTo(server, origin, (await upload(server, 'x')).url)
+    for (const [name, response] of Object.entries(responses))
+      expect([name, cors(response)]).toEqual([name, []])
     const preflight = await fetch(`${server.url}/api/media`, {
       method: 'OPTIONS',
       headers: { origin, 'access-control-request-method': 'POST' },
     })
     expect([preflight.status, cors(preflight)]).toEqual([204, []])
-    expect(answers.listing.headers.get('vary')).toBe('Authorization, Accept-Encoding')
+    expect(responses.listing.headers.get('vary')).toBe('Authorization, Accept-Encoding')
   })
 })
 
@@ -68,7 +69,7 @@ describe('with configured origins', () => {
   afterAll(() => server[Symbol.asyncDispose]())
 
   test.each([ours, alsoOurs])('C1, C2 a page of %s can read every response', async (origin) => {
-    for (const [name, { headers }] of Object.entries(await answersTo(server, origin, url))) {
+    for (const [name, { headers }] of Object.entries(await responsesTo(server, origin, url))) {
       expect([name, headers.get('access-control-allow-origin')]).toEqual([name, origin])
       expect([name, headers.get('access-control-expose-headers')]).toEqual([name, exposed])
       expect([name, headers.get('access-control-allow-credentials')]).toEqual([name, null])
@@ -77,9 +78,9 @@ describe('with configured origins', () => {
   })
 
   test.each([...foreign, null])('C1 a foreign origin is never reflected: %s', async (origin) => {
-    for (const [name, answer] of Object.entries(await answersTo(server, origin, url))) {
-      expect([name, cors(answer)]).toEqual([name, []])
-      expect(answer.headers.get('vary')?.split(', ')).toContain('Origin')
+    for (const [name, response] of Object.entries(await responsesTo(server, origin, url))) {
+      expect([name, cors(response)]).toEqual([name, []])
+      expect(response.headers.get('vary')?.split(', ')).toContain('Origin')
     }
   })
 
@@ -90,7 +91,7 @@ describe('with configured origins', () => {
 
   test('C2 a preflight allows the methods and headers of the interface', async () => {
     for (const path of ['/api/media', '/api/media/some-id', '/media/some-id']) {
-      const answer = await fetch(new URL(path, server.url), {
+      const response = await fetch(new URL(path, server.url), {
         method: 'OPTIONS',
         headers: {
           origin: ours,
@@ -98,16 +99,16 @@ describe('with configured origins', () => {
           'access-control-request-headers': 'authorization',
         },
       })
-      expect([answer.status, await answer.text()]).toEqual([204, ''])
-      expect(answer.headers.get('access-control-allow-origin')).toBe(ours)
-      expect(answer.headers.get('access-control-allow-methods')?.split(', ')).toEqual([
+      expect([response.status, await response.text()]).toEqual([204, ''])
+      expect(response.headers.get('access-control-allow-origin')).toBe(ours)
+      expect(response.headers.get('access-control-allow-methods')?.split(', ')).toEqual([
         'GET',
         'HEAD',
         'POST',
         'PATCH',
         'DELETE',
       ])
-      expect(answer.headers.get('access-control-allow-headers')?.split(', ')).toEqual(
+      expect(response.headers.get('access-control-allow-headers')?.split(', ')).toEqual(
         expect.arrayContaining([
           'Authorization',
           'Content-Type',
@@ -122,27 +123,27 @@ describe('with configured origins', () => {
           'Upload-Checksum',
         ]),
       )
-      expect(Number(answer.headers.get('access-control-max-age'))).toBeGreaterThan(0)
-      expect(answer.headers.get('access-control-allow-credentials')).toBe(null)
-      expect(answer.headers.get('vary')?.split(', ')).toContain('Origin')
+      expect(Number(response.headers.get('access-control-max-age'))).toBeGreaterThan(0)
+      expect(response.headers.get('access-control-allow-credentials')).toBe(null)
+      expect(response.headers.get('vary')?.split(', ')).toContain('Origin')
     }
   })
 
   test.each(foreign)('C2 a preflight from %s allows nothing', async (origin) => {
-    const answer = await fetch(`${server.url}/api/media`, {
+    const response = await fetch(`${server.url}/api/media`, {
       method: 'OPTIONS',
       headers: { origin, 'access-control-request-method': 'POST' },
     })
-    expect([answer.status, cors(answer)]).toEqual([204, []])
+    expect([response.status, cors(response)]).toEqual([204, []])
   })
 
   test('P4, C2 a preflight to an unknown path is a 404 problem that the page can read', async () => {
-    const answer = await fetch(`${server.url}/nowhere`, {
+    const response = await fetch(`${server.url}/nowhere`, {
       method: 'OPTIONS',
       headers: { origin: ours, 'access-control-request-method': 'POST' },
     })
-    expect(answer.headers.get('access-control-allow-origin')).toBe(ours)
-    await expectProblem(answer, 404, 'route-unknown')
+    expect(response.headers.get('access-control-allow-origin')).toBe(ours)
+    await expectProblem(response, 404, 'route-unknown')
   })
 })
 
@@ -150,7 +151,7 @@ test('C1 with * every page can read responses, and none with credentials', async
   await using server = await startServer({ MEDIABUCKET_CORS_ORIGINS: '*' })
   const { url } = await upload(server, 'x')
   for (const origin of ['https://any.example', null]) {
-    for (const [name, { headers }] of Object.entries(await answersTo(server, origin, url))) {
+    for (const [name, { headers }] of Object.entries(await responsesTo(server, origin, url))) {
       expect([name, headers.get('access-control-allow-origin')]).toEqual([name, '*'])
       expect(headers.get('access-control-allow-credentials')).toBe(null)
       expect(headers.get('vary') ?? '').not.toContain('Origin')

@@ -144,11 +144,11 @@ test('B5 problems and 304 responses have the same headers', async () => {
     [url, { range: 'bytes=99-' }, 416],
     [`${server.url}/media/x`, {}, 404],
   ] as const) {
-    const answer = await fetch(path, { headers })
-    expect(answer.status).toBe(status)
-    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
-    expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
-    expect(policyOf(answer.headers)).toEqual(sandboxed)
+    const response = await fetch(path, { headers })
+    expect(response.status).toBe(status)
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+    expect(policyOf(response.headers)).toEqual(sandboxed)
   }
 })
 
@@ -159,8 +159,8 @@ describe('B6 names', () => {
     const headers = { 'content-disposition': disposition, 'content-type': 'text/plain' }
     const stored = await readMedia(await server.request('/api/media', { method: 'POST', body: 'x', headers }))
     const path = new URL(stored.url).pathname
-    const answer = await sendRaw(server.url, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-    return { stored, answer, disposition: answer.headers.get('content-disposition') ?? '' }
+    const response = await sendRaw(server.url, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    return { stored, response, disposition: response.headers.get('content-disposition') ?? '' }
   }
 
   test.each([
@@ -196,10 +196,10 @@ describe('B6 names', () => {
     ['line separators', 'a\u2028b\u2029c.txt'],
     ['nothing but dots', '..'],
   ])('B6, U8 a name with %s injects nothing', async (_, name) => {
-    const { answer, disposition } = await download(name)
-    expect(answer.status).toBe(200)
-    expect(answer.body).toBe('x')
-    expect(answer.headers.get('set-cookie')).toBe(undefined)
+    const { response, disposition } = await download(name)
+    expect(response.status).toBe(200)
+    expect(response.body).toBe('x')
+    expect(response.headers.get('set-cookie')).toBe(undefined)
     expect(disposition).toMatch(
       /^(inline|attachment)(; filename=("[\x20-\x7e]*"|[\w.-]+))?(; filename\*=UTF-8''[\w.%-]+)?$/,
     )

@@ -16,9 +16,9 @@ afterAll(() => server[Symbol.asyncDispose]())
 const get = (path: string, headers: Record<string, string> = {}) => fetch(server.url + path, { headers })
 
 test('D1 the document contains the configured base URL and no other', async () => {
-  const answer = await get('/openapi.json')
-  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
-  const text = await answer.text()
+  const response = await get('/openapi.json')
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  const text = await response.text()
   expect(JSON.parse(text).servers).toEqual([{ url: baseUrl, description: expect.any(String) }])
   expect([...new Set(text.match(/https?:\/\/[\w.]+/g))]).toEqual(['https://media.example.net'])
 })
@@ -32,11 +32,11 @@ describe('D2', () => {
   })
 
   test('D2 the page has no script and loads nothing, and its policy forbids both', async () => {
-    const answer = await get('/docs')
-    const page = await answer.text()
-    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    const response = await get('/docs')
+    const page = await response.text()
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(page).not.toMatch(/<script|\son\w+=|\ssrc=|@import|url\(/i)
-    expect(answer.headers.get('content-security-policy')).toMatch(
+    expect(response.headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; style-src 'sha256-[\w+/=]+'; img-src data:; /,
     )
   })

@@ -23,10 +23,10 @@ describe('B10 browsers cannot load bytes as code', () => {
   ])('as %s', async (destination) => {
     for (const url of [script, text, script.replace('/media/', '/%6dedia/')]) {
       for (const site of ['same-origin', 'same-site', 'cross-site', 'none']) {
-        const answer = await asked(url, destination, site)
-        expect(answer.headers.get('cache-control')).toBe('no-store')
-        expect(answer.headers.get('www-authenticate')).toBe(null)
-        await expectProblem(answer, 403, 'destination-refused')
+        const response = await asked(url, destination, site)
+        expect(response.headers.get('cache-control')).toBe('no-store')
+        expect(response.headers.get('www-authenticate')).toBe(null)
+        await expectProblem(response, 403, 'destination-refused')
       }
     }
     expect((await asked(script, destination, 'none', 'HEAD')).status).toBe(403)
@@ -42,8 +42,8 @@ describe('B10 browsers cannot load bytes as code', () => {
 
   test('B10 no path serves a service worker', async () => {
     for (const path of [new URL(script).pathname, '/', '/healthz', '/docs']) {
-      const answer = await fetch(server.url + path, { headers: { 'service-worker': 'script' } })
-      await expectProblem(answer, 403, 'destination-refused')
+      const response = await fetch(server.url + path, { headers: { 'service-worker': 'script' } })
+      await expectProblem(response, 403, 'destination-refused')
     }
   })
 

@@ -226,9 +226,9 @@ describe('U1 the forms of common clients are read', () => {
     async (_, { boundary, declared = boundary, parts, end = '\r\n', stored }) => {
       const body = parts.map(([head, content]) => `--${boundary}\r\n${head}\r\n\r\n${content}\r\n`).join('')
       const bytes = Buffer.from(`${body}--${boundary}--${end}`, 'latin1')
-      const answer = await sendForm(server, bytes, `multipart/form-data; boundary=${declared}`)
-      expect(answer.status).toBe(201)
-      const media = stored.length > 1 ? await readManyMedia(answer) : [await readMedia(answer)]
+      const response = await sendForm(server, bytes, `multipart/form-data; boundary=${declared}`)
+      expect(response.status).toBe(201)
+      const media = stored.length > 1 ? await readManyMedia(response) : [await readMedia(response)]
       const found = media.map(async ({ filename, url }) => [filename, await (await fetch(url)).text()])
       expect(await Promise.all(found)).toEqual(stored)
     },

@@ -125,8 +125,8 @@ describe('U10 a form that RFC 2046 or RFC 7578 does not allow is a 400 problem, 
     const body = part('one') + last
     const head = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\nContent-Length: ${body.length}`
     const types = `Content-Type: text/plain\r\nContent-Type: ${typeOf('b')}`
-    const answer = responseOf(await sendRaw(server.url, `${head}\r\n${types}\r\n\r\n${body}`))
-    await expectProblem(answer, 400, 'request-malformed')
+    const response = responseOf(await sendRaw(server.url, `${head}\r\n${types}\r\n\r\n${body}`))
+    await expectProblem(response, 400, 'request-malformed')
     expect(await traces(server)).toEqual(before)
   })
 })
@@ -177,9 +177,9 @@ describe('U1 unusual forms that RFC 2046 and RFC 7578 allow are read exactly', (
       ['--c\r\n\r\n--c--'],
     ],
   ])('%s', async (_, body, contents, boundary = 'b') => {
-    const answer = await sendForm(server, Buffer.from(body, 'latin1'), typeOf(boundary))
-    expect(answer.status).toBe(201)
-    const media = contents.length > 1 ? await readManyMedia(answer) : [await readMedia(answer)]
+    const response = await sendForm(server, Buffer.from(body, 'latin1'), typeOf(boundary))
+    expect(response.status).toBe(201)
+    const media = contents.length > 1 ? await readManyMedia(response) : [await readMedia(response)]
     expect(await Promise.all(media.map(async ({ url }) => (await fetch(url)).text()))).toEqual(contents)
   })
 })

@@ -19,7 +19,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(server.url + path, { method, headers: { 'accept-encoding': 'identity', ...headers } })
 
-const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer())
+const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
 
 /** The URLs that the page loads, as written in it. */
 async function loaded(): Promise<string[]> {
@@ -30,9 +30,9 @@ const nameOf = (address: string) => address.replace(/^\.\/assets\//, '')
 
 describe('G1', () => {
   test('G1 / is the built page, without a token, and every file that it loads exists', async () => {
-    const answer = await get('/')
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-    expect(await bytesOf(answer)).toEqual(await readFile(join(dist, 'index.html')))
+    const response = await get('/')
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(await bytesOf(response)).toEqual(await readFile(join(dist, 'index.html')))
     const names = (await loaded()).map(nameOf)
     expect(names).toEqual(
       expect.arrayContaining([
@@ -57,17 +57,17 @@ describe('G1', () => {
     const names = (await readdir(join(dist, 'assets'))).filter((name) => !/\.(br|gz)$/.test(name))
     expect(names.length).toBeGreaterThan(2)
     for (const name of names) {
-      const answer = await get(`/assets/${name}`)
+      const response = await get(`/assets/${name}`)
       const type = types[name.split('.').at(-1) ?? '']
-      expect([name, answer.status, answer.headers.get('content-type')]).toEqual([name, 200, type])
+      expect([name, response.status, response.headers.get('content-type')]).toEqual([name, 200, type])
     }
   })
 
   test('G1 HEAD is the response to GET without its body', async () => {
     for (const path of ['/', `/assets/${nameOf((await loaded())[0] ?? '')}`]) {
       const [whole, head] = [await get(path), await get(path, {}, 'HEAD')]
-      const comparableHeaders = (answer: Response) =>
-        [...answer.headers].filter(([name]) => !/^(date|connection|keep-alive)$/.test(name))
+      const comparableHeaders = (response: Response) =>
+        [...response.headers].filter(([name]) => !/^(date|connection|keep-alive)$/.test(name))
       expect([head.status, comparableHeaders(head)]).toEqual([200, comparableHeaders(whole)])
       expect(head.headers.get('content-length')).toBe(`${(await bytesOf(whole)).length}`)
       expect(await head.text()).toBe('')

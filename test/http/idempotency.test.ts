@@ -28,17 +28,19 @@ const put = (key: string, body: string | Uint8Array<ArrayBuffer>, headers: Recor
 const newKey = () => `"${randomUUID()}"`
 
 /** The parts of a response that do not depend on the request. */
-async function said(answer: Response) {
-  const headers = [...answer.headers].filter(([name]) => !['date', 'keep-alive', 'connection'].includes(name))
-  return [answer.status, headers, await answer.text()]
+async function said(response: Response) {
+  const headers = [...response.headers].filter(
+    ([name]) => !['date', 'keep-alive', 'connection'].includes(name),
+  )
+  return [response.status, headers, await response.text()]
 }
 
 describe('I2 the same key and the same content', () => {
   test('twenty concurrent requests store one item and get twenty equal responses', async () => {
     const [before, key, body] = [await traces(server), newKey(), randomBytes(300_000)]
-    const answers = await Promise.all(Array.from({ length: 20 }, async () => said(await put(key, body))))
-    expect(answers[0]?.[0]).toBe(201)
-    for (const answer of answers) expect(answer).toEqual(answers[0])
+    const responses = await Promise.all(Array.from({ length: 20 }, async () => said(await put(key, body))))
+    expect(responses[0]?.[0]).toBe(201)
+    for (const response of responses) expect(response).toEqual(responses[0])
     expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
@@ -74,7 +76,7 @@ describe('I2 the same key and the same content', () => {
       Array.from({ length: 20 }, async () => said(await put(key, 'the only one', { authorization }))),
     )
     expect(together[0]?.[0]).toBe(201)
-    for (const answer of together) expect(answer).toEqual(together[0])
+    for (const response of together) expect(response).toEqual(together[0])
     await expectProblem(await put(key, 'another', { authorization }), 422, 'idempotency-key-reused')
     await expectProblem(await put(newKey(), 'another', { authorization }), 507, 'quota-exceeded')
   })
@@ -149,8 +151,8 @@ describe('I3 the same key with other content is a 422 problem', () => {
 
   test('of twenty concurrent requests with different content one is stored', async () => {
     const [before, key] = [await traces(server), newKey()]
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => put(key, `content ${i}`)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)])
+    const responses = await Promise.all(Array.from({ length: 20 }, (_, i) => put(key, `content ${i}`)))
+    expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)])
     expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 })
@@ -182,8 +184,8 @@ describe('I1 the key', () => {
         `Idempotency-Key: ${key}`,
         'Content-Length: 1',
       ].join('\r\n')
-      const answer = responseOf(await sendRaw(server.url, `${request}\r\n\r\nx`))
-      await expectProblem(answer, 400, 'idempotency-key-malformed')
+      const response = responseOf(await sendRaw(server.url, `${request}\r\n\r\nx`))
+      await expectProblem(response, 400, 'idempotency-key-malformed')
       expect(await traces(server)).toEqual(before)
     },
   )
@@ -191,7 +193,7 @@ describe('I1 the key', () => {
   test('sent twice is a 400 problem', async () => {
     const headers = new Headers({ 'idempotency-key': '"a"' })
     headers.append('idempotency-key', '"a"')
-    const answer = await server.request('/api/media', { method: 'POST', body: 'x', headers })
-    await expectProblem(answer, 400, 'idempotency-key-malformed')
+    const response = await server.request('/api/media', { method: 'POST', body: 'x', headers })
+    await expectProblem(response, 400, 'idempotency-key-malformed')
   })
 })

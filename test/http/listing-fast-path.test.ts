@@ -49,7 +49,7 @@ const requests: readonly (readonly [string, ...string[]])[] = [
 ]
 
 test.each(requests)(
-  'the straight way and the framework’s answer the same to %s %s %s %s',
+  'the fast path and the framework return the same response to %s %s %s %s',
   async (path, ...headers) => {
     const ask = async (...more: string[]) => {
       const lines = [`GET ${path} HTTP/1.1`, 'Host: h', ...headers, ...more, 'Connection: close', '', '']

@@ -67,10 +67,10 @@ async function listPlainly(
   page: number,
 ) {
   const coding = random(2) === 0 ? 'gzip' : 'identity'
-  const answer = await server.request(`/api/media?page=${page}`, {
+  const response = await server.request(`/api/media?page=${page}`, {
     headers: { ...headers, 'accept-encoding': coding },
   })
-  const text = await answer.text()
+  const text = await response.text()
   const { total, data, count } = summaryOf(text)
   const form = {
     baseUrl: setting['MEDIABUCKET_BASE_URL'] ?? server.url,

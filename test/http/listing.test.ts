@@ -37,9 +37,9 @@ describe('a bucket of 25 items', () => {
   })
 
   test('L2, L3, L4, L5, L6, L7, L8 the second page is exactly the documented page object', async () => {
-    const answer = await bucket.list('?page=2')
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    const response = await bucket.list('?page=2')
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
     const at = (page: number) => `${server.url}/api/media?page=${page}`
     const page = {
       current_page: 2,
@@ -62,7 +62,7 @@ describe('a bucket of 25 items', () => {
       to: 20,
       total: 25,
     }
-    expect(await answer.text()).toBe(JSON.stringify(page))
+    expect(await response.text()).toBe(JSON.stringify(page))
   })
 
   test('L10 pages have the items in the order of upload, each once', async () => {
@@ -108,8 +108,8 @@ describe('a bucket of 25 items', () => {
   })
 
   test('L13 unknown parameters are ignored and not echoed', async () => {
-    const answer = await bucket.list('?page=2&per_page=50&sort=size&__proto__=1&constructor=x&page[]=9')
-    expect(await answer.text()).toBe(await (await bucket.list('?page=2')).text())
+    const response = await bucket.list('?page=2&per_page=50&sort=size&__proto__=1&constructor=x&page[]=9')
+    expect(await response.text()).toBe(await (await bucket.list('?page=2')).text())
   })
 
   test('L1 all four paths have the same responses to GET and HEAD', async () => {
@@ -140,11 +140,11 @@ describe('a bucket of 25 items', () => {
     const tag = (await bucket.list('?page=2')).headers.get('etag') ?? ''
     expect(tag).toMatch(/^"[^"]+"$/)
     for (const match of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
-      const answer = await bucket.list('?page=2', { 'if-none-match': match })
-      expect([match, answer.status, await answer.text()]).toEqual([match, 304, ''])
-      expect(answer.headers.get('etag')).toBe(tag)
-      expect(answer.headers.get('cache-control')).toBe('private, no-cache')
-      expect(answer.headers.get('vary')).toContain('Authorization')
+      const response = await bucket.list('?page=2', { 'if-none-match': match })
+      expect([match, response.status, await response.text()]).toEqual([match, 304, ''])
+      expect(response.headers.get('etag')).toBe(tag)
+      expect(response.headers.get('cache-control')).toBe('private, no-cache')
+      expect(response.headers.get('vary')).toContain('Authorization')
     }
     expect((await bucket.list('?page=2', { 'if-none-match': '"other"' })).status).toBe(200)
     expect((await bucket.list('?page=1', { 'if-none-match': tag })).status).toBe(200)
@@ -154,10 +154,10 @@ describe('a bucket of 25 items', () => {
     'L18 Host and forwarding headers change no URL: %s',
     async (host) => {
       const raw = `GET /api/media HTTP/1.1\r\nHost: ${host}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: https\r\nForwarded: host=${host};proto=https\r\nAuthorization: ${bucket.authorization}\r\nConnection: close\r\n\r\n`
-      const answer = await sendRaw(server.url, raw)
-      expect(answer.status).toBe(200)
-      expect(answer.body).not.toContain('evil')
-      expect(answer.body).toContain(`"path":"${server.url}/api/media"`)
+      const response = await sendRaw(server.url, raw)
+      expect(response.status).toBe(200)
+      expect(response.body).not.toContain('evil')
+      expect(response.body).toContain(`"path":"${server.url}/api/media"`)
     },
   )
 })
@@ -217,10 +217,10 @@ test('L7 every page has a link, at any size of the bucket', async () => {
     '--delete-every',
     '7',
   )
-  const answer = await server.request('/api/media?page=1200', {
+  const response = await server.request('/api/media?page=1200', {
     headers: { authorization: `Bearer ${seeded.token}` },
   })
-  const page = await readPage(answer)
+  const page = await readPage(response)
   expect(seeded.total).toBe(25_000 - Math.floor(25_000 / 7))
   expect(page.total).toBe(seeded.total)
   expect(page.links.length).toBe(Math.ceil(seeded.total / 10) + 2)

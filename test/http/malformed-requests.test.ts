@@ -39,10 +39,10 @@ test.each([
   ['a space in the path', 'GET /health z HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
 ])('P1 %s is a 400 problem, and the connection is closed', async (_, bytes) => {
-  const answer = await sendRaw(server.url, bytes + smuggled)
-  expect(answer.headers.get('connection')).toBe('close')
-  expect(answer.body).not.toContain('"ok"')
-  const { instance } = await expectProblem(responseOf(answer), 400, 'request-malformed')
+  const response = await sendRaw(server.url, bytes + smuggled)
+  expect(response.headers.get('connection')).toBe('close')
+  expect(response.body).not.toContain('"ok"')
+  const { instance } = await expectProblem(responseOf(response), 400, 'request-malformed')
   const line = await until('it is logged', () => server.log().find(({ requestId }) => requestId === instance))
   expect(line).toMatchObject({ status: 400 })
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
@@ -52,8 +52,8 @@ test.each([
   ['no Host header', ''],
   ['two Host headers', 'Host: a\r\nHost: b\r\n'],
 ])('P1 a request with %s is a 400 problem', async (_, hosts) => {
-  const answer = await sendRaw(server.url, `GET /healthz HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`)
-  await expectProblem(responseOf(answer), 400, 'request-malformed')
+  const response = await sendRaw(server.url, `GET /healthz HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`)
+  await expectProblem(responseOf(response), 400, 'request-malformed')
 })
 
 test('P1 HTTP/1.0 needs no Host header', async () => {
@@ -61,11 +61,11 @@ test('P1 HTTP/1.0 needs no Host header', async () => {
 })
 
 test('P1 an unknown expectation is ignored', async () => {
-  const answer = await sendRaw(
+  const response = await sendRaw(
     server.url,
     'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
   )
-  expect(answer.status).toBe(200)
+  expect(response.status).toBe(200)
 })
 
 test('P1 invalid bytes after a request do not change the response in progress', async () => {
@@ -73,7 +73,7 @@ test('P1 invalid bytes after a request do not change the response in progress', 
   const { url } = await upload(server, new Uint8Array(size), { name: 'a.bin' })
   using connection = await openConnection(server.url)
   connection.send(`GET ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
-  await until('the answer begins', () => connection.received().startsWith('HTTP/1.1 200'))
+  await until('the response begins', () => connection.received().startsWith('HTTP/1.1 200'))
   connection.send('\x16\x03\x01garbage\r\n\r\n')
   await connection.closed
   expect(connection.received()).not.toContain('request-malformed')
@@ -86,8 +86,8 @@ describe.concurrent('deadlines', () => {
       'GET /healthz HTTP/1.1\r\nHost: x\r\n',
       'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ',
     ]) {
-      const answer = await sendRaw(server.url, bytes)
-      await expectProblem(responseOf(answer), 408, 'request-timeout')
+      const response = await sendRaw(server.url, bytes)
+      await expectProblem(responseOf(response), 408, 'request-timeout')
     }
   })
 
@@ -105,8 +105,8 @@ describe.concurrent('deadlines', () => {
 
   test('O4 a connection that is idle after a request is closed', async () => {
     const startedAt = performance.now()
-    const answer = await sendRaw(server.url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-    expect(answer.status).toBe(200)
+    const response = await sendRaw(server.url, 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
+    expect(response.status).toBe(200)
     expect(performance.now() - startedAt).toBeGreaterThan(1_500)
   })
 })

@@ -26,8 +26,8 @@ test('L14, M1 URLs of bytes start with the media base URL, all others with the b
   const page = await readPage(await server.request('/api/media'))
   expect(page.data).toContain(item.url)
   expect(page.path).toBe(`${base}/api/media`)
-  const answer = await server.request(`/api/media/${item.id}`)
-  expect((await readMedia(answer)).url).toBe(item.url)
+  const response = await server.request(`/api/media/${item.id}`)
+  expect((await readMedia(response)).url).toBe(item.url)
 })
 
 test('L16 an entity tag from before the setting does not match after it', async () => {
@@ -50,8 +50,8 @@ describe('B11', () => {
   test('the media host serves only bytes', async () => {
     const { id } = await upload(server, 'text', { name: 'a.txt', type: 'text/plain' })
     for (const host of ['bytes.example:8443', 'BYTES.example:8443']) {
-      const answer = await ask(host, `/media/${id}.txt`)
-      expect([answer.status, await answer.text()]).toEqual([200, 'text'])
+      const response = await ask(host, `/media/${id}.txt`)
+      expect([response.status, await response.text()]).toEqual([200, 'text'])
       for (const path of ['/', '/api/media', '/api/media?page=1', '/v1/media/', `/api/media/${id}`, '/docs'])
         await expectProblem(await ask(host, path), 404, 'route-unknown')
       await expectProblem(await ask(host, '/api/media', '', 'POST'), 404, 'route-unknown')
@@ -67,9 +67,9 @@ describe('B11', () => {
         [`/media/${id}.txt?variant=thumb`, 'GET'],
         [`/media/${id}`, 'HEAD'],
       ] as const) {
-        const answer = await ask(host, path, '', method)
-        expect([answer.status, answer.headers.get('location')]).toEqual([308, bytes + path])
-        await expectDescribed(method, '/media/{name}', answer)
+        const response = await ask(host, path, '', method)
+        expect([response.status, response.headers.get('location')]).toEqual([308, bytes + path])
+        await expectDescribed(method, '/media/{name}', response)
       }
       for (const path of ['/', '/api/media', `/api/media/${id}`])
         expect((await ask(host, path)).status).toBe(200)
@@ -77,8 +77,8 @@ describe('B11', () => {
   })
 
   test('B10 a request for code is refused, not redirected', async () => {
-    const answer = await ask('media.example', '/media/x', 'Sec-Fetch-Dest: script\r\n')
-    await expectProblem(answer, 403, 'destination-refused')
+    const response = await ask('media.example', '/media/x', 'Sec-Fetch-Dest: script\r\n')
+    await expectProblem(response, 403, 'destination-refused')
   })
 
   test('behind a proxy that changes Host everything is served', async () => {

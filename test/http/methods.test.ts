@@ -33,15 +33,15 @@ const send = (method: string, path: string, more = '') =>
 
 test.each(routes)('P4 %s responds to other methods with 405 and the allowed methods', async (path, allow) => {
   for (const method of methods.filter((name) => !allow.split(', ').includes(name))) {
-    const answer = await send(method, path)
-    expect([method, answer.headers.get('allow')]).toEqual([method, allow])
-    await expectProblem(responseOf(answer), 405, 'method-not-allowed')
+    const response = await send(method, path)
+    expect([method, response.headers.get('allow')]).toEqual([method, allow])
+    await expectProblem(responseOf(response), 405, 'method-not-allowed')
   }
 })
 
 test.each(routes)('P4 OPTIONS on %s is a 204 with the same list', async (path, allow) => {
-  const answer = await send('OPTIONS', path)
-  expect([answer.status, answer.headers.get('allow'), answer.body]).toEqual([204, allow, ''])
+  const response = await send('OPTIONS', path)
+  expect([response.status, response.headers.get('allow'), response.body]).toEqual([204, allow, ''])
 })
 
 test('P4 a method is refused before the token is checked, and its body is not read', async () => {
@@ -75,20 +75,20 @@ test.each([
 test.each(['DELETE', 'POST', 'GET'])(
   'P4 X-HTTP-Method-Override: DELETE does not change a %s',
   async (method) => {
-    const answer = await server.request('/api/media/some-id', {
+    const response = await server.request('/api/media/some-id', {
       method,
       headers: { 'x-http-method-override': 'DELETE' },
     })
-    if (method === 'POST') await expectProblem(answer, 405, 'method-not-allowed')
-    else await expectProblem(answer, 404, 'media-unknown')
+    if (method === 'POST') await expectProblem(response, 405, 'method-not-allowed')
+    else await expectProblem(response, 404, 'media-unknown')
   },
 )
 
 test('P4 CONNECT is closed without a tunnel, and the server continues', async () => {
-  const answer = await sendRaw(
+  const response = await sendRaw(
     server.url,
     'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n',
   )
-  expect(answer.status).not.toBe(200)
+  expect(response.status).not.toBe(200)
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })

@@ -27,18 +27,18 @@ const neverUsed = '0'.repeat(26)
 test('M1 GET and HEAD return the media object of the upload', async () => {
   const startedAt = Date.now()
   const body = 'some text'
-  const answer = await server.request('/api/media', {
+  const response = await server.request('/api/media', {
     method: 'POST',
     body,
     headers: { 'content-type': 'text/plain', 'content-disposition': 'attachment; filename="note.txt"' },
   })
-  const media = await readMedia(answer.clone())
+  const media = await readMedia(response.clone())
   const found = await call('GET', media.id)
   expect(found.status).toBe(200)
   expect(found.headers.get('content-type')).toBe('application/json; charset=utf-8')
   expect(found.headers.get('cache-control')).toBe('private, no-cache')
   const text = await found.text()
-  expect(text).toBe(await answer.text())
+  expect(text).toBe(await response.text())
   expect(Object.keys(JSON.parse(text))).toEqual([
     'id',
     'url',
@@ -68,7 +68,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
   expect([head.status, head.headers.get('content-length')]).toEqual([200, `${Buffer.byteLength(text)}`])
   expect(
     await (
-      await fetch(answer.headers.get('location') ?? '', {
+      await fetch(response.headers.get('location') ?? '', {
         headers: { authorization: `Bearer ${server.token}` },
       })
     ).text(),
@@ -116,19 +116,19 @@ describe('M3, A6 an id that is unknown, deleted, in another bucket or malformed'
       ['a property', '__proto__', {}],
       ['very long', 'x'.repeat(10_000), {}],
     ]
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       asked.map(async ([name, id, headers]) => {
-        const answer = await call(method, id, headers)
-        const { instance, ...problem } = await expectProblem(answer, 404, 'media-unknown')
-        const shown = [...answer.headers].filter(([header]) => header !== 'date')
+        const response = await call(method, id, headers)
+        const { instance, ...problem } = await expectProblem(response, 404, 'media-unknown')
+        const shown = [...response.headers].filter(([header]) => header !== 'date')
         return { name, problem, headers: shown, instance }
       }),
     )
-    const [first] = answers
-    for (const { name, problem, headers } of answers) {
+    const [first] = responses
+    for (const { name, problem, headers } of responses) {
       expect({ name, problem, headers }).toEqual({ name, problem: first?.problem, headers: first?.headers })
     }
-    expect(new Set(answers.map(({ instance }) => instance)).size).toBe(asked.length)
+    expect(new Set(responses.map(({ instance }) => instance)).size).toBe(asked.length)
     expect((await call('GET', item.id)).status).toBe(200)
     expect(await (await fetch(item.url)).text()).toBe('mine')
   })
@@ -157,11 +157,11 @@ test('A3 reading, uploading and deleting need different scopes', async () => {
       ['media:delete', () => call('DELETE', id, { authorization })],
     ]
     for (const [needed, ask] of calls) {
-      const answer = await ask()
-      if (needed === scope) expect(answer.ok).toBe(true)
+      const response = await ask()
+      if (needed === scope) expect(response.ok).toBe(true)
       else {
-        await expectProblem(answer, 403, 'scope-missing')
-        expect(answer.headers.get('www-authenticate')).toContain(`scope="${needed}"`)
+        await expectProblem(response, 403, 'scope-missing')
+        expect(response.headers.get('www-authenticate')).toContain(`scope="${needed}"`)
       }
     }
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { random, testSeed } from '../harness/random.ts'
-import { parseAnswer, responseOf, sendRaw } from '../harness/raw-http.ts'
+import { parseResponse, responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
@@ -74,9 +74,9 @@ test.each([
   ['websocket', 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13'],
 ])('N4 an Upgrade to %s is ignored, and the connection stays open', async (_, lines) => {
   using connection = await openConnection(server.url)
-  const answers = () => connection.received().match(/HTTP\/1\.1 2/g)?.length ?? 0
+  const responseCount = () => connection.received().match(/HTTP\/1\.1 2/g)?.length ?? 0
   connection.send(head('GET /healthz HTTP/1.1', lines))
-  await until('the first answer', () => answers() === 1)
+  await until('the first response', () => responseCount() === 1)
   const upload = head(
     'POST /api/media HTTP/1.1',
     lines,
@@ -84,9 +84,9 @@ test.each([
     'Content-Length: 2',
   )
   connection.send(`${upload}hi`)
-  await until('the second answer', () => answers() === 2)
+  await until('the second response', () => responseCount() === 2)
   connection.send(head('GET /healthz HTTP/1.1'))
-  await until('the third answer', () => answers() === 3)
+  await until('the third response', () => responseCount() === 3)
 })
 
 test('N4 up to 100 headers are accepted', async () => {
@@ -172,10 +172,10 @@ test('N4, P3 no mutated request gets a 500 or stops the service', async () => {
       sent.slice(first, first + 100).map(async (text) => {
         using connection = await openConnection(server.url)
         connection.send(Buffer.from(text, 'latin1'))
-        const answered = until('an answer', () => connection.received().includes('\r\n\r\n'))
+        const answered = until('a response', () => connection.received().includes('\r\n\r\n'))
         await Promise.race([connection.closed, answered])
         answered.catch(() => undefined)
-        const { status } = parseAnswer(connection.received())
+        const { status } = parseResponse(connection.received())
         if (status === 500) expect.unreachable(`answered 500: ${JSON.stringify(text)}`)
       }),
     )

@@ -23,7 +23,7 @@ const connections = (count: number) =>
 
 const totalOf = async () => (await readPage(await server.request('/api/media'))).total
 
-const answers = (connection: Connection) => connection.received().split('HTTP/1.1 ').length - 1
+const responseCount = (connection: Connection) => connection.received().split('HTTP/1.1 ').length - 1
 
 test('N1 pipelined requests get the same responses as separate ones, in order, for any split into packets', async () => {
   const authorization = `Authorization: Bearer ${server.token}`
@@ -61,7 +61,7 @@ test('N1 pipelined requests get the same responses as separate ones, in order, f
     // So that the server receives some of them in separate reads.
     for (let turn = next(20); turn > 0; turn -= 1) await setImmediate()
   }
-  await until('all answers', () => answers(connection) === order.length)
+  await until('all responses', () => responseCount(connection) === order.length)
   const received = connection.received().split('HTTP/1.1 ').slice(1)
   for (const [index, { expected }] of order.entries()) expect(received[index]).toMatch(expected)
   const stored = received.filter((text) => text.startsWith('201 '))
@@ -105,7 +105,7 @@ test('N1 no request is processed after a response that closes the connection (RF
     await until('the refusal', () => /Connection: close.*"code"/s.test(connection.received()))
     connection.send(rest + upload)
     await connection.closed
-    expect(answers(connection)).toBe(1)
+    expect(responseCount(connection)).toBe(1)
   }
   expect(await totalOf()).toBe(before)
 })
@@ -116,11 +116,11 @@ test('N1 other clients are served while a few connections pipeline thousands of 
   const flood = oneRead(get('/healthz'))
   for (const flooder of flooders) flooder.send(flood)
   other.send(get('/readyz'))
-  await until('the answer', () => other.received().includes('ready'))
+  await until('the response', () => other.received().includes('ready'))
   const total = flooders.length * (flood.split('GET').length - 1)
-  const answered = () => flooders.reduce((sum, flooder) => sum + answers(flooder), 0)
+  const answered = () => flooders.reduce((sum, flooder) => sum + responseCount(flooder), 0)
   expect(answered()).toBeLessThan(total / 2)
-  await until('the answers to all', () => answered() === total, 60_000)
+  await until('the responses to all', () => answered() === total, 60_000)
   for (const flooder of flooders) flooder[Symbol.dispose]()
 })
 
@@ -137,7 +137,7 @@ test('N1 pipelined requests with unread responses use little memory', async () =
   using other = await openConnection(server.url)
   for (let round = 1; round <= 20; round += 1) {
     other.send(get('/healthz'))
-    await until('an answer', () => answers(other) === round)
+    await until('a response', () => responseCount(other) === round)
   }
   expect((await memory(server)).peak - before).toBeLessThan(100_000_000)
   for (const flooder of flooders) flooder[Symbol.dispose]()

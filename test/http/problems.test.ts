@@ -157,10 +157,10 @@ for (const [code, provoke] of Object.entries(provocations)) {
 
 test('P2 every code has a page with its cause and cure', async () => {
   for (const [code, { status, title, cause, cure }] of Object.entries(problemKinds)) {
-    const answer = await fetch(`${server.url}/problems/${code}`)
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
-    const text = await answer.text()
+    const response = await fetch(`${server.url}/problems/${code}`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    const text = await response.text()
     for (const shown of [code, String(status), title, cause, cure]) expect(text).toContain(shown)
   }
 })
@@ -173,8 +173,8 @@ test.each(['unknown', 'constructor', '__proto__', 'Internal', ''])(
 )
 
 test('P3 an unexpected error is without details in the response and complete in the log', async () => {
-  const answer = await uploadWithoutDirectory()
-  const { instance, detail, errors } = await expectProblem(answer, 500, 'internal')
+  const response = await uploadWithoutDirectory()
+  const { instance, detail, errors } = await expectProblem(response, 500, 'internal')
   expect([detail, errors]).toEqual(['The service met an unexpected error and has logged it.', undefined])
   const line = await until('it is logged', () =>
     server.log().find(({ requestId, level }) => requestId === instance && level === 50),
@@ -184,8 +184,8 @@ test('P3 an unexpected error is without details in the response and complete in 
 })
 
 test('P1 an error response to HEAD has the headers of the problem and no body', async () => {
-  const answer = await server.request('/api/media?page=x', { method: 'HEAD' })
-  expect([answer.status, await answer.text()]).toEqual([400, ''])
-  expect(answer.headers.get('content-type')).toBe('application/problem+json')
-  expect(answer.headers.get('cache-control')).toBe('no-store')
+  const response = await server.request('/api/media?page=x', { method: 'HEAD' })
+  expect([response.status, await response.text()]).toEqual([400, ''])
+  expect(response.headers.get('content-type')).toBe('application/problem+json')
+  expect(response.headers.get('cache-control')).toBe('no-store')
 })

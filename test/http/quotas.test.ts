@@ -103,11 +103,11 @@ describe('Q1 an upload that does not fit', () => {
 describe('Q1 uploads in parallel', () => {
   test('as many as fit are stored, and no more', async () => {
     const bucket = await bucketWith('--max-items', '10')
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 40 }, (_, i) => (i % 2 ? bucket.raw(`${i}`) : bucket.form(randomBytes(i)))),
     )
-    const stored = answers.filter(({ status }) => status === 201)
-    const refused = answers.filter(({ status }) => status === 507)
+    const stored = responses.filter(({ status }) => status === 201)
+    const refused = responses.filter(({ status }) => status === 507)
     expect([stored.length, refused.length]).toEqual([10, 30])
     expect(await bucket.state()).toMatchObject({ items: 10, reserved_items: 0 })
   })
@@ -115,15 +115,15 @@ describe('Q1 uploads in parallel', () => {
   test('bytes never exceed the limit, with and without declared lengths', async () => {
     const bucket = await bucketWith('--max-bytes', '1MB')
     const before = await traces(server)
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 24 }, (_, i) => {
         const length = 150_000
         if (i % 3 === 0) return bucket.chunked(length)
         return i % 3 === 1 ? bucket.raw(randomBytes(length)) : bucket.form(randomBytes(length))
       }),
     )
-    const stored = answers.filter(({ status }) => status === 201).length
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 507]))
+    const stored = responses.filter(({ status }) => status === 201).length
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201, 507]))
     expect(stored).toBeLessThanOrEqual(6)
     expect(await bucket.state()).toMatchObject({ items: stored, bytes: stored * 150_000 })
     expect(await traces(server)).toEqual({ ...before, blobs: before.blobs + stored })
@@ -162,8 +162,8 @@ describe('Q3 the bucket', () => {
 
   test('needs media:read', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
-    const answer = await server.request('/api/bucket', { headers: { authorization } })
-    await expectProblem(answer, 403, 'scope-missing')
+    const response = await server.request('/api/bucket', { headers: { authorization } })
+    await expectProblem(response, 403, 'scope-missing')
   })
 })
 

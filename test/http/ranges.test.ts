@@ -30,10 +30,10 @@ test.each([
   ['a suffix longer than the file', 'bytes=-1000', text, 'bytes 0-9/10'],
   ['the unit in another case', 'Bytes=0-1', '01', 'bytes 0-1/10'],
 ])('B3 a range of %s is answered 206', async (_, range, part, contentRange) => {
-  const answer = await get(range)
-  expect([answer.status, await answer.text()]).toEqual([206, part])
-  expect(answer.headers.get('content-range')).toBe(contentRange)
-  expect(answer.headers.get('content-length')).toBe(String(part.length))
+  const response = await get(range)
+  expect([response.status, await response.text()]).toEqual([206, part])
+  expect(response.headers.get('content-range')).toBe(contentRange)
+  expect(response.headers.get('content-length')).toBe(String(part.length))
 })
 
 test('B3, B2, B5 a 206 has the headers of the 200', async () => {
@@ -47,10 +47,10 @@ test('B3, B2, B5 a 206 has the headers of the 200', async () => {
 test.each(['bytes=10-', 'bytes=10-20', 'bytes=99999999999999999999-', 'bytes=-0'])(
   'B3 %s begins after the end and is a 416 problem',
   async (range) => {
-    const answer = await get(range)
-    expect(answer.headers.get('content-range')).toBe('bytes */10')
-    expect(answer.headers.get('etag')).toBe(null)
-    await expectProblem(answer, 416, 'range-unsatisfiable')
+    const response = await get(range)
+    expect(response.headers.get('content-range')).toBe('bytes */10')
+    expect(response.headers.get('etag')).toBe(null)
+    await expectProblem(response, 416, 'range-unsatisfiable')
   },
 )
 
@@ -70,9 +70,9 @@ test.each([
   'items=0-1',
   '0-1',
 ])('B3 several ranges and what is no byte range are answered whole: %s', async (range) => {
-  const answer = await get(range)
-  expect([answer.status, await answer.text()]).toEqual([200, text])
-  expect(answer.headers.get('content-range')).toBe(null)
+  const response = await get(range)
+  expect([response.status, await response.text()]).toEqual([200, text])
+  expect(response.headers.get('content-range')).toBe(null)
 })
 
 test('B3 ten thousand overlapping ranges return the whole file once', async () => {
@@ -86,8 +86,8 @@ test('B3 ten thousand overlapping ranges return the whole file once', async () =
 
 test('B3 a repeated Range header returns the whole file', async () => {
   const raw = `GET ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\nRange: bytes=2-3\r\nConnection: close\r\n\r\n`
-  const answer = await sendRaw(server.url, raw)
-  expect([answer.status, answer.body]).toEqual([200, text])
+  const response = await sendRaw(server.url, raw)
+  expect([response.status, response.body]).toEqual([200, text])
 })
 
 test.each([
@@ -97,18 +97,18 @@ test.each([
   ['bytes=-1', 200],
   ['bytes=a', 200],
 ])('B3 %s of an empty file is a %d', async (range, status) => {
-  const answer = await fetch(emptyUrl, { headers: { range } })
-  if (status === 200) expect([answer.status, await answer.text()]).toEqual([200, ''])
+  const response = await fetch(emptyUrl, { headers: { range } })
+  if (status === 200) expect([response.status, await response.text()]).toEqual([200, ''])
   else {
-    expect(answer.headers.get('content-range')).toBe('bytes */0')
-    await expectProblem(answer, 416, 'range-unsatisfiable')
+    expect(response.headers.get('content-range')).toBe('bytes */0')
+    await expectProblem(response, 416, 'range-unsatisfiable')
   }
 })
 
 test('B3 HEAD ignores Range', async () => {
   for (const range of ['bytes=0-1', 'bytes=99-']) {
-    const answer = await fetch(url, { method: 'HEAD', headers: { range } })
-    expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '10'])
+    const response = await fetch(url, { method: 'HEAD', headers: { range } })
+    expect([response.status, response.headers.get('content-length')]).toEqual([200, '10'])
   }
 })
 
@@ -128,8 +128,8 @@ test('B3, B4 with If-Range a changed item is returned whole', async () => {
     [later, 200],
     ['yesterday', 200],
   ] as const) {
-    const answer = await get('bytes=0-1', { 'if-range': ifRange })
-    expect([ifRange, answer.status, await answer.text()]).toEqual([
+    const response = await get('bytes=0-1', { 'if-range': ifRange })
+    expect([ifRange, response.status, await response.text()]).toEqual([
       ifRange,
       status,
       status === 206 ? '01' : text,

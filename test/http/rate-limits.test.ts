@@ -14,15 +14,15 @@ import { readDescription } from '../openapi/conformance.ts'
 /** These limits refill too slowly to affect a test. */
 const few = (requests: number) => `${requests}/1d`
 
-const statuses = async (answers: readonly Promise<Response>[]) =>
-  (await Promise.all(answers)).map(({ status }) => status)
+const statuses = async (responses: readonly Promise<Response>[]) =>
+  (await Promise.all(responses)).map(({ status }) => status)
 
-const refusedBy = (answer: Response, limit: string, requests: number) => {
-  expect(answer.headers.get('ratelimit-policy')).toBe(`"${limit}";q=${requests};w=86400`)
-  const seconds = Number(answer.headers.get('retry-after'))
+const refusedBy = (response: Response, limit: string, requests: number) => {
+  expect(response.headers.get('ratelimit-policy')).toBe(`"${limit}";q=${requests};w=86400`)
+  const seconds = Number(response.headers.get('retry-after'))
   expect(seconds).toBeGreaterThan(86_400 / requests - 60)
   expect(seconds).toBeLessThanOrEqual(Math.ceil(86_400 / requests))
-  expect(answer.headers.get('ratelimit')).toBe(`"${limit}";r=0;t=${seconds}`)
+  expect(response.headers.get('ratelimit')).toBe(`"${limit}";r=0;t=${seconds}`)
 }
 
 describe('requests of a token', () => {
@@ -39,8 +39,8 @@ describe('requests of a token', () => {
     const { id, url } = await upload(server, 'x', { authorization })
     for (let i = 1; i < 20; i += 1) {
       const path = ['/api/media', `/api/media/${id}`, '/api/bucket', '/api/media?page=2'][i % 4] ?? ''
-      const answer = await as(authorization, path)
-      expect([answer.status, answer.headers.get('ratelimit')]).toEqual([200, null])
+      const response = await as(authorization, path)
+      expect([response.status, response.headers.get('ratelimit')]).toEqual([200, null])
     }
     for (const [method, path] of [
       ['GET', '/api/media'],
@@ -50,10 +50,10 @@ describe('requests of a token', () => {
       ['GET', '/api/token'],
       ['POST', '/api/uploads'],
     ]) {
-      const answer = await as(authorization, path ?? '', { method: method ?? '' })
-      refusedBy(answer, 'token', 20)
-      if (method === 'HEAD') expect(answer.status).toBe(429)
-      else await expectProblem(answer, 429, 'rate-limited')
+      const response = await as(authorization, path ?? '', { method: method ?? '' })
+      refusedBy(response, 'token', 20)
+      if (method === 'HEAD') expect(response.status).toBe(429)
+      else await expectProblem(response, 429, 'rate-limited')
     }
     // The refused delete had no effect; bytes and other tokens are not limited.
     expect((await fetch(url)).status).toBe(200)
@@ -134,10 +134,10 @@ describe('requests of an address', () => {
     await exhaust('203.0.113.1')
     const limited = description.operations.filter(({ statuses: all }) => all.includes(429))
     for (const { method, path } of limited) {
-      const answer = await from('203.0.113.1', path.replace(/\{\w+\}/, 'x'), { method })
-      expect([method, path, answer.status]).toEqual([method, path, 429])
-      refusedBy(answer, 'address', 40)
-      await description.expectDescribed(method, path, answer)
+      const response = await from('203.0.113.1', path.replace(/\{\w+\}/, 'x'), { method })
+      expect([method, path, response.status]).toEqual([method, path, 429])
+      refusedBy(response, 'address', 40)
+      await description.expectDescribed(method, path, response)
     }
     const others = description.operations.filter((one) => !limited.includes(one))
     expect(others.map(({ path }) => path)).toEqual(['/healthz', '/readyz', '/metrics'])
@@ -161,16 +161,16 @@ describe('requests of an address', () => {
     await exhaust('203.0.113.3')
     const headers = { origin: 'https://app.example.org', authorization: `Bearer ${server.token}` }
     for (const path of ['/api/media', '/api/uploads', '/media/x', '/nowhere']) {
-      const answer = await from('203.0.113.3', path, {
+      const response = await from('203.0.113.3', path, {
         headers,
         method: path === '/api/uploads' ? 'POST' : 'GET',
       })
-      expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([429, '*'])
-      expect(answer.headers.get('access-control-expose-headers')).toContain(
+      expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([429, '*'])
+      expect(response.headers.get('access-control-expose-headers')).toContain(
         'Retry-After, RateLimit, RateLimit-Policy',
       )
-      if (path === '/api/uploads') expect(answer.headers.get('tus-resumable')).toBe('1.0.0')
-      if (path === '/media/x') expect(answer.headers.get('content-security-policy')).toContain('sandbox')
+      if (path === '/api/uploads') expect(response.headers.get('tus-resumable')).toBe('1.0.0')
+      if (path === '/media/x') expect(response.headers.get('content-security-policy')).toContain('sandbox')
     }
   })
 })
@@ -217,10 +217,10 @@ describe('invalid tokens', () => {
       )
       const bodies = new Set<string>()
       for (const token of [newToken(), 'x', expired.token, revoked.token]) {
-        const answer = await ask(address, token, path)
-        refusedBy(answer, 'authentication', 10)
-        expect(answer.headers.get('www-authenticate')).toBe(null)
-        const { instance, detail, ...problem } = await expectProblem(answer, 429, 'rate-limited')
+        const response = await ask(address, token, path)
+        refusedBy(response, 'authentication', 10)
+        expect(response.headers.get('www-authenticate')).toBe(null)
+        const { instance, detail, ...problem } = await expectProblem(response, 429, 'rate-limited')
         bodies.add(JSON.stringify([problem, detail.replace(/in \d+ s\.$/, '')]))
       }
       expect(bodies.size).toBe(1)
@@ -245,8 +245,8 @@ describe('invalid tokens', () => {
 
   test('W4 a valid token without the scope is not counted as a failed authentication', async () => {
     const { token } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
-    const answers = Array.from({ length: 15 }, () => ask('203.0.113.4', token))
-    expect(await statuses(answers)).toEqual(Array(15).fill(403))
+    const responses = Array.from({ length: 15 }, () => ask('203.0.113.4', token))
+    expect(await statuses(responses)).toEqual(Array(15).fill(403))
   })
 })
 

@@ -17,7 +17,7 @@ const isStorable = (headers: Headers) => !/\b(private|no-store)\b/.test(headers.
 
 test('L17, A6 a shared cache cannot store responses to a token', async () => {
   const { id, url } = await upload(server, 'x')
-  const answers = {
+  const responses = {
     page: await server.request('/api/media'),
     'page not modified': await server.request('/api/media', { headers: { 'if-none-match': '*' } }),
     'page by HEAD': await server.request('/api/media', { method: 'HEAD' }),
@@ -28,7 +28,7 @@ test('L17, A6 a shared cache cannot store responses to a token', async () => {
     'no bytes': await fetch(`${server.url}/media/x`),
     metrics: await fetch(`${server.url}/metrics`),
   }
-  for (const [name, { headers }] of Object.entries(answers)) {
+  for (const [name, { headers }] of Object.entries(responses)) {
     expect([name, isStorable(headers)]).toEqual([name, false])
   }
   expect(isStorable((await fetch(url)).headers)).toBe(true)
@@ -65,6 +65,6 @@ test.each(['evil.example', 'evil.example:80', '127.0.0.1:1', ''])(
 
 test('L18 a request target in absolute form changes no URL in a response', async () => {
   const raw = `GET http://evil.example/api/media HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\n\r\n`
-  const answer = await sendRaw(server.url, raw)
-  expect([answer.status, answer.body.includes('evil')]).toEqual([200, false])
+  const response = await sendRaw(server.url, raw)
+  expect([response.status, response.body.includes('evil')]).toEqual([200, false])
 })

@@ -86,8 +86,8 @@ test('N5, P1 a body of 100 MB for an operation without a body is a 413 problem, 
     for (const chunked of [false, true]) {
       const framing = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${100 * megabyte}`
       const head = `${line} HTTP/1.1\r\nHost: x\r\n${authorization}\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`
-      const answer = await flood(server.url, head, { total: 100 * megabyte, chunked })
-      await expectProblem(responseOf(answer), 413, 'body-too-large')
+      const response = await flood(server.url, head, { total: 100 * megabyte, chunked })
+      await expectProblem(responseOf(response), 413, 'body-too-large')
     }
   }
   expect((await memory(server)).peak - before).toBeLessThan(150 * megabyte)
@@ -96,12 +96,12 @@ test('N5, P1 a body of 100 MB for an operation without a body is a 413 problem, 
 test('N5 a small body on a GET is ignored, and the connection stays usable', async () => {
   await using server = await startServer()
   using connection = await openConnection(server.url)
-  const answers = () => connection.received().match(/HTTP\/1\.1 200/g)?.length ?? 0
+  const responseCount = () => connection.received().match(/HTTP\/1\.1 200/g)?.length ?? 0
   const body = 'x'.repeat(65_536)
   connection.send(`GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
-  await until('an answer', () => answers() === 1)
+  await until('a response', () => responseCount() === 1)
   connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n')
-  await until('the next', () => answers() === 2)
+  await until('the next', () => responseCount() === 2)
 })
 
 test('O2 the metrics are rendered at most once a second', async () => {

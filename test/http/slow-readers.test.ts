@@ -87,7 +87,7 @@ test('B1 aborted downloads leave no file open', async () => {
   for (let i = 0; i < 50; i += 1) {
     using reader = await openConnection(server.url)
     reader.send(request())
-    await until('the answer begins', () => reader.received().startsWith('HTTP/1.1 200'))
+    await until('the response begins', () => reader.received().startsWith('HTTP/1.1 200'))
   }
   await until('all files are closed', () => openBlobs() === 0)
   expect(server.log().filter(({ level }) => Number(level) >= 50)).toEqual([])

@@ -263,8 +263,8 @@ describe('U7, R11 a file for which no type is declared has the type of its exten
   test('raw', async () => {
     const head = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close`
     const name = 'Content-Disposition: attachment; filename="notes.md"'
-    const answer = await sendRaw(server.url, `${head}\r\n${name}\r\nContent-Length: 3\r\n\r\n# a`)
-    expect(stored(await readMedia(responseOf(answer)))).toEqual(['text/markdown', '.md'])
+    const response = await sendRaw(server.url, `${head}\r\n${name}\r\nContent-Length: 3\r\n\r\n# a`)
+    expect(stored(await readMedia(responseOf(response)))).toEqual(['text/markdown', '.md'])
   })
 
   test('a part of a form', async () => {
@@ -277,7 +277,7 @@ describe('U7, R11 a file for which no type is declared has the type of its exten
 
   test('tus', async () => {
     const metadata = `filename ${Buffer.from('a.json').toString('base64')}`
-    const answer = await server.request('/api/uploads', {
+    const response = await server.request('/api/uploads', {
       method: 'POST',
       body: '{}',
       headers: {
@@ -287,7 +287,7 @@ describe('U7, R11 a file for which no type is declared has the type of its exten
         'content-type': 'application/offset+octet-stream',
       },
     })
-    const item = await server.request(new URL(answer.headers.get('content-location') ?? '').pathname)
+    const item = await server.request(new URL(response.headers.get('content-location') ?? '').pathname)
     expect(stored(await readMedia(item))).toEqual(['application/json', '.json'])
   })
 

@@ -10,14 +10,14 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]())
 
 const describeToken = async (authorization?: string) => {
-  const answer = await server.request('/api/token', authorization ? { headers: { authorization } } : {})
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([
+  const response = await server.request('/api/token', authorization ? { headers: { authorization } } : {})
+  expect([response.status, response.headers.get('content-type')]).toEqual([
     200,
     'application/json; charset=utf-8',
   ])
-  const text = await answer.text()
+  const text = await response.text()
   expect(text).not.toContain('mbkt_')
-  return { ...JSON.parse(text), header: answer.headers.get('cache-control') }
+  return { ...JSON.parse(text), header: response.headers.get('cache-control') }
 }
 
 /** RFC 3339, in UTC, and the current time. */
@@ -69,6 +69,6 @@ test.each(['media:read', 'media:write', 'media:delete', 'tokens:manage'])(
 test('T2 a revoked token gets a 401 problem', async () => {
   const { id, authorization } = await makeToken(server, '--bucket', 'default')
   await runHere(server.data, 'token revoke', id)
-  const answer = await server.request('/api/token', { headers: { authorization } })
-  expect(answer.status).toBe(401)
+  const response = await server.request('/api/token', { headers: { authorization } })
+  expect(response.status).toBe(401)
 })

@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Upload } from 'tus-js-client'
 import { beforeAll, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
-import { parseAnswer } from '../harness/raw-http.ts'
+import { parseResponse } from '../harness/raw-http.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { chunkType, itemOf, tusOf } from '../harness/tus.ts'
@@ -35,9 +35,9 @@ async function openPatch(url: string, length: number, extra: readonly string[] =
   connection.send(`${head.join('\r\n')}\r\n\r\n`)
   return {
     ...connection,
-    answer: async () => {
-      await until('an answer', () => connection.received().includes('\r\n\r\n'))
-      return parseAnswer(connection.received())
+    response: async () => {
+      await until('a response', () => connection.received().includes('\r\n\r\n'))
+      return parseResponse(connection.received())
     },
     [Symbol.dispose]: connection[Symbol.dispose],
   }
@@ -60,10 +60,10 @@ test.each([10, 4])(
     using declaring = await openPatch(url, 0, [`Upload-Length: ${declared}`])
     await roundTrips()
     writing.send('56789')
-    const answers = [await writing.answer(), await declaring.answer()]
-    expect(answers.map(({ status }) => status)).toEqual([204, 409])
-    expect(answers[0]?.headers.get('upload-offset')).toBe('10')
-    expect(answers[0]?.headers.get('content-location')).toBeUndefined()
+    const responses = [await writing.response(), await declaring.response()]
+    expect(responses.map(({ status }) => status)).toEqual([204, 409])
+    expect(responses[0]?.headers.get('upload-offset')).toBe('10')
+    expect(responses[0]?.headers.get('content-location')).toBeUndefined()
     const head = await tus.head(url)
     expect(head.headers.get('upload-defer-length')).toBe('1')
 
@@ -81,7 +81,7 @@ test('R4, R7 a stalled chunk with a checksum is refused when another request tak
   await roundTrips()
   const whole = await tus.sendChunk(url, 0, '01234')
   expect([whole.status, whole.headers.get('upload-offset')]).toEqual([204, '5'])
-  expect(await stalled.answer()).toMatchObject({ status: 409 })
+  expect(await stalled.response()).toMatchObject({ status: 409 })
 })
 
 test('R3, R4 HEAD returns a durable offset and leaves a request alone that makes progress', async () => {
@@ -105,8 +105,8 @@ test('R3, R4 HEAD returns a durable offset and leaves a request alone that makes
   asked = false
   await going
   send(1_000 - sent)
-  const answer = await writing.answer()
-  expect([answer.status, answer.headers.get('upload-offset')]).toEqual([204, '1000'])
+  const response = await writing.response()
+  expect([response.status, response.headers.get('upload-offset')]).toEqual([204, '1000'])
 })
 
 /** A proxy that delays requests and passes responses at once. */

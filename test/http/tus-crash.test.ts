@@ -106,11 +106,11 @@ describe('R6 kill -9', () => {
     const ids = new Set<string>()
     for (const url of urls) {
       const offset = await tus.offset(url)
-      const answer =
+      const response =
         offset === bytes.length
           ? await tus.head(url)
           : await tus.sendChunk(url, offset, bytes.subarray(offset))
-      const { pathname } = new URL(answer.headers.get('content-location') ?? '')
+      const { pathname } = new URL(response.headers.get('content-location') ?? '')
       const headers = { authorization: `Bearer ${token}` }
       const item = await readMedia(await server.request(pathname, { headers }))
       expect(item.sha256).toBe(sha256(bytes))
@@ -175,11 +175,11 @@ test('R8 an upload expires, and its reserved bytes are released', async () => {
   await using data = await servers()
   const { server, tus, token } = await data.start({ MEDIABUCKET_UPLOAD_EXPIRY: '1s' })
   await using _ = server
-  const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '10' })
-  const expires = Date.parse(answer.headers.get('upload-expires') ?? '')
+  const response = await tus.send('POST', '/api/uploads', { 'upload-length': '10' })
+  const expires = Date.parse(response.headers.get('upload-expires') ?? '')
   // The default is one day.
   expect(Math.abs(expires - Date.now())).toBeLessThan(60_000)
-  const { pathname } = new URL(answer.headers.get('location') ?? '')
+  const { pathname } = new URL(response.headers.get('location') ?? '')
   expect((await tus.sendChunk(pathname, 0, 'abc')).headers.get('upload-expires')).toMatch(/GMT$/)
   await until('it is unknown', async () => (await tus.head(pathname)).status === 404)
   await until('its file is gone', async () => (await readdir(join(data.directory, 'uploads'))).length === 0)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { parseAnswer } from '../harness/raw-http.ts'
+import { parseResponse } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { chunkType, itemOf, tusOf } from '../harness/tus.ts'
@@ -23,8 +23,8 @@ describe('R9 terminating an upload', () => {
     const before = await readdir(join(server.data, 'uploads'))
     const url = await tus.beginOf(10)
     await tus.sendChunk(url, 0, 'abc')
-    const answer = await tus.end(url)
-    expect([answer.status, answer.headers.get('tus-resumable')]).toEqual([204, '1.0.0'])
+    const response = await tus.end(url)
+    expect([response.status, response.headers.get('tus-resumable')]).toEqual([204, '1.0.0'])
     for (const gone of [await tus.head(url), await tus.sendChunk(url, 3, 'd'), await tus.end(url)])
       expect(gone.status).toBe(404)
     expect(await readdir(join(server.data, 'uploads'))).toEqual(before)
@@ -69,8 +69,8 @@ describe('R13 X-HTTP-Method-Override', () => {
   test('is ignored on other routes and methods', async () => {
     const { id } = await readMedia(await server.request('/api/media', { method: 'POST', body: 'x' }))
     const headers = { 'x-http-method-override': 'DELETE' }
-    const answer = await server.request(`/api/media/${id}`, { method: 'POST', headers })
-    await expectProblem(answer, 405, 'method-not-allowed')
+    const response = await server.request(`/api/media/${id}`, { method: 'POST', headers })
+    await expectProblem(response, 405, 'method-not-allowed')
     expect((await server.request(`/api/media/${id}`)).status).toBe(200)
   })
 })
@@ -99,7 +99,7 @@ test('R4 a HEAD request ends a stalled PATCH request of the same upload', async 
   await until('the stalled request receives a problem', () =>
     stuck.received().includes('upload-offset-conflict'),
   )
-  expect(parseAnswer(stuck.received()).status).toBe(409)
+  expect(parseResponse(stuck.received()).status).toBe(409)
   const last = await tus.sendChunk(url, 600, 'y'.repeat(400))
   expect(await (await fetch((await itemOf(server, last)).url)).text()).toBe('x'.repeat(600) + 'y'.repeat(400))
 })

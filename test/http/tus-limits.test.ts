@@ -72,10 +72,10 @@ describe('R12 the length', () => {
 test('R12 an upload serves no bytes: GET receives a 405 problem, before and after completion', async () => {
   const url = await tus.beginOf(5)
   for (const offset of [0, 3]) {
-    const answer = await tus.send('GET', url, {})
-    expect(answer.headers.get('allow')).toBe('DELETE, HEAD, OPTIONS, PATCH, POST')
-    expect(answer.headers.get('tus-resumable')).toBe('1.0.0')
-    await expectProblem(answer, 405, 'method-not-allowed')
+    const response = await tus.send('GET', url, {})
+    expect(response.headers.get('allow')).toBe('DELETE, HEAD, OPTIONS, PATCH, POST')
+    expect(response.headers.get('tus-resumable')).toBe('1.0.0')
+    await expectProblem(response, 405, 'method-not-allowed')
     await tus.sendChunk(url, offset, offset === 0 ? 'who' : 'le')
   }
   await expectProblem(await tus.send('GET', url, {}), 405, 'method-not-allowed')
@@ -87,8 +87,8 @@ describe('R10 an upload of another bucket', () => {
     const url = await tus.beginOf(10)
     await tus.sendChunk(url, 0, 'abc')
     const never = '/api/uploads/0123456789abcdefghjkmnpqrs'
-    const bodyOf = async (answer: Response) => {
-      const problem = await expectProblem(answer, 404, 'upload-unknown')
+    const bodyOf = async (response: Response) => {
+      const problem = await expectProblem(response, 404, 'upload-unknown')
       return { ...problem, instance: '' }
     }
     expect(await bodyOf(await stranger.sendChunk(url, 3, 'd'))).toEqual(
@@ -160,9 +160,9 @@ describe('R11 metadata', () => {
   ])('malformed or not: nothing breaks on %j', async (metadata) => {
     const head = `POST /api/uploads HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${server.token}\r\n`
     const more = `Tus-Resumable: 1.0.0\r\nUpload-Length: 5\r\nUpload-Metadata: ${metadata}\r\nContent-Length: 0\r\n\r\n`
-    const answer = responseOf(await sendRaw(server.url, head + more))
-    if (metadata === 'filename') expect(answer.status).toBe(201)
-    else await expectProblem(answer, 400, 'upload-malformed')
+    const response = responseOf(await sendRaw(server.url, head + more))
+    if (metadata === 'filename') expect(response.status).toBe(201)
+    else await expectProblem(response, 400, 'upload-malformed')
     expect(({} as Record<string, unknown>)['a']).toBeUndefined()
   })
 

@@ -19,9 +19,9 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 describe('R1 creation', () => {
   test('receives 201 with an absolute Location under the base URL, with any Host', async () => {
     const evil = { host: 'evil.example', 'x-forwarded-host': 'evil.example', forwarded: 'host=evil.example' }
-    const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '100', ...evil })
-    expect([answer.status, await answer.text()]).toEqual([201, ''])
-    expect(tusHeaders(answer)).toEqual({
+    const response = await tus.send('POST', '/api/uploads', { 'upload-length': '100', ...evil })
+    expect([response.status, await response.text()]).toEqual([201, ''])
+    expect(tusHeaders(response)).toEqual({
       'tus-resumable': '1.0.0',
       location: expect.stringMatching(new RegExp(`^${server.url}/api/uploads/[0-9a-z]{26}$`)),
       'upload-expires': expect.stringMatching(/ GMT$/),
@@ -42,10 +42,10 @@ describe('R1 creation', () => {
   })
 
   test('of an empty file creates its item at once', async () => {
-    const answer = await tus.send('POST', '/api/uploads', { 'upload-length': '0' })
-    expect(answer.status).toBe(201)
-    expect(await itemOf(server, answer)).toMatchObject({ size: 0, filename: null })
-    const { pathname } = new URL(answer.headers.get('location') ?? '')
+    const response = await tus.send('POST', '/api/uploads', { 'upload-length': '0' })
+    expect(response.status).toBe(201)
+    expect(await itemOf(server, response)).toMatchObject({ size: 0, filename: null })
+    const { pathname } = new URL(response.headers.get('location') ?? '')
     expect(tusHeaders(await tus.head(pathname))).toMatchObject({ 'upload-offset': '0', 'upload-length': '0' })
   })
 
@@ -91,14 +91,14 @@ describe('R2 the version', () => {
   test('is required in every request and sent in every response', async () => {
     const url = await tus.beginOf(10)
     for (const sent of ['', '0.2.2', '1.0.0, 1.0.0']) {
-      const answers = [
+      const responses = [
         await tus.send('POST', '/api/uploads', { 'upload-length': '1', 'tus-resumable': sent }),
         await tus.send('PATCH', url, { 'tus-resumable': sent, 'upload-offset': '0' }, 'x'),
         await tus.send('DELETE', url, { 'tus-resumable': sent }),
       ]
-      for (const answer of answers) {
-        expect(tusHeaders(answer)).toMatchObject({ 'tus-resumable': '1.0.0', 'tus-version': '1.0.0' })
-        await expectProblem(answer, 412, 'upload-version-unsupported')
+      for (const response of responses) {
+        expect(tusHeaders(response)).toMatchObject({ 'tus-resumable': '1.0.0', 'tus-version': '1.0.0' })
+        await expectProblem(response, 412, 'upload-version-unsupported')
       }
     }
     expect(await tus.offset(url)).toBe(0)
@@ -109,9 +109,9 @@ describe('R2 the version', () => {
   test.each(['/api/uploads', '/api/uploads/0123456789abcdefghjkmnpqrs'])(
     'OPTIONS %s returns version, extensions and limits, without a token',
     async (url) => {
-      const answer = await fetch(`${server.url}${url}`, { method: 'OPTIONS' })
-      expect(answer.status).toBe(204)
-      expect(tusHeaders(answer)).toEqual({
+      const response = await fetch(`${server.url}${url}`, { method: 'OPTIONS' })
+      expect(response.status).toBe(204)
+      expect(tusHeaders(response)).toEqual({
         'tus-resumable': '1.0.0',
         'tus-version': '1.0.0',
         'tus-extension':
@@ -119,7 +119,7 @@ describe('R2 the version', () => {
         'tus-max-size': '1000000',
         'tus-checksum-algorithm': 'sha1,sha256',
       })
-      expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+      expect(response.headers.get('access-control-allow-origin')).toBeNull()
     },
   )
 })
@@ -127,8 +127,8 @@ describe('R2 the version', () => {
 test('R3 HEAD returns offset and length, not cacheable', async () => {
   const url = await tus.beginOf(10)
   await tus.sendChunk(url, 0, 'abcd')
-  const answer = await tus.head(url)
-  expect([answer.status, tusHeaders(answer)]).toEqual([
+  const response = await tus.head(url)
+  expect([response.status, tusHeaders(response)]).toEqual([
     200,
     {
       'tus-resumable': '1.0.0',
@@ -145,9 +145,9 @@ describe('R4 chunks', () => {
     const bytes = randomBytes(10_000)
     const url = await tus.beginOf(bytes.length)
     for (let offset = 0; offset < 9_000; offset += 3_000) {
-      const answer = await tus.sendChunk(url, offset, bytes.subarray(offset, offset + 3_000))
-      expect([answer.status, answer.headers.get('upload-offset')]).toEqual([204, `${offset + 3_000}`])
-      expect(answer.headers.get('content-location')).toBeNull()
+      const response = await tus.sendChunk(url, offset, bytes.subarray(offset, offset + 3_000))
+      expect([response.status, response.headers.get('upload-offset')]).toEqual([204, `${offset + 3_000}`])
+      expect(response.headers.get('content-location')).toBeNull()
     }
     const media = await itemOf(server, await tus.sendChunk(url, 9_000, bytes.subarray(9_000)))
     expect(media).toMatchObject({ size: 10_000, sha256: sha256(bytes) })
@@ -183,8 +183,8 @@ describe('R4 chunks', () => {
     const bare = await tus.send('PATCH', url, { 'content-type': chunkType }, 'x')
     await expectProblem(bare, 400, 'upload-malformed')
     for (const type of ['application/octet-stream', 'text/plain']) {
-      const answer = await tus.sendChunk(url, 0, 'x', { 'content-type': type })
-      await expectProblem(answer, 415, 'upload-type-unsupported')
+      const response = await tus.sendChunk(url, 0, 'x', { 'content-type': type })
+      await expectProblem(response, 415, 'upload-type-unsupported')
     }
     const coded = await tus.sendChunk(url, 0, 'x', { 'content-encoding': 'gzip' })
     await expectProblem(coded, 415, 'content-coding-unsupported')
@@ -195,9 +195,9 @@ describe('R4 chunks', () => {
     const before = await traces(server)
     const url = await tus.beginOf(400_000)
     const bodies = [Buffer.alloc(400_000, 'a'), Buffer.alloc(400_000, 'b')]
-    const answers = await Promise.all(bodies.map((body) => tus.sendChunk(url, 0, body)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([204, 409])
-    const stored = answers.find(({ status }) => status === 204)
+    const responses = await Promise.all(bodies.map((body) => tus.sendChunk(url, 0, body)))
+    expect(responses.map(({ status }) => status).sort()).toEqual([204, 409])
+    const stored = responses.find(({ status }) => status === 204)
     if (!stored) throw new Error('no chunk was stored')
     expect(bodies.map(sha256)).toContain((await itemOf(server, stored)).sha256)
     expect((await traces(server)).total).toBe(before.total + 1)
@@ -213,9 +213,9 @@ describe('R5 the end', () => {
     const page = await readPage(await server.request(`/api/media?page=${last_page}`))
     expect(page.data.at(-1)).toBe(item.url)
     const again = [await tus.head(url), await tus.sendChunk(url, 5, ''), await tus.head(url)]
-    for (const answer of again) {
-      expect((await itemOf(server, answer)).id).toBe(item.id)
-      expect(answer.headers.get('upload-offset')).toBe('5')
+    for (const response of again) {
+      expect((await itemOf(server, response)).id).toBe(item.id)
+      expect(response.headers.get('upload-offset')).toBe('5')
     }
     expect((await readPage(await server.request('/api/media'))).total).toBe(total)
   })

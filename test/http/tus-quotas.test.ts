@@ -50,11 +50,11 @@ describe('Q1, Q2 quotas', () => {
 
   test('parallel creations share one quota', async () => {
     const bucket = await bucketWith(server, '--max-bytes', '10kB', '--max-items', '7')
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => bucket.tus.send('POST', '/api/uploads', { 'upload-length': '1400' })),
     )
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
-    expect(answers.filter(({ status }) => status === 507)).toHaveLength(13)
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(7)
+    expect(responses.filter(({ status }) => status === 507)).toHaveLength(13)
     expect(await bucket.state()).toMatchObject({ reserved_items: 7, reserved_bytes: 9_800 })
   })
 
@@ -65,8 +65,9 @@ describe('Q1, Q2 quotas', () => {
     )
     const rounds = [0, 1_000, 2_000, 3_000].map((offset) => async () => {
       for (const url of urls) {
-        const answer = await bucket.tus.sendChunk(url, offset, randomBytes(1_000))
-        if (answer.status !== 204 && answer.status !== 409) await expectProblem(answer, 507, 'quota-exceeded')
+        const response = await bucket.tus.sendChunk(url, offset, randomBytes(1_000))
+        if (response.status !== 204 && response.status !== 409)
+          await expectProblem(response, 507, 'quota-exceeded')
       }
     })
     for (const round of rounds) await round()

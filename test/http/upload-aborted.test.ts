@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { parseAnswer, responseOf, sendRaw } from '../harness/raw-http.ts'
+import { parseResponse, responseOf, sendRaw } from '../harness/raw-http.ts'
 import { memory, openFiles, traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -79,7 +79,7 @@ test.each(halves)(
     await until('temporary files', async () => (await traces(server)).temporary === temporary)
     connection.end()
     await connection.closed
-    await expectProblem(responseOf(parseAnswer(connection.received())), 400, 'upload-incomplete')
+    await expectProblem(responseOf(parseResponse(connection.received())), 400, 'upload-incomplete')
     await until('its end', async () => (await traces(server)).temporary === 0)
     expect(await traces(server)).toEqual(before)
   },
@@ -91,8 +91,8 @@ test.each([
 ])('U10 a form that %s is a 400 problem, and nothing of it stays', async (_, length, code) => {
   const before = await traces(server)
   const lines = `Content-Type: ${formType}\r\nContent-Length: ${length}\r\nConnection: close`
-  const answer = await sendRaw(server.url, Buffer.concat([Buffer.from(head(lines)), halfForm]))
-  await expectProblem(responseOf(answer), 400, code)
+  const response = await sendRaw(server.url, Buffer.concat([Buffer.from(head(lines)), halfForm]))
+  await expectProblem(responseOf(response), 400, code)
   await until('its end', async () => (await traces(server)).temporary === 0)
   expect(await traces(server)).toEqual(before)
 })
@@ -104,7 +104,7 @@ test('U10 malformed chunks are a 400 problem, and nothing of the upload is store
   await until('a temporary file', async () => (await traces(server)).temporary === 1)
   connection.send('zz\r\n')
   await connection.closed
-  await expectProblem(responseOf(parseAnswer(connection.received())), 400, 'request-malformed')
+  await expectProblem(responseOf(parseResponse(connection.received())), 400, 'request-malformed')
   await until('its end', async () => (await traces(server)).temporary === 0)
   expect(await traces(server)).toEqual(before)
 })
@@ -119,6 +119,6 @@ test.each([
   connection.send(bytes)
   connection.end()
   await connection.closed
-  await expectProblem(responseOf(parseAnswer(connection.received())), 400, 'upload-incomplete')
+  await expectProblem(responseOf(parseResponse(connection.received())), 400, 'upload-incomplete')
   expect(await traces(server)).toEqual(before)
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { parseAnswer, responseOf } from '../harness/raw-http.ts'
+import { parseResponse, responseOf } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -56,20 +56,20 @@ describe.concurrent('with short deadlines', () => {
     using connection = await openConnection(server.url)
     connection.send(bytes)
     const received = await closedSoon(connection)
-    if (received !== '') await expectProblem(responseOf(parseAnswer(received)), 408, 'request-timeout')
+    if (received !== '') await expectProblem(responseOf(parseResponse(received)), 408, 'request-timeout')
   })
 
   test('O4 headers that arrive slowly get a 408, although the connection is never idle', async () => {
     using connection = await openConnection(server.url)
     await dribble(connection, `GET /healthz HTTP/1.1\r\nX-Slow: ${'x'.repeat(200)}`, 50)
-    const answer = responseOf(parseAnswer(await closedSoon(connection)))
-    await expectProblem(answer, 408, 'request-timeout')
+    const response = responseOf(parseResponse(await closedSoon(connection)))
+    await expectProblem(response, 408, 'request-timeout')
   })
 
   test('O4 the headers of a second request have the same timeout', async () => {
     using connection = await openConnection(server.url)
     connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-    await until('an answer', () => connection.received().includes('{"status":"ok"}'))
+    await until('a response', () => connection.received().includes('{"status":"ok"}'))
     await dribble(
       connection,
       'GET /healthz HTTP/1.1\r\nX-Slow: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx',
@@ -86,7 +86,7 @@ describe.concurrent('with short deadlines', () => {
   test('O4 a connection that is idle after a response is closed, and not before the timeout', async () => {
     using connection = await openConnection(server.url)
     connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-    await until('an answer', () => connection.received().includes('{"status":"ok"}'))
+    await until('a response', () => connection.received().includes('{"status":"ok"}'))
     const startedAt = performance.now()
     await closedSoon(connection)
     expect(performance.now() - startedAt).toBeGreaterThan(idleTimeout * 0.9)
@@ -100,7 +100,7 @@ describe.concurrent('with short deadlines', () => {
       bytes.subarray((i * bytes.length) / 12, ((i + 1) * bytes.length) / 12),
     )
     await dribble(connection, chunks, 150)
-    expect(parseAnswer(await closedSoon(connection)).status).toBe(201)
+    expect(parseResponse(await closedSoon(connection)).status).toBe(201)
   })
 
   test.each([
@@ -111,7 +111,7 @@ describe.concurrent('with short deadlines', () => {
     using connection = await openConnection(server.url)
     connection.send(`${line} HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000000\r\n\r\n`)
     expect(await dribble(connection, Array(90).fill('x'.repeat(1000)), 100)).toBe(true)
-    expect(parseAnswer(await closedSoon(connection)).status).toBe(status)
+    expect(parseResponse(await closedSoon(connection)).status).toBe(status)
   })
 })
 

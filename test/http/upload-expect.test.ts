@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Connection, openConnection } from '../harness/connection.ts'
 import { formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { parseAnswer, responseOf } from '../harness/raw-http.ts'
+import { parseResponse, responseOf } from '../harness/raw-http.ts'
 import { traces } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -37,8 +37,8 @@ function head(
 
 const statuses = (connection: Connection) =>
   [...connection.received().matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
-const answers = (connection: Connection, ...expected: number[]) =>
-  until(`the answers ${expected}`, () => `${statuses(connection)}` === `${expected}`)
+const untilStatuses = (connection: Connection, ...expected: number[]) =>
+  until(`the statuses ${expected}`, () => `${statuses(connection)}` === `${expected}`)
 
 describe('U11 a refusal comes before the body', () => {
   test.each([
@@ -58,9 +58,9 @@ describe('U11 a refusal comes before the body', () => {
     using connection = await openConnection(server.url)
     connection.send(lines())
     await connection.closed
-    const answer = parseAnswer(connection.received())
-    expect(answer.headers.get('connection')).toBe('close')
-    await expectProblem(responseOf(answer), status, code)
+    const response = parseResponse(connection.received())
+    expect(response.headers.get('connection')).toBe('close')
+    await expectProblem(responseOf(response), status, code)
     expect(await traces(server)).toEqual(before)
   })
 
@@ -79,32 +79,32 @@ describe('U11 an accepted upload gets 100 Continue', () => {
     async (expect) => {
       using connection = await openConnection(server.url)
       connection.send(head({ expect }))
-      await answers(connection, 100)
+      await untilStatuses(connection, 100)
       connection.send('body')
-      await answers(connection, 100, 201)
+      await untilStatuses(connection, 100, 201)
       connection.send(head({ expect }))
-      await answers(connection, 100, 201, 100)
+      await untilStatuses(connection, 100, 201, 100)
       connection.send('body')
-      await answers(connection, 100, 201, 100, 201)
+      await untilStatuses(connection, 100, 201, 100, 201)
       connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-      await answers(connection, 100, 201, 100, 201, 200)
+      await untilStatuses(connection, 100, 201, 100, 201, 200)
     },
   )
 
   test('U11 a client need not wait for it', async () => {
     using connection = await openConnection(server.url)
     connection.send(`${head()}bodyGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n`)
-    await answers(connection, 100, 201, 200)
+    await untilStatuses(connection, 100, 201, 200)
   })
 
   test('U11 a form that is refused later gets it too, and its connection stays usable', async () => {
     using connection = await openConnection(server.url)
     connection.send(head({ line: `Content-Type: ${formType}` }))
-    await answers(connection, 100)
+    await untilStatuses(connection, 100)
     connection.send('junk')
-    await answers(connection, 100, 400)
+    await untilStatuses(connection, 100, 400)
     connection.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n')
-    await answers(connection, 100, 400, 200)
+    await untilStatuses(connection, 100, 400, 200)
   })
 
   test('U11 an HTTP/1.0 client does not get it', async () => {
@@ -159,19 +159,19 @@ describe('U11 a resumable upload', () => {
   test('gets 100 Continue for each accepted chunk', async () => {
     using connection = await openConnection(server.url)
     connection.send(chunk('POST', '/api/uploads', { 'Upload-Length': 12 }))
-    await answers(connection, 100)
+    await untilStatuses(connection, 100)
     connection.send('abcd')
-    await answers(connection, 100, 201)
+    await untilStatuses(connection, 100, 201)
     const location = /^location: (\S+)/im.exec(connection.received())?.[1] ?? ''
     const url = new URL(location).pathname
     connection.send(chunk('PATCH', url, { 'Upload-Offset': 4 }))
-    await answers(connection, 100, 201, 100)
+    await untilStatuses(connection, 100, 201, 100)
     connection.send('efgh')
-    await answers(connection, 100, 201, 100, 204)
+    await untilStatuses(connection, 100, 201, 100, 204)
     connection.send(chunk('POST', url, { 'Upload-Offset': 8, 'X-HTTP-Method-Override': 'PATCH' }))
-    await answers(connection, 100, 201, 100, 204, 100)
+    await untilStatuses(connection, 100, 201, 100, 204, 100)
     connection.send('ijkl')
-    await answers(connection, 100, 201, 100, 204, 100, 204)
+    await untilStatuses(connection, 100, 201, 100, 204, 100, 204)
     expect(await tusOf(server).offset(url)).toBe(12)
   })
 
@@ -181,7 +181,7 @@ describe('U11 a resumable upload', () => {
     {
       using connection = await openConnection(server.url)
       connection.send(chunk('PATCH', url, { 'Upload-Offset': 0 }))
-      await answers(connection, 100)
+      await untilStatuses(connection, 100)
     }
     const { status, headers } = await tus.sendChunk(url, 0, 'abcd')
     expect([status, headers.get('upload-offset')]).toEqual([204, '4'])
@@ -191,9 +191,9 @@ describe('U11 a resumable upload', () => {
 test('U11 an operation without a body does not let the client wait', async () => {
   using connection = await openConnection(server.url)
   connection.send(head().replace('POST /api/media', 'DELETE /api/media/x'))
-  await answers(connection, 100)
+  await untilStatuses(connection, 100)
   connection.send('body')
-  await answers(connection, 100, 404)
+  await untilStatuses(connection, 100, 404)
   connection.send(head({ length: 100_000_000 }).replace('POST /api/media', 'DELETE /api/media/x'))
   await connection.closed
   expect(statuses(connection)).toEqual([100, 404, 413])

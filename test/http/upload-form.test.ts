@@ -19,12 +19,12 @@ beforeAll(async () => {
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const bytesAt = async (url: string) => Buffer.from(await (await fetch(url)).arrayBuffer())
 
-test('U1, U4 a form with one file answers 201, the media object and its Location', async () => {
+test('U1, U4 a form with one file returns 201, the media object and its Location', async () => {
   const bytes = randomBytes(100_000)
-  const answer = await sendForm(server, formBytes(filePart('a b.bin', bytes, 'application/octet-stream')))
-  expect(answer.status).toBe(201)
-  const media = await readMedia(answer)
-  expect(answer.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
+  const response = await sendForm(server, formBytes(filePart('a b.bin', bytes, 'application/octet-stream')))
+  expect(response.status).toBe(201)
+  const media = await readMedia(response)
+  expect(response.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
   expect(media).toMatchObject({ filename: 'a b.bin', size: 100_000, sha256: sha256(bytes) })
   expect(await bytesAt(media.url)).toEqual(bytes)
 })
@@ -33,9 +33,9 @@ test('U1, U4, L10 a form with many files returns and lists all of them in the or
   const bodies = Array.from({ length: 40 }, (_, i) => randomBytes(i * 997))
   const before = await traces(server)
   const parts = bodies.map((body, i) => filePart(`${i}.bin`, body, 'application/octet-stream'))
-  const answer = await sendForm(server, formBytes(...parts))
-  expect([answer.status, answer.headers.get('location')]).toEqual([201, null])
-  const media = await readManyMedia(answer)
+  const response = await sendForm(server, formBytes(...parts))
+  expect([response.status, response.headers.get('location')]).toEqual([201, null])
+  const media = await readManyMedia(response)
   expect(media.map(({ filename }) => filename)).toEqual(bodies.map((_, i) => `${i}.bin`))
   expect(media.map((item) => item.sha256)).toEqual(bodies.map(sha256))
   expect(await traces(server)).toEqual({ ...before, total: before.total + 40, blobs: before.blobs + 40 })
@@ -85,9 +85,9 @@ describe('U1 parts that are not files are ignored', () => {
     ['toString', fieldPart('toString', 'polluted')],
   ])('%s', async (_, field) => {
     const before = await traces(server)
-    const answer = await sendForm(server, formBytes(field, filePart('a.txt', 'a'), field))
-    expect(answer.status).toBe(201)
-    expect(await readMedia(answer)).toMatchObject({ filename: 'a.txt', size: 1 })
+    const response = await sendForm(server, formBytes(field, filePart('a.txt', 'a'), field))
+    expect(response.status).toBe(201)
+    expect(await readMedia(response)).toMatchObject({ filename: 'a.txt', size: 1 })
     expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 

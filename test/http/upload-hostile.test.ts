@@ -45,8 +45,8 @@ test('U1, U3 a random file of 30 MB is returned byte for byte', async () => {
 
 test('U6, U12 a file larger than the available memory is streamed', async () => {
   const body = Readable.toWeb(Readable.from(repeat(Buffer.alloc(megabyte), limit)))
-  const answer = await server.request('/api/media', { method: 'POST', body, duplex: 'half' })
-  expect((await readMedia(answer)).size).toBe(limit)
+  const response = await server.request('/api/media', { method: 'POST', body, duplex: 'half' })
+  expect((await readMedia(response)).size).toBe(limit)
 })
 
 test.each([
@@ -55,13 +55,13 @@ test.each([
   ['epilogue', formBytes(fieldPart('a', 'x'))],
 ])('U1, U10 a %s of 150 MB is not kept in memory', async (_, start) => {
   const bytes = [start, ...repeat(Buffer.alloc(megabyte), limit)]
-  const answer = await server.request('/api/media', {
+  const response = await server.request('/api/media', {
     method: 'POST',
     body: Readable.toWeb(Readable.from(bytes)),
     duplex: 'half',
     headers: { 'content-type': formType },
   })
-  expect(answer.status).toBe(400)
+  expect(response.status).toBe(400)
 })
 
 const head = (line: string, options: { method?: string; path?: string; token?: string } = {}) => {
@@ -122,7 +122,7 @@ describe('a client that continues to send after a refusal can read the response'
       () => head(`${length}\r\n${json}`, { method: 'PUT' }),
     ],
   ])('%s', async (_, status, code, lines) => {
-    const answer = await flood(server.url, lines(), { total: bodySize, chunked: lines().includes(chunked) })
-    await expectProblem(responseOf(answer), status, code)
+    const response = await flood(server.url, lines(), { total: bodySize, chunked: lines().includes(chunked) })
+    await expectProblem(responseOf(response), status, code)
   })
 })

@@ -36,9 +36,9 @@ const ways: [string, (bytes: Buffer<ArrayBuffer>) => Promise<Response>][] = [
 
 describe.each(ways)('%s', (_, send) => {
   test('U6 a file exactly at the limit is stored', async () => {
-    const answer = await send(Buffer.alloc(limit, 'x'))
-    expect(answer.status).toBe(201)
-    expect((await readMedia(answer)).size).toBe(limit)
+    const response = await send(Buffer.alloc(limit, 'x'))
+    expect(response.status).toBe(201)
+    expect((await readMedia(response)).size).toBe(limit)
   })
 
   test.each([1, 4_000_000])(

@@ -31,14 +31,14 @@ test.each(['/api/media', '/api/media/', '/v1/media', '/v1/media/'])(
   'U3, U4 a raw body posted to %s is stored as one file: 201 with the media object and its Location',
   async (path) => {
     const bytes = randomBytes(70_000)
-    const answer = await server.request(path, {
+    const response = await server.request(path, {
       method: 'POST',
       body: bytes,
       headers: { 'content-type': 'video/x-unknown', 'content-disposition': 'attachment; filename="a.xyz"' },
     })
-    expect(answer.status).toBe(201)
-    const media = await readMedia(answer)
-    expect(answer.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
+    expect(response.status).toBe(201)
+    const media = await readMedia(response)
+    expect(response.headers.get('location')).toBe(`${server.url}/api/media/${media.id}`)
     expect(media).toMatchObject({ filename: 'a.xyz', size: 70_000, sha256: sha256(bytes) })
     expect(Buffer.from(await (await fetch(media.url)).arrayBuffer())).toEqual(bytes)
     expect((await readPage(await server.request('/api/media'))).data).toContain(media.url)
@@ -60,9 +60,9 @@ test.each([
 })
 
 test('U3, U5 no content type and no body is an empty file', async () => {
-  const answer = responseOf(await sendRaw(server.url, postBytes('Content-Length: 0', '')))
-  expect(answer.status).toBe(201)
-  expect(await readMedia(answer)).toMatchObject({
+  const response = responseOf(await sendRaw(server.url, postBytes('Content-Length: 0', '')))
+  expect(response.status).toBe(201)
+  expect(await readMedia(response)).toMatchObject({
     filename: null,
     size: 0,
     content_type: 'application/octet-stream',
@@ -72,8 +72,8 @@ test('U3, U5 no content type and no body is an empty file', async () => {
 
 test('U3 a chunked body is one file', async () => {
   const body = '1\r\na\r\n5;x=y\r\nbcdef\r\n0\r\nTrailer: x\r\n\r\n'
-  const answer = responseOf(await sendRaw(server.url, postBytes('Transfer-Encoding: chunked', body)))
-  expect(await readMedia(answer)).toMatchObject({ size: 6, sha256: sha256('abcdef') })
+  const response = responseOf(await sendRaw(server.url, postBytes('Transfer-Encoding: chunked', body)))
+  expect(await readMedia(response)).toMatchObject({ size: 6, sha256: sha256('abcdef') })
 })
 
 describe('U3, U8 the filename of Content-Disposition is stored', () => {
@@ -99,9 +99,9 @@ describe('U3, U8 the filename of Content-Disposition is stored', () => {
     ['attachment; size=3;', null],
   ])('%s', async (header, filename) => {
     const bytes = postBytes(`Content-Length: 1\r\nContent-Disposition: ${header}`, 'x')
-    const answer = responseOf(await sendRaw(server.url, bytes))
-    expect(answer.status).toBe(201)
-    expect((await readMedia(answer)).filename).toBe(filename)
+    const response = responseOf(await sendRaw(server.url, bytes))
+    expect(response.status).toBe(201)
+    expect((await readMedia(response)).filename).toBe(filename)
   })
 
   test.each([

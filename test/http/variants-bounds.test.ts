@@ -26,9 +26,9 @@ test('V6, V2 an animated picture of 200 frames uses no more memory than its firs
   expect(await sharp(bytes).metadata()).toMatchObject({ pages: 200 })
   const before = await memory(server)
   const { id } = await uploadPicture(server, bytes, 'image/gif')
-  const answer = await fetch(variantUrl(server, id))
-  expect(answer.status).toBe(200)
-  expect(await cornersOf(new Uint8Array(await answer.arrayBuffer()))).toEqual(Array(4).fill('blue'))
+  const response = await fetch(variantUrl(server, id))
+  expect(response.status).toBe(200)
+  expect(await cornersOf(new Uint8Array(await response.arrayBuffer()))).toEqual(Array(4).fill('blue'))
   expect((await memory(server)).peak - before.peak).toBeLessThan(50e6)
 })
 
@@ -58,11 +58,11 @@ test('V6 a picture above the memory limit has no variant, and the next one has',
     .toBuffer()
   const hungry = await uploadPicture(server, sent, 'image/png')
   const modest = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
-  const [detail, answer] = await Promise.all([
+  const [detail, response] = await Promise.all([
     refused(server, hungry.id),
     fetch(variantUrl(server, modest.id)),
   ])
-  expect([detail, answer.status]).toEqual([expect.stringContaining('memory'), 200])
+  expect([detail, response.status]).toEqual([expect.stringContaining('memory'), 200])
 })
 
 test('V6 requests beyond the queue are 503 problems with Retry-After, and succeed when they are repeated', async () => {
@@ -76,12 +76,12 @@ test('V6 requests beyond the queue are 503 problems with Retry-After, and succee
     ),
   )
   // The first one waits for the start of its process.
-  const answers = await Promise.all(items.map(({ id }) => fetch(variantUrl(server, id))))
-  const busy = answers.filter(({ status }) => status === 503)
-  expect([answers.filter(({ status }) => status === 200).length, busy.length]).toEqual([2, 3])
-  for (const answer of busy) {
-    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-    await expectProblem(answer, 503, 'variants-busy')
+  const responses = await Promise.all(items.map(({ id }) => fetch(variantUrl(server, id))))
+  const busy = responses.filter(({ status }) => status === 503)
+  expect([responses.filter(({ status }) => status === 200).length, busy.length]).toEqual([2, 3])
+  for (const response of busy) {
+    expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
+    await expectProblem(response, 503, 'variants-busy')
   }
   for (const { id } of items) expect((await fetch(variantUrl(server, id))).status).toBe(200)
 })

@@ -29,9 +29,9 @@ async function variantFiles(server: TestServer): Promise<string[]> {
   }
 }
 
-const bytesOf = async (answer: Response) => {
-  expect(answer.status).toBe(200)
-  return Buffer.from(await answer.arrayBuffer())
+const bytesOf = async (response: Response) => {
+  expect(response.status).toBe(200)
+  return Buffer.from(await response.arrayBuffer())
 }
 
 test('V5 simultaneous requests for a variant share one rendering, and the variant is stored for later starts', async () => {
@@ -86,7 +86,7 @@ test('V7 a variant whose item is deleted during rendering is neither sent nor st
     const { id } = await uploadPicture(server, png(), 'image/png')
     const asked = ['thumb', 'medium'].map((variant) => fetch(variantUrl(server, id, variant)))
     await server.request(`/api/media/${id}`, { method: 'DELETE' })
-    for (const answer of await Promise.all(asked)) expect([200, 404]).toContain(answer.status)
+    for (const response of await Promise.all(asked)) expect([200, 404]).toContain(response.status)
     await expectProblem(await fetch(variantUrl(server, id)), 404, 'media-unknown')
   }
   await server.stop()

@@ -14,9 +14,9 @@ beforeAll(async () => {
 })
 
 const fetchVariant = async (id: string, variant?: string) => {
-  const answer = await fetch(variantUrl(server, id, variant))
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/webp'])
-  return new Uint8Array(await answer.arrayBuffer())
+  const response = await fetch(variantUrl(server, id, variant))
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/webp'])
+  return new Uint8Array(await response.arrayBuffer())
 }
 
 /** The format of a camera in portrait orientation, with location and author. */
@@ -54,8 +54,8 @@ describe('V1', () => {
     'V1 ?%s is a 400 problem that names the parameter and its values',
     async (query) => {
       const { url } = await upload(server, 'x')
-      const answer = await fetch(`${url}?${query}`)
-      const { errors } = await expectProblem(answer, 400, 'variant-unknown')
+      const response = await fetch(`${url}?${query}`)
+      const { errors } = await expectProblem(response, 400, 'variant-unknown')
       expect(errors).toEqual([{ parameter: 'variant', detail: expect.stringMatching(/thumb, medium/) }])
     },
   )
