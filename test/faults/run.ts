@@ -48,7 +48,7 @@ const failed = (error: unknown): Verdict => ({
   faults: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
 })
 
-const columns = ['rounds', 'acknowledged', 'lost', 'half-visible', 'deleted and back'] as const
+const columns = ['rounds', 'acknowledged', 'lost', 'in part', 'listed again'] as const
 
 function* table(lines: readonly Line[]): Generator<string> {
   const width = Math.max(...lines.map(({ title }) => title.length))

@@ -101,7 +101,7 @@ const table = {
   MEDIABUCKET_MIN_FREE: setting(
     'auto',
     sizeOrAuto,
-    'Free disk space that uploads must leave, so that deletes and the service itself keep working. `auto` is 64MB, or a tenth of a smaller file system.',
+    'Free disk space that uploads must leave, so that deletes and the service itself keep working. `auto` is a tenth of the file system, 64MB at the most.',
   ),
   MEDIABUCKET_CORS_ORIGINS: setting(
     '',

@@ -10,5 +10,5 @@ export interface FileSystemSpace {
 const largest = 64e6
 const share = 10
 
-/** The default of the reserve that uploads leave free: 64 MB, or a tenth of a smaller file system. Bytes. */
+/** The default of the reserve that uploads leave free: a tenth of the file system, 64 MB at the most. Bytes. */
 export const defaultReserve = (total: number): number => Math.min(largest, Math.floor(total / share))
