@@ -7,7 +7,7 @@ import type { Media } from './media.ts'
 import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
 import { nextPageNumber, type Page, readPage, type TaggedPage } from './page.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
-import { watchedResponse } from './response-body.ts'
+import { withTimeout } from './response-body.ts'
 import { send } from './send.ts'
 import { readToken, type Token } from './token.ts'
 import { type UploadOptions, uploadMedia } from './upload.ts'
@@ -106,8 +106,8 @@ export function createClient(options: ClientOptions): Client {
         headers: etag === null ? acceptJson : { ...acceptJson, 'if-none-match': etag },
         repeatable: true,
         signal,
-        read: async (response, watch) => ({
-          page: await read(response, watch),
+        read: async (response, timer) => ({
+          page: await read(response, timer),
           etag: response.headers.get('etag'),
         }),
       })
@@ -154,7 +154,7 @@ export function createClient(options: ClientOptions): Client {
       mayLeaveOrigin: true,
       repeatable: true,
       signal,
-      read: async (response, watch) => watchedResponse(response, watch),
+      read: async (response, timer) => withTimeout(response, timer),
     })
   }
 
@@ -170,7 +170,7 @@ export function createClient(options: ClientOptions): Client {
         headers: acceptJson,
         repeatable: true,
         signal,
-        read: async (_response, watch) => watch.close(),
+        read: async (_response, timer) => timer.close(),
       })
     } catch (error) {
       const mayBeDeletedByUs = error instanceof AnswerError && error.status === 404 && error.attempts > 1

@@ -1,8 +1,8 @@
+import type { AttemptTimer } from './attempt-timer.ts'
 import { RedirectError } from './errors/redirect-error.ts'
 import { parseUrl } from './http-url.ts'
 import type { Transport } from './transport.ts'
 import type { UploadBody } from './upload-body.ts'
-import type { Watch } from './watch.ts'
 
 /** One request of the client, including its redirects. */
 export interface Request {
@@ -31,7 +31,7 @@ export async function exchange(
   credential: Credential,
   request: Request,
   transport: Transport,
-  watch: Watch,
+  timer: AttemptTimer,
 ): Promise<Response> {
   const { method, body } = request
   let { url } = request
@@ -40,7 +40,7 @@ export async function exchange(
     const headers = new Headers(request.headers)
     if (trusted) headers.set('authorization', `Bearer ${credential.token}`)
     const redirect = trusted ? 'manual' : 'follow'
-    const response = await transport({ method, url, headers, body, redirect }, watch)
+    const response = await transport({ method, url, headers, body, redirect }, timer)
     const next = redirectOf(response, url, request, credential.origin)
     if (!next) return response
     response.body?.cancel().catch(() => {})

@@ -1,15 +1,18 @@
+import type { AttemptTimer } from './attempt-timer.ts'
 import { ShapeError } from './errors/shape-error.ts'
 import { readText } from './response-body.ts'
-import type { Watch } from './watch.ts'
 
-/** JSON first, because some services redirect other requests to a sign-in page. */
+/** Accepts JSON only: a proxy with its own sign-in may redirect a request that accepts HTML to its sign-in page. */
 export const acceptJson = { accept: 'application/json, application/problem+json' }
 
-/** Creates a reader of JSON responses. It rejects with a `ShapeError` for any other response. */
+/**
+ * Creates a function that reads JSON responses with `read`. `what` names the expected value in errors, such as `a page`.
+ * The function rejects with a `ShapeError` for a body that is not JSON.
+ */
 export const jsonReader =
   <T>(what: string, read: (value: unknown) => T) =>
-  async (response: Response, watch: Watch): Promise<T> => {
-    const text = await readText(response, watch)
+  async (response: Response, timer: AttemptTimer): Promise<T> => {
+    const text = await readText(response, timer)
     return read(parseJson(what, text, response.headers.get('content-type')))
   }
 

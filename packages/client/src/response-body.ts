@@ -1,14 +1,14 @@
-import type { Watch } from './watch.ts'
+import type { AttemptTimer } from './attempt-timer.ts'
 
 /** The bytes of a response as they arrive. The timeout runs only while a caller waits for bytes. */
 async function* chunksOf(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  watch: Watch,
+  timer: AttemptTimer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
   const reader = body.getReader()
   try {
     for (;;) {
-      const { done, value } = await watch.during(() => reader.read())
+      const { done, value } = await timer.during(() => reader.read())
       if (done) return
       yield value
     }
@@ -17,10 +17,10 @@ async function* chunksOf(
   }
 }
 
-/** The body as text, at most `limit` bytes of it. Closes the watch. */
+/** The body as text, at most `limit` bytes of it. Closes the timer. */
 export async function readText(
   response: Response,
-  watch: Watch,
+  timer: AttemptTimer,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<string> {
   try {
@@ -28,7 +28,7 @@ export async function readText(
     const decoder = new TextDecoder()
     let text = ''
     let size = 0
-    for await (const chunk of chunksOf(response.body, watch)) {
+    for await (const chunk of chunksOf(response.body, timer)) {
       const rest = chunk.subarray(0, limit - size)
       text += decoder.decode(rest, { stream: true })
       size += rest.length
@@ -36,19 +36,19 @@ export async function readText(
     }
     return text + decoder.decode()
   } finally {
-    watch.close()
+    timer.close()
   }
 }
 
-/** The same response with a body that fails on a timeout. The end of the body closes the watch. */
-export function watchedResponse(response: Response, watch: Watch): Response {
+/** The same response with a body that fails on a timeout. The end of the body closes the timer. */
+export function withTimeout(response: Response, timer: AttemptTimer): Response {
   const { body, url, redirected } = response
   if (!body) {
-    watch.close()
+    timer.close()
     return response
   }
-  const chunks = chunksOf(body, watch)
-  const watched = new ReadableStream<Uint8Array<ArrayBuffer>>(
+  const chunks = chunksOf(body, timer)
+  const timed = new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
       async pull(controller) {
         try {
@@ -58,16 +58,16 @@ export function watchedResponse(response: Response, watch: Watch): Response {
         } catch (error) {
           controller.error(error)
         }
-        watch.close()
+        timer.close()
       },
       async cancel() {
-        watch.close()
+        timer.close()
         await chunks.return()
       },
     },
     { highWaterMark: 0 },
   )
   const { status, statusText, headers } = response
-  const same = new Response(watched, { status, statusText, headers })
+  const same = new Response(timed, { status, statusText, headers })
   return Object.defineProperties(same, { url: { value: url }, redirected: { value: redirected } })
 }

@@ -26,10 +26,10 @@ export async function sendChunks(
     readonly onProgress: ((progress: UploadProgress) => void) | undefined
     readonly signal: AbortSignal | undefined
     /** Called before the last chunk, which creates the item. */
-    readonly beforeLastPiece: (() => Promise<void>) | undefined
+    readonly beforeLastChunk: (() => Promise<void>) | undefined
   },
 ): Promise<string> {
-  const { settings, blob, onProgress, signal, beforeLastPiece } = source
+  const { settings, blob, onProgress, signal, beforeLastChunk } = source
   const total = blob.size
   let { offset, item } = state
   let size = maxChunkSize
@@ -42,7 +42,7 @@ export async function sendChunks(
   reportProgress(offset)
   for (let attempt = 1; item === null; ) {
     const end = Math.min(total, offset + size)
-    if (end === total) await beforeLastPiece?.()
+    if (end === total) await beforeLastChunk?.()
     const bytes = await read(blob, offset, end)
     const body = {
       content: contentOfBytes(new Uint8Array(bytes)),

@@ -1,3 +1,4 @@
+import { AttemptTimer } from './attempt-timer.ts'
 import { type AnswerDetails, AnswerError } from './errors/answer-error.ts'
 import { ProblemError } from './errors/problem-error.ts'
 import { type Credential, exchange, type Request } from './exchange.ts'
@@ -6,15 +7,14 @@ import { excerpt, readProblem } from './problem.ts'
 import { readText } from './response-body.ts'
 import { delayAfter, type RetryPolicy, readRetryAfter } from './retry.ts'
 import type { Transport } from './transport.ts'
-import { Watch } from './watch.ts'
 
 /** A request, and how its response becomes a result. */
 export interface Call<T> extends Request {
   /** Whether the service may receive it twice without a different result. */
   readonly repeatable: boolean
   readonly signal: AbortSignal | undefined
-  /** Reads a response with a status of 2xx, and closes the watch at its end. */
-  readonly read: (response: Response, watch: Watch) => Promise<T>
+  /** Reads a response with a status of 2xx, and closes the timer when the body ends. */
+  readonly read: (response: Response, timer: AttemptTimer) => Promise<T>
 }
 
 /** How a client sends requests. */
@@ -43,13 +43,13 @@ export async function send<T>(settings: SendSettings, call: Call<T>): Promise<T>
 
 /** Sends a call once. `attempt` is the number of attempts that an error reports. */
 export async function sendOnce<T>(settings: SendSettings, call: Call<T>, attempt: number): Promise<T> {
-  const watch = new Watch(settings.timeout, call.signal)
+  const timer = new AttemptTimer(settings.timeout, call.signal)
   try {
-    const response = await exchange(settings.credential, call, settings.transport, watch)
-    if (!response.ok) throw await errorOf(response, call, attempt, watch)
-    return await call.read(response, watch)
+    const response = await exchange(settings.credential, call, settings.transport, timer)
+    if (!response.ok) throw await errorOf(response, call, attempt, timer)
+    return await call.read(response, timer)
   } catch (error) {
-    watch.close()
+    timer.close()
     throw error
   }
 }
@@ -61,11 +61,11 @@ async function errorOf(
   response: Response,
   { method, url, signal }: Call<unknown>,
   attempts: number,
-  watch: Watch,
+  timer: AttemptTimer,
 ): Promise<AnswerError> {
   const { status, headers } = response
   // The status is reported even if the connection breaks before the end of the body.
-  const body = await readText(response, watch, maxErrorBody).catch(() => '')
+  const body = await readText(response, timer, maxErrorBody).catch(() => '')
   signal?.throwIfAborted()
   const details: AnswerDetails = {
     method,

@@ -1,10 +1,10 @@
+import type { AttemptTimer } from './attempt-timer.ts'
 import { AnswerError } from './errors/answer-error.ts'
 import { ShapeError } from './errors/shape-error.ts'
 import { parseUrl } from './http-url.ts'
 import { mediaIdOf } from './media-reference.ts'
 import { type SendSettings, send, sendOnce } from './send.ts'
 import type { UploadBody } from './upload-body.ts'
-import type { Watch } from './watch.ts'
 
 /** The state of an upload, as the service reports it. */
 export interface TusState {
@@ -125,8 +125,8 @@ export const isGone = (error: unknown): boolean =>
 /** Creates a reader of responses whose content is in the headers. */
 const headersReader =
   <T>(read: (response: Response) => T) =>
-  async (response: Response, watch: Watch): Promise<T> => {
-    watch.close()
+  async (response: Response, timer: AttemptTimer): Promise<T> => {
+    timer.close()
     return read(response)
   }
 

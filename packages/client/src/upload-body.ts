@@ -1,6 +1,6 @@
+import type { AttemptTimer } from './attempt-timer.ts'
 import { takesStreams } from './platform.ts'
 import { bytesOf, type UploadContent } from './upload-content.ts'
-import type { Watch } from './watch.ts'
 
 /**
  * The progress of an upload. A retry starts at 0 again. A resumable upload continues at the offset of the service; its
@@ -25,7 +25,7 @@ const sliceSize = 65_536
 /** A body for fetch. A stream reports progress; the timeout runs only while the network takes bytes. */
 export function fetchBody(
   { content, onProgress }: UploadBody,
-  watch: Watch,
+  timer: AttemptTimer,
 ): ReadableStream<Uint8Array> | Blob {
   if (content.blob && !takesStreams()) return content.blob()
   const chunks = content.chunks()
@@ -36,17 +36,17 @@ export function fetchBody(
       start(controller) {
         // Node.js reads the body of an aborted request to its end unless the body fails.
         const stop = () => {
-          controller.error(watch.signal.reason)
+          controller.error(timer.signal.reason)
           chunks.return?.().catch(() => {})
         }
-        watch.signal.addEventListener('abort', stop, { once: true })
+        timer.signal.addEventListener('abort', stop, { once: true })
       },
       async pull(controller) {
-        watch.pause()
+        timer.pause()
         try {
           onProgress?.({ sent, total: content.size })
           while (rest?.length === 0) rest = await nextBytes(chunks)
-          watch.restart()
+          timer.restart()
           if (!rest) return controller.close()
           const slice = rest.subarray(0, sliceSize)
           rest = rest.subarray(sliceSize)
@@ -54,7 +54,7 @@ export function fetchBody(
           controller.enqueue(slice)
         } catch (error) {
           // The source or `onProgress` failed, not the network.
-          watch.abort(error)
+          timer.abort(error)
           controller.error(error)
         }
       },

@@ -15,7 +15,7 @@ export interface ChunkedUpload {
   readonly type: string | null
   readonly onProgress: ((progress: UploadProgress) => void) | undefined
   readonly signal: AbortSignal | undefined
-  readonly beforeLastPiece: (() => Promise<void>) | undefined
+  readonly beforeLastChunk: (() => Promise<void>) | undefined
   /** Null if an upload that fails will not be resumed. */
   readonly resumeEntry: ResumeEntry | null
 }
@@ -27,7 +27,7 @@ export interface ChunkedUpload {
 export async function uploadInChunks(
   settings: SendSettings,
   endpoints: Endpoints,
-  { blob, name, type, onProgress, signal, beforeLastPiece, resumeEntry }: ChunkedUpload,
+  { blob, name, type, onProgress, signal, beforeLastChunk, resumeEntry }: ChunkedUpload,
 ): Promise<Media | null> {
   const requests = tusRequests(settings, endpoints.resumableUploads, signal)
   const metadata = Object.entries({ filename: name, filetype: type })
@@ -64,7 +64,7 @@ export async function uploadInChunks(
     upload ??= await create()
     if (upload === null) return null
     try {
-      const item = await sendChunks(requests, upload, { settings, blob, onProgress, signal, beforeLastPiece })
+      const item = await sendChunks(requests, upload, { settings, blob, onProgress, signal, beforeLastChunk })
       const media = await describeMedia(settings, endpoints, item, signal)
       await resumeEntry?.remove()
       return media

@@ -30,7 +30,7 @@ export interface UploadOptions extends CallOptions {
    * Awaited before the last chunk of a resumable upload is sent, which creates the item. Use it to keep an order among
    * concurrent uploads.
    */
-  readonly beforeLastPiece?: (() => Promise<void>) | undefined
+  readonly beforeLastChunk?: (() => Promise<void>) | undefined
   /** Stores unfinished resumable uploads, so that an interrupted upload is resumed when the same file is uploaded again. */
   readonly resume?: ResumeStore | undefined
   /** Identifies the file for `resume`. Default: name, type and time of a File; required for other sources. */
@@ -63,7 +63,7 @@ export async function uploadMedia(
   if (!isLarge) return await uploadInOneRequest(parts, content, options)
   const media = await uploadResumable(parts, content, options)
   if (media) return media
-  await options.beforeLastPiece?.()
+  await options.beforeLastChunk?.()
   return await uploadInOneRequest(parts, content, options)
 }
 
@@ -73,7 +73,7 @@ async function uploadResumable(
   content: UploadContent,
   options: UploadOptions,
 ): Promise<Media | null> {
-  const { filename, contentType, onProgress, signal, resume, beforeLastPiece } = options
+  const { filename, contentType, onProgress, signal, resume, beforeLastChunk } = options
   const blob = content.blob?.()
   if (!blob) return null
   const fingerprint = options.fingerprint ?? content.identity
@@ -94,7 +94,7 @@ async function uploadResumable(
       type: contentType ?? content.type,
       onProgress,
       signal,
-      beforeLastPiece,
+      beforeLastChunk,
       resumeEntry,
     })
   } finally {
@@ -139,5 +139,5 @@ export function withProgress(settings: SendSettings, onProgress: UploadOptions['
   const Xhr = onProgress && settings.platformFetch ? xhrOfPlatform() : undefined
   if (!Xhr) return settings
   const [byXhr, byFetch] = [xhrTransport(Xhr), settings.transport]
-  return { ...settings, transport: (hop, watch) => (hop.body ? byXhr : byFetch)(hop, watch) }
+  return { ...settings, transport: (hop, timer) => (hop.body ? byXhr : byFetch)(hop, timer) }
 }

@@ -7,26 +7,26 @@ import type { Transport } from './transport.ts'
  * Browsers omit the token on a redirect to another origin (Fetch, HTTP-redirect fetch), and the response is refused.
  */
 export function xhrTransport(Xhr: new () => UploadingXhr): Transport {
-  return ({ method, url, headers, body }, watch) => {
+  return ({ method, url, headers, body }, timer) => {
     const xhr = new Xhr()
-    watch.signal.addEventListener('abort', () => xhr.abort(), { once: true })
-    return watch.during(
+    timer.signal.addEventListener('abort', () => xhr.abort(), { once: true })
+    return timer.during(
       () =>
         new Promise((resolve, reject) => {
           const blob = body?.content.blob?.() ?? new Blob([])
           xhr.upload.onprogress = ({ loaded }) => {
-            watch.restart()
+            timer.restart()
             try {
               body?.onProgress?.({ sent: loaded, total: blob.size })
             } catch (error) {
-              watch.abort(error)
+              timer.abort(error)
             }
           }
           xhr.onerror = () => reject(new Error('XMLHttpRequest failed'))
           xhr.onload = () => {
             if (new URL(xhr.responseURL || url).origin === new URL(url).origin)
               return resolve(responseOf(xhr))
-            watch.abort(
+            timer.abort(
               new RedirectError(url, xhr.responseURL, 'The upload was redirected to another origin'),
             )
           }

@@ -72,7 +72,7 @@ test('requests go to the URL of the client, whatever host Location and Content-L
   const { upload, requests, sent } = clientOn({ POST: [created], PATCH: [finished], GET: [found] })
   expect(await upload({ filename: 'Ö.bin', contentType: 'a/b' })).toEqual(media)
   expect(requests).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'GET /api/media/abc'])
-  const [creation, piece] = sent.map(({ headers }) => Object.fromEntries(headers))
+  const [creation, chunk] = sent.map(({ headers }) => Object.fromEntries(headers))
   expect(creation).toEqual({
     accept: 'application/problem+json',
     authorization: 'Bearer secret',
@@ -80,7 +80,7 @@ test('requests go to the URL of the client, whatever host Location and Content-L
     'upload-length': '10',
     'upload-metadata': 'filename w5YuYmlu,filetype YS9i',
   })
-  expect(piece).toEqual({
+  expect(chunk).toEqual({
     accept: 'application/problem+json',
     authorization: 'Bearer secret',
     'content-length': '10',

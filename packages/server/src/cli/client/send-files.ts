@@ -75,7 +75,7 @@ export async function sendFiles(
       piecesAbove: resumableAbove,
       resume: states,
       fingerprint: JSON.stringify([tokenHash, resolve(path), source.version]),
-      beforeLastPiece: () => turn,
+      beforeLastChunk: () => turn,
       onProgress({ sent }) {
         if (!isInProgress && sent > 0) {
           bars.clear()

@@ -4,15 +4,15 @@ import { TimeoutError } from './errors/timeout-error.ts'
 /** The maximum of setTimeout; a longer timeout is not applied. */
 const maxTimer = 2 ** 31 - 1
 
-/** Aborts one attempt on a timeout, or when the caller aborts. */
-export class Watch {
+/** The timeout of one attempt to send a request. It aborts the attempt, and so does the caller's own signal. */
+export class AttemptTimer {
   readonly #controller = new AbortController()
   readonly #timeout: number
   readonly #outer: AbortSignal | undefined
   readonly #follow = () => this.abort(this.#outer?.reason)
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** `timeout` is in milliseconds. It runs only within `during`, and not while paused. */
+  /** `timeout` is in milliseconds. It runs only while `during` waits, and not while paused. */
   constructor(timeout: number, outer: AbortSignal | undefined) {
     this.#timeout = timeout
     this.#outer = outer
@@ -20,7 +20,7 @@ export class Watch {
     else outer?.addEventListener('abort', this.#follow, { once: true })
   }
 
-  /** Its reason is the error of the attempt. */
+  /** Aborts with the error of the attempt as its reason. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
@@ -42,7 +42,7 @@ export class Watch {
     clearTimeout(this.#timer)
   }
 
-  /** Waits for the service. Rejects with the reason of the abort, or with a `ConnectionError`. */
+  /** Waits for an operation of the service. Rejects with the reason of the abort, or with a `ConnectionError`. */
   during<T>(operation: () => Promise<T>, timed = true): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const { signal } = this
