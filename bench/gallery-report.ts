@@ -1,7 +1,7 @@
 import { type Bar, measuresOf, reportTables } from './bars.ts'
 import type { GalleryResults } from './gallery.ts'
 
-/** The figures beside their bars, as Markdown. */
+/** The figures and their required values, as Markdown. */
 export function reportGallery({ rows, files }: GalleryResults): string {
   const of = measuresOf(rows)
   const [gallery, command] = [of('gallery').perSecond, of('command line').perSecond]

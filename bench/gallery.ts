@@ -9,7 +9,7 @@ import { strings } from '../packages/gallery/src/strings.ts'
 import { launchOptions } from '../test/harness/chromium.ts'
 import { fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
-import { type Row, takeInTurn } from './rounds.ts'
+import { type Row, runInTurn } from './rounds.ts'
 import type { Measure } from './subject.ts'
 
 const bin = resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
@@ -96,10 +96,10 @@ export async function benchGallery(
   }
 
   try {
-    const rows = await takeInTurn(
+    const rows = await runInTurn(
       [
-        { id: 'command line', take: byCommand },
-        { id: 'gallery', take: byGallery },
+        { id: 'command line', run: byCommand },
+        { id: 'gallery', run: byGallery },
       ],
       extent.rounds,
       report,

@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path'
 import { newToken } from '../packages/server/src/core/token-format.ts'
 import { type Bucket, fillBuckets, writeTokens } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
-import { type Case, type Extent, type Row, rounds } from './rounds.ts'
-import { measure, type Subject, startSubject } from './subject.ts'
+import { type Case, type Extent, measureInRounds, type Row } from './rounds.ts'
+import { measure, median, type Subject, startSubject } from './subject.ts'
 import { startNginx } from './yardsticks/nginx.ts'
 
 const noLimits = {
@@ -18,17 +18,18 @@ const lua = (name: string) => resolve(import.meta.dirname, 'lua', name)
 
 export interface ListingResults {
   readonly rows: readonly Row[]
-  /** While small pages are listed beside large ones: bytes of resident memory gained, and milliseconds of delay. */
-  readonly beside: { readonly grown: number; readonly loopDelayP99: number }
+  /** While small and large pages are listed at the same time: growth of resident memory in bytes, delay in milliseconds. */
+  readonly mixed: { readonly rssGrowth: number; readonly loopDelayP99: number }
   /** Milliseconds for one upload of a few bytes, one at a time: into an empty bucket, and into the large one. */
   readonly uploads: { readonly empty: number; readonly large: number }
 }
 
-/** Starts every subject on one core, then takes the cases in turn, round after round. */
+/** Starts all measured servers on one core, then measures the cases one after another in each round. */
 export async function benchListing(extent: Extent, report: (text: string) => void): Promise<ListingResults> {
   const scratch = mkdtempSync(join(tmpdir(), 'mediabucket-bench-'))
   const stops: (() => Promise<void>)[] = []
-  const started = async <S extends Subject>(starting: Promise<S>): Promise<S> => {
+  /** Waits for the start of a server, and stops the server at the end. */
+  const stopAtEnd = async <S extends Subject>(starting: Promise<S>): Promise<S> => {
     const subject = await starting
     stops.push(subject.stop)
     return subject
@@ -52,30 +53,31 @@ export async function benchListing(extent: Extent, report: (text: string) => voi
     writeTokens(tokensFile, others)
 
     const serve = (name: string, settings: Record<string, string>) =>
-      started(startMediabucket(data, settings, name))
-    // Only one server can use the data directory at a time; the one with caches is first.
+      stopAtEnd(startMediabucket(data, settings, name))
+    // A data directory allows one server at a time: this one stops before the server without caches starts.
     const ours = await serve('mediabucket', {})
-    // Two servers on equal data: a server with large buckets has a larger heap, which alone costs more than the limits.
+    // The cost of the rate limits is measured between two servers with the same small bucket. The server with the large bucket
+    // cannot be one of them: its larger heap costs more than the limits.
     const serveSmall = async (name: string, settings: Record<string, string>) => {
       const directory = join(scratch, name)
       const [bucket] = await fillBuckets(directory, [{ bucket: 'small', items: 30 }])
       if (!bucket) throw new Error('no bucket')
-      return { bucket, subject: await started(startMediabucket(directory, settings, name)) }
+      return { bucket, subject: await stopAtEnd(startMediabucket(directory, settings, name)) }
     }
     const limited = await serveSmall('with limits', {})
     const unlimited = await serveSmall('without limits', noLimits)
     const files = join(scratch, 'nginx', 'files')
     mkdirSync(files, { recursive: true })
     const save = async (name: string, page: number, bucket: Bucket) => {
-      const answer = await get(ours, `/api/media?page=${page}`, bucket)
-      writeFileSync(join(files, name), Buffer.from(await answer.arrayBuffer()))
-      return answer.headers.get('etag') ?? ''
+      const response = await get(ours, `/api/media?page=${page}`, bucket)
+      writeFileSync(join(files, name), Buffer.from(await response.arrayBuffer()))
+      return response.headers.get('etag') ?? ''
     }
     const tag = await save('page.json', 2, small)
     await save('large.json', large.pages >> 1, large)
-    const nginx = await started(startNginx(join(scratch, 'nginx')))
+    const nginx = await stopAtEnd(startNginx(join(scratch, 'nginx')))
     const constant = resolve(import.meta.dirname, 'yardsticks/node-constant.ts')
-    const bare = await started(
+    const bare = await stopAtEnd(
       startSubject(
         'node:http',
         ['node', constant, join(files, 'page.json')],
@@ -124,9 +126,9 @@ export async function benchListing(extent: Extent, report: (text: string) => voi
         load: { connections: 8, ...random(large, 1, large.pages, 'gzip') },
       },
     ]
-    const rows = await rounds(cases, extent, report)
+    const rows = await measureInRounds(cases, extent, report)
 
-    report('large pages beside small ones')
+    report('large and small pages at the same time')
     const rss = ours.rss()
     await get(ours, '/metrics', small)
     await Promise.all([
@@ -135,12 +137,12 @@ export async function benchListing(extent: Extent, report: (text: string) => voi
     ])
     const metrics = await (await get(ours, '/metrics', small)).text()
     const loopDelayP99 = Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(metrics)?.[1]) * 1000
-    const beside = { grown: ours.rss() - rss, loopDelayP99 }
+    const mixed = { rssGrowth: ours.rss() - rss, loopDelayP99 }
 
     report('single uploads')
     const uploads = await timeUploads(ours, empty, large, extent.rounds * 40)
 
-    // Without caches and with windowed links, so that only the access to the rows differs.
+    // Without caches and with windowed links, so that the cases differ only in how the rows of the page are found.
     await ours.stop()
     const cold = await serve('without cache', { MEDIABUCKET_PAGE_CACHE: '0', MEDIABUCKET_LINKS: 'window' })
     const one = { connections: 1 }
@@ -151,7 +153,7 @@ export async function benchListing(extent: Extent, report: (text: string) => voi
       { id: 'cold-first', subject: cold, path: '/', load: { ...one, ...random(large, 1, 100) } },
       { id: 'cold-deep', subject: cold, path: '/', load: { ...one, ...random(large, deep, deep + 99) } },
     ]
-    return { rows: [...rows, ...(await rounds(coldCases, extent, report))], beside, uploads }
+    return { rows: [...rows, ...(await measureInRounds(coldCases, extent, report))], mixed, uploads }
   } finally {
     for (const stop of stops.reverse()) await stop()
     rmSync(scratch, { recursive: true, force: true })
@@ -163,21 +165,20 @@ const bearer = ({ token }: Bucket) => `Authorization: Bearer ${token}`
 const get = (subject: Subject, path: string, { token }: Bucket) =>
   fetch(subject.url + path, { headers: { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' } })
 
-/** Medians of uploads sent one at a time to both buckets in turn. */
+/** Median milliseconds of an upload. The uploads are sent one at a time, to both buckets in turn. */
 async function timeUploads(subject: Subject, empty: Bucket, large: Bucket, times: number) {
   const taken = { empty: [] as number[], large: [] as number[] }
   const upload = async ({ token }: Bucket) => {
     const startedAt = performance.now()
     const headers = { authorization: `Bearer ${token}` }
-    const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body: 'bench', headers })
-    await answer.arrayBuffer()
-    if (answer.status !== 201) throw new Error(`an upload was answered ${answer.status}`)
+    const response = await fetch(`${subject.url}/api/media`, { method: 'POST', body: 'bench', headers })
+    await response.arrayBuffer()
+    if (response.status !== 201) throw new Error(`an upload failed with status ${response.status}`)
     return performance.now() - startedAt
   }
   for (let i = 0; i < times; i += 1) {
     taken.empty.push(await upload(empty))
     taken.large.push(await upload(large))
   }
-  const middle = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? Number.NaN
-  return { empty: middle(taken.empty), large: middle(taken.large) }
+  return { empty: median(taken.empty), large: median(taken.large) }
 }

@@ -26,24 +26,24 @@ export interface Row {
   readonly measure: Measure
 }
 
-/** The cases of a server under wrk, each for `extent.seconds` a round. */
-export const rounds = (
+/** Measures each case with wrk for `extent.seconds` in each round, and returns the medians. */
+export const measureInRounds = (
   cases: readonly Case[],
   extent: Extent,
   report: (text: string) => void,
 ): Promise<Row[]> =>
-  takeInTurn(
+  runInTurn(
     cases.map(({ id, subject, path, load, refusals }) => ({
       id,
-      take: () => measure(subject, path, { ...load, seconds: extent.seconds }, refusals),
+      run: () => measure(subject, path, { ...load, seconds: extent.seconds }, refusals),
     })),
     extent.rounds,
     report,
   )
 
 /** Measures the cases in turn, round after round, so that changes on the machine affect all of them. */
-export async function takeInTurn(
-  cases: readonly { readonly id: string; readonly take: () => Promise<Measure> }[],
+export async function runInTurn(
+  cases: readonly { readonly id: string; readonly run: () => Promise<Measure> }[],
   count: number,
   report: (text: string) => void,
 ): Promise<Row[]> {
@@ -51,8 +51,8 @@ export async function takeInTurn(
   // The first round is a warm-up and is not counted, unless it is the only one.
   const first = count > 1 ? 0 : 1
   for (let round = first; round <= count; round += 1) {
-    for (const [index, { id, take }] of cases.entries()) {
-      const result = await take()
+    for (const [index, { id, run }] of cases.entries()) {
+      const result = await run()
       if (round > 0) taken[index]?.push(result)
       report(
         `round ${round}: ${id}: ${result.perSecond.toFixed(result.perSecond < 10 ? 2 : 0)}/s, ${(result.cpuPerRequest * 1e6).toFixed(1)} µs of CPU`,

@@ -1,8 +1,8 @@
 import { atMost, type Bar, measuresOf, reportTables } from './bars.ts'
 import type { UploadsResults } from './uploads.ts'
 
-/** The figures beside their bars, as Markdown. */
-export function reportUploads({ rows, grown, open }: UploadsResults): string {
+/** The figures and their required values, as Markdown. */
+export function reportUploads({ rows, rssGrowth, open }: UploadsResults): string {
   const of = measuresOf(rows)
   const atLeast = (name: string, id: string, against: string, must: number, aim: string): Bar => {
     const [one, other] = [of(id), of(against)]
@@ -30,9 +30,9 @@ export function reportUploads({ rows, grown, open }: UploadsResults): string {
     atLeast('1 GB raw, against the bare receiver', 'raw', 'receiver', 0.7, '0.9 ×'),
     atLeast('1 GB by multipart', 'multipart', 'receiver', 0.6, '0.8 ×'),
     atLeast('1 GB by tus in 8 MB chunks', 'tus', 'receiver', 0.6, '0.8 ×'),
-    atMost('1 GB raw: resident memory gained', grown.raw / 1e6, 80, 'MB', ''),
-    atMost('1 GB by multipart: resident memory gained', grown.multipart / 1e6, 80, 'MB', ''),
-    atMost('1 GB by tus: resident memory gained', grown.tus / 1e6, 80, 'MB', ''),
+    atMost('1 GB raw: resident memory gained', rssGrowth.raw / 1e6, 80, 'MB', ''),
+    atMost('1 GB by multipart: resident memory gained', rssGrowth.multipart / 1e6, 80, 'MB', ''),
+    atMost('1 GB by tus: resident memory gained', rssGrowth.tus / 1e6, 80, 'MB', ''),
     download('20 kB', 0.7, '1 ×'),
     download('100 MB', 0.7, '1 ×'),
     {
@@ -44,8 +44,8 @@ export function reportUploads({ rows, grown, open }: UploadsResults): string {
     },
     atMost('the same: resident memory at the most', open.peakRss / 1e6, 600, 'MB', ''),
     atMost(
-      'p99 of a listing beside 8 connections that upload 10 kB files, against quiet',
-      of('listing beside uploads').p99 / of('listing, quiet').p99,
+      'p99 of a listing during uploads of 10 kB files on 8 connections, against quiet',
+      of('listing during uploads').p99 / of('listing, quiet').p99,
       4,
       '×',
       '2 ×',

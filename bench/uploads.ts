@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Bucket, fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
-import { type Row, takeInTurn } from './rounds.ts'
+import { type Row, runInTurn } from './rounds.ts'
 import { type Load, type Measure, measure, runPinned, type Subject, startSubject } from './subject.ts'
 import { startNginx } from './yardsticks/nginx.ts'
 
@@ -27,7 +27,7 @@ export interface UploadsExtent {
 export interface UploadsResults {
   readonly rows: readonly Row[]
   /** Peak resident bytes during the large uploads, minus those of the server after its start. */
-  readonly grown: Readonly<Record<'raw' | 'multipart' | 'tus', number>>
+  readonly rssGrowth: Readonly<Record<'raw' | 'multipart' | 'tus', number>>
   readonly open: { readonly opened: number; readonly stored: number; readonly peakRss: number }
 }
 
@@ -59,10 +59,10 @@ export async function benchUploads(
       { bucket: 'listed', items: 30 },
     ])
     if (!bucket || !listed) throw new Error('no buckets')
-    const settled = (take: () => Promise<Measure>) => () => {
+    const afterSync = (run: () => Promise<Measure>) => () => {
       // Excludes the pending disk writes of the previous case.
       execFileSync('sync')
-      return take()
+      return run()
     }
     const uploading = (connections: number): Omit<Load, 'seconds'> => ({
       connections,
@@ -73,12 +73,12 @@ export async function benchUploads(
     let ours = await started(startMediabucket(data))
     let loops = 0
     const loop = () => durableLoop(join(scratch, `loop-${loops++}`), extent.seconds)
-    const durable = await takeInTurn(
+    const durable = await runInTurn(
       [
-        { id: 'loop', take: settled(loop) },
+        { id: 'loop', run: afterSync(loop) },
         {
           id: 'durable',
-          take: settled(async () => {
+          run: afterSync(async () => {
             const measured = await measure(ours, '/', { ...uploading(32), seconds: extent.seconds })
             return { ...measured, bytesPerSecond: measured.perSecond * small }
           }),
@@ -95,16 +95,16 @@ export async function benchUploads(
       startSubject('receiver', ['node', local('yardsticks/bare-receiver.ts'), scratch], threads, listening),
     )
     const fresh = ours.rss()
-    const grown = { raw: 0, multipart: 0, tus: 0 }
-    const large = await takeInTurn(
+    const rssGrowth = { raw: 0, multipart: 0, tus: 0 }
+    const large = await runInTurn(
       [
-        { id: 'receiver', take: settled(() => sendFile('bare', receiver, bucket, extent.large)) },
+        { id: 'receiver', run: afterSync(() => sendFile('bare', receiver, bucket, extent.large)) },
         ...(['raw', 'multipart', 'tus'] as const).map((form) => ({
           id: form,
-          take: settled(async () => {
+          run: afterSync(async () => {
             ours.resetPeak()
             const measured = await sendFile(form, ours, bucket, extent.large)
-            grown[form] = Math.max(grown[form], ours.peakRss() - fresh)
+            rssGrowth[form] = Math.max(rssGrowth[form], ours.peakRss() - fresh)
             return measured
           }),
         })),
@@ -139,26 +139,26 @@ export async function benchUploads(
       ] as const)
         cases.push({
           id: `${id} from ${subject.name}`,
-          take: settled(() => measure(subject, path, { connections, seconds: extent.seconds })),
+          run: afterSync(() => measure(subject, path, { connections, seconds: extent.seconds })),
         })
     }
-    const downloaded = await takeInTurn(cases, extent.rounds, report)
+    const downloaded = await runInTurn(cases, extent.rounds, report)
     await stop(nginx)
     await stop(stream)
 
-    report('a listing beside uploads')
+    report('a listing during uploads')
     const list = () =>
       measure(ours, '/api/media?page=2', {
         connections: 32,
         seconds: extent.seconds,
         headers: [`Authorization: Bearer ${listed.token}`],
       })
-    const beside = await takeInTurn(
+    const listings = await runInTurn(
       [
-        { id: 'listing, quiet', take: settled(list) },
+        { id: 'listing, quiet', run: afterSync(list) },
         {
-          id: 'listing beside uploads',
-          take: settled(async () => {
+          id: 'listing during uploads',
+          run: afterSync(async () => {
             const [measured] = await Promise.all([
               list(),
               measure(ours, '/', { ...uploading(8), seconds: extent.seconds }),
@@ -180,7 +180,7 @@ export async function benchUploads(
     const open = { opened, stored, peakRss: ours.peakRss() }
     report(`${stored} of ${opened}, ${(open.peakRss / 1e6).toFixed(0)} MB`)
 
-    return { rows: [...durable, ...large, ...downloaded, ...beside], grown, open }
+    return { rows: [...durable, ...large, ...downloaded, ...listings], rssGrowth, open }
   } finally {
     for (const subject of running) await subject.stop()
     rmSync(scratch, { recursive: true, force: true })

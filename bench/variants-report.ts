@@ -1,7 +1,7 @@
 import { atMost, type Bar, measuresOf, reportTables } from './bars.ts'
 import type { VariantsResults } from './variants.ts'
 
-/** The figures beside their bars, as Markdown. */
+/** The figures and their required values, as Markdown. */
 export function reportVariants({ rows }: VariantsResults): string {
   const of = measuresOf(rows)
   const [thumbs, loop] = [of('thumbs'), of('bare loop')]
@@ -17,7 +17,7 @@ export function reportVariants({ rows }: VariantsResults): string {
     },
     atMost(
       'p99 of a listing meanwhile, against quiet',
-      of('listing beside thumbs').p99 / of('listing, quiet').p99,
+      of('listing while thumbs are rendered').p99 / of('listing, quiet').p99,
       4,
       '×',
       '',

@@ -6,7 +6,7 @@ import sharp from 'sharp'
 import { variantSides } from '../packages/server/src/core/variant.ts'
 import { fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
-import { type Row, takeInTurn } from './rounds.ts'
+import { type Row, runInTurn } from './rounds.ts'
 import { type Measure, measure, runPinned, type Subject } from './subject.ts'
 
 const local = (path: string) => resolve(import.meta.dirname, path)
@@ -70,9 +70,9 @@ export async function benchVariants(
       const timed: Timed = JSON.parse(printed)
       return measureOf(timed, ours.cpu() - before, bytes)
     }
-    const settled = (take: () => Promise<Measure>) => () => {
+    const afterSync = (run: () => Promise<Measure>) => () => {
       execFileSync('sync')
-      return take()
+      return run()
     }
 
     report('thumbs')
@@ -83,37 +83,37 @@ export async function benchVariants(
       String(atOnce),
       String(variantSides.thumb),
     ]
-    const made = await takeInTurn(
+    const made = await runInTurn(
       [
         {
           id: 'bare loop',
-          take: settled(async () => {
+          run: afterSync(async () => {
             const timed: Timed & { cpuSeconds: number } = JSON.parse(await runPinned('subject', loop))
             return measureOf(timed, timed.cpuSeconds, bytes)
           }),
         },
-        { id: 'thumbs', take: settled(fetchThumbs) },
+        { id: 'thumbs', run: afterSync(fetchThumbs) },
       ],
       extent.rounds,
       report,
     )
 
-    report('a listing beside thumbs')
+    report('a listing while thumbs are rendered')
     const list = () =>
       measure(ours, '/api/media?page=2', {
         connections: 32,
         seconds: extent.seconds,
         headers: [`Authorization: Bearer ${listed.token}`],
       })
-    const rows = await takeInTurn(
+    const rows = await runInTurn(
       [
-        { id: 'listing, quiet', take: settled(list) },
+        { id: 'listing, quiet', run: afterSync(list) },
         {
-          id: 'listing beside thumbs',
-          take: settled(async () => {
+          id: 'listing while thumbs are rendered',
+          run: afterSync(async () => {
             const [measured, fetched] = await Promise.all([list(), fetchThumbs()])
             report(
-              `beside it ${fetched.perSecond.toFixed(1)} thumbs/s, those after the listing's end included`,
+              `at the same time ${fetched.perSecond.toFixed(1)} thumbs/s, those after the listing's end included`,
             )
             return measured
           }),

@@ -10,7 +10,7 @@ const size = Number(bytes)
 /** Bytes of one write. */
 const block = Buffer.alloc(1024 * 1024, '0123456789')
 /** Bytes of one PATCH. */
-const pieceSize = 8 * 1024 * 1024
+const chunkSize = 8 * 1024 * 1024
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 const authorization = { authorization: `Bearer ${token}` }
@@ -78,8 +78,8 @@ const forms: Record<string, () => Promise<string | undefined>> = {
     created.end()
     const { location } = (await answerTo(created, 201)).headers
     if (location === undefined) throw new Error('an upload without a location')
-    for (let offset = 0; ; offset += pieceSize) {
-      const length = Math.min(pieceSize, size - offset)
+    for (let offset = 0; ; offset += chunkSize) {
+      const length = Math.min(chunkSize, size - offset)
       const sent = request(location, {
         agent,
         method: 'PATCH',
