@@ -3,13 +3,19 @@ import type { BucketId } from '../catalog.ts'
 import { defaultShape, indexOf, RankNode, type RankShape, slotOf, topLevel } from './rank-nodes.ts'
 import { bytes, one } from './rows.ts'
 
-/** Counters of live items, which find the n-th item of a bucket with one read per level. */
+/**
+ * A tree of counters of live items (docs/architecture.md, Ranks). With it, the n-th item of a bucket is found by one read
+ * for each level of the tree. `nextSeq` is the next sequence number of the bucket.
+ */
 export interface Ranks {
-  /** Counts the numbers from `nextSeq` on; `total` and `nextSeq` are the bucket's before the change. */
+  /** Adds `count` items, numbered from `nextSeq`. `total` is the number of live items before the change. */
   add(bucketId: BucketId, total: number, nextSeq: number, count: number): void
-  /** Uncounts these numbers, ascending; `nextSeq` is the bucket's. */
+  /** Removes the items with these sequence numbers, which must be in ascending order. */
   remove(bucketId: BucketId, nextSeq: number, seqs: readonly number[]): void
-  /** The position of live item `rank` (from 0, below the total): `skip` live items after sequence number `seq`. */
+  /**
+   * Locates live item `rank` (from 0, below the total). To reach the item, start at sequence number `seq` and skip `skip`
+   * live items.
+   */
   locate(bucketId: BucketId, nextSeq: number, rank: number): { seq: number; skip: number }
 }
 
@@ -23,8 +29,13 @@ export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape):
     return row && new RankNode(bytes(row, 0))
   }
 
-  /** Adds `delta` for each number on every level; adjacent numbers share one read and one write of their node. */
-  const count = (bucketId: BucketId, nextSeq: number, seqs: readonly number[], delta: number): void => {
+  /** Adds `delta` to the counters of each number, on every level. Adjacent numbers share one read and one write of their node. */
+  const updateCounters = (
+    bucketId: BucketId,
+    nextSeq: number,
+    seqs: readonly number[],
+    delta: number,
+  ): void => {
     for (let level = topLevel(shape, nextSeq); level > 0; level--) {
       let slot = -1
       let node = RankNode.empty(shape)
@@ -41,20 +52,20 @@ export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape):
   }
 
   return {
-    add(bucketId, total, nextSeq, added) {
-      // A new top level starts with the total, which node 0 of the old top level covers.
-      const grown = topLevel(shape, nextSeq + added)
+    add(bucketId, total, nextSeq, count) {
+      // The first counter of a new top level covers node 0 of the old one, which counts all existing items.
+      const grown = topLevel(shape, nextSeq + count)
       for (let level = topLevel(shape, nextSeq) + 1; level <= grown; level++) {
         const node = RankNode.empty(shape)
         node.add(0, total)
         upsert.run(bucketId, level, 0, node.bytes)
       }
-      const seqs = Array.from({ length: added }, (_, index) => nextSeq + index)
-      count(bucketId, nextSeq + added, seqs, 1)
+      const seqs = Array.from({ length: count }, (_, index) => nextSeq + index)
+      updateCounters(bucketId, nextSeq + count, seqs, 1)
     },
 
     remove(bucketId, nextSeq, seqs) {
-      count(bucketId, nextSeq, seqs, -1)
+      updateCounters(bucketId, nextSeq, seqs, -1)
     },
 
     locate(bucketId, nextSeq, rank) {

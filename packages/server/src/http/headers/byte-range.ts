@@ -8,8 +8,9 @@ export interface ByteRange {
 }
 
 /**
- * Returns the part of `size` bytes that a Range header requests (docs/interface.md B3, RFC 9110, section 14). Multiple
- * ranges and anything but a byte range are ignored, as section 14.2 allows, and return `whole`.
+ * Returns the part that a Range header requests of a file of `size` bytes (docs/interface.md B3, RFC 9110, section 14).
+ * Returns `whole` without a header, and for a header that section 14.2 allows to ignore: multiple ranges, other units
+ * and malformed ranges.
  */
 export function parseByteRange(
   header: string | undefined,
@@ -18,7 +19,7 @@ export function parseByteRange(
   const { first, last } = singleRange.exec(header ?? '')?.groups ?? {}
   if (first === undefined || last === undefined) return 'whole'
   if (first === '') return last === '' ? 'whole' : suffixRange(Number(last), size)
-  // BigInt, because two numbers that round to one double would make a malformed range look valid.
+  // Compared as BigInt: `last` may be less than `first` although both round to the same double.
   if (last !== '' && BigInt(last) < BigInt(first)) return 'whole'
   const start = Number(first)
   if (start >= size) return 'unsatisfiable'

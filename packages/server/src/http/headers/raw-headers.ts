@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 
-/** How often the request has a header; `name` is in lower case. `headers` does not show it: Node drops repeated ones silently. */
+/** Returns how many times the request has a header. `name` is lower-case. Node drops repeated fields from `request.headers`. */
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0
   for (let i = 0; i < request.rawHeaders.length; i += 2) {
@@ -12,7 +12,10 @@ export function countHeader(request: IncomingMessage, name: string): number {
   return count
 }
 
-/** Throws Fault unless the request has one Host header (RFC 9112, section 3.2). Node does not refuse a second one. */
+/**
+ * Throws Fault unless the request has exactly one Host header (RFC 9112, section 3.2). HTTP/1.0 requests may omit it.
+ * Node's own check accepts a repeated Host.
+ */
 export function requireHostHeader({ raw }: FastifyRequest): void {
   const count = countHeader(raw, 'host')
   if (count > 1) throw new Fault('request-malformed', 'The request has more than one Host header.')
