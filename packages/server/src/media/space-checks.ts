@@ -25,10 +25,10 @@ export const createUploadWithSpaceCheck =
 
 export const appendUploadWithSpaceCheck =
   (space: FreeSpace, append: AppendUpload): AppendUpload =>
-  async (id, piece) => {
-    const claim = space.claim(piece.declaredBytes ?? 0)
+  async (id, chunk) => {
+    const claim = space.claim(chunk.declaredBytes ?? 0)
     try {
-      return await append(id, { ...piece, source: counted(piece.source, claim) })
+      return await append(id, { ...chunk, source: counted(chunk.source, claim) })
     } finally {
       claim.release()
     }

@@ -52,14 +52,14 @@ describe('the order of a durable upload', () => {
   test('two concurrent commits into a new shard resolve after the sync of the root', async () => {
     const reached = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
-    let armed = false
+    let isBlocking = false
     const { files, calls } = watchedFiles((call) => {
-      if (!armed || call !== 'sync blobs') return
+      if (!isBlocking || call !== 'sync blobs') return
       reached.resolve()
       return released.promise
     })
     await using opened = await temporaryStore({ files })
-    armed = true
+    isBlocking = true
     const [one, other] = siblings()
     const first = opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), one)
     await reached.promise
@@ -87,20 +87,20 @@ describe('the order of a durable upload', () => {
 })
 
 describe('a failing disk', () => {
-  /** Fails the first call that `matches` once it is armed. */
+  /** Files whose first matching call after `failNext()` fails. */
   function failingOnce(code: string, matches: (call: string) => boolean) {
-    let armed = false
+    let isFailing = false
     let failed = 0
     const watched = watchedFiles((call) => {
-      if (!armed || !matches(call)) return
-      armed = false
+      if (!isFailing || !matches(call)) return
+      isFailing = false
       failed += 1
       throw systemError(code)
     })
     return {
       ...watched,
-      arm: () => {
-        armed = true
+      failNext: () => {
+        isFailing = true
       },
       failures: () => failed,
     }
@@ -121,7 +121,7 @@ describe('a failing disk', () => {
       const disk = failingOnce(error, (call) => call.startsWith(`${kind} `))
       await using opened = await temporaryStore({ files: disk.files })
       disk.calls.length = 0
-      disk.arm()
+      disk.failNext()
       const failure = await receiveBytes(opened.store, randomBytes(5000)).catch((reason: unknown) => reason)
       expect(failure).toMatchObject({ code: code ?? error })
       expect(disk.failures()).toBe(1)
@@ -145,7 +145,7 @@ describe('a failing disk', () => {
     await using opened = await temporaryStore({ files: disk.files })
     const received = await receiveBytes(opened.store, randomBytes(10))
     const [id, sibling] = siblings()
-    disk.arm()
+    disk.failNext()
     await expect(opened.store.commit(received, id)).rejects.toMatchObject({ code })
     await opened.store.discard(received)
     expect(disk.failures()).toBe(1)
@@ -199,7 +199,7 @@ describe('a failing disk', () => {
     const disk = failingOnce('EIO', (call) => /^sync ..$/.test(call))
     await using opened = await temporaryStore({ files: disk.files })
     const id = await storeBytes(opened.store, randomBytes(10))
-    disk.arm()
+    disk.failNext()
     await expect(opened.store.remove(id)).rejects.toMatchObject({ code: 'EIO' })
     await opened.store.remove(id)
     expect(await opened.store.open(id)).toBeNull()

@@ -9,29 +9,29 @@ import { temporaryStore } from './temporary-store.ts'
 import { systemError, watchedFiles } from './watched-files.ts'
 
 const limit = Number.MAX_SAFE_INTEGER
-const piece = (offset: number, bytes: Uint8Array = randomBytes(10)) => ({
+const chunk = (offset: number, bytes: Uint8Array = randomBytes(10)) => ({
   offset,
   source: chunksOf(bytes),
   limit,
 })
 
-/** A store on a disk that, once armed, fails with this code at matching calls. */
+/** A store whose disk calls fail with this error code if they match `matches`, while `state.isFailing` is true. */
 async function failingStore(code: string, matches: RegExp) {
-  const state = { armed: false }
+  const state = { isFailing: false }
   const { files, calls } = watchedFiles((call) => {
-    if (state.armed && matches.test(call)) throw systemError(code)
+    if (state.isFailing && matches.test(call)) throw systemError(code)
   })
   const opened = await temporaryStore({ files })
   return { opened, calls, state, uploads: () => readdir(join(opened.directory, 'uploads')) }
 }
 
-describe('R6 the order of a durable chunk', () => {
-  test('write < sync of the file < sync of uploads/ < resolved; later chunks sync only the file', async () => {
+describe('R6 the order of disk calls for a durable chunk', () => {
+  test('the first chunk syncs the file, then uploads/, before it resolves; later chunks sync only the file', async () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     const id = newUploadId()
     calls.length = 0
-    await opened.store.partialUploads.append(id, piece(0))
+    await opened.store.partialUploads.append(id, chunk(0))
     expect(calls).toEqual([
       `open ${id}`,
       `write ${id}`,
@@ -42,34 +42,34 @@ describe('R6 the order of a durable chunk', () => {
       `close ${id}`,
     ])
     calls.length = 0
-    await opened.store.partialUploads.append(id, piece(10))
+    await opened.store.partialUploads.append(id, chunk(10))
     expect(calls).toEqual([`open ${id}`, `write ${id}`, `sync ${id}`, `close ${id}`])
   })
 })
 
 describe('R6 a disk that fails during a chunk', () => {
-  test.each([/^sync [^u]/, /^sync uploads/])(
-    'a failed sync, %s, loses the upload permanently',
-    async (matches) => {
-      const { opened, state, calls, uploads } = await failingStore('EIO', matches)
-      await using _ = opened
-      const id = newUploadId()
-      state.armed = true
-      await expect(opened.store.partialUploads.append(id, piece(0))).rejects.toThrow(PartialUploadLost)
-      expect(await uploads()).toEqual([])
-      state.armed = false
-      calls.length = 0
-      await expect(opened.store.partialUploads.append(id, piece(10))).rejects.toThrow(PartialUploadLost)
-      expect(calls.filter((call) => call.startsWith('sync'))).toEqual([])
-      expect(opened.openFiles()).toEqual([])
-    },
-  )
+  test.each<[what: string, matches: RegExp]>([
+    ['the file', /^sync (?!uploads$)/],
+    ['uploads/', /^sync uploads$/],
+  ])('a failed sync of %s loses the upload permanently', async (_what, matches) => {
+    const { opened, state, calls, uploads } = await failingStore('EIO', matches)
+    await using _ = opened
+    const id = newUploadId()
+    state.isFailing = true
+    await expect(opened.store.partialUploads.append(id, chunk(0))).rejects.toThrow(PartialUploadLost)
+    expect(await uploads()).toEqual([])
+    state.isFailing = false
+    calls.length = 0
+    await expect(opened.store.partialUploads.append(id, chunk(10))).rejects.toThrow(PartialUploadLost)
+    expect(calls.filter((call) => call.startsWith('sync'))).toEqual([])
+    expect(opened.openFiles()).toEqual([])
+  })
 
-  test('a failed sync loses the upload permanently, even if the next sync succeeds', async () => {
+  test('a failed sync in the middle of a chunk loses the upload permanently, and no other sync is attempted', async () => {
     const { opened, state, calls, uploads } = await failingStore('EIO', /^datasync/)
     await using _ = opened
     const id = newUploadId()
-    state.armed = true
+    state.isFailing = true
     calls.length = 0
     const large = { offset: 0, source: chunksOf(randomBytes(5_000_000)), limit }
     await expect(opened.store.partialUploads.append(id, large)).rejects.toThrow(PartialUploadLost)
@@ -82,8 +82,8 @@ describe('R6 a disk that fails during a chunk', () => {
     const { opened, state, uploads } = await failingStore('EIO', /^write/)
     await using _ = opened
     const id = newUploadId()
-    state.armed = true
-    await expect(opened.store.partialUploads.append(id, piece(0))).rejects.toThrow(PartialUploadLost)
+    state.isFailing = true
+    await expect(opened.store.partialUploads.append(id, chunk(0))).rejects.toThrow(PartialUploadLost)
     expect(await uploads()).toEqual([])
   })
 
@@ -92,35 +92,35 @@ describe('R6 a disk that fails during a chunk', () => {
     await using _ = opened
     const id = newUploadId()
     const bytes = randomBytes(20)
-    await opened.store.partialUploads.append(id, piece(0, bytes.subarray(0, 10)))
-    state.armed = true
-    const { size, failure } = await opened.store.partialUploads.append(id, piece(10))
+    await opened.store.partialUploads.append(id, chunk(0, bytes.subarray(0, 10)))
+    state.isFailing = true
+    const { size, failure } = await opened.store.partialUploads.append(id, chunk(10))
     expect([size, failure]).toEqual([10, expect.objectContaining({ code: 'storage-full' })])
-    state.armed = false
-    await opened.store.partialUploads.append(id, piece(10, bytes.subarray(10)))
+    state.isFailing = false
+    await opened.store.partialUploads.append(id, chunk(10, bytes.subarray(10)))
     const received = await opened.store.partialUploads.complete(id, 20)
     expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
   })
 
-  test('a sync that fails on a full disk is storage-full', async () => {
+  test('a sync that fails on a full disk reports storage-full', async () => {
     const { opened, state } = await failingStore('ENOSPC', /^sync/)
     await using _ = opened
-    state.armed = true
-    await expect(opened.store.partialUploads.append(newUploadId(), piece(0))).rejects.toMatchObject({
+    state.isFailing = true
+    await expect(opened.store.partialUploads.append(newUploadId(), chunk(0))).rejects.toMatchObject({
       cause: { code: 'storage-full' },
     })
   })
 })
 
 describe('B8 foreign entries in uploads/', () => {
-  test('a link is not followed, and recovery removes only the link', async () => {
+  test('a symbolic link is not followed, and recovery removes the link and a directory, but not the target of the link', async () => {
     await using opened = await temporaryStore()
     const id = newUploadId()
     const outside = join(opened.directory, 'outside')
     await writeFile(outside, 'secret')
     await symlink(outside, join(opened.directory, 'uploads', id))
     await mkdir(join(opened.directory, 'uploads', 'directory', 'deep'), { recursive: true })
-    await expect(opened.store.partialUploads.append(id, piece(0))).rejects.toThrow()
+    await expect(opened.store.partialUploads.append(id, chunk(0))).rejects.toThrow()
     await expect(opened.store.partialUploads.complete(id, 6)).rejects.toThrow()
     await opened.store.partialUploads.recover([{ id, mediaId: 'x' as never, offset: 0 }])
     expect(await readdir(join(opened.directory, 'uploads'))).toEqual([])

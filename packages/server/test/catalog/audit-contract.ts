@@ -68,13 +68,13 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
     test('F2 a retired id is never used for an item: a later commit with it fails completely', async () => {
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
-      const [late, beside] = newItems(2)
-      if (!late || !beside) throw new Error('two items')
+      const [late, other] = newItems(2)
+      if (!late || !other) throw new Error('two items')
       expect(await audit.retire([late.id])).toEqual([late.id])
       expect(await audit.retire([late.id])).toEqual([late.id])
-      await expect(catalog.addMedia(bucketId, [beside, late])).rejects.toThrow('set aside')
+      await expect(catalog.addMedia(bucketId, [other, late])).rejects.toThrow('set aside')
       expect(await allPages(catalog, bucketId)).toEqual([])
-      await catalog.addMedia(bucketId, [beside])
+      await catalog.addMedia(bucketId, [other])
       expect(await audit.bucketFaults()).toEqual([])
     })
 

@@ -25,9 +25,9 @@ async function bodies(chunks: Iterable<Buffer>, skipped: (part: number) => boole
       found.push(null)
       continue
     }
-    const pieces: Uint8Array[] = []
-    for await (const piece of body) pieces.push(piece)
-    found.push(Buffer.concat(pieces).toString('latin1'))
+    const received: Uint8Array[] = []
+    for await (const chunk of body) received.push(chunk)
+    found.push(Buffer.concat(received).toString('latin1'))
   }
   return found
 }
@@ -38,7 +38,7 @@ const formOf = (contents: readonly string[]) =>
 /** Text of the characters of boundaries that contains no boundary. */
 const nearly = fc
   .array(fc.constantFrom('\r', '\n', '-', '--', '\r\n', '\r\n-', '\r\n--', 'b', 'x', '\0', '\xff'))
-  .map((pieces) => pieces.join(''))
+  .map((parts) => parts.join(''))
   .filter((text) => !/[\r\n]--b/.test(`\r\n${text}\r\n--`))
 const lengths = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 })
 
@@ -70,8 +70,8 @@ test('U1 a partly read part does not change the next one', async () => {
     boundary,
     2,
   )) {
-    for await (const piece of body) {
-      found.push(`${headers.get('a')}${Buffer.from(piece).toString().charAt(0)}`)
+    for await (const chunk of body) {
+      found.push(`${headers.get('a')}${Buffer.from(chunk).toString().charAt(0)}`)
       break
     }
   }
