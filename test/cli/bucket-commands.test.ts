@@ -26,7 +26,7 @@ const bucketNames = async () =>
 const terminal = (input: string, ...args: string[]) =>
   onTerminal([process.execPath, bin, ...args], { ...basics, MEDIABUCKET_DATA: server.data }, input)
 
-test('Q4 bucket create creates an empty bucket with its quota, once, beside the server', async () => {
+test('Q4 bucket create creates an empty bucket with its quota, once, while the server is running', async () => {
   expect(await run('bucket', 'create', 'created', '--max-items', '1', '--max-bytes', '5MB')).toEqual({
     code: 0,
     stdout: '',
@@ -60,10 +60,10 @@ async function fill(name: string) {
   items.push(
     await itemOf(
       { request: (path) => server.request(path, { headers: { authorization } }) },
-      await tus.sendChunk(await tus.beginOf(3), 0, 'tus'),
+      await tus.sendChunk(await tus.createWithLength(3), 0, 'tus'),
     ),
   )
-  await tus.sendChunk(await tus.beginOf(100), 0, 'unfinished')
+  await tus.sendChunk(await tus.createWithLength(100), 0, 'unfinished')
   return { authorization, items }
 }
 

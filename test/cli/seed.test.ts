@@ -15,7 +15,7 @@ const list = async (token: string, page = 1) =>
     await server.request(`/api/media?page=${page}`, { headers: { authorization: `Bearer ${token}` } }),
   )
 
-test('L4 seed fills a bucket beside the running server, and prints one line of JSON', async () => {
+test('L4 seed fills a bucket while the server is running, and prints one line of JSON', async () => {
   const { bucket, token, total } = await seed(server, '--items', '25000')
   expect([bucket, total]).toEqual(['seeded', 25_000])
   expect(await list(token, 2_500)).toMatchObject({ total, last_page: 2_500, to: 25_000 })

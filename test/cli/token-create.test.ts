@@ -10,7 +10,7 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const alone = /^mbkt_[0-9a-hjkmnp-tv-z]{38}\n$/
 
-test('A8 token create prints only the token on standard output, beside a running server', async () => {
+test('A8 token create prints only the token on standard output, while a server is running', async () => {
   const { stdout, stderr } = await server.command('token', 'create', '--bucket', 'fresh')
   expect(stdout).toMatch(alone)
   expect(stderr).toMatch(/tok_\w+.*"fresh".*media:read, media:write, media:delete/)

@@ -85,24 +85,24 @@ test('R4 files above the threshold are sent in chunks with name and type; smalle
   ])
 })
 
-test('R5 the last chunk is sent, and the item created, only after beforeLastPiece resolves', async () => {
+test('R5 the last chunk is sent, and the item created, only after beforeLastChunk resolves', async () => {
   await using proxy = await startWatchedProxy(() => server.url)
   const { client, direct } = await bucket(proxy.url)
   const turn = Promise.withResolvers<void>()
   let asked = false
   const sending = client.upload(file, {
-    beforeLastPiece() {
+    beforeLastChunk() {
       asked = true
       return turn.promise
     },
   })
-  await until('beforeLastPiece is called', () => asked)
+  await until('beforeLastChunk is called', () => asked)
   expect(offsets(proxy.chunks())).toEqual([0, chunkSize])
   expect((await direct.listPage(1)).total).toBe(0)
   turn.resolve()
   await expectOneItem(direct, await sending)
   const failure = new Error('not now')
-  await expect(client.upload(file, { beforeLastPiece: () => Promise.reject(failure) })).rejects.toBe(failure)
+  await expect(client.upload(file, { beforeLastChunk: () => Promise.reject(failure) })).rejects.toBe(failure)
   expect((await direct.listPage(1)).total).toBe(1)
 })
 
@@ -117,7 +117,7 @@ describe('R5 when responses are lost, there is one item', () => {
     await using proxy = await startLossyProxy(server.url, loses)
     const { client, direct } = await bucket(proxy.url)
     const media = await client.upload(file)
-    expect(proxy.seen.filter((one) => one.endsWith('!'))).not.toEqual([])
+    expect(proxy.lost()).not.toBe(0)
     await expectOneItem(direct, media)
   })
 })
@@ -227,7 +227,7 @@ describe('an upload with stored state', () => {
     const { proxy, token, direct, resume, client } = await interrupted()
     await using _ = proxy
     const [[key, id] = ['', '']] = resume.kept
-    await tusOf({ url: server.url, token }).end(`/api/uploads/${id}`)
+    await tusOf({ url: server.url, token }).terminate(`/api/uploads/${id}`)
     for (const value of [id, '', '../media', 'a b']) {
       resume.kept.set(key, value)
       proxy.passed.length = 0
@@ -283,7 +283,7 @@ describe('an upload with stored state', () => {
     const media = await client.upload(file, {
       resume,
       onProgress({ sent }) {
-        if (sent >= 2 * chunkSize) ended ??= tusOf({ url: server.url, token }).end(`/api/uploads/${id}`)
+        if (sent >= 2 * chunkSize) ended ??= tusOf({ url: server.url, token }).terminate(`/api/uploads/${id}`)
       },
     })
     expect((await ended)?.status).toBe(204)

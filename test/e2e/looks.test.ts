@@ -44,7 +44,7 @@ const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)}, resultTypes: ['violations'] }).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`
 
-/** Asserts that axe finds nothing, and that nothing lies beside the screen, on phones and desks, by day and by night. */
+/** Asserts that axe finds nothing, and that nothing is outside the screen, on phones and desktops, in light and dark mode. */
 async function expectAccessible({ page }: Visit, state: string): Promise<void> {
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe.source)
   for (const width of widths) {

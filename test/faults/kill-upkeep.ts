@@ -13,32 +13,36 @@ import { must } from './stage.ts'
 
 const preload = `--import ${new URL('kill-at-call.ts', import.meta.url).href}`
 
-/** Runs a command that is killed before its n-th call that changes files. */
-const runInto = (args: readonly string[], data: string, nth: number): Promise<unknown> =>
-  runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, KILL_AT: `${nth}` }).catch(
+/** Runs a command and kills it before its call number `call` that changes files. Throws if it fails in another way. */
+const runAndKillAt = (args: readonly string[], data: string, call: number): Promise<unknown> =>
+  runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, KILL_AT: `${call}` }).catch(
     (failure: { signal?: string; stderr?: string }) =>
-      must(`a command dies by its kill alone: ${failure.stderr}`, failure.signal === 'SIGKILL'),
+      must(`the command fails only by the kill: ${failure.stderr}`, failure.signal === 'SIGKILL'),
   )
 
-/** The numbers of the calls that change files, from 1. Calls that do not concern the bytes of one item come first. */
-async function callsOf(args: readonly string[], data: string, list: string): Promise<number[]> {
-  await runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, CALLS: list })
-  const calls = (await readFile(list, 'utf8')).trimEnd().split('\n')
+/**
+ * Runs a command to its end, and returns the numbers (from 1) of its calls that change files. Calls that occur once for each
+ * item come last, because they are similar: a few rounds then kill the command at all other calls. `log` is a file for
+ * the calls.
+ */
+async function numberCalls(args: readonly string[], data: string, log: string): Promise<number[]> {
+  await runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, CALLS: log })
+  const calls = (await readFile(log, 'utf8')).trimEnd().split('\n')
   const numbered = calls.map((call, index) => ({
-    nth: index + 1,
-    isOne: /^(write|run) |\/(tmp|blobs\/..)\b/.test(call),
+    number: index + 1,
+    isPerItem: /^(write|run) |\/(tmp|blobs\/..)\b/.test(call),
   }))
   return [
-    ...numbered.filter(({ isOne }) => !isOne).toReversed(),
-    ...numbered.filter(({ isOne }) => isOne),
-  ].map(({ nth }) => nth)
+    ...numbered.filter(({ isPerItem }) => !isPerItem).toReversed(),
+    ...numbered.filter(({ isPerItem }) => isPerItem),
+  ].map(({ number }) => number)
 }
 
 const items = 6
 
 /**
- * A backup and a restore are killed at one call after another and run again, which completes them: all stored items
- * are there, and fsck finds nothing.
+ * Each round kills a backup or a restore at another call and runs the same command again. The second run must complete it:
+ * the restored data contain all stored items, and fsck finds nothing.
  */
 export const killUpkeep: Fault = {
   title: 'kill -9 of backup and restore at each call that changes files, then the same command again',
@@ -52,31 +56,36 @@ export const killUpkeep: Fault = {
     for (let item = 0; item < items; item += 1) await clients.raw(instance)
     await clients.form(instance)
     await instance.server.stop()
-    const steps = {
-      backup: await callsOf(['backup', at('good')], instances.directory, at('backup-calls')),
-      restore: await callsOf(['restore', at('good')], at('trial'), at('restore-calls')),
+    const completeBackup = at('complete-backup')
+    const calls = {
+      backup: await numberCalls(['backup', completeBackup], instances.directory, at('backup-calls')),
+      restore: await numberCalls(['restore', completeBackup], at('first-restore'), at('restore-calls')),
     }
 
-    async function round(nth: number): Promise<void> {
-      const which = nth % 2 === 0 ? 'restore' : 'backup'
-      const step = steps[which][Math.floor(nth / 2) % steps[which].length] ?? 1
-      const [backup, data] = [at(`backup-${nth}`), at(`data-${nth}`)]
-      if (which === 'backup') {
-        await runInto(['backup', backup], instances.directory, step)
-        const again = await outcome(['backup', backup], instances.directory)
-        must(`the backup is completed after call ${step}: ${again.stderr}`, again.code === 0)
+    async function runRound(round: number): Promise<void> {
+      const killed = round % 2 === 0 ? 'restore' : 'backup'
+      const call = calls[killed][Math.floor(round / 2) % calls[killed].length] ?? 1
+      const [backup, data] = [at(`backup-${round}`), at(`data-${round}`)]
+      if (killed === 'backup') {
+        await runAndKillAt(['backup', backup], instances.directory, call)
+        const repeated = await outcome(['backup', backup], instances.directory)
+        must(`the backup is completed after call ${call}: ${repeated.stderr}`, repeated.code === 0)
       }
-      const from = which === 'backup' ? backup : at('good')
-      if (which === 'restore') await runInto(['restore', from], data, step)
-      const again = await outcome(['restore', from], data)
-      // It is already complete if it was killed after its last step or made fewer calls than the counted run.
-      const isComplete =
-        which === 'restore' &&
+      const from = killed === 'backup' ? backup : completeBackup
+      if (killed === 'restore') await runAndKillAt(['restore', from], data, call)
+      const restored = await outcome(['restore', from], data)
+      // The killed restore was already complete if the kill came after its last change, or if it made fewer calls than the
+      // run that was counted.
+      const wasComplete =
+        killed === 'restore' &&
         existsSync(join(data, 'catalog.db')) &&
-        again.stderr.includes('holds data already')
-      must(`the restore is completed after call ${step}: ${again.stderr}`, again.code === 0 || isComplete)
+        restored.stderr.includes('holds data already')
+      must(
+        `the restore is completed after call ${call}: ${restored.stderr}`,
+        restored.code === 0 || wasComplete,
+      )
       const { code, found } = await fsck(data, '--verify-bytes')
-      must(`fsck finds nothing after call ${step}`, code === 0 && Object.keys(found).length === 0)
+      must(`fsck finds nothing after call ${call}`, code === 0 && Object.keys(found).length === 0)
       await using server = await startServer({}, data)
       const { token, authorization } = instance
       await ledger.check({ server, token, authorization, tus: tusOf({ url: server.url, token }) })
@@ -84,8 +93,8 @@ export const killUpkeep: Fault = {
       for (const path of [backup, data]) await rm(path, { recursive: true, force: true })
     }
 
-    for (let nth = 0; nth < rounds; nth += 1) {
-      await round(nth)
+    for (let round = 0; round < rounds; round += 1) {
+      await runRound(round)
       ledger.tally.rounds += 1
       onRound()
     }

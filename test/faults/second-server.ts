@@ -20,6 +20,9 @@ export const secondServer = faultOnStage(
       ['bucket', 'list'],
       ['fsck', '--grace', '1ms'],
     ])
-      must(`${command.join(' ')} works beside it`, (await outcome(command, directory)).code === 0)
+      must(
+        `${command.join(' ')} works while the first server is running`,
+        (await outcome(command, directory)).code === 0,
+      )
   },
 )

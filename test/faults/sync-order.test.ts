@@ -47,7 +47,7 @@ const post = async (server: TestServer, body: Uint8Array<ArrayBuffer>, type: str
 
 async function uploadInChunks(server: TestServer, [start = 0, ...offsets]: number[]) {
   const tus = tusOf(server)
-  const url = await tus.beginOf(bytes.length)
+  const url = await tus.createWithLength(bytes.length)
   let from = start
   let location = ''
   for (const offset of offsets) {

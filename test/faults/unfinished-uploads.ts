@@ -37,7 +37,7 @@ export async function startResumableUpload({ instance, ledger }: Stage) {
   const [file] = sending.files
   const metadata = metadataOf({ filename: file?.name ?? '' })
   const bytes = file?.bytes ?? new Uint8Array()
-  const url = await instance().tus.beginOf(bytes.length, { 'upload-metadata': metadata })
+  const url = await instance().tus.createWithLength(bytes.length, { 'upload-metadata': metadata })
   await instance().tus.sendChunk(url, 0, bytes.subarray(0, 10_000))
   return {
     async finish(): Promise<void> {

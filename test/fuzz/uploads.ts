@@ -72,7 +72,7 @@ export async function fuzzTus({ random, send, ledger, instance }: Target): Promi
   if (!file) return
   const { bytes, name } = file
   const deferred = random.oneIn(3)
-  const url = await tus.begin({
+  const url = await tus.create({
     'upload-metadata': metadataOf({ filename: name }),
     ...(deferred ? { 'upload-defer-length': '1' } : { 'upload-length': `${bytes.length}` }),
   })
@@ -96,7 +96,7 @@ export async function fuzzTus({ random, send, ledger, instance }: Target): Promi
       if (sent === offset && (await tus.sendChunk(url, wrong, 'x')).status !== 409)
         fail('a wrong offset is taken')
     } else if (action === 3 && random.oneIn(4)) {
-      const { status } = await tus.end(url)
+      const { status } = await tus.terminate(url)
       if (status !== 204) fail(`DELETE answers ${status}`)
       if ((await tus.head(url)).status !== 404) fail('a deleted upload is there')
       sending.state = 'refused'

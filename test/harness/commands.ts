@@ -6,7 +6,7 @@ import { readConfig } from '../../packages/server/src/config/config.ts'
 
 const commands = { 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet, seed }
 
-/** Runs a command in this process, beside a running server, which saves the start of a process. */
+/** Runs a command in this process while a server is running. This saves the start of a process. */
 export async function runHere(
   data: string,
   command: keyof typeof commands,

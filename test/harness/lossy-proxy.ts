@@ -6,6 +6,8 @@ export interface LossyProxy extends AsyncDisposable {
   readonly url: string
   /** The methods of the received requests, in order; those with a lost response end in `!`. */
   readonly seen: string[]
+  /** How many responses were lost. */
+  readonly lost: () => number
 }
 
 /** Forwards everything; instead of the responses that `loses` selects, it closes the connection. */
@@ -44,6 +46,7 @@ export async function startLossyProxy(
   return {
     url: base(),
     seen,
+    lost: () => seen.filter((method) => method.endsWith('!')).length,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

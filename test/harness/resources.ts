@@ -8,8 +8,8 @@ const filesIn = async (directory: string): Promise<number> =>
     (entry) => entry.isFile() && entry.name !== '.identity',
   ).length
 
-/** The items in the first bucket, and the blobs and temporary files of all buckets. */
-export async function traces(server: SharedServer) {
+/** Counts the items of the first bucket, and the blobs and temporary files of all buckets. */
+export async function countStored(server: SharedServer) {
   const [page, blobs, temporary] = await Promise.all([
     server.request('/api/media').then(readPage),
     filesIn(join(server.data, 'blobs')),

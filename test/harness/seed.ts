@@ -5,7 +5,7 @@ import type { SharedServer } from './server.ts'
 
 const LastLine = Type.Object({ bucket: Type.String(), token: Type.String(), total: Type.Integer() })
 
-/** Fills a bucket with rows beside the running server, and parses the last line of the command. */
+/** Fills a bucket with rows while the server is running, and parses the last line of the command. */
 export async function seed({ data }: Pick<SharedServer, 'data'>, ...args: string[]) {
   const { printed } = await runHere(data, 'seed', ...args)
   return Value.Parse(LastLine, JSON.parse(printed))

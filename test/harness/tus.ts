@@ -25,7 +25,7 @@ export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization
     } as RequestInit)
 
   /** Creates an upload and returns its path. */
-  async function begin(headers: Extra): Promise<string> {
+  async function create(headers: Extra): Promise<string> {
     const answer = await send('POST', '/api/uploads', headers)
     if (answer.status !== 201)
       throw new Error(`no upload was created: ${answer.status} ${await answer.text()}`)
@@ -34,12 +34,13 @@ export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization
 
   return {
     send,
-    begin,
-    beginOf: (length: number, extra: Extra = {}) => begin({ 'upload-length': `${length}`, ...extra }),
+    create,
+    createWithLength: (length: number, extra: Extra = {}) =>
+      create({ 'upload-length': `${length}`, ...extra }),
     head: (url: string) => send('HEAD', url, {}),
     sendChunk: (url: string, offset: number, body: RequestInit['body'], extra: Extra = {}) =>
       send('PATCH', url, { 'content-type': chunkType, 'upload-offset': `${offset}`, ...extra }, body),
-    end: (url: string) => send('DELETE', url, {}),
+    terminate: (url: string) => send('DELETE', url, {}),
     /** The Upload-Offset of the upload. */
     async offset(url: string): Promise<number> {
       const answer = await send('HEAD', url, {})

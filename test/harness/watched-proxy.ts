@@ -18,7 +18,7 @@ export interface WatchedProxy extends AsyncDisposable {
   readonly passed: Passed[]
   /** The requests with a chunk of a file. */
   readonly chunks: () => Passed[]
-  /** Stops the first body for which `when` returns true, for good, and resolves then. */
+  /** Stops forwarding the first body for which `when` returns true, and resolves when it has stopped. */
   readonly hold: (when: (passed: Passed) => boolean) => Promise<void>
   /** Ends every connection of its clients. */
   readonly cut: () => void

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { readManyMedia, readMedia } from '../harness/wire.ts'
@@ -83,13 +83,13 @@ describe('U10 a form that RFC 2046 or RFC 7578 does not allow is a 400 problem, 
     ['a boundary in an open quote', part('one') + last, '"b'],
     ['a boundary with a space behind it', part('one') + last, 'b c'],
   ])('%s', async (_, body, boundary = 'b') => {
-    const before = await traces(server)
+    const before = await countStored(server)
     await expectProblem(
       await sendForm(server, Buffer.from(body, 'latin1'), typeOf(boundary)),
       400,
       'form-malformed',
     )
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 
   test.each([
@@ -100,34 +100,34 @@ describe('U10 a form that RFC 2046 or RFC 7578 does not allow is a 400 problem, 
     ['the last file without its line end', `${part('one').slice(0, -2)}--b--\r\n`],
     ['half a delimiter', `${part('one\r\n--b').slice(0, -2)}`],
   ])('%s', async (_, body) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     await expectProblem(await sendForm(server, body, typeOf('b')), 400, 'upload-incomplete')
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 
   test.each(['Multipart/Form-Data', 'multipart/form-data; boundary'])('the type %s', async (type) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     await expectProblem(await sendForm(server, part('one') + last, type), 400, 'form-malformed')
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 
   test.each(['multipart/form-data boundary=b', 'multipart/form-data, boundary=b'])(
     'the type %s',
     async (type) => {
-      const before = await traces(server)
+      const before = await countStored(server)
       await expectProblem(await sendForm(server, part('one') + last, type), 400, 'request-malformed')
-      expect(await traces(server)).toEqual(before)
+      expect(await countStored(server)).toEqual(before)
     },
   )
 
   test('two Content-Type headers', async () => {
-    const before = await traces(server)
+    const before = await countStored(server)
     const body = part('one') + last
     const head = `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nConnection: close\r\nContent-Length: ${body.length}`
     const types = `Content-Type: text/plain\r\nContent-Type: ${typeOf('b')}`
     const response = responseOf(await sendRaw(server.url, `${head}\r\n${types}\r\n\r\n${body}`))
     await expectProblem(response, 400, 'request-malformed')
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 })
 

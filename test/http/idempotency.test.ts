@@ -6,7 +6,7 @@ import { fieldPart, filePart, formBytes, formType } from '../harness/form.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
@@ -37,15 +37,15 @@ async function said(response: Response) {
 
 describe('I2 the same key and the same content', () => {
   test('twenty concurrent requests store one item and get twenty equal responses', async () => {
-    const [before, key, body] = [await traces(server), newKey(), randomBytes(300_000)]
+    const [before, key, body] = [await countStored(server), newKey(), randomBytes(300_000)]
     const responses = await Promise.all(Array.from({ length: 20 }, async () => said(await put(key, body))))
     expect(responses[0]?.[0]).toBe(201)
     for (const response of responses) expect(response).toEqual(responses[0])
-    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+    expect(await countStored(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
   test('as a form of several files, with other boundaries and fields', async () => {
-    const [before, key] = [await traces(server), newKey()]
+    const [before, key] = [await countStored(server), newKey()]
     const files = [filePart('a.txt', 'one'), filePart('b.txt', 'two')]
     const first = await put(key, formBytes(...files), { 'content-type': formType })
     const again = await put(key, formBytes(fieldPart('title', 'Holiday'), ...files), {
@@ -53,18 +53,18 @@ describe('I2 the same key and the same content', () => {
     })
     expect(await said(again)).toEqual(await said(first.clone()))
     expect(await readManyMedia(first)).toHaveLength(2)
-    expect(await traces(server)).toEqual({ ...before, total: before.total + 2, blobs: before.blobs + 2 })
+    expect(await countStored(server)).toEqual({ ...before, total: before.total + 2, blobs: before.blobs + 2 })
   })
 
   test('after the item has been deleted', async () => {
-    const [before, key] = [await traces(server), newKey()]
+    const [before, key] = [await countStored(server), newKey()]
     const first = await put(key, 'short-lived')
     const { id } = await readMedia(first.clone())
     expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
     // The bytes of a deleted item are removed after the response.
-    await until('its bytes are gone', async () => (await traces(server)).blobs === before.blobs)
+    await until('its bytes are gone', async () => (await countStored(server)).blobs === before.blobs)
     expect(await said(await put(key, 'short-lived'))).toEqual(await said(first))
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 
   test('in a bucket that the first request filled', async () => {
@@ -82,7 +82,7 @@ describe('I2 the same key and the same content', () => {
   })
 
   test('after the client disconnected behind the last byte', async () => {
-    const [before, key, body] = [await traces(server), newKey(), randomBytes(500_000)]
+    const [before, key, body] = [await countStored(server), newKey(), randomBytes(500_000)]
     const head = [
       'POST /api/media HTTP/1.1',
       'Host: x',
@@ -99,8 +99,8 @@ describe('I2 the same key and the same content', () => {
     socket.destroy()
     const { sha256 } = await readMedia(await put(key, body))
     expect(sha256).toBe(createHash('sha256').update(body).digest('hex'))
-    await until('one item is stored', async () => (await traces(server)).total === before.total + 1)
-    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+    await until('one item is stored', async () => (await countStored(server)).total === before.total + 1)
+    expect(await countStored(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
   test('after a restart', async () => {
@@ -144,16 +144,16 @@ describe('I3 the same key with other content is a 422 problem', () => {
   ])('another %s', async (_, body, headers) => {
     const key = newKey()
     expect((await put(key, 'content')).status).toBe(201)
-    const before = await traces(server)
+    const before = await countStored(server)
     await expectProblem(await put(key, body, headers), 422, 'idempotency-key-reused')
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 
   test('of twenty concurrent requests with different content one is stored', async () => {
-    const [before, key] = [await traces(server), newKey()]
+    const [before, key] = [await countStored(server), newKey()]
     const responses = await Promise.all(Array.from({ length: 20 }, (_, i) => put(key, `content ${i}`)))
     expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)])
-    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+    expect(await countStored(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 })
 
@@ -175,7 +175,7 @@ describe('I1 the key', () => {
   test.each(['', '""', '"open', 'two words', 'a, b', '"a"; b', '"é"', '"a\\n"', 'k'.repeat(256)])(
     'malformed is a 400 problem: %s',
     async (key) => {
-      const before = await traces(server)
+      const before = await countStored(server)
       const request = [
         'POST /api/media HTTP/1.1',
         'Host: x',
@@ -186,7 +186,7 @@ describe('I1 the key', () => {
       ].join('\r\n')
       const response = responseOf(await sendRaw(server.url, `${request}\r\n\r\nx`))
       await expectProblem(response, 400, 'idempotency-key-malformed')
-      expect(await traces(server)).toEqual(before)
+      expect(await countStored(server)).toEqual(before)
     },
   )
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
@@ -76,7 +76,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
 })
 
 test('M2 a deleted item is neither listed nor served, and a second delete is a 404 problem', async () => {
-  const before = await traces(server)
+  const before = await countStored(server)
   const { id, url } = await upload(server, 'gone soon')
   const deleted = await call('DELETE', id)
   expect([deleted.status, await deleted.text()]).toEqual([204, ''])
@@ -85,7 +85,7 @@ test('M2 a deleted item is neither listed nor served, and a second delete is a 4
     await expectProblem(await fetch(path), 404, 'media-unknown')
   await expectProblem(await call('DELETE', id), 404, 'media-unknown')
   await expectProblem(await call('GET', id), 404, 'media-unknown')
-  await until('its bytes are gone', async () => (await traces(server)).blobs === before.blobs)
+  await until('its bytes are gone', async () => (await countStored(server)).blobs === before.blobs)
 })
 
 test('M2 of many concurrent deletes one gets a 204', async () => {

@@ -65,15 +65,15 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     await post('x', { 'idempotency-key': 'once' })
     return await post('y', { 'idempotency-key': 'once' })
   },
-  'upload-unknown': () => tus().end('/api/uploads/x'),
+  'upload-unknown': () => tus().terminate('/api/uploads/x'),
   'upload-malformed': () => tus().send('POST', '/api/uploads', { 'upload-length': 'x' }),
   'upload-version-unsupported': () => server.request('/api/uploads', { method: 'POST' }),
-  'upload-type-unsupported': async () => tus().send('PATCH', await tus().beginOf(1), {}, 'x'),
-  'upload-offset-conflict': async () => tus().sendChunk(await tus().beginOf(1), 1, ''),
+  'upload-type-unsupported': async () => tus().send('PATCH', await tus().createWithLength(1), {}, 'x'),
+  'upload-offset-conflict': async () => tus().sendChunk(await tus().createWithLength(1), 1, ''),
   'checksum-malformed': async () =>
-    tus().sendChunk(await tus().beginOf(1), 0, 'x', { 'upload-checksum': 'x' }),
+    tus().sendChunk(await tus().createWithLength(1), 0, 'x', { 'upload-checksum': 'x' }),
   'checksum-mismatch': async () =>
-    tus().sendChunk(await tus().beginOf(1), 0, 'x', { 'upload-checksum': checksumOf('sha1', 'y') }),
+    tus().sendChunk(await tus().createWithLength(1), 0, 'x', { 'upload-checksum': checksumOf('sha1', 'y') }),
   'token-missing': () => fetch(`${server.url}/api/media`),
   'token-malformed': () => list('Bearer x'),
   'token-unknown': async () => {

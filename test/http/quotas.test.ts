@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runHere } from '../harness/commands.ts'
 import { filePart, formBytes, formType, sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { upload } from '../harness/upload.ts'
@@ -66,24 +66,24 @@ describe('Q1 an upload that does not fit', () => {
   test('is refused with the limit of items, raw and as a form', async () => {
     const bucket = await bucketWith('--max-items', '2')
     expect((await bucket.raw('one')).status).toBe(201)
-    const before = await traces(server)
+    const before = await countStored(server)
     const refused = await bucket.form(randomBytes(1), randomBytes(1))
     const problem = await expectProblem(refused, 507, 'quota-exceeded')
     expect(problem.errors).toEqual([{ parameter: 'max_items', detail: 'The bucket may hold 2 items.' }])
     expect((await bucket.form(randomBytes(1))).status).toBe(201)
     await expectProblem(await bucket.raw(''), 507, 'quota-exceeded')
     expect(await bucket.state()).toMatchObject({ items: 2, max_items: 2, max_bytes: null })
-    expect(await traces(server)).toEqual({ ...before, blobs: before.blobs + 1 })
+    expect(await countStored(server)).toEqual({ ...before, blobs: before.blobs + 1 })
   })
 
   test.each(['raw', 'form', 'chunked'] as const)('is refused with the limit of bytes: %s', async (way) => {
     const bucket = await bucketWith('--max-bytes', '100kB')
     const send = (length: number) =>
       way === 'chunked' ? bucket.chunked(length) : bucket[way](randomBytes(length))
-    const before = await traces(server)
+    const before = await countStored(server)
     const problem = await expectProblem(await send(100_001), 507, 'quota-exceeded')
     expect(problem.errors).toEqual([{ parameter: 'max_bytes', detail: 'The bucket may hold 100000 bytes.' }])
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
     expect((await send(100_000)).status).toBe(201)
     expect((await bucket.raw('')).status).toBe(201)
     await expectProblem(await send(1), 507, 'quota-exceeded')
@@ -114,7 +114,7 @@ describe('Q1 uploads in parallel', () => {
 
   test('bytes never exceed the limit, with and without declared lengths', async () => {
     const bucket = await bucketWith('--max-bytes', '1MB')
-    const before = await traces(server)
+    const before = await countStored(server)
     const responses = await Promise.all(
       Array.from({ length: 24 }, (_, i) => {
         const length = 150_000
@@ -126,7 +126,7 @@ describe('Q1 uploads in parallel', () => {
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201, 507]))
     expect(stored).toBeLessThanOrEqual(6)
     expect(await bucket.state()).toMatchObject({ items: stored, bytes: stored * 150_000 })
-    expect(await traces(server)).toEqual({ ...before, blobs: before.blobs + stored })
+    expect(await countStored(server)).toEqual({ ...before, blobs: before.blobs + stored })
     // The refused uploads have released their reservations.
     for (let more = stored; more < 6; more += 1)
       expect((await bucket.raw(randomBytes(150_000))).status).toBe(201)
@@ -208,11 +208,11 @@ describe('Q4 limits are set while the server runs', () => {
 })
 
 test('Q1 a form is refused completely where its last file does not fit', async () => {
-  const before = await traces(server)
+  const before = await countStored(server)
   await runHere(server.data, 'bucket set', 'default', '--max-items', `${before.total + 1}`)
   const form = formBytes(filePart('a.txt', 'a'), filePart('b.txt', 'b'))
   await expectProblem(await sendForm(server, form), 507, 'quota-exceeded')
-  expect(await traces(server)).toEqual(before)
+  expect(await countStored(server)).toEqual(before)
 })
 
 test('O3, Q1 a full bucket is not logged as an error of the service', async () => {

@@ -23,7 +23,7 @@ const sendChunk = (url: string, offset: number, body: string | Uint8Array<ArrayB
 describe('R7 a checksum', () => {
   test.each(['sha1', 'sha256'])('of %s that matches: the chunk is stored', async (algorithm) => {
     const bytes = randomBytes(100_000)
-    const url = await tus.beginOf(bytes.length)
+    const url = await tus.createWithLength(bytes.length)
     const [first, second] = [bytes.subarray(0, 70_000), bytes.subarray(70_000)]
     expect((await sendChunk(url, 0, first, checksumOf(algorithm, first))).status).toBe(204)
     const last = await sendChunk(url, 70_000, second, checksumOf(algorithm, second))
@@ -36,7 +36,7 @@ describe('R7 a checksum', () => {
     'of %s that does not match receives a 460 problem, and the offset does not change',
     async (algorithm) => {
       const bytes = randomBytes(10_000)
-      const url = await tus.beginOf(bytes.length)
+      const url = await tus.createWithLength(bytes.length)
       await sendChunk(url, 0, bytes.subarray(0, 4_000), checksumOf(algorithm, bytes.subarray(0, 4_000)))
       const wrong = checksumOf(algorithm, 'something else')
       for (const end of [7_000, 10_000]) {
@@ -68,7 +68,7 @@ describe('R7 a checksum', () => {
     ['with two values', `${checksumOf('sha1', 'abc')} x`],
     ['twice', `${checksumOf('sha1', 'abc')}, ${checksumOf('sha1', 'abc')}`],
   ])('%s is a 400 problem, and the offset stays', async (_, checksum) => {
-    const url = await tus.beginOf(3)
+    const url = await tus.createWithLength(3)
     await expectProblem(await sendChunk(url, 0, 'abc', checksum), 400, 'checksum-malformed')
     expect(await tus.offset(url)).toBe(0)
   })
@@ -86,7 +86,7 @@ describe('R7 a checksum', () => {
   })
 
   test('of an interrupted chunk: no byte of it is stored', async () => {
-    const url = await tus.beginOf(1_000)
+    const url = await tus.createWithLength(1_000)
     const { port } = new URL(server.url)
     {
       using connection = await openConnection(server.url)

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { Upload, type UploadOptions } from 'tus-js-client'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startLossyProxy } from '../harness/lossy-proxy.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { tusOf } from '../harness/tus.ts'
@@ -28,6 +28,12 @@ const settings = (url = server.url): UploadOptions => ({
   chunkSize: 100_000,
   retryDelays: Array(20).fill(0),
 })
+
+/** Options that resume an existing upload. Without an endpoint the client cannot create another one. */
+function resumeSettings(uploadUrl: string): UploadOptions {
+  const { endpoint: _, ...options } = settings()
+  return { ...options, uploadUrl }
+}
 
 const uppyMetadata = { name: 'a b.bin', type: '', filename: 'a b.bin', filetype: '', relativePath: 'null' }
 
@@ -51,7 +57,8 @@ async function itemAt(url: string) {
   return await readMedia(await server.request(new URL(location).pathname))
 }
 
-async function expectOneItem(before: { total: number }, url: string, bytes: Buffer) {
+/** Expects exactly one item more than before: the upload's, with these bytes, at the end of the listing. */
+async function expectOneNewItem(before: { total: number }, url: string, bytes: Buffer) {
   const item = await itemAt(url)
   expect(item).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
   expect(sha256(Buffer.from(await (await fetch(item.url)).arrayBuffer()))).toBe(sha256(bytes))
@@ -62,42 +69,42 @@ async function expectOneItem(before: { total: number }, url: string, bytes: Buff
 
 describe('R4, R5 tus-js-client', () => {
   test.each([100_000, 70_001, Number.POSITIVE_INFINITY])('uploads in chunks of %d', async (chunkSize) => {
-    const [before, bytes] = [await traces(server), randomBytes(350_000)]
+    const [before, bytes] = [await countStored(server), randomBytes(350_000)]
     const metadata = { filename: 'Große Datei.bin', filetype: 'application/octet-stream' }
     const url = await send(bytes, { ...settings(), chunkSize, metadata })
-    await expectOneItem(before, url, bytes)
+    await expectOneNewItem(before, url, bytes)
     expect(await itemAt(url)).toMatchObject({ filename: 'Große Datei.bin' })
   })
 
-  // Uppy's Tus plugin is this client; each case is one of its settings.
-  test.each<[setting: string, options: Partial<UploadOptions>]>([
-    ['whose first chunk is in the creation', { uploadDataDuringCreation: true }],
-    ['that sends the whole file in the creation', { uploadDataDuringCreation: true, chunkSize: Infinity }],
-    ['that overrides PATCH', { overridePatchMethod: true }],
+  // Uppy's Tus plugin uses tus-js-client. Each case sets options that the plugin offers or sets itself.
+  test.each<[what: string, options: Partial<UploadOptions>]>([
+    ['the first chunk in the creation request', { uploadDataDuringCreation: true }],
+    ['the whole file in the creation request', { uploadDataDuringCreation: true, chunkSize: Infinity }],
+    ['PATCH overridden', { overridePatchMethod: true }],
     [
-      'that overrides PATCH and sends data in the creation',
+      'PATCH overridden and the first chunk in the creation request',
       { overridePatchMethod: true, uploadDataDuringCreation: true },
     ],
-    ['with its own request ids and the metadata of Uppy', { addRequestId: true, metadata: uppyMetadata }],
-  ])('uploads a file %s', async (_, options) => {
-    const [before, bytes] = [await traces(server), randomBytes(250_000)]
-    await expectOneItem(before, await send(bytes, { ...settings(), ...options }), bytes)
+    ['request ids and the metadata of Uppy', { addRequestId: true, metadata: uppyMetadata }],
+  ])('uploads a file with %s', async (_, options) => {
+    const [before, bytes] = [await countStored(server), randomBytes(250_000)]
+    await expectOneNewItem(before, await send(bytes, { ...settings(), ...options }), bytes)
   })
 
   test.each([false, true])(
     'uploads a stream of unknown length (PATCH overridden: %s)',
     async (overridePatchMethod) => {
-      const [before, bytes] = [await traces(server), randomBytes(250_000)]
+      const [before, bytes] = [await countStored(server), randomBytes(250_000)]
       const stream = Readable.from([bytes.subarray(0, 120_000), bytes.subarray(120_000)])
       const options = { ...settings(), uploadLengthDeferred: true, overridePatchMethod }
-      await expectOneItem(before, await send(stream, options), bytes)
+      await expectOneNewItem(before, await send(stream, options), bytes)
     },
   )
 
-  test('uploads an empty file, with data in the creation or without', async () => {
+  test('uploads an empty file, with and without data in the creation request', async () => {
     for (const uploadDataDuringCreation of [false, true]) {
-      const before = await traces(server)
-      await expectOneItem(
+      const before = await countStored(server)
+      await expectOneNewItem(
         before,
         await send(Buffer.alloc(0), { ...settings(), uploadDataDuringCreation }),
         Buffer.alloc(0),
@@ -106,48 +113,46 @@ describe('R4, R5 tus-js-client', () => {
   })
 
   test('uploads several files at the same time', async () => {
-    const before = await traces(server)
+    const before = await countStored(server)
     const files = Array.from({ length: 6 }, (_, index) => randomBytes(120_000 + index))
     const urls = await Promise.all(files.map((bytes) => send(bytes, settings())))
     const items = await Promise.all(urls.map(itemAt))
     expect(items.map((item) => item.sha256)).toEqual(files.map(sha256))
-    expect((await traces(server)).total).toBe(before.total + files.length)
+    expect((await countStored(server)).total).toBe(before.total + files.length)
   })
 
-  test('R12 that splits a file into parallel uploads receives a 400 problem, and no upload remains', async () => {
-    const before = await traces(server)
+  test('R12 parallel uploads of the parts of one file are refused with a 400 problem, and no upload remains', async () => {
+    const before = await countStored(server)
     const refused = send(randomBytes(200_000), { ...settings(), parallelUploads: 2, retryDelays: [] })
     await expect(refused).rejects.toThrow(
       /response code: 400.*upload-malformed.*Concatenation is not supported/,
     )
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 
-  test('R4 that declares the length again, because the connection broke in the chunk that declared it, continues', async () => {
-    const [before, bytes] = [await traces(server), randomBytes(1_500_000)]
+  test('R4 an upload continues when a retry declares its length again, because the connection broke in the first attempt', async () => {
+    const [before, bytes] = [await countStored(server), randomBytes(1_500_000)]
     await using proxy = await startWatchedProxy(() => server.url)
-    const path = await tusOf(server).begin({ 'upload-defer-length': '1' })
-    const stopped = proxy.hold(({ method, bytes: sent }) => method === 'PATCH' && sent > 500_000)
-    const uploadUrl = `${proxy.url}${path}`
-    const { endpoint: _, ...options } = {
-      ...settings(),
+    const path = await tusOf(server).create({ 'upload-defer-length': '1' })
+    const held = proxy.hold(({ method, bytes: sent }) => method === 'PATCH' && sent > 500_000)
+    const options = {
+      ...resumeSettings(`${proxy.url}${path}`),
       chunkSize: 2_000_000,
       uploadLengthDeferred: true,
-      uploadUrl,
     }
     const sending = send(Readable.from([bytes]), options)
-    await stopped
+    await held
     await until('the length is declared', async () =>
       (await tusOf(server).head(path)).headers.has('upload-length'),
     )
     proxy.cut()
     await sending
     expect(proxy.chunks().length).toBeGreaterThan(1)
-    await expectOneItem(before, path, bytes)
+    await expectOneNewItem(before, path, bytes)
   })
 
-  test('paused, and resumed by another client from the stored URL', async () => {
-    const [before, bytes] = [await traces(server), randomBytes(400_000)]
+  test('a paused upload is resumed by another client that has its URL', async () => {
+    const [before, bytes] = [await countStored(server), randomBytes(400_000)]
     const url = await new Promise<string>((resolve, reject) => {
       const upload = new Upload(bytes, {
         ...settings(),
@@ -156,17 +161,15 @@ describe('R4, R5 tus-js-client', () => {
       })
       upload.start()
     })
-    expect((await traces(server)).total).toBe(before.total)
+    expect((await countStored(server)).total).toBe(before.total)
     const offset = await tusOf(server).offset(new URL(url).pathname)
     expect(offset).toBeGreaterThanOrEqual(100_000)
-    const options = settings()
-    delete options.endpoint
-    expect(await send(bytes, { ...options, uploadUrl: url })).toBe(url)
-    await expectOneItem(before, url, bytes)
+    expect(await send(bytes, resumeSettings(url))).toBe(url)
+    await expectOneNewItem(before, url, bytes)
   })
 
-  test('R6 resumed after its process was killed', async () => {
-    const [before, bytes] = [await traces(server), randomBytes(400_000)]
+  test('R6 an upload whose client was killed is resumed', async () => {
+    const [before, bytes] = [await countStored(server), randomBytes(400_000)]
     const file = join(server.data, 'to-send')
     await writeFile(file, bytes)
     const script = `
@@ -182,12 +185,12 @@ describe('R4, R5 tus-js-client', () => {
     }).catch((error: { stdout: string; signal: string }) => error)
     expect(died).toMatchObject({ signal: 'SIGKILL' })
     const url = died.stdout
-    await send(bytes, { ...settings(), uploadUrl: url })
-    await expectOneItem(before, url, bytes)
+    await send(bytes, resumeSettings(url))
+    await expectOneNewItem(before, url, bytes)
   })
 
-  test('R9 that terminates its upload leaves no data', async () => {
-    const [before, bytes] = [await traces(server), randomBytes(300_000)]
+  test('R9 an upload that the client terminates leaves no data', async () => {
+    const [before, bytes] = [await countStored(server), randomBytes(300_000)]
     const upload = await new Promise<Upload>((resolve, reject) => {
       const one: Upload = new Upload(bytes, {
         ...settings(),
@@ -197,11 +200,11 @@ describe('R4, R5 tus-js-client', () => {
       one.start()
     })
     expect((await tusOf(server).head(new URL(upload.url ?? server.url).pathname)).status).toBe(404)
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 })
 
-describe('R5 tus-js-client when responses are lost', () => {
+describe('R5 tus-js-client on a connection that loses responses', () => {
   test.each([
     ['the last chunk', (method: string, nth: number) => method === 'PATCH' && nth === 4],
     ['every chunk', (method: string) => method === 'PATCH'],
@@ -209,12 +212,12 @@ describe('R5 tus-js-client when responses are lost', () => {
       'the second chunk and the HEAD after it',
       (method: string, nth: number) => (method === 'PATCH' && nth === 2) || (method === 'HEAD' && nth === 1),
     ],
-    ['the creation', (method: string, nth: number) => method === 'POST' && nth === 1],
-  ])('of %s: one item', async (_, loses) => {
-    const [before, bytes] = [await traces(server), randomBytes(400_000)]
+    ['the creation request', (method: string, nth: number) => method === 'POST' && nth === 1],
+  ])('the response to %s is lost: the upload creates one item', async (_, loses) => {
+    const [before, bytes] = [await countStored(server), randomBytes(400_000)]
     await using proxy = await startLossyProxy(server.url, loses)
     const url = await send(bytes, settings(proxy.url))
-    expect(proxy.seen.filter((one) => one.endsWith('!'))).not.toEqual([])
-    await expectOneItem(before, url, bytes)
+    expect(proxy.lost()).not.toBe(0)
+    await expectOneNewItem(before, url, bytes)
   })
 })

@@ -53,7 +53,7 @@ async function roundTrips(): Promise<void> {
 test.each([10, 4])(
   'R5 a length of %d that one request declares while another writes 10 bytes: a complete upload names its item',
   async (declared) => {
-    const url = await tus.begin({ 'upload-defer-length': '1' })
+    const url = await tus.create({ 'upload-defer-length': '1' })
     using writing = await openPatch(url, 10)
     writing.send('01234')
     await roundTrips()
@@ -75,7 +75,7 @@ test.each([10, 4])(
 )
 
 test('R4, R7 a stalled chunk with a checksum is refused when another request takes over', async () => {
-  const url = await tus.beginOf(5)
+  const url = await tus.createWithLength(5)
   using stalled = await openPatch(url, 5, [`Upload-Checksum: sha1 ${sha1('01234')}`])
   stalled.send('012')
   await roundTrips()
@@ -85,7 +85,7 @@ test('R4, R7 a stalled chunk with a checksum is refused when another request tak
 })
 
 test('R3, R4 HEAD returns a durable offset and leaves a request alone that makes progress', async () => {
-  const url = await tus.beginOf(1_000)
+  const url = await tus.createWithLength(1_000)
   using writing = await openPatch(url, 1_000)
   let sent = 0
   let asked = true
@@ -138,7 +138,7 @@ async function startSlowWay(): Promise<{ url: string } & AsyncDisposable> {
 test('R4 tus-js-client without retries is not interrupted by HEAD requests of other clients', async () => {
   await using way = await startSlowWay()
   const bytes = randomBytes(60_000)
-  const path = await tus.beginOf(bytes.length)
+  const path = await tus.createWithLength(bytes.length)
   const done = new Promise<void>((resolve, reject) => {
     new Upload(bytes, {
       uploadUrl: `${way.url}${path}`,

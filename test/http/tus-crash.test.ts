@@ -50,7 +50,7 @@ describe('R6 kill -9', () => {
     for (let round = 0; round < 5; round += 1) {
       const { server, tus } = await data.start()
       await using _ = server
-      url ||= await tus.beginOf(bytes.length)
+      url ||= await tus.createWithLength(bytes.length)
       const offset = await tus.offset(url)
       expect(offset).toBeGreaterThanOrEqual(answered)
       expect(offset).toBeLessThanOrEqual(sent)
@@ -90,7 +90,7 @@ describe('R6 kill -9', () => {
     for (let round = 0; round < 5; round += 1) {
       const { server, tus } = await data.start()
       await using _ = server
-      const url = await tus.beginOf(bytes.length)
+      const url = await tus.createWithLength(bytes.length)
       urls.push(url)
       const killed = Promise.withResolvers<void>()
       const killSoon = async () => {
@@ -125,7 +125,7 @@ test('R6 SIGTERM stores the received bytes', async () => {
   await using data = await servers()
   const bytes = randomBytes(1_000_000)
   const first = await data.start({ MEDIABUCKET_SHUTDOWN_TIMEOUT: '200ms' })
-  const url = await first.tus.beginOf(bytes.length)
+  const url = await first.tus.createWithLength(bytes.length)
   const stopped = Promise.withResolvers<number | null>()
   const broken = first.tus.sendChunk(
     url,
@@ -149,7 +149,10 @@ test('R6 a start repairs files that are longer or shorter than their offsets, an
   await using data = await servers()
   const bytes = new Uint8Array(randomBytes(10_000))
   const first = await data.start()
-  const [longer, shorter] = [await first.tus.beginOf(10_000), await first.tus.beginOf(10_000)]
+  const [longer, shorter] = [
+    await first.tus.createWithLength(10_000),
+    await first.tus.createWithLength(10_000),
+  ]
   for (const url of [longer, shorter]) await first.tus.sendChunk(url, 0, bytes.subarray(0, 5_000))
   await first.server.kill()
   const fileOf = (url: string) => join(data.directory, 'uploads', url.split('/').at(-1) ?? '')

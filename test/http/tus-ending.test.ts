@@ -21,11 +21,11 @@ afterAll(() => server[Symbol.asyncDispose]())
 describe('R9 terminating an upload', () => {
   test('removes the received bytes', async () => {
     const before = await readdir(join(server.data, 'uploads'))
-    const url = await tus.beginOf(10)
+    const url = await tus.createWithLength(10)
     await tus.sendChunk(url, 0, 'abc')
-    const response = await tus.end(url)
+    const response = await tus.terminate(url)
     expect([response.status, response.headers.get('tus-resumable')]).toEqual([204, '1.0.0'])
-    for (const gone of [await tus.head(url), await tus.sendChunk(url, 3, 'd'), await tus.end(url)])
+    for (const gone of [await tus.head(url), await tus.sendChunk(url, 3, 'd'), await tus.terminate(url)])
       expect(gone.status).toBe(404)
     expect(await readdir(join(server.data, 'uploads'))).toEqual(before)
   })
@@ -33,11 +33,11 @@ describe('R9 terminating an upload', () => {
   test('that is complete requires media:delete; without it the item remains', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
     const uploader = tusOf(server, authorization)
-    const url = await uploader.beginOf(5)
+    const url = await uploader.createWithLength(5)
     const { id, url: bytes } = await itemOf(server, await uploader.sendChunk(url, 0, 'whole'))
-    await expectProblem(await uploader.end(url), 403, 'scope-missing')
+    await expectProblem(await uploader.terminate(url), 403, 'scope-missing')
     expect(await (await fetch(bytes)).text()).toBe('whole')
-    expect((await tus.end(url)).status).toBe(204)
+    expect((await tus.terminate(url)).status).toBe(204)
     expect((await server.request(`/api/media/${id}`)).status).toBe(404)
     expect((await tus.head(url)).status).toBe(404)
   })
@@ -45,14 +45,14 @@ describe('R9 terminating an upload', () => {
   test('that is not complete requires only media:write', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
     const uploader = tusOf(server, authorization)
-    expect((await uploader.end(await uploader.beginOf(5))).status).toBe(204)
+    expect((await uploader.terminate(await uploader.createWithLength(5))).status).toBe(204)
   })
 })
 
 describe('R13 X-HTTP-Method-Override', () => {
   test('applies to POST and requires the scope of the named method', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:write')
-    const url = await tus.beginOf(5)
+    const url = await tus.createWithLength(5)
     const override = (method: string, headers = {}, body = '') =>
       tus.send('POST', url, { 'x-http-method-override': method, ...headers }, body)
     const chunk = { 'upload-offset': '0', 'content-type': chunkType }
@@ -76,7 +76,7 @@ describe('R13 X-HTTP-Method-Override', () => {
 })
 
 test('R4 a HEAD request ends a stalled PATCH request of the same upload', async () => {
-  const url = await tus.beginOf(1_000)
+  const url = await tus.createWithLength(1_000)
   const part = join(server.data, 'uploads', url.split('/').at(-1) ?? '')
   using stuck = await openConnection(server.url)
   const head = [

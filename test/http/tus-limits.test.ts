@@ -6,7 +6,7 @@ import { bucketWith } from '../harness/bucket.ts'
 import { runHere } from '../harness/commands.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { chunkType, metadataOf, tusOf } from '../harness/tus.ts'
@@ -46,7 +46,7 @@ describe('R12 the length', () => {
   test('above the limit receives a 413 problem, declared at creation or later', async () => {
     await expectProblem(await create({ 'upload-length': '100001' }), 413, 'file-too-large')
     expect((await create({ 'upload-length': '100000' })).status).toBe(201)
-    const url = await tus.begin({ 'upload-defer-length': '1' })
+    const url = await tus.create({ 'upload-defer-length': '1' })
     const declared = await tus.sendChunk(url, 0, 'x', { 'upload-length': '100001' })
     await expectProblem(declared, 413, 'file-too-large')
     expect(await tus.offset(url)).toBe(0)
@@ -55,22 +55,22 @@ describe('R12 the length', () => {
   test.each([true, false])(
     'exceeded by a body receives a 413 problem and creates no item (chunked: %s)',
     async (chunked) => {
-      const before = await traces(server)
+      const before = await countStored(server)
       const body = (length: number) =>
         chunked ? new Blob([randomBytes(length)]).stream() : randomBytes(length)
-      const url = await tus.beginOf(10)
+      const url = await tus.createWithLength(10)
       await expectProblem(await tus.sendChunk(url, 0, body(11)), 413, 'file-too-large')
-      const deferred = await tus.begin({ 'upload-defer-length': '1' })
+      const deferred = await tus.create({ 'upload-defer-length': '1' })
       await expectProblem(await tus.sendChunk(deferred, 0, body(100_001)), 413, 'file-too-large')
       expect(await tus.offset(deferred)).toBe(0)
-      expect(await traces(server)).toEqual(before)
+      expect(await countStored(server)).toEqual(before)
       expect((await tus.sendChunk(url, 0, body(10))).headers.get('content-location')).not.toBeNull()
     },
   )
 })
 
 test('R12 an upload serves no bytes: GET receives a 405 problem, before and after completion', async () => {
-  const url = await tus.beginOf(5)
+  const url = await tus.createWithLength(5)
   for (const offset of [0, 3]) {
     const response = await tus.send('GET', url, {})
     expect(response.headers.get('allow')).toBe('DELETE, HEAD, OPTIONS, PATCH, POST')
@@ -84,7 +84,7 @@ test('R12 an upload serves no bytes: GET receives a 405 problem, before and afte
 describe('R10 an upload of another bucket', () => {
   test('receives the same responses as an unknown one, and does not change', async () => {
     const { tus: stranger } = await bucketWith(server)
-    const url = await tus.beginOf(10)
+    const url = await tus.createWithLength(10)
     await tus.sendChunk(url, 0, 'abc')
     const never = '/api/uploads/0123456789abcdefghjkmnpqrs'
     const bodyOf = async (response: Response) => {
@@ -94,7 +94,7 @@ describe('R10 an upload of another bucket', () => {
     expect(await bodyOf(await stranger.sendChunk(url, 3, 'd'))).toEqual(
       await bodyOf(await stranger.sendChunk(never, 3, 'd')),
     )
-    expect(await bodyOf(await stranger.end(url))).toEqual(await bodyOf(await stranger.end(never)))
+    expect(await bodyOf(await stranger.terminate(url))).toEqual(await bodyOf(await stranger.terminate(never)))
     const [head, unknown] = [await stranger.head(url), await stranger.head(never)]
     expect([head.status, head.headers.get('upload-offset')]).toEqual([404, null])
     expect(head.headers.get('content-length')).toBe(unknown.headers.get('content-length'))
@@ -103,7 +103,7 @@ describe('R10 an upload of another bucket', () => {
 
   test('of a revoked token receives a 401 problem from the next request on', async () => {
     const { tus: revoked, tokenId, name } = await bucketWith(server)
-    const url = await revoked.beginOf(10)
+    const url = await revoked.createWithLength(10)
     expect((await revoked.sendChunk(url, 0, 'abc')).status).toBe(204)
     await runHere(server.data, 'token revoke', tokenId)
     await expectProblem(await revoked.sendChunk(url, 3, 'd'), 401, 'token-revoked')
@@ -115,14 +115,14 @@ describe('R10 an upload of another bucket', () => {
   test('requires media:write for every request', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default', '--scope', 'media:read')
     const reader = tusOf(server, authorization)
-    const url = await tus.beginOf(10)
+    const url = await tus.createWithLength(10)
     await expectProblem(
       await reader.send('POST', '/api/uploads', { 'upload-length': '1' }),
       403,
       'scope-missing',
     )
     await expectProblem(await reader.sendChunk(url, 0, 'a'), 403, 'scope-missing')
-    await expectProblem(await reader.end(url), 403, 'scope-missing')
+    await expectProblem(await reader.terminate(url), 403, 'scope-missing')
     expect((await reader.head(url)).status).toBe(403)
   })
 })
@@ -167,7 +167,7 @@ describe('R11 metadata', () => {
   })
 
   test('the file name is sanitised as in other uploads', async () => {
-    const url = await tus.beginOf(1, {
+    const url = await tus.createWithLength(1, {
       'upload-metadata': metadataOf({ filename: '../a\r\nb\u202e.txt', filetype: 'text/html' }),
     })
     const last = await tus.sendChunk(url, 0, 'x')

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { chunkType, itemOf, metadataOf, tusHeaders, tusOf } from '../harness/tus.ts'
 import { readPage } from '../harness/wire.ts'
@@ -50,7 +50,7 @@ describe('R1 creation', () => {
   })
 
   test('with a deferred length', async () => {
-    const url = await tus.begin({ 'upload-defer-length': '1' })
+    const url = await tus.create({ 'upload-defer-length': '1' })
     expect(tusHeaders(await tus.head(url))).toMatchObject({
       'upload-defer-length': '1',
       'upload-offset': '0',
@@ -69,7 +69,7 @@ describe('R1 creation', () => {
   })
 
   test('with a length that is declared after the last byte', async () => {
-    const url = await tus.begin({ 'upload-defer-length': '1' })
+    const url = await tus.create({ 'upload-defer-length': '1' })
     await tus.sendChunk(url, 0, 'abc')
     expect(await itemOf(server, await tus.sendChunk(url, 3, '', { 'upload-length': '3' }))).toMatchObject({
       size: 3,
@@ -79,7 +79,7 @@ describe('R1 creation', () => {
   test('R11 stores the metadata as sent and uses its filename and filetype', async () => {
     const pairs = { filename: '../../Übersicht.csv', filetype: 'text/csv' }
     const metadata = `${metadataOf({ filename: pairs.filename, filetype: pairs.filetype })},empty,also `
-    const url = await tus.beginOf(3, { 'upload-metadata': metadata.trimEnd() })
+    const url = await tus.createWithLength(3, { 'upload-metadata': metadata.trimEnd() })
     expect((await tus.head(url)).headers.get('upload-metadata')).toBe(metadata.trimEnd())
     const media = await itemOf(server, await tus.sendChunk(url, 0, 'a,b'))
     expect(media).toMatchObject({ filename: 'Übersicht.csv', content_type: 'text/csv' })
@@ -89,7 +89,7 @@ describe('R1 creation', () => {
 
 describe('R2 the version', () => {
   test('is required in every request and sent in every response', async () => {
-    const url = await tus.beginOf(10)
+    const url = await tus.createWithLength(10)
     for (const sent of ['', '0.2.2', '1.0.0, 1.0.0']) {
       const responses = [
         await tus.send('POST', '/api/uploads', { 'upload-length': '1', 'tus-resumable': sent }),
@@ -125,7 +125,7 @@ describe('R2 the version', () => {
 })
 
 test('R3 HEAD returns offset and length, not cacheable', async () => {
-  const url = await tus.beginOf(10)
+  const url = await tus.createWithLength(10)
   await tus.sendChunk(url, 0, 'abcd')
   const response = await tus.head(url)
   expect([response.status, tusHeaders(response)]).toEqual([
@@ -143,7 +143,7 @@ test('R3 HEAD returns offset and length, not cacheable', async () => {
 describe('R4 chunks', () => {
   test('receive 204 with the new offset and form the complete file', async () => {
     const bytes = randomBytes(10_000)
-    const url = await tus.beginOf(bytes.length)
+    const url = await tus.createWithLength(bytes.length)
     for (let offset = 0; offset < 9_000; offset += 3_000) {
       const response = await tus.sendChunk(url, offset, bytes.subarray(offset, offset + 3_000))
       expect([response.status, response.headers.get('upload-offset')]).toEqual([204, `${offset + 3_000}`])
@@ -157,7 +157,7 @@ describe('R4 chunks', () => {
   test.each([0, 3, 5, 10, 11, 2 ** 53 - 1])(
     'at the wrong offset %d receive a 409 problem',
     async (offset) => {
-      const url = await tus.beginOf(10)
+      const url = await tus.createWithLength(10)
       await tus.sendChunk(url, 0, 'abcd')
       await expectProblem(await tus.sendChunk(url, offset, 'e'), 409, 'upload-offset-conflict')
       expect(await tus.offset(url)).toBe(4)
@@ -167,7 +167,7 @@ describe('R4 chunks', () => {
   test.each(['-1', '+4', '04', '4.0', '1e0', 'x', ''])(
     'with the malformed offset %j receive a 400 problem',
     async (sent) => {
-      const url = await tus.beginOf(10)
+      const url = await tus.createWithLength(10)
       await tus.sendChunk(url, 0, 'abcd')
       await expectProblem(
         await tus.sendChunk(url, 0, 'e', { 'upload-offset': sent }),
@@ -179,7 +179,7 @@ describe('R4 chunks', () => {
   )
 
   test('without an offset receive a 400 problem, with another content type a 415 problem', async () => {
-    const url = await tus.beginOf(10)
+    const url = await tus.createWithLength(10)
     const bare = await tus.send('PATCH', url, { 'content-type': chunkType }, 'x')
     await expectProblem(bare, 400, 'upload-malformed')
     for (const type of ['application/octet-stream', 'text/plain']) {
@@ -192,21 +192,21 @@ describe('R4 chunks', () => {
   })
 
   test('sent at the same time do not mix', async () => {
-    const before = await traces(server)
-    const url = await tus.beginOf(400_000)
+    const before = await countStored(server)
+    const url = await tus.createWithLength(400_000)
     const bodies = [Buffer.alloc(400_000, 'a'), Buffer.alloc(400_000, 'b')]
     const responses = await Promise.all(bodies.map((body) => tus.sendChunk(url, 0, body)))
     expect(responses.map(({ status }) => status).sort()).toEqual([204, 409])
     const stored = responses.find(({ status }) => status === 204)
     if (!stored) throw new Error('no chunk was stored')
     expect(bodies.map(sha256)).toContain((await itemOf(server, stored)).sha256)
-    expect((await traces(server)).total).toBe(before.total + 1)
+    expect((await countStored(server)).total).toBe(before.total + 1)
   })
 })
 
 describe('R5 the end', () => {
   test('lists the item before a response names it, and every later response names the same item', async () => {
-    const url = await tus.beginOf(5)
+    const url = await tus.createWithLength(5)
     const last = await tus.sendChunk(url, 0, 'whole')
     const { total, last_page } = await readPage(await server.request('/api/media'))
     const item = await itemOf(server, last)
@@ -221,7 +221,7 @@ describe('R5 the end', () => {
   })
 
   test('is still reported after the item has been deleted', async () => {
-    const url = await tus.beginOf(5)
+    const url = await tus.createWithLength(5)
     const { id } = await itemOf(server, await tus.sendChunk(url, 0, 'whole'))
     await server.request(`/api/media/${id}`, { method: 'DELETE' })
     expect((await tus.head(url)).headers.get('content-location')).toBe(`${server.url}/api/media/${id}`)

@@ -24,14 +24,14 @@ const optionOf = async (name: string) => (await options()).headers.get(name) ?? 
 
 /** An upload of ten bytes, four of which are stored. */
 async function unfinishedUpload(headers: Record<string, string> = {}): Promise<string> {
-  const url = await tus.beginOf(10, headers)
+  const url = await tus.createWithLength(10, headers)
   await tus.sendChunk(url, 0, 'abcd')
   return url
 }
 
 /** One request of every method on an upload. */
 async function allResponses(headers: Record<string, string>): Promise<Response[]> {
-  const url = await tus.beginOf(10)
+  const url = await tus.createWithLength(10)
   const chunk = { 'content-type': chunkType, 'upload-offset': '0', ...headers }
   return [
     await create({ 'upload-length': '10', ...headers }),
@@ -121,7 +121,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R13 X-HTTP-Method-Override',
     "MUST be interpreted as the request's method by the Server, if the header is presented. The actual method of the request MUST be ignored.",
     async () => {
-      const url = await tus.beginOf(10)
+      const url = await tus.createWithLength(10)
       const as = (method: string, headers = {}, body?: string) =>
         tus.send('POST', url, { 'x-http-method-override': method, ...headers }, body)
       const patch = await as('PATCH', { 'content-type': chunkType, 'upload-offset': '0' }, 'abcd')
@@ -135,7 +135,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R3 HEAD',
     'The Server MUST always include the Upload-Offset header in the response for a HEAD request, even if the offset is 0, or the upload is already considered completed.',
     async () => {
-      const url = await tus.beginOf(4)
+      const url = await tus.createWithLength(4)
       expect((await tus.head(url)).headers.get('upload-offset')).toBe('0')
       await tus.sendChunk(url, 0, 'abcd')
       expect((await tus.head(url)).headers.get('upload-offset')).toBe('4')
@@ -192,7 +192,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R4 PATCH',
     'The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST include the Upload-Offset header containing the new offset. The new offset MUST be the sum of the offset before the PATCH request and the number of bytes received and processed or stored during the current PATCH request.',
     async () => {
-      const url = await tus.beginOf(10)
+      const url = await tus.createWithLength(10)
       for (const [offset, body, sum] of [
         [0, 'abc', '3'],
         [3, '', '3'],
@@ -213,7 +213,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R6 PATCH',
     'The Server SHOULD always attempt to store as much of the received data as possible.',
     async () => {
-      const url = await tus.beginOf(10)
+      const url = await tus.createWithLength(10)
       {
         using connection = await openConnection(server.url)
         const head = `PATCH ${url} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nTus-Resumable: 1.0.0\r\n`
@@ -271,7 +271,7 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R4 Creation, POST',
     'Once set the length MUST NOT be changed. As long as the length of the upload is not known, the Server MUST set Upload-Defer-Length: 1 in all responses to HEAD requests.',
     async () => {
-      const url = await tus.begin({ 'upload-defer-length': '1' })
+      const url = await tus.create({ 'upload-defer-length': '1' })
       for (const offset of [0, 1]) {
         const { headers } = await tus.head(url)
         expect([headers.get('upload-defer-length'), headers.get('upload-length')]).toEqual(['1', null])
@@ -395,8 +395,8 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'MUST respond with the 204 No Content status confirming that the upload was terminated. For all future requests to this URL, the Server SHOULD respond with the 404 Not Found or 410 Gone status.',
     async () => {
       const url = await unfinishedUpload()
-      expect((await tus.end(url)).status).toBe(204)
-      for (const gone of [await tus.head(url), await tus.sendChunk(url, 4, 'e'), await tus.end(url)])
+      expect((await tus.terminate(url)).status).toBe(204)
+      for (const gone of [await tus.head(url), await tus.sendChunk(url, 4, 'e'), await tus.terminate(url)])
         expect(gone.status).toBe(404)
     },
   ],

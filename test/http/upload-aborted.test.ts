@@ -3,7 +3,7 @@ import { type Connection, openConnection } from '../harness/connection.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { parseResponse, responseOf, sendRaw } from '../harness/raw-http.ts'
-import { memory, openFiles, traces } from '../harness/resources.ts'
+import { countStored, memory, openFiles } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
@@ -46,21 +46,21 @@ async function abort(count: number) {
     connection.send(bytes ?? '')
     expected += temporary ?? 0
   }
-  await until(`${expected} temporary files`, async () => (await traces(server)).temporary === expected)
+  await until(`${expected} temporary files`, async () => (await countStored(server)).temporary === expected)
   for (const connection of connections) connection[Symbol.dispose]()
-  await until('no temporary files', async () => (await traces(server)).temporary === 0)
+  await until('no temporary files', async () => (await countStored(server)).temporary === 0)
 }
 
 test('U10, U2 a thousand aborted uploads leave no files and no items', async () => {
   await abort(100)
   const before = {
-    traces: await traces(server),
+    traces: await countStored(server),
     files: await openFiles(server),
     memory: await memory(server),
   }
   for (let batch = 0; batch < 10; batch += 1) await abort(100)
   await until('open files as before', async () => (await openFiles(server)) <= before.files)
-  expect(await traces(server)).toEqual(before.traces)
+  expect(await countStored(server)).toEqual(before.traces)
   expect((await memory(server)).now - before.memory.now).toBeLessThan(60_000_000)
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
 })
@@ -72,16 +72,16 @@ test('P3 an upload that its client aborts is not logged as an error of the servi
 test.each(halves)(
   'U10 a %s body that ends early is a 400 problem, and nothing of it is stored',
   async (_, temporary, start, bytes) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     using connection = await openConnection(server.url)
     connection.send(start())
     connection.send(bytes)
-    await until('temporary files', async () => (await traces(server)).temporary === temporary)
+    await until('temporary files', async () => (await countStored(server)).temporary === temporary)
     connection.end()
     await connection.closed
     await expectProblem(responseOf(parseResponse(connection.received())), 400, 'upload-incomplete')
-    await until('its end', async () => (await traces(server)).temporary === 0)
-    expect(await traces(server)).toEqual(before)
+    await until('its end', async () => (await countStored(server)).temporary === 0)
+    expect(await countStored(server)).toEqual(before)
   },
 )
 
@@ -89,36 +89,36 @@ test.each([
   ['ends before its last boundary', halfForm.length, 'upload-incomplete'],
   ['goes on past its Content-Length', 100, 'upload-incomplete'],
 ])('U10 a form that %s is a 400 problem, and nothing of it stays', async (_, length, code) => {
-  const before = await traces(server)
+  const before = await countStored(server)
   const lines = `Content-Type: ${formType}\r\nContent-Length: ${length}\r\nConnection: close`
   const response = await sendRaw(server.url, Buffer.concat([Buffer.from(head(lines)), halfForm]))
   await expectProblem(responseOf(response), 400, code)
-  await until('its end', async () => (await traces(server)).temporary === 0)
-  expect(await traces(server)).toEqual(before)
+  await until('its end', async () => (await countStored(server)).temporary === 0)
+  expect(await countStored(server)).toEqual(before)
 })
 
 test('U10 malformed chunks are a 400 problem, and nothing of the upload is stored', async () => {
-  const before = await traces(server)
+  const before = await countStored(server)
   using connection = await openConnection(server.url)
   connection.send(`${head('Transfer-Encoding: chunked')}13880\r\n${half}\r\n`)
-  await until('a temporary file', async () => (await traces(server)).temporary === 1)
+  await until('a temporary file', async () => (await countStored(server)).temporary === 1)
   connection.send('zz\r\n')
   await connection.closed
   await expectProblem(responseOf(parseResponse(connection.received())), 400, 'request-malformed')
-  await until('its end', async () => (await traces(server)).temporary === 0)
-  expect(await traces(server)).toEqual(before)
+  await until('its end', async () => (await countStored(server)).temporary === 0)
+  expect(await countStored(server)).toEqual(before)
 })
 
 test.each([
   ['raw body', 'Content-Length: 40000', smallHalf],
   ['form', `Content-Type: ${formType}\r\nContent-Length: 40000`, smallHalfForm],
 ])('U10 a small %s that ends early is a 400 problem, and nothing of it stays', async (_, lines, bytes) => {
-  const before = await traces(server)
+  const before = await countStored(server)
   using connection = await openConnection(server.url)
   connection.send(head(lines))
   connection.send(bytes)
   connection.end()
   await connection.closed
   await expectProblem(responseOf(parseResponse(connection.received())), 400, 'upload-incomplete')
-  expect(await traces(server)).toEqual(before)
+  expect(await countStored(server)).toEqual(before)
 })

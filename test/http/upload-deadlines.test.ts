@@ -6,7 +6,7 @@ import { type Connection, openConnection } from '../harness/connection.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { parseResponse, responseOf } from '../harness/raw-http.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
@@ -130,24 +130,24 @@ test.each([
 ])(
   'U12, U10 a %s upload that becomes idle is aborted, and nothing of it is stored',
   async (_, lines, line, bytes) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     using connection = await openConnection(server.url)
     connection.send(lines(line))
     connection.send(bytes)
-    await until('a temporary file', async () => (await traces(server)).temporary === 1)
+    await until('a temporary file', async () => (await countStored(server)).temporary === 1)
     await closedSoon(connection)
-    await until('its end', async () => (await traces(server)).temporary === 0)
-    expect(await traces(server)).toEqual(before)
+    await until('its end', async () => (await countStored(server)).temporary === 0)
+    expect(await countStored(server)).toEqual(before)
   },
 )
 
 test('U12, O4 a client that waits for the service is not idle', async () => {
-  const { blobs } = await traces(server)
+  const { blobs } = await countStored(server)
   const catalog = new DatabaseSync(join(server.data, 'catalog.db'))
   catalog.exec('BEGIN IMMEDIATE')
   const body = 'x'.repeat(10)
   const stored = server.request('/api/media', { method: 'POST', body })
-  await until('the blob is stored', async () => (await traces(server)).blobs === blobs + 1)
+  await until('the blob is stored', async () => (await countStored(server)).blobs === blobs + 1)
   await setTimeout(2 * idleTimeout)
   catalog.exec('ROLLBACK')
   catalog.close()
@@ -155,10 +155,10 @@ test('U12, O4 a client that waits for the service is not idle', async () => {
 })
 
 test('U12, U10 a small upload that becomes idle is aborted, and nothing of it is stored', async () => {
-  const before = await traces(server)
+  const before = await countStored(server)
   using connection = await openConnection(server.url)
   connection.send(head('Content-Length: 1000'))
   connection.send('half')
   expect(await closedSoon(connection)).not.toMatch(/^HTTP\/1\.1 2/)
-  expect(await traces(server)).toEqual(before)
+  expect(await countStored(server)).toEqual(before)
 })

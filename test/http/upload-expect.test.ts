@@ -7,7 +7,7 @@ import { type Connection, openConnection } from '../harness/connection.ts'
 import { formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { parseResponse, responseOf } from '../harness/raw-http.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { chunkType, tusOf } from '../harness/tus.ts'
@@ -54,14 +54,14 @@ describe('U11 a refusal comes before the body', () => {
     ],
     ['a malformed name', 400, 'filename-malformed', () => head({ line: 'Content-Disposition: "' })],
   ])('for %s', async (_, status, code, lines) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     using connection = await openConnection(server.url)
     connection.send(lines())
     await connection.closed
     const response = parseResponse(connection.received())
     expect(response.headers.get('connection')).toBe('close')
     await expectProblem(responseOf(response), status, code)
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 
   test('U11 a body that is sent nevertheless is not parsed as a request', async () => {
@@ -140,7 +140,7 @@ describe('U11 a resumable upload', () => {
     ['a content coding', 415, { 'Content-Encoding': 'gzip' }],
     ['an unknown checksum', 400, { 'Upload-Checksum': 'md5 YQ==' }],
   ])('refuses a chunk with %s before its bytes', async (_, status, lines) => {
-    const url = await tusOf(server).beginOf(10)
+    const url = await tusOf(server).createWithLength(10)
     using connection = await openConnection(server.url)
     const changed = typeof lines === 'function' ? lines() : lines
     connection.send(chunk('PATCH', url, { 'Upload-Offset': 0, ...changed }))
@@ -177,7 +177,7 @@ describe('U11 a resumable upload', () => {
 
   test('can be resumed after its client disconnected before the bytes', async () => {
     const tus = tusOf(server)
-    const url = await tus.beginOf(4)
+    const url = await tus.createWithLength(4)
     {
       using connection = await openConnection(server.url)
       connection.send(chunk('PATCH', url, { 'Upload-Offset': 0 }))

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fieldPart, filePart, formBytes, sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { parseMedia, readManyMedia, readMedia, readPage } from '../harness/wire.ts'
@@ -31,14 +31,14 @@ test('U1, U4 a form with one file returns 201, the media object and its Location
 
 test('U1, U4, L10 a form with many files returns and lists all of them in the order sent', async () => {
   const bodies = Array.from({ length: 40 }, (_, i) => randomBytes(i * 997))
-  const before = await traces(server)
+  const before = await countStored(server)
   const parts = bodies.map((body, i) => filePart(`${i}.bin`, body, 'application/octet-stream'))
   const response = await sendForm(server, formBytes(...parts))
   expect([response.status, response.headers.get('location')]).toEqual([201, null])
   const media = await readManyMedia(response)
   expect(media.map(({ filename }) => filename)).toEqual(bodies.map((_, i) => `${i}.bin`))
   expect(media.map((item) => item.sha256)).toEqual(bodies.map(sha256))
-  expect(await traces(server)).toEqual({ ...before, total: before.total + 40, blobs: before.blobs + 40 })
+  expect(await countStored(server)).toEqual({ ...before, total: before.total + 40, blobs: before.blobs + 40 })
 
   const urls: string[] = []
   for (let page = 1; page <= Math.ceil((before.total + 40) / 10); page += 1) {
@@ -84,11 +84,11 @@ describe('U1 parts that are not files are ignored', () => {
     ['constructor', fieldPart('constructor', 'polluted')],
     ['toString', fieldPart('toString', 'polluted')],
   ])('%s', async (_, field) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     const response = await sendForm(server, formBytes(field, filePart('a.txt', 'a'), field))
     expect(response.status).toBe(201)
     expect(await readMedia(response)).toMatchObject({ filename: 'a.txt', size: 1 })
-    expect(await traces(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
+    expect(await countStored(server)).toEqual({ ...before, total: before.total + 1, blobs: before.blobs + 1 })
   })
 
   test('U1 file parts can have such names', async () => {
@@ -159,9 +159,9 @@ describe('U10 a malformed form is a 400 problem, and nothing of it is stored', (
     ['cut in the head of the second file', 'upload-incomplete', whole.slice(0, -60), undefined],
     ['cut in the first file', 'upload-incomplete', whole.slice(0, 108), undefined],
   ])('%s', async (_, code, body, type) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     await expectProblem(await sendForm(server, body, type), 400, code)
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 })
 

@@ -5,7 +5,7 @@ import { flood } from '../harness/flood.ts'
 import { fieldPart, formBytes, formType } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf } from '../harness/raw-http.ts'
-import { forgetPeak, memory, traces } from '../harness/resources.ts'
+import { countStored, forgetPeak, memory } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { readMedia } from '../harness/wire.ts'
 
@@ -28,7 +28,7 @@ afterEach(async () => {
   const { peak } = await memory(server)
   expect(peak - before).toBeLessThan((bodySize * 2) / 3)
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
-  expect((await traces(server)).temporary).toBe(0)
+  expect((await countStored(server)).temporary).toBe(0)
 })
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fieldPart, filePart, formBytes, formType, sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { readManyMedia, readMedia } from '../harness/wire.ts'
 
@@ -44,10 +44,10 @@ describe.each(ways)('%s', (_, send) => {
   test.each([1, 4_000_000])(
     'U6 a file over the limit by %i bytes is a 413 problem, and nothing of it is stored',
     async (over) => {
-      const before = await traces(server)
+      const before = await countStored(server)
       const problem = await expectProblem(await send(Buffer.alloc(limit + over, 'x')), 413, 'file-too-large')
       expect(problem.detail).toContain(`${limit}`)
-      expect(await traces(server)).toEqual(before)
+      expect(await countStored(server)).toEqual(before)
     },
   )
 })
@@ -68,17 +68,17 @@ test('U6 the limit applies to each file, not to the form', async () => {
 test.each([0, 10, 20])(
   'U2, U6 when file %i of 21 is too large, nothing of the request is stored',
   async (large) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     const parts = Array.from({ length: 21 }, (_, i) =>
       filePart(`${i}`, Buffer.alloc(i === large ? limit + 1 : 5)),
     )
     await expectProblem(await sendForm(server, formBytes(...parts)), 413, 'file-too-large')
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   },
 )
 
 test('U6 a form of a thousand parts is stored, and one of a thousand and one is a 413 problem', async () => {
-  const before = await traces(server)
+  const before = await countStored(server)
   const fields = Array.from({ length: 999 }, (_, i) => fieldPart(`${i}`, 'x'))
   expect((await sendForm(server, formBytes(...fields, filePart('a')))).status).toBe(201)
   const one = { ...before, total: before.total + 1, blobs: before.blobs + 1 }
@@ -89,7 +89,7 @@ test('U6 a form of a thousand parts is stored, and one of a thousand and one is 
   ]
   for (const parts of tooMany) {
     await expectProblem(await sendForm(server, formBytes(...parts)), 413, 'parts-too-many')
-    expect(await traces(server)).toEqual(one)
+    expect(await countStored(server)).toEqual(one)
   }
 })
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { parseMedia, readMedia, readPage } from '../harness/wire.ts'
@@ -116,21 +116,21 @@ describe('U3, U8 the filename of Content-Disposition is stored', () => {
     '"',
     '',
   ])('and a malformed one is a 400 problem: %s', async (header) => {
-    const before = await traces(server)
+    const before = await countStored(server)
     const bytes = postBytes(`Content-Length: 1\r\nContent-Disposition: ${header}`, 'x')
     await expectProblem(responseOf(await sendRaw(server.url, bytes)), 400, 'filename-malformed')
-    expect(await traces(server)).toEqual(before)
+    expect(await countStored(server)).toEqual(before)
   })
 })
 
 test('U9 a body with a Content-Encoding is a 415 problem', async () => {
-  const before = await traces(server)
+  const before = await countStored(server)
   for (const coding of ['gzip', 'identity', 'br, gzip'])
     for (const type of ['text/plain', 'multipart/form-data; boundary=b']) {
       const headers = { 'content-type': type, 'content-encoding': coding }
       await expectProblem(await post('x', headers), 415, 'content-coding-unsupported')
     }
-  expect(await traces(server)).toEqual(before)
+  expect(await countStored(server)).toEqual(before)
 })
 
 describe('U3, U7 raw bodies of curl', () => {

@@ -218,7 +218,7 @@ describe('V8', () => {
       headers: { 'content-type': 'image/jpeg' },
     })
     const tus = tusOf(server)
-    const upload = await tus.beginOf(bytes.length)
+    const upload = await tus.createWithLength(bytes.length)
     await tus.sendChunk(upload, 0, bytes.slice(0, 100))
     const finished = await tus.sendChunk(upload, 100, bytes.slice(100))
     const resumable = await server.request(new URL(finished.headers.get('content-location') ?? '').pathname)

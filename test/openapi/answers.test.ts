@@ -185,7 +185,7 @@ test('D1 responses to resumable uploads are as described', async () => {
   }
   const finished = await tus.send('POST', url, { 'x-http-method-override': 'HEAD' })
   expect(finished.headers.get('content-location')).not.toBeNull()
-  const wrong = await tus.beginOf(3)
+  const wrong = await tus.createWithLength(3)
   const sent = { 'upload-offset': '0', 'upload-checksum': checksumOf('sha1', 'x'), 'content-type': chunkType }
   await meet(
     'POST',
@@ -195,8 +195,8 @@ test('D1 responses to resumable uploads are as described', async () => {
   )
   await meet('POST', one, await tus.send('POST', url, {}), 405)
   await meet('DELETE', one, await tus.send('DELETE', url, { 'tus-resumable': '' }), 412)
-  await meet('DELETE', one, await tus.end(url), 204)
-  await meet('DELETE', one, await tus.end(url), 404)
+  await meet('DELETE', one, await tus.terminate(url), 204)
+  await meet('DELETE', one, await tus.terminate(url), 404)
 })
 
 test('D1 responses to deletes are as described', async () => {

@@ -36,7 +36,7 @@ test('F7, F8 a backup of a running server restores the same listing and bytes, w
   await server.request(`/api/media/${deleted.id}`, { method: 'DELETE' })
   await server.command('seed', '--items', '12')
   const tus = tusOf(server)
-  const unfinished = await tus.beginOf(100)
+  const unfinished = await tus.createWithLength(100)
   const page = await server.request('/api/media')
   const listed = await listAll(server)
   const { stdout } = await server.command('backup', to)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withFailpoints } from '../faults/preload.ts'
 import { readReached, type StepName } from '../faults/steps.ts'
-import { traces } from '../harness/resources.ts'
+import { countStored } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { fsck } from '../harness/upkeep.ts'
 import { upload } from '../harness/upload.ts'
@@ -14,11 +14,13 @@ test('S8 consecutive crashes between rename and commit leave no file that a star
   await first.stop()
   const headers = { authorization: `Bearer ${first.token}` }
   const expectCleared = (server: TestServer) =>
-    expect(traces({ ...server, request: (path) => server.request(path, { headers }) })).resolves.toEqual({
-      total: 1,
-      blobs: 1,
-      temporary: 0,
-    })
+    expect(countStored({ ...server, request: (path) => server.request(path, { headers }) })).resolves.toEqual(
+      {
+        total: 1,
+        blobs: 1,
+        temporary: 0,
+      },
+    )
   // Small files are held in memory; large ones have a temporary file before the rename.
   const crashes: (readonly [StepName, number])[] = [
     ['renamed', 10],

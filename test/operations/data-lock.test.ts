@@ -30,7 +30,7 @@ test('O6 data can be served again once the first server has stopped or was kille
   expect((await third.request('/api/media', { headers })).status).toBe(200)
 })
 
-test('O6 several commands run at the same time beside a running server', async () => {
+test('O6 several commands run at the same time while a server is running', async () => {
   await using server = await startServer()
   const [one, two] = await Promise.all([
     makeToken(server, '--bucket', 'one'),

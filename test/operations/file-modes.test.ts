@@ -43,7 +43,7 @@ test('S1 all files and directories are accessible only to their owner, with any 
     (await readdir(data, { recursive: true })).some((name) => name.includes('.thumb')),
   )
   const tus = tusOf(server)
-  await tus.sendChunk(await tus.beginOf(100), 0, 'x')
+  await tus.sendChunk(await tus.createWithLength(100), 0, 'x')
   await server.command('fsck', '--repair')
   await server.command('backup', backup)
   expect(await openToOthers(data)).toEqual([])

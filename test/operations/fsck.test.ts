@@ -115,7 +115,7 @@ test('F1 fsck reports a damaged catalog, and neither reports nor moves anything 
   expect(await readdir(server.data)).not.toContain('lost+found')
 })
 
-test('F2 beside a running server orphans are moved; files of items and of uploads in progress are not', async () => {
+test('F2 while a server is running, orphans are moved; files of items and of uploads in progress are not', async () => {
   await using server = await startServer()
   const { url } = await upload(server, 'kept')
   const orphan = await plant(server)

@@ -53,7 +53,7 @@ describe.skipIf(isSkipped)('a small disk', () => {
     const reserve = 4 * 1024 * 1024
     let client = clientOf(server, server.token)
     // A resumable upload that was created while there was room.
-    const unfinished = await client.tus.beginOf(20 * megabyte)
+    const unfinished = await client.tus.createWithLength(20 * megabyte)
     const statuses = new Set<number>()
     for (let tries = 0; tries < 40 && !statuses.has(507); tries += 1)
       statuses.add((await client.raw(2 * megabyte)).status)

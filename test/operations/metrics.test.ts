@@ -72,10 +72,10 @@ test('O2 stored and deleted items are counted', async () => {
 
   // A deleted item is not counted twice, neither by its id nor by the upload that created it.
   const tus = tusOf(server)
-  const path = await tus.beginOf(5)
+  const path = await tus.createWithLength(5)
   const item = await itemOf(server, await tus.sendChunk(path, 0, 'hello'))
   for (const status of [204, 404])
     expect((await server.request(`/api/media/${item.id}`, { method: 'DELETE' })).status).toBe(status)
-  expect((await tus.end(path)).status).toBe(204)
+  expect((await tus.terminate(path)).status).toBe(204)
   expect(await count()).toEqual([items + 2, bytes + 10, deleted + 2])
 })

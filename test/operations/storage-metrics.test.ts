@@ -64,19 +64,19 @@ test('O2 commits and syncs are timed', async () => {
 
 test('O2 syncs of resumable uploads are timed', async () => {
   const tus = tusOf(server)
-  const location = await tus.beginOf(10)
+  const location = await tus.createWithLength(10)
   const [before = 0] = await values('fsync_seconds_count')
   await tus.sendChunk(location, 0, 'half.')
   const [after = 0] = await values('fsync_seconds_count')
   expect(after).toBeGreaterThan(before)
-  await tus.end(location)
+  await tus.terminate(location)
 })
 
 test('O2 metrics show uploads in progress and unfinished resumable uploads', async () => {
   const names = ['active_uploads', 'unfinished_uploads', 'unfinished_upload_bytes']
   const [active = 0, unfinished = 0, reserved = 0] = await values(...names)
   const tus = tusOf(server)
-  const location = await tus.beginOf(1234)
+  const location = await tus.createWithLength(1234)
   const connection = await openConnection(server.url)
   connection.send(
     `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 100000\r\n\r\nhalf`,
@@ -84,7 +84,7 @@ test('O2 metrics show uploads in progress and unfinished resumable uploads', asy
   await until('it arrives', async () => (await arriving(server)).length > 0)
   expect(await values(...names)).toEqual([active + 1, unfinished + 1, reserved + 1234])
   connection[Symbol.dispose]()
-  await tus.end(location)
+  await tus.terminate(location)
   await until('both are over', async () => {
     const now = await values(...names)
     return now[0] === active && now[1] === unfinished && now[2] === reserved

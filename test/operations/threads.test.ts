@@ -22,13 +22,16 @@ onLinux('all other threads have a lower priority than the main thread', async ()
     if (id !== pid) expect(getPriority(id), name).toBe(Math.min(own + 5, 19))
 })
 
-onLinux('a service limits its young generation, unless the operator does', async () => {
-  const flagsOf = (pid = 0) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1)
-  await using server = await startServer()
-  expect(flagsOf(server.process.pid)).toContain('--max-semi-space-size=16')
-  await using configured = await startServer({ NODE_OPTIONS: '--max-semi-space-size=64' })
-  expect(flagsOf(configured.process.pid).filter((flag) => flag.includes('semi-space'))).toEqual([])
-})
+onLinux(
+  'the service limits the young generation of the V8 heap, unless NODE_OPTIONS sets the limit',
+  async () => {
+    const flagsOf = (pid = 0) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1)
+    await using server = await startServer()
+    expect(flagsOf(server.process.pid)).toContain('--max-semi-space-size=16')
+    await using configured = await startServer({ NODE_OPTIONS: '--max-semi-space-size=64' })
+    expect(flagsOf(configured.process.pid).filter((flag) => flag.includes('semi-space'))).toEqual([])
+  },
+)
 
 /** A module that is loaded before the service: the named thread ends when it receives an upload. */
 const endThread = (name: string) =>
@@ -44,7 +47,7 @@ test.each(['file-writer', 'catalog-writer'])(
   async (name) => {
     await using server = await startServer({
       NODE_OPTIONS: `--import ${endThread(name)}`,
-      // No request is in progress.
+      // A service that waited for this timeout would not exit: it must stop at once, as no request is in progress.
       MEDIABUCKET_SHUTDOWN_TIMEOUT: '1h',
     })
     const exited = new Promise((resolve) => server.process.once('exit', resolve))

@@ -18,7 +18,7 @@ async function withThumb(server: TestServer) {
   return { ...item, thumb }
 }
 
-test('V9, F1 fsck moves orphaned variants, also beside a running server, and leaves those of items', async () => {
+test('V9, F1 fsck moves orphaned variants, also while a server is running, and leaves those of items', async () => {
   await using server = await startServer()
   const { id } = await withThumb(server)
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
