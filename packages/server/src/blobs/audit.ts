@@ -14,7 +14,7 @@ export type BlobEntry = { readonly path: string } & (
   | { readonly kind: 'foreign' }
 )
 
-/** What fsck needs of the store. All of it works beside a running server. */
+/** What fsck needs of the store. All of it works while a server is running. */
 export interface BlobAudit {
   entries(): AsyncIterable<BlobEntry>
 

@@ -23,7 +23,7 @@ export interface BucketFault {
   readonly detail: string
 }
 
-/** Operations of checks, backups and restores; all of them are safe beside a running server. */
+/** Operations of checks, backups and restores; all of them are safe while a server is running. */
 export interface CatalogAudit {
   /** The result of the engine's own integrity check; empty if its files are intact. */
   damages(): Promise<string[]>
@@ -38,7 +38,7 @@ export interface CatalogAudit {
 
   /**
    * As findUnreferenced, in a transaction that permanently reserves the returned ids: no item can have them, so their bytes can be
-   * moved beside running uploads.
+   * moved while uploads are running.
    */
   retire(ids: readonly MediaId[]): Promise<MediaId[]>
 

@@ -9,11 +9,11 @@ import { copyReportLines, explainCopyError } from './copy-report.ts'
 import { requireData, withCatalog } from './open-catalog.ts'
 
 export const backup: Command = {
-  summary: 'Copy all data to a directory; works beside a running service.',
+  summary: 'Copy all data to a directory; works while the service is running.',
   help: `Usage: mediabucket backup DIR
 
 Copies the rows and the bytes as of one moment to DIR, and syncs them. DIR is created if it does not exist, and must be
-outside the data directory. Works beside a running service; bytes of items that are deleted during the backup stay on the
+outside the data directory. Works while the service is running; bytes of items that are deleted during the backup stay on the
 disk until it ends.
 
 A later backup to the same DIR copies only new bytes, and replaces the earlier backup in one step when it is complete.

@@ -8,7 +8,7 @@ export const bucketCreate: Command = {
   summary: 'Create an empty bucket.',
   help: `Usage: mediabucket bucket create NAME [--max-items N] [--max-bytes SIZE]
 
-Creates an empty bucket; works beside a running service. To create a token for it, run
+Creates an empty bucket; works while the service is running. To create a token for it, run
 \`mediabucket token create --bucket NAME\`. ${bucketNameRule}
 
 Options:

@@ -15,7 +15,7 @@ export const bucketDelete: Command = {
   help: `Usage: mediabucket bucket delete NAME [--yes]
 
 Deletes the bucket with its items, their bytes, its tokens and its unfinished uploads. This cannot be undone. Asks for
-confirmation on a terminal. Works beside a running service: the tokens become invalid at once, and items are deleted in
+confirmation on a terminal. Works while the service is running: the tokens become invalid at once, and items are deleted in
 small steps. If it is interrupted, run it again.
 
 Options:

@@ -7,7 +7,7 @@ export const bucketSet: Command = {
   summary: 'Set the quota of a bucket.',
   help: `Usage: mediabucket bucket set NAME [--max-items N|none] [--max-bytes SIZE|none]
 
-Works beside a running service, and applies from the next upload. Existing items stay, even if they exceed the quota.
+Works while the service is running, and applies from the next upload. Existing items stay, even if they exceed the quota.
 
 Options:
 ${quotaHelp}`,

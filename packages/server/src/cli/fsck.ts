@@ -24,7 +24,7 @@ export const fsck: Command = {
   help: `Usage: mediabucket fsck [--repair] [--verify-bytes] [--json] [--grace DURATION]
 
 Finds items without bytes, orphans (bytes without an item), wrong sizes, counters, totals and ranks, and the remains of
-uploads and deletes. Works beside a running service. The exit code is 0 if nothing is wrong or all faults were repaired,
+uploads and deletes. Works while the service is running. The exit code is 0 if nothing is wrong or all faults were repaired,
 1 if faults remain.
 
 Options:
@@ -33,7 +33,7 @@ Options:
   --verify-bytes    Read and hash every byte. An item whose bytes have changed responds with 500, until this finds
                     them correct again.
   --json            Print one JSON object.
-  --grace DURATION  Beside a running service: how long to wait before files of uploads are checked again [5s].`,
+  --grace DURATION  While the service is running: how long to wait before files of uploads are checked again [5s].`,
 
   async run(args, { config, print }) {
     const { values } = parse('fsck', {

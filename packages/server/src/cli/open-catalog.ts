@@ -14,7 +14,7 @@ export function requireData(config: Config): void {
     )
 }
 
-/** Opens the existing catalog for one command, and closes it in any case; safe beside a running server. Throws CommandError. */
+/** Opens the existing catalog for one command, and closes it in any case; safe while a server is running. Throws CommandError. */
 export async function withCatalog<T>(config: Config, use: Use<T>): Promise<T> {
   requireData(config)
   return withNewCatalog(config, use)

@@ -10,7 +10,7 @@ export const seed: Command = {
   summary: 'Fill a bucket with items without bytes, to test large buckets.',
   help: `Usage: mediabucket seed --items N [--delete-every K] [--bucket NAME]
 
-Adds N items without bytes to a bucket, and deletes every K-th of them. Works beside a running service. Creates a token,
+Adds N items without bytes to a bucket, and deletes every K-th of them. Works while the service is running. Creates a token,
 and prints one line of JSON on standard output: {"bucket":…,"token":…,"total":…}.
 
 Options:

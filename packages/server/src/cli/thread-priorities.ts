@@ -5,7 +5,7 @@ import { getPriority, setPriority } from 'node:os'
 const step = 5
 
 /**
- * Lowers the CPU priority of all threads except the main thread, so that listings stay fast beside uploads: they wait a third as
+ * Lowers the CPU priority of all threads except the main thread, so that listings stay fast during uploads: they wait a third as
  * long, and uploads take hardly longer. Only Linux has priorities of threads; elsewhere this does nothing.
  */
 export function lowerWorkerPriority(): void {

@@ -10,7 +10,7 @@ export const tokenCreate: Command = {
   summary: 'Create a token for a bucket, and the bucket if it does not exist.',
   help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPE …] [--expires DURATION]
 
-Prints the token, and nothing else, on standard output. It is not shown again. Works beside a running service.
+Prints the token, and nothing else, on standard output. It is not shown again. Works while the service is running.
 
 Options:
   --bucket NAME       The bucket; it is created if it does not exist. ${bucketNameRule}

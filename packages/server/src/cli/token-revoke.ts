@@ -9,7 +9,7 @@ export const tokenRevoke: Command = {
   help: `Usage: mediabucket token revoke ID|NAME [--bucket NAME]
 
 ID is the first column of \`mediabucket token list\` (tok_…). NAME is the name of an active token; it must be unique. Works
-beside a running service.
+while the service is running.
 
 Options:
   --bucket NAME  Search only the tokens of this bucket.`,

@@ -7,7 +7,7 @@ import { dropUpload } from '../media/uploads/remove-upload.ts'
 const batchLength = 100
 
 /**
- * Deletes a bucket with its items, bytes, tokens and resumable uploads; works beside a running server. Tokens are revoked
+ * Deletes a bucket with its items, bytes, tokens and resumable uploads; works while a server is running. Tokens are revoked
  * first and the bucket's row is removed last, so running it again completes an interrupted deletion. Rows are removed before their
  * bytes, as for a single item.
  */

@@ -25,7 +25,7 @@ export interface SeedOptions {
   readonly onProgress?: (done: number, of: number) => void
 }
 
-/** Adds rows without bytes to a bucket; safe beside a running server. Returns the bucket's new total. */
+/** Adds rows without bytes to a bucket; safe while a server is running. Returns the bucket's new total. */
 export async function seedBucket(options: SeedOptions): Promise<{ total: number }> {
   const db = openDataDirectory(options.directory)
   try {

@@ -4,7 +4,7 @@ import { isBusy, isFull, isIoError } from './sqlite-errors.ts'
 
 /** Milliseconds that a write waits for writes of other processes. */
 const busyTimeout = 10_000
-/** Milliseconds between two attempts. SQLite's own busy handler waits up to 100 ms, and starves beside a busy writer. */
+/** Milliseconds between two attempts. SQLite's own busy handler waits up to 100 ms, and starves while another connection keeps writing. */
 const retryInterval = 2
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))

@@ -15,7 +15,7 @@ export interface Writer {
   close(): Promise<void>
 }
 
-/** For commands, beside a running server or without one: each change is a short transaction on this thread. */
+/** For commands, whether a server is running or not: each change is a short transaction on this thread. */
 export function openDirectWriter(directory: string): Writer {
   const db = openConnection(directory)
   const functions = prepareChanges(db)
