@@ -33,7 +33,7 @@ export default defineConfig({
     globalSetup: ['test/harness/tools.ts', 'packages/gallery/ensure-built.ts', 'test/harness/bundle.ts'],
     setupFiles: ['test/harness/property-seed.ts'],
     sequence: { sequencer: LongestFirst },
-    // Most of a test's time is a server process of its own at work, on the other core.
-    maxWorkers: 2,
+    // One more than the cores of a small machine, because many tests wait for a server or a browser.
+    maxWorkers: 3,
   },
 })
