@@ -59,7 +59,8 @@ export async function benchVariants(
 
     /** Thumbnails of all pictures, none of which is stored yet. */
     const fetchThumbs = async (): Promise<Measure> => {
-      rmSync(join(data, 'variants'), { recursive: true, force: true })
+      for (const name of ['variants', 'variants.db', 'variants.db-wal', 'variants.db-shm'])
+        rmSync(join(data, name), { recursive: true, force: true })
       const before = ours.cpu()
       const printed = await runPinned('load', [
         'node',

@@ -1,3 +1,6 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { crc32, deflateSync } from 'node:zlib'
 import sharp, { type Sharp } from 'sharp'
 import type { SharedServer } from './server.ts'
@@ -85,3 +88,37 @@ export const uploadPicture = async (server: SharedServer, made: Buffer | Promise
 
 export const variantUrl = (server: SharedServer, id: string, variant = 'thumb'): string =>
   `${server.url}/media/${id}?variant=${variant}`
+
+/** A picture whose `medium` variant is larger than 64 kB, so that it is stored as a file. */
+export const noise = (side: number): Sharp =>
+  sharp({
+    create: {
+      width: side,
+      height: side,
+      channels: 3,
+      background: 'black',
+      noise: { type: 'gaussian', mean: 128, sigma: 60 },
+    },
+  })
+
+/** The variants that a server has stored, as `<id>.<key>`: those in `variants.db`, and those in files. */
+export function storedVariants({ data }: Pick<SharedServer, 'data'>): { rows: string[]; files: string[] } {
+  const directory = join(data, 'variants')
+  const files = existsSync(directory)
+    ? readdirSync(directory, { recursive: true, encoding: 'utf8' }).flatMap(
+        (path) => path.split('/')[1] ?? [],
+      )
+    : []
+  const db = new DatabaseSync(join(data, 'variants.db'), { readOnly: true })
+  try {
+    return {
+      rows: db
+        .prepare('SELECT name FROM variants')
+        .all()
+        .map(({ name }) => String(name)),
+      files,
+    }
+  } finally {
+    db.close()
+  }
+}

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
 import { freshMetrics } from '../harness/fresh-metrics.ts'
-import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import { noise, quarters, storedVariants, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -19,15 +19,7 @@ async function counted(server: TestServer, outcome = 'made'): Promise<number> {
   return [...text.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
-/** The stored variants. */
-async function variantFiles(server: TestServer): Promise<string[]> {
-  try {
-    const names = await readdir(join(server.data, 'variants'), { recursive: true })
-    return names.filter((name) => name.includes('/'))
-  } catch {
-    return []
-  }
-}
+const variantCount = (server: TestServer): number => Object.values(storedVariants(server)).flat().length
 
 const bytesOf = async (response: Response) => {
   expect(response.status).toBe(200)
@@ -42,7 +34,7 @@ test('V5 simultaneous requests for a variant share one rendering, and the varian
   )
   for (const bytes of others) expect(bytes).toEqual(first)
   expect(await counted(server)).toBe(1)
-  await until('it is stored', async () => (await variantFiles(server)).length === 1)
+  await until('it is stored', () => variantCount(server) === 1)
   expect(await bytesOf(await fetch(variantUrl(server, id)))).toEqual(first)
   expect(await counted(server)).toBe(1)
   await server.stop()
@@ -51,7 +43,8 @@ test('V5 simultaneous requests for a variant share one rendering, and the varian
   expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
   expect(await counted(later)).toBe(0)
   // An operator may remove variants at any time; they are rendered again.
-  await rm(join(later.data, 'variants'), { recursive: true })
+  for (const name of await readdir(later.data))
+    if (name.startsWith('variants')) await rm(join(later.data, name), { recursive: true })
   expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
   expect(await counted(later)).toBe(1)
 })
@@ -71,13 +64,28 @@ test('V5 a client that disconnects does not abort the rendering for others', asy
 
 test('V7 deleting an item removes its variants at once, also from the disk', async () => {
   await using server = await startServer()
-  const { id } = await uploadPicture(server, png(), 'image/png')
+  const { id } = await uploadPicture(server, noise(1000).jpeg().toBuffer(), 'image/jpeg')
   for (const variant of ['thumb', 'medium']) await bytesOf(await fetch(variantUrl(server, id, variant)))
-  await until('both are stored', async () => (await variantFiles(server)).length === 2)
+  await until('both are stored', () => variantCount(server) === 2)
+  expect(storedVariants(server)).toEqual({ rows: [`${id}.thumb-1`], files: [`${id}.medium-1`] })
   await server.request(`/api/media/${id}`, { method: 'DELETE' })
   for (const variant of ['thumb', 'medium'])
     await expectProblem(await fetch(variantUrl(server, id, variant)), 404, 'media-unknown')
-  await until('the files are gone', async () => (await variantFiles(server)).length === 0)
+  await until('both are gone', () => variantCount(server) === 0)
+})
+
+test('V5 a start with a damaged variants.db logs it, and variants are rendered again', async () => {
+  await using server = await startServer()
+  const { id } = await uploadPicture(server, png(), 'image/png')
+  const thumb = await bytesOf(await fetch(variantUrl(server, id)))
+  await server.stop()
+  await writeFile(join(server.data, 'variants.db'), 'x'.repeat(10_000))
+  await using later = await startServer({}, server.data)
+  expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(thumb)
+  await until('it is stored again', () => storedVariants(later).rows.length === 1)
+  expect(later.log().find(({ msg }) => msg.startsWith('variants.db was damaged'))).toMatchObject({
+    level: 40,
+  })
 })
 
 test('V7 a variant whose item is deleted during rendering is neither sent nor stored', async () => {
@@ -90,7 +98,7 @@ test('V7 a variant whose item is deleted during rendering is neither sent nor st
     await expectProblem(await fetch(variantUrl(server, id)), 404, 'media-unknown')
   }
   await server.stop()
-  expect(await variantFiles(server)).toEqual([])
+  expect(variantCount(server)).toBe(0)
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
 })
 

@@ -2,7 +2,7 @@ import { chmod, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
-import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import { noise, storedVariants, uploadPicture, variantUrl } from '../harness/pictures.ts'
 import { runCommand, startServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
@@ -36,11 +36,12 @@ test('S1 all files and directories are accessible only to their owner, with any 
   const backup = join(directory.path, 'backup')
   const restored = join(directory.path, 'restored')
   await using server = await startServer({}, data)
-  const { id } = await uploadPicture(server, quarters(600, 600).jpeg().toBuffer(), 'image/jpeg')
+  const { id } = await uploadPicture(server, noise(1000).jpeg().toBuffer(), 'image/jpeg')
   await upload(server, 'x'.repeat(100_000))
-  expect((await fetch(variantUrl(server, id))).status).toBe(200)
-  await until('the variant is stored', async () =>
-    (await readdir(data, { recursive: true })).some((name) => name.includes('.thumb')),
+  for (const variant of ['thumb', 'medium'])
+    expect((await fetch(variantUrl(server, id, variant))).status).toBe(200)
+  await until('the variants are stored', () =>
+    Object.values(storedVariants(server)).every((names) => names.length === 1),
   )
   const tus = tusOf(server)
   await tus.sendChunk(await tus.createWithLength(100), 0, 'x')

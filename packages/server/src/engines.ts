@@ -43,7 +43,11 @@ type Data = Pick<Config, 'data'>
 /** With a file writer thread for the server, so that file syncs do not block requests; without one for a command. */
 export const openBlobs = (
   { data: directory }: Data,
-  thread?: { readonly onFailure: (error: Error) => void; readonly onSync: (seconds: number) => void },
+  thread?: {
+    readonly onFailure: (error: Error) => void
+    readonly onSync: (seconds: number) => void
+    readonly onVariantDamage: (reason: string) => void
+  },
 ): Promise<BlobStore> => openDiskBlobs(thread === undefined ? { directory } : { directory, thread })
 
 /** False where no server has used the directory yet. */

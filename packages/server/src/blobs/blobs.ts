@@ -87,11 +87,14 @@ export interface PartialUploadStore {
 
 /** Variants of pictures. They can be rendered again, so losing one is harmless. */
 export interface VariantStore {
-  /** Replaces an existing variant atomically. After a power failure, the variant is complete or missing. */
+  /**
+   * Replaces an existing variant atomically. After a crash, the variant is complete or missing; after a power failure, all
+   * variants may be missing.
+   */
   store(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
 
   /** As `BlobStore.open`. */
-  open(id: MediaId, variant: Variant): Promise<OpenBlob | null>
+  open(id: MediaId, variant: Variant): Promise<Pick<OpenBlob, 'size' | 'read' | 'close'> | null>
 
   /** Removes all variants of the item, as `BlobStore.remove` does. */
   remove(id: MediaId): Promise<void>
@@ -150,6 +153,6 @@ export interface BlobStore {
   /** Removes temporary files of earlier processes. Returns how many. Only while no other process writes. */
   recover(): Promise<number>
 
-  /** Finishes the commits in progress. No more commits are possible. */
+  /** Finishes the commits in progress. No more commits and no variants are possible. */
   close(): Promise<void>
 }

@@ -39,11 +39,12 @@ Options:
       const hold = watchBackupHold(config)
       const progress = createItemProgress('Deleted')
       const leftovers: unknown[] = []
+      const blobs = await openBlobs(config)
       try {
         const { items, erased } = await deleteBucket(
           {
             catalog,
-            blobs: await openBlobs(config),
+            blobs,
             isBackupRunning: hold.isHeld,
             onDeletionFailure: (_, error) => leftovers.push(error),
             now: Date.now,
@@ -59,6 +60,7 @@ Options:
           )
       } finally {
         progress.end()
+        await blobs.close()
         hold.close()
       }
     })

@@ -56,17 +56,18 @@ Options:
     try {
       const report = await withCatalog(config, async (catalog) => {
         await requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
+        const blobs = await openBlobs(config)
         const checked = await checkData({
           catalog,
           audit,
-          blobs: await openBlobs(config),
+          blobs,
           blobAudit: await openBlobAudit(config),
           isBackupRunning: hold.isHeld,
           quiescence: { lock: () => lockUnlessServed(config), wait: () => sleep(grace) },
           repair: values.repair,
           verifyBytes: values['verify-bytes'],
           onItem: progress.show,
-        })
+        }).finally(blobs.close)
         const faults = remainingFaults(checked)
         await catalog.recordUpkeep({ kind: 'fsck', finishedAt: Date.now(), faults })
         return checked

@@ -45,7 +45,12 @@ export async function openData(
   })
   closers.add('the catalog', () => catalog.close())
   await matchBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
-  const blobs = await openBlobs(config, { onFailure, onSync: metrics.storage.observeSync })
+  const blobs = await openBlobs(config, {
+    onFailure,
+    onSync: metrics.storage.observeSync,
+    onVariantDamage: (reason) =>
+      log.warn({ reason }, 'variants.db was damaged and is created again; its variants are rendered again'),
+  })
   closers.add('the blob store', () => blobs.close())
   metrics.storage.watch({ statistics: () => catalog.statistics(), space: () => spaceOf(config.data) })
 

@@ -1,12 +1,159 @@
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { seededRandom } from '../../../../test/harness/random.ts'
+import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
+import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { nodeFiles } from '../../src/blobs/disk/files.ts'
+import { openVariantRows } from '../../src/blobs/disk/variant-rows.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
+import { firstOutput, killHard, startProcess } from '../catalog/child-process.ts'
+import { tempDirectory } from '../catalog/temp-directory.ts'
 import { temporaryStore } from './temporary-store.ts'
 import { describeVariants, readVariant } from './variant-contract.ts'
 
+const unexpected = (error: Error): never => {
+  throw error
+}
+
 describeVariants('disk', temporaryStore)
+describeVariants('disk with a thread', () => temporaryStore({ thread: { onFailure: unexpected } }))
+
+/** Too large for `variants.db`. */
+const large = () => randomBytes(64 * 1024 + 1)
+
+const entriesOf = async (directory: string) =>
+  (await readdir(directory)).filter((name) => name.startsWith('variants')).sort()
+
+test('V5 variants of up to 64 kB are rows of variants.db, larger ones are files', async () => {
+  await using opened = await temporaryStore()
+  const { directory, store } = opened
+  expect(await entriesOf(directory)).toEqual([])
+  const id = newMediaId()
+  expect(await readVariant(store, id, 'thumb')).toBeNull()
+  await store.variants.remove(id)
+  // A backup is opened as a store too, and must not contain variants.
+  expect(await entriesOf(directory)).toEqual([])
+  await store.variants.store(id, 'thumb', large().subarray(1))
+  expect(await entriesOf(directory)).toEqual(['variants.db', 'variants.db-shm', 'variants.db-wal'])
+  await store.variants.store(id, 'medium', large())
+  expect(await readdir(join(directory, 'variants', id.slice(0, 2)))).toEqual([`${id}.medium-1`])
+  await store.variants.remove(id)
+  expect(await readdir(join(directory, 'variants', id.slice(0, 2)))).toEqual([])
+})
+
+test('O8 small variants that an earlier version stored as files are read, and removed with their item', async () => {
+  await using opened = await temporaryStore()
+  const { directory, store } = opened
+  const id = newMediaId()
+  const shard = join(directory, 'variants', id.slice(0, 2))
+  await mkdir(shard, { recursive: true })
+  await writeFile(join(shard, `${id}.thumb-1`), 'earlier')
+  expect(String(await readVariant(store, id, 'thumb'))).toBe('earlier')
+  await store.remove(id)
+  expect(await readdir(shard)).toEqual([])
+})
+
+test('V5 after an operator has removed variants.db beside a running server, variants are stored again', async () => {
+  await using opened = await temporaryStore({ thread: { onFailure: unexpected } })
+  const { directory, store } = opened
+  const id = newMediaId()
+  await store.variants.store(id, 'thumb', Buffer.from('first'))
+  for (const name of await entriesOf(directory)) await rm(join(directory, name))
+  expect(await readVariant(store, id, 'thumb')).toBeNull()
+  await store.variants.store(id, 'thumb', Buffer.from('second'))
+  expect(String(await readVariant(store, id, 'thumb'))).toBe('second')
+  expect(await entriesOf(directory)).toEqual(['variants.db', 'variants.db-shm', 'variants.db-wal'])
+})
+
+/** What a power failure may leave of a database that is not synced. */
+const damages: Readonly<Record<string, (bytes: Buffer, below: (limit: number) => number) => Buffer>> = {
+  'its first page is zeros': (bytes) => bytes.fill(0, 0, 8192),
+  'its first page is noise': (bytes) => bytes.fill(randomBytes(8192), 0, 8192),
+  'its end is missing': (bytes) => bytes.subarray(0, bytes.length / 2),
+  'pages are zeros': (bytes, below) => {
+    for (let count = 0; count < 5; count += 1) {
+      const start = 8192 * (1 + below(bytes.length / 8192 - 1))
+      bytes.fill(0, start, start + 8192)
+    }
+    return bytes
+  },
+  'pages have the content of others': (bytes, below) => {
+    const page = () => 8192 * (1 + below(bytes.length / 8192 - 1))
+    for (let count = 0; count < 5; count += 1) bytes.copyWithin(page(), ...range(page()))
+    return bytes
+  },
+  'bits are flipped': (bytes, below) => {
+    for (let count = 0; count < 20; count += 1) {
+      const at = 8192 + below(bytes.length - 8192)
+      bytes[at] = (bytes[at] ?? 0) ^ 1
+    }
+    return bytes
+  },
+}
+const range = (start: number): [number, number] => [start, start + 8192]
+
+test.each(Object.entries(damages))(
+  'V5 a variants.db of which %s never gives wrong bytes; it is logged, and created again',
+  async (_what, damage) => {
+    const below = seededRandom()
+    const stored = new Map(Array.from({ length: 40 }, () => [newMediaId(), randomBytes(10 + below(30_000))]))
+    await using opened = await temporaryStore()
+    const { directory } = opened
+    for (const [id, bytes] of stored) await opened.store.variants.store(id, 'thumb', bytes)
+    // The last connection that closes moves the log into the database.
+    await opened.store.close()
+    const path = join(directory, 'variants.db')
+    await writeFile(path, damage(await readFile(path), below))
+
+    await openDiskBlobsDirectory(directory).writeIdentity('test')
+    const reasons: string[] = []
+    const thread = { onFailure: unexpected, onVariantDamage: (reason: string) => void reasons.push(reason) }
+    const store = await openDiskBlobs({ directory, thread })
+    try {
+      for (let round = 0; round < 2; round += 1)
+        for (const [id, bytes] of stored) {
+          const found = await readVariant(store, id, 'thumb')
+          if (found !== null) expect(found.equals(bytes)).toBe(true)
+          // As a request for a missing variant does.
+          else await store.variants.store(id, 'thumb', bytes)
+        }
+      expect(reasons).not.toEqual([])
+      for (const [id, bytes] of stored) expect(await readVariant(store, id, 'thumb')).toEqual(bytes)
+      for (const id of stored.keys()) await store.variants.remove(id)
+      for (const id of stored.keys()) expect(await readVariant(store, id, 'thumb')).toBeNull()
+    } finally {
+      await store.close()
+    }
+  },
+)
+
+test('V5 a process that is killed leaves variants.db intact, with what it had stored', async () => {
+  const directory = tempDirectory()
+  const id = newMediaId()
+  const child = startProcess(
+    '../../blobs/disk/variant-database.ts',
+    `const variants = module.openServerVariants(${JSON.stringify(directory)}, () => process.exit(1))
+    for (let number = 1; ; number += 1) {
+      const bytes = Buffer.alloc(20_000, number % 100)
+      variants.apply([{ kind: 'store', name: '${id}.' + number % 100, bytes }])
+      if (number % 250 === 0) process.stdout.write('stored ')
+    }`,
+  )
+  await firstOutput(child)
+  await killHard(child)
+  const rows = openVariantRows(directory)
+  const found = rows.list('', 1000)
+  expect(found).toHaveLength(100)
+  for (const { name } of found) {
+    const bytes = rows.read(name)
+    const [first = 0] = bytes ?? []
+    expect([name, bytes && Buffer.from(bytes)]).toEqual([name, Buffer.alloc(20_000, first)])
+    expect(name).toBe(`${id}.${first}`)
+  }
+  rows.close()
+})
 
 test('B8 links at the paths of a variant, its directory and the variants directory are not followed', async () => {
   await using opened = await temporaryStore()
@@ -17,7 +164,7 @@ test('B8 links at the paths of a variant, its directory and the variants directo
   await writeFile(join(outside, id.slice(0, 2), `${id}.thumb-1`), 'secret')
   await symlink(outside, join(directory, 'variants'))
   await expect(readVariant(store, id, 'thumb')).rejects.toMatchObject({ code: 'media-unknown' })
-  await expect(store.variants.store(id, 'thumb', Buffer.from('x'))).rejects.toThrow('is not a directory')
+  await expect(store.variants.store(id, 'thumb', large())).rejects.toThrow('is not a directory')
   await expect(store.variants.remove(id)).rejects.toThrow('is not a directory')
   expect(await readdir(join(outside, id.slice(0, 2)))).toEqual([`${id}.thumb-1`])
   expect(await opened.temporary()).toEqual([])
@@ -26,8 +173,6 @@ test('B8 links at the paths of a variant, its directory and the variants directo
 test('V5 a variant that cannot be stored leaves no temporary file', async () => {
   const rename = () => Promise.reject(new Error('no rename'))
   await using opened = await temporaryStore({ files: { ...nodeFiles, rename } })
-  await expect(opened.store.variants.store(newMediaId(), 'thumb', Buffer.from('x'))).rejects.toThrow(
-    'no rename',
-  )
+  await expect(opened.store.variants.store(newMediaId(), 'thumb', large())).rejects.toThrow('no rename')
   expect(await opened.temporary()).toEqual([])
 })

@@ -6,9 +6,12 @@ import type { Variant } from '../../src/core/variant.ts'
 import { type OpenedStore, readBytes, storeBytes } from './blob-contract.ts'
 
 export async function readVariant(store: BlobStore, id: MediaId, variant: Variant): Promise<Buffer | null> {
-  const blob = await store.variants.open(id, variant)
-  if (blob === null) return null
-  return Buffer.concat(await blob.stream(0, blob.size - 1).toArray())
+  const opened = await store.variants.open(id, variant)
+  if (opened === null) return null
+  const bytes = Buffer.alloc(opened.size)
+  await opened.read(bytes, 0)
+  await opened.close()
+  return bytes
 }
 
 /** How every blob engine stores variants. */

@@ -8,6 +8,7 @@ import { isMediaId } from '../../core/media-id.ts'
 import { isUploadId } from '../../core/upload-id.ts'
 import { variantKey, variants } from '../../core/variant.ts'
 import type { BlobAudit, BlobEntry } from '../audit.ts'
+import { auditVariantRows } from './audit-variant-rows.ts'
 import { identityName } from './blobs-directory.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { entryTypeAt } from './entry-type.ts'
@@ -25,12 +26,13 @@ const names: Readonly<Record<BlobEntry['kind'], string>> = {
 const endings = variants.map((variant) => `.${variantKey(variant)}`)
 const shardName = new RegExp(`^[${base32Alphabet}]{2}$`)
 
-/** Lists the directories of disk-blobs.ts without following links. Quarantined entries are moved to `lost+found/`. */
+/** Lists the directories and the variants of disk-blobs.ts without following links. Quarantined entries are moved to `lost+found/`. */
 export async function openDiskAudit(options: { readonly directory: string }): Promise<BlobAudit> {
   const files: Files = nodeFiles
   const directory = await realpath(options.directory)
   const sync = createDirectorySync(files)
   const at = (path: string) => join(directory, path)
+  const variantRows = auditVariantRows(directory, files)
 
   async function entries(path: string): Promise<Dirent[]> {
     try {
@@ -92,6 +94,7 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     async *entries() {
       yield* sharded('blobs', 'stored', [''])
       yield* sharded('variants', 'variant', endings)
+      yield* variantRows.entries()
       for (const { name } of await entries('tmp')) {
         const path = join('tmp', name)
         yield { kind: 'temporary', path, size: (await sizeOf(path)) ?? 0 }
@@ -103,12 +106,18 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
       }
     },
 
-    exists: async ({ path }) => entryTypeAt(files, at(path)) !== 'nothing',
+    exists: async ({ path }) =>
+      variantRows.owns(path) ? variantRows.exists(path) : entryTypeAt(files, at(path)) !== 'nothing',
 
     async quarantine(entry) {
       const target = await ensureLostAndFound()
       // Random, so that the names of two entries never collide.
       const name = `${names[entry.kind]}.${basename(entry.path)}.${randomBytes(4).toString('hex')}`
+      if (variantRows.owns(entry.path)) {
+        if (!(await variantRows.move(entry.path, join(target, name)))) return null
+        await sync(target)
+        return join('lost+found', name)
+      }
       try {
         await files.rename(at(entry.path), join(target, name))
       } catch (error) {

@@ -19,17 +19,23 @@ import { openShards } from './shards.ts'
 import { createSmallBlobs } from './small-blobs.ts'
 import { startFileWriterThread } from './start-file-writer-thread.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
+import { openDirectVariants, startVariantThread } from './variant-requests.ts'
 
 /**
  * Stores blobs as files: received ones in `tmp/`, partial uploads in `uploads/`, committed ones in
- * `blobs/<first two characters of the id>/<id>`, variants in `variants/`. A handle is a path inside `directory`, or names
+ * `blobs/<first two characters of the id>/<id>`, variants in `variants.db` and `variants/`. A handle is a path inside `directory`, or names
  * bytes held in memory. Creates missing directories. Tests pass `files` to inject failures.
  */
 export async function openDiskBlobs(options: {
   readonly directory: string
   readonly files?: Files
   /** A server commits files in a worker thread; a command, which stores few, does without. */
-  readonly thread?: { readonly onFailure: (error: Error) => void; readonly onSync?: OnSync }
+  readonly thread?: {
+    readonly onFailure: (error: Error) => void
+    readonly onSync?: OnSync
+    /** Receives the reason why all small variants were lost. */
+    readonly onVariantDamage?: (reason: string) => void
+  }
 }): Promise<BlobStore> {
   const onSync = options.thread?.onSync
   const disk = options.files ?? nodeFiles
@@ -47,12 +53,24 @@ export async function openDiskBlobs(options: {
   await sync(directory)
   const shards = await openShards(root, files, sync, options.thread !== undefined)
 
-  const variants = createDiskVariants({ root: join(directory, 'variants'), temporary, files })
   const received = ({ handle }: { handle: string }) => join(directory, handle)
   const pending = records === null ? null : await openPendingShards({ directory: records, root, sync })
   const thread = options.thread
     ? await startFileWriterThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
     : null
+  const variantRows = options.thread
+    ? await startVariantThread(
+        directory,
+        options.thread.onFailure,
+        options.thread.onVariantDamage ?? (() => undefined),
+      )
+    : openDirectVariants(directory)
+  const variants = createDiskVariants({
+    root: join(directory, 'variants'),
+    temporary,
+    files,
+    database: variantRows,
+  })
   const small = thread && createSmallBlobs(thread)
   const commitFile = createFileCommitter({ shards, files, sync })
 
@@ -157,6 +175,7 @@ export async function openDiskBlobs(options: {
       // The commits that waited for their records are sent to the thread in this tick.
       await new Promise(setImmediate)
       await thread?.close()
+      await variantRows.close()
       pending?.close()
     },
   }

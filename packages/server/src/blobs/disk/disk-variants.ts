@@ -1,25 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
+import { Fault } from '../../core/fault.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { type Variant, variantKey, variants } from '../../core/variant.ts'
+import { isFull, isIoError, isShortage } from '../../sqlite/result-codes.ts'
 import type { VariantStore } from '../blobs.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import { type Files, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
+import type { VariantOutput } from './variant-database.ts'
+import type { VariantRequests } from './variant-requests.ts'
+
+/** Bytes of the largest variant that is stored in `variants.db`. */
+const maxRowSize = 64 * 1024
 
 /**
- * Stores variants as files, `<first two characters of the id>/<id>.<key>` in `root`; writes them in `temporary` first.
- * Creates directories on demand, so an operator can remove all variants at any time.
+ * Stores small variants in `variants.db`, so that serving a page of thumbnails opens no files; all others as files,
+ * `<first two characters of the id>/<id>.<key>` in `root`, which are written in `temporary` first. Earlier versions stored
+ * small variants as files too; these are read as well. Creates database and directories on demand, so an operator can
+ * remove all variants at any time.
  */
 export function createDiskVariants(parts: {
   readonly root: string
   readonly temporary: string
   readonly files: Files
+  readonly database: Pick<VariantRequests, 'run'>
 }): VariantStore {
-  const { root, temporary, files } = parts
+  const { root, temporary, files, database } = parts
+  const nameOf = (id: MediaId, variant: Variant) => `${id}.${variantKey(variant)}`
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
-  const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), `${id}.${variantKey(variant)}`)
+  const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), nameOf(id, variant))
 
   /** Throws ForeignEntry if the shard, or the root, is not a directory. */
   async function exists(shard: string): Promise<boolean> {
@@ -36,33 +47,57 @@ export function createDiskVariants(parts: {
     for (const path of [root, shard]) await files.mkdir(path, 0o700).catch(ignoreExisting)
   }
 
+  async function storeFile(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void> {
+    const path = join(temporary, randomUUID())
+    try {
+      const file = await files.create(path)
+      try {
+        await file.write(bytes)
+        // Otherwise a power failure could leave an empty file under the name. Losing the name is harmless.
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await ensure(directoryOf(id))
+      await files.rename(path, pathOf(id, variant))
+    } catch (error) {
+      await files.unlink(path).catch(() => undefined)
+      throw error
+    }
+  }
+
   return {
     async store(id, variant, bytes) {
-      const path = join(temporary, randomUUID())
-      try {
-        const file = await files.create(path)
-        try {
-          await file.write(bytes)
-          // Otherwise a power failure could leave an empty file under the name. Losing the name is harmless.
-          await file.sync()
-        } finally {
-          await file.close()
-        }
-        await ensure(directoryOf(id))
-        await files.rename(path, pathOf(id, variant))
-      } catch (error) {
-        await files.unlink(path).catch(() => undefined)
-        throw error
-      }
+      if (bytes.byteLength > maxRowSize) return storeFile(id, variant, bytes)
+      await database.run({ kind: 'store', name: nameOf(id, variant), bytes })
     },
 
-    open: (id, variant) => openStoredFile(pathOf(id, variant), () => exists(directoryOf(id))),
+    async open(id, variant) {
+      const bytes = await database.run({ kind: 'read', name: nameOf(id, variant) }).catch(nullIfUnreadable)
+      return bytes ? openInMemory(bytes) : openStoredFile(pathOf(id, variant), () => exists(directoryOf(id)))
+    },
 
     async remove(id) {
+      await database.run({ kind: 'remove', id })
       if (!(await exists(directoryOf(id)))) return
       for (const variant of variants) await unlinkIfThere(files, pathOf(id, variant))
     },
   }
+}
+
+const openInMemory = (bytes: Uint8Array) => ({
+  size: bytes.byteLength,
+  read: async (into: Uint8Array, position: number) =>
+    into.set(bytes.subarray(position, position + into.byteLength)),
+  close: async () => undefined,
+})
+
+/** Variants in a database that the disk cannot read are rendered again. */
+function nullIfUnreadable(error: unknown): VariantOutput {
+  if (isFull(error) || isIoError(error)) return null
+  if (isShortage(error))
+    throw new Fault('overloaded', 'The service has no memory or file descriptor left.', { cause: error })
+  throw error
 }
 
 function ignoreExisting(error: unknown): void {

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { isBusy, isCorrupt } from '../../sqlite/result-codes.ts'
 import { makeDirectory } from './make-directory.ts'
-import { isBusy, isCorrupt } from './sqlite-errors.ts'
 
 // A backup holds an exclusive lock on `hold.db`. While it is held, the bytes of deleted items stay on the disk.
 

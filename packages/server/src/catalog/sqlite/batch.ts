@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { endsTransaction, isFull } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
 import { applyChange, type Change, type ChangeFunctions, type Output } from './changes.ts'
 import { reclaimSpace } from './reclaim-space.ts'
-import { asFault, endsTransaction, isFull } from './sqlite-errors.ts'
+import { asFault } from './sqlite-errors.ts'
 import { begin, commit, rollback } from './transaction.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { waitWhileBusy } from './transaction.ts'
+import { waitWhileBusy } from '../../sqlite/wait-while-busy.ts'
 
 /** KiB of pages that one connection caches. */
 const cacheSize = 64 * 1024

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { isBusy } from '../../sqlite/result-codes.ts'
 import { makeDirectory } from './make-directory.ts'
 import { explainOpenError } from './open-errors.ts'
-import { isBusy } from './sqlite-errors.ts'
 
 /** Milliseconds to wait for another process that is ending, or that fails to start at the same time. */
 const busyTimeout = 1_000

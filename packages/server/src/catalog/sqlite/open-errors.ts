@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 import { errorCode } from '../../core/error-code.ts'
-import { isBusy, isCorrupt, isFull, isIoError, resultCode } from './sqlite-errors.ts'
+import { isBusy, isCorrupt, isFull, isIoError, resultCode } from '../../sqlite/result-codes.ts'
 
 /** The data directory cannot be used; the message is one line with the path and what to do. */
 export class DataDirectoryError extends Error {

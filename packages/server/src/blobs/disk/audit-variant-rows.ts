@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { isMediaId } from '../../core/media-id.ts'
+import type { BlobEntry } from '../audit.ts'
+import { createSyncedFile } from './create-synced-file.ts'
+import type { Files } from './files.ts'
+import { openVariantRows, type VariantRows, VariantsDamaged, variantDatabase } from './variant-rows.ts'
+
+/** Rows in one read. */
+const batchLength = 500
+
+/** The rows of `variants.db` as entries of an audit, with the paths `variants.db/<name>`. Beside a running server. */
+export interface VariantRowsAudit {
+  owns(path: string): boolean
+  /** A damaged database is one foreign entry. */
+  entries(): Generator<BlobEntry>
+  exists(path: string): boolean
+  /** Moves a row into a new file and syncs it; false if the row was removed in the meantime. */
+  move(path: string, target: string): Promise<boolean>
+}
+
+export function auditVariantRows(directory: string, files: Files): VariantRowsAudit {
+  /** Opened for each use, because an audit is not closed. */
+  function withRows<T>(work: (rows: VariantRows) => T, otherwise: T): T {
+    if (!existsSync(join(directory, variantDatabase))) return otherwise
+    const rows = openVariantRows(directory)
+    try {
+      return work(rows)
+    } finally {
+      rows.close()
+    }
+  }
+
+  /** Null also for a damaged row, which is never served. */
+  function read(path: string): Uint8Array | null {
+    try {
+      return withRows((rows) => rows.read(basename(path)), null)
+    } catch (error) {
+      if (error instanceof VariantsDamaged) return null
+      throw error
+    }
+  }
+
+  return {
+    owns: (path) => dirname(path) === variantDatabase,
+
+    *entries() {
+      let last: string | undefined = ''
+      try {
+        while (last !== undefined) {
+          const after: string = last
+          const found = withRows((rows) => rows.list(after, batchLength), [])
+          for (const { name, size } of found) {
+            const [id = ''] = name.split('.', 1)
+            if (isMediaId(id)) yield { kind: 'variant', id, size, path: join(variantDatabase, name) }
+          }
+          last = found.at(-1)?.name
+        }
+      } catch (error) {
+        if (!(error instanceof VariantsDamaged)) throw error
+        yield { kind: 'foreign', path: variantDatabase }
+      }
+    },
+
+    exists: (path) => read(path) !== null,
+
+    async move(path, target) {
+      const bytes = read(path)
+      if (bytes === null) return false
+      await createSyncedFile(files, target, (file) => file.write(bytes))
+      withRows((rows) => rows.removeOne(basename(path)), undefined)
+      return true
+    },
+  }
+}

@@ -1,0 +1,16 @@
+import { workerData } from 'node:worker_threads'
+import { serveBatches } from '../../threads/serve-batches.ts'
+import { openServerVariants, type VariantOutput, type VariantRequest } from './variant-database.ts'
+
+// The worker thread that owns the server's connection to `variants.db`, so that no read of the disk stalls the requests.
+
+const { directory }: { directory: string } = workerData
+let damage: string | null = null
+const variants = openServerVariants(directory, (error) => {
+  damage = error.message
+})
+
+serveBatches<VariantRequest, VariantOutput, string | null>((requests, reply) => {
+  reply(variants.apply(requests), damage)
+  damage = null
+}, variants.close)
