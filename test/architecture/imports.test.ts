@@ -3,8 +3,8 @@ import { filesBelow, importsOf, read } from './sources.ts'
 
 const src = 'packages/server/src/'
 
-/** Which rooms each room may import from; a room may always import from itself. */
-const arrows: Readonly<Record<string, readonly string[]>> = {
+/** Which top-level folders each may import from; a folder may always import from itself. `engines.ts` counts as a folder. */
+const folderImports: Readonly<Record<string, readonly string[]>> = {
   core: [],
   files: ['core'],
   threads: ['core'],
@@ -22,7 +22,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Which siblings each folder inside `http/` and `media/` may import from. Files beside the folders may import from all of them. */
-const innerArrows: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   http: {
     headers: [],
     metrics: [],
@@ -48,48 +48,48 @@ const innerArrows: Readonly<Record<string, Readonly<Record<string, readonly stri
 }
 
 const files = filesBelow(src)
-const roomOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
+const folderOf = (path: string) => path.slice(src.length).split('/')[0] ?? ''
 
-test('every file is in a known room', () => {
-  expect(files.map(roomOf).filter((room) => !(room in arrows))).toEqual([])
+test('every file is in a known folder', () => {
+  expect(files.map(folderOf).filter((folder) => !(folder in folderImports))).toEqual([])
 })
 
 test('imports point one way, from the command line down to the core', () => {
   const uphill = files.flatMap((path) =>
     importsOf(path)
       .own.filter((target) => {
-        const [from, to] = [roomOf(path), roomOf(target)]
-        return !target.startsWith(src) || (from !== to && !arrows[from]?.includes(to))
+        const [from, to] = [folderOf(path), folderOf(target)]
+        return !target.startsWith(src) || (from !== to && !folderImports[from]?.includes(to))
       })
       .map((target) => `${path} → ${target}`),
   )
   expect(uphill).toEqual([])
 })
 
-test('imports between the folders of a room point one way', () => {
+test('imports between the folders inside http/ and media/ point one way', () => {
   const partsOf = (path: string) => path.slice(src.length).split('/')
   const uphill = files.flatMap((path) => {
-    const [room = '', folder = '', ...rest] = partsOf(path)
-    const order = innerArrows[room]
-    if (order === undefined || rest.length === 0) return []
+    const [top = '', folder = '', ...rest] = partsOf(path)
+    const allowed = innerFolderImports[top]
+    if (allowed === undefined || rest.length === 0) return []
     return importsOf(path)
       .own.filter((target) => {
-        const [targetRoom, sibling = ''] = partsOf(target)
-        return targetRoom === room && sibling !== folder && !order[folder]?.includes(sibling)
+        const [targetTop, sibling = ''] = partsOf(target)
+        return targetTop === top && sibling !== folder && !allowed[folder]?.includes(sibling)
       })
       .map((target) => `${path} → ${target}`)
   })
   expect(uphill).toEqual([])
   const folders = files
     .map(partsOf)
-    .filter(([room = '', , file]) => room in innerArrows && file !== undefined)
-  expect(folders.filter(([room = '', folder = '']) => !innerArrows[room]?.[folder])).toEqual([])
+    .filter(([top = '', , file]) => top in innerFolderImports && file !== undefined)
+  expect(folders.filter(([top = '', folder = '']) => !innerFolderImports[top]?.[folder])).toEqual([])
 })
 
 test('only engines.ts imports engines', () => {
   const engine = /^packages\/server\/src\/(catalog\/sqlite|blobs\/disk)\//
   const named = files
-    .filter((path) => !engine.test(path) && roomOf(path) !== 'engines.ts')
+    .filter((path) => !engine.test(path) && folderOf(path) !== 'engines.ts')
     .flatMap((path) => importsOf(path).own.filter((target) => engine.test(target)))
   expect(named).toEqual([])
 })
@@ -103,14 +103,14 @@ test('the environment is read in config/config.ts, and in one file for the comma
 })
 
 test('commands that call a service import the client and nothing of the server; no other file imports the client', () => {
-  const remote = /^packages\/server\/src\/cli\/client\//
-  const near = /^packages\/server\/src\/cli\/(client\/|arguments\.ts|command\.ts|table\.ts)/
-  const strangers = files
-    .filter((path) => remote.test(path))
-    .flatMap((path) => importsOf(path).own.filter((target) => !near.test(target)))
-  expect(strangers).toEqual([])
+  const clientCommand = /^packages\/server\/src\/cli\/client\//
+  const allowedImport = /^packages\/server\/src\/cli\/(client\/|arguments\.ts|command\.ts|table\.ts)/
+  const forbidden = files
+    .filter((path) => clientCommand.test(path))
+    .flatMap((path) => importsOf(path).own.filter((target) => !allowedImport.test(target)))
+  expect(forbidden).toEqual([])
   const users = files.filter((path) => importsOf(path).foreign.includes('@mediabucket/client'))
-  expect(users.filter((path) => !remote.test(path))).toEqual([])
+  expect(users.filter((path) => !clientCommand.test(path))).toEqual([])
   expect(users).not.toEqual([])
 })
 
@@ -134,7 +134,7 @@ test('no import cycle, including type imports', () => {
 test('the core does no I/O', () => {
   const io = /^node:(?!crypto$|zlib$)/
   const found = files
-    .filter((path) => roomOf(path) === 'core')
+    .filter((path) => folderOf(path) === 'core')
     .flatMap((path) =>
       importsOf(path)
         .foreign.filter((name) => io.test(name))

@@ -15,7 +15,7 @@ async function withThumb(server: TestServer) {
   const item = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
   const answer = await fetch(variantUrl(server, item.id))
   const thumb = Buffer.from(await answer.arrayBuffer())
-  await until('it is stored', () => storedVariants(server).rows.length === 1)
+  await until('the variant is stored', () => storedVariants(server).rows.length === 1)
   return { ...item, thumb }
 }
 

@@ -36,12 +36,12 @@ test('localStorage stores, returns and removes upload ids', async () => {
   expect(own.items.get('other')).toBe('of the page')
 })
 
-test('entries older than any upload are removed, entries of the page are not', async () => {
+test('entries of 31 days ago or without a date are removed, entries of the page are not', async () => {
   const old = Date.now() - 31 * 24 * 3_600_000
   const own = storage({
     other: 'of the page 1',
     'mediabucket old': `up1 ${old}`,
-    'mediabucket odd': 'up2',
+    'mediabucket undated': 'up2',
     'mediabucket recent': `up3 ${Date.now()}`,
   })
   vi.stubGlobal('localStorage', own)

@@ -12,10 +12,10 @@ import { blobPath } from '../harness/upload.ts'
 
 const png = () => quarters(900, 600).png().toBuffer()
 
-/** How many variants were rendered with this outcome. */
-async function counted(server: TestServer, outcome = 'made'): Promise<number> {
+/** How many variants the server has rendered successfully. */
+async function renderCount(server: TestServer): Promise<number> {
   const text = await freshMetrics(server.url)
-  const pattern = new RegExp(`^mediabucket_variant_seconds_count\\{.*outcome="${outcome}"\\} (\\d+)$`, 'gm')
+  const pattern = /^mediabucket_variant_seconds_count\{.*outcome="made"\} (\d+)$/gm
   return [...text.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
@@ -33,20 +33,20 @@ test('V5 simultaneous requests for a variant share one rendering, and the varian
     Array.from({ length: 30 }, async () => bytesOf(await fetch(variantUrl(server, id)))),
   )
   for (const bytes of others) expect(bytes).toEqual(first)
-  expect(await counted(server)).toBe(1)
+  expect(await renderCount(server)).toBe(1)
   await until('it is stored', () => variantCount(server) === 1)
   expect(await bytesOf(await fetch(variantUrl(server, id)))).toEqual(first)
-  expect(await counted(server)).toBe(1)
+  expect(await renderCount(server)).toBe(1)
   await server.stop()
 
   await using later = await startServer({}, server.data)
   expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
-  expect(await counted(later)).toBe(0)
+  expect(await renderCount(later)).toBe(0)
   // An operator may remove variants at any time; they are rendered again.
   for (const name of await readdir(later.data))
     if (name.startsWith('variants')) await rm(join(later.data, name), { recursive: true })
   expect(await bytesOf(await fetch(variantUrl(later, id)))).toEqual(first)
-  expect(await counted(later)).toBe(1)
+  expect(await renderCount(later)).toBe(1)
 })
 
 test('V5 a client that disconnects does not abort the rendering for others', async () => {
@@ -54,12 +54,12 @@ test('V5 a client that disconnects does not abort the rendering for others', asy
   const { id } = await uploadPicture(server, png(), 'image/png')
   const leaving = await openConnection(server.url)
   leaving.send(`GET /media/${id}?variant=thumb HTTP/1.1\r\nHost: x\r\n\r\n`)
-  // Its response shows that the server has read the request before it.
+  // The server reads requests in the order of their arrival, so this response shows that it has read the first one.
   await fetch(`${server.url}/healthz`)
   const waiting = fetch(variantUrl(server, id))
   leaving[Symbol.dispose]()
   await bytesOf(await waiting)
-  expect(await counted(server)).toBe(1)
+  expect(await renderCount(server)).toBe(1)
 })
 
 test('V7 deleting an item removes its variants at once, also from the disk', async () => {
@@ -88,7 +88,7 @@ test('V5 a start with a damaged variants.db logs it, and variants are rendered a
   })
 })
 
-test('V7 a variant whose item is deleted during rendering is neither sent nor stored', async () => {
+test('V7 an item that is deleted while its variants are rendered has no variants afterwards', async () => {
   await using server = await startServer()
   for (let round = 0; round < 5; round += 1) {
     const { id } = await uploadPicture(server, png(), 'image/png')
@@ -102,7 +102,7 @@ test('V7 a variant whose item is deleted during rendering is neither sent nor st
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {} })
 })
 
-test('V7, B9, F3 variants of an item with damaged or missing bytes get the response of the bytes, even if stored', async () => {
+test('V7, B9, F3 if the bytes of an item are damaged or missing, requests for its variants fail as those for its bytes do', async () => {
   await using server = await startServer()
   const items = [
     await uploadPicture(server, png(), 'image/png'),
@@ -121,7 +121,7 @@ test('V7, B9, F3 variants of an item with damaged or missing bytes get the respo
       await expectProblem(await fetch(variantUrl(server, id, variant)), 500, 'bytes-missing')
 })
 
-/** Makes the decoder fail to load, also in the picture processes, which have no environment of their own. */
+/** Makes the decoder fail to load. The service starts picture processes with an empty environment, so `fork` is replaced too. */
 const withoutDecoder = {
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(
     `import processes from 'node:child_process'
