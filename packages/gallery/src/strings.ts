@@ -26,7 +26,7 @@ export const strings = {
     keepHint: 'On a shared computer, clear this box. The session then ends when you close this tab.',
     submit: 'Sign in',
     busy: 'Signing in…',
-    where:
+    noToken:
       'No token? The server prints one when it starts for the first time. To create another, run “npx mediabucket token create --bucket default”.',
     missing: 'Enter a token.',
     malformed: 'This is not a token. Tokens begin with “mbkt_” and contain no spaces.',

@@ -9,7 +9,7 @@ type Out = Extract<SessionState, { at: 'out' }>
 /** The sign-in form. Password managers store the host as the user name and the token as the password. */
 export function SignIn({ session, state }: { session: Session; state: Out }) {
   const input = useRef<HTMLInputElement>(null)
-  const everyTab = useRef<HTMLInputElement>(null)
+  const keepSignedIn = useRef<HTMLInputElement>(null)
   const [visible, setVisible] = useState(false)
   useEffect(() => {
     document.title = `${strings.signIn.submit} – ${strings.product}`
@@ -24,7 +24,8 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
         class="sign-in-card"
         onSubmit={(event) => {
           event.preventDefault()
-          if (!state.busy) void session.signIn(input.current?.value ?? '', everyTab.current?.checked ?? false)
+          if (!state.busy)
+            void session.signIn(input.current?.value ?? '', keepSignedIn.current?.checked ?? false)
         }}
       >
         <p class="wordmark">
@@ -72,7 +73,7 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
           {state.message}
         </p>
         <label class="keep-signed-in">
-          <input ref={everyTab} type="checkbox" defaultChecked aria-describedby="keep-about" />
+          <input ref={keepSignedIn} type="checkbox" defaultChecked aria-describedby="keep-about" />
           {strings.signIn.keep}
         </label>
         <p id="keep-about" class="muted small">
@@ -81,7 +82,7 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
         <button type="submit" class="button primary wide" aria-disabled={state.busy}>
           {state.busy ? strings.signIn.busy : strings.signIn.submit}
         </button>
-        <p class="muted small">{strings.signIn.where}</p>
+        <p class="muted small">{strings.signIn.noToken}</p>
       </form>
     </main>
   )

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 
-/** Exit codes that scripts can distinguish, in addition to 1 for all other failures and 2 for a UsageError. */
-export const exitCodes = { refused: 3, notFound: 4, incomplete: 5, interrupted: 130 } as const
+/** Exit codes that scripts can distinguish, in addition to 1 for all other failures and 2 for an invalid argument or setting. */
+export const exitCodes = { accessDenied: 3, notFound: 4, incomplete: 5, interrupted: 130 } as const
 
 export interface CommandContext {
   readonly config: Config

@@ -48,7 +48,7 @@ const exitCodeRows: readonly (readonly [string, string])[] = [
   ['0', 'done'],
   ['1', 'failed'],
   ['2', 'an argument or setting is invalid'],
-  [`${exitCodes.refused}`, 'the service rejects the token (401), or the token lacks the scope (403)'],
+  [`${exitCodes.accessDenied}`, 'the service rejects the token (401), or the token lacks the scope (403)'],
   [`${exitCodes.notFound}`, 'the item, bucket or token does not exist'],
   [`${exitCodes.incomplete}`, 'the backup or restore is complete except for the bytes of the reported items'],
   [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],

@@ -46,7 +46,9 @@ function originElsewhere(target: string | null, url: string): string | null {
 function explainElsewhere(error: Error, origin: string): CommandError | null {
   const aside = 'This is not the service at MEDIABUCKET_URL, so no token was sent.'
   if (isResponseError(error)) {
-    const exitCode = { 401: exitCodes.refused, 403: exitCodes.refused, 404: exitCodes.notFound }[error.status]
+    const exitCode = { 401: exitCodes.accessDenied, 403: exitCodes.accessDenied, 404: exitCodes.notFound }[
+      error.status
+    ]
     return new CommandError(
       `${origin} responded: ${error.problem?.detail ?? `${error.message}.`} ${aside}`,
       exitCode,
@@ -73,12 +75,12 @@ function explainResponse({ status, problem, message }: ResponseError, url: strin
   if (status === 401)
     return new CommandError(
       `${url} rejects the token: ${detail} Set MEDIABUCKET_TOKEN to a valid token; mediabucket token create --bucket NAME creates one.`,
-      exitCodes.refused,
+      exitCodes.accessDenied,
     )
   if (status === 403)
     return new CommandError(
       `the token lacks a scope: ${detail} mediabucket whoami shows its scopes.`,
-      exitCodes.refused,
+      exitCodes.accessDenied,
     )
   if (status === 404)
     return new CommandError(problem ? detail : `${message}. Check MEDIABUCKET_URL.`, exitCodes.notFound)

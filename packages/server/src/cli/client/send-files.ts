@@ -177,4 +177,4 @@ function affectsAllFiles(error: unknown, explained: Error | null): boolean {
 }
 
 export const isRefusal = (explained: Error | null): boolean =>
-  explained instanceof CommandError && explained.exitCode === exitCodes.refused
+  explained instanceof CommandError && explained.exitCode === exitCodes.accessDenied
