@@ -14,7 +14,8 @@ export interface PictureSlide {
 
 /** Types that all browsers display. */
 const shownByBrowsers = /^image\/(?:jpeg|png|gif|webp|avif|bmp|svg\+xml|x-icon|vnd\.microsoft\.icon)$/
-const animated = /^image\/(?:gif|webp|png|avif|svg\+xml)$/
+/** Types that may be animated. Variants are not animated, so the original is displayed. */
+const mayBeAnimated = /^image\/(?:gif|webp|png|avif|svg\+xml)$/
 /** The longest edge of the medium variant (docs/interface.md, V1). Pixels. */
 const mediumEdge = 1600
 /** The size of a picture without a recorded size, until it is loaded. Pixels. */
@@ -29,7 +30,7 @@ export function pictureSlide(media: Media, alt: string): PictureSlide {
   const slide = { msrc: bytesUrl(media.id, 'thumb'), width, height, alt }
   if (!shownByBrowsers.test(media.content_type)) return { ...slide, src: medium }
   const longest = Math.max(width, height)
-  if (media.width === null || longest <= mediumEdge || animated.test(media.content_type)) {
+  if (media.width === null || longest <= mediumEdge || mayBeAnimated.test(media.content_type)) {
     return { ...slide, src: original }
   }
   const mediumWidth = Math.round((width * mediumEdge) / longest)

@@ -23,9 +23,10 @@ function isRange(entry: string): boolean {
   if (rangeNames.has(entry)) return true
   const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
   const family = addressFamily(address)
+  const maxLength = family === 6 ? 128 : 32
+  const length = prefix === undefined ? maxLength : Number(prefix)
   // A prefix length of 0 would match every address.
-  const length = prefix === undefined ? 1 : Number(prefix)
-  return family !== 0 && length >= 1 && length <= (family === 6 ? 128 : 32)
+  return family !== 0 && length >= 1 && length <= maxLength
 }
 
 /** Whether an address lies in one of the ranges. */
@@ -35,7 +36,7 @@ export function inRanges(ranges: readonly string[]): (address: string) => boolea
   return (address) => matches(address, 0)
 }
 
-/** The address that limits count: an IPv4 address, or the /64 of an IPv6 address, because one client has a whole /64. */
+/** The key for limits of one client: its IPv4 address, or the /64 of its IPv6 address, because one client has a whole /64. */
 export function addressGroup(address: string): string {
   if (addressFamily(address) !== 6) return address
   const ip = ipaddr.parse(address)

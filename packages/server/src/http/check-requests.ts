@@ -9,7 +9,7 @@ import type { MediaHost } from './media/media-host.ts'
 import { bytesPath } from './media/serve-bytes.ts'
 import { loggedRequest, type RequestLogger } from './metrics/request-log.ts'
 
-/** The largest body that an operation without a body reads and discards (docs/interface.md N5). Bytes. */
+/** The largest body that is read and discarded where an operation takes none (docs/interface.md N5). Bytes. */
 export const maxIgnoredBody = 65_536
 
 /** Short, because the media base URL may change. */
@@ -33,13 +33,14 @@ export function addRequestChecks(
     const refusal = config.description?.unlimited ? null : limits.countAddress(request.raw)
     if (refusal) throw refusal
     requireHostHeader(request)
-    // Before the body is read, like the response to an unsupported method.
+    // An unknown path is refused before the body is read, as an unsupported method is.
     if (request.is404) throw new Fault('route-unknown', 'The service has no such path.')
     // The framework does not read the bodies of GET and HEAD.
     if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request.raw))
       await discardBody(request.raw, maxIgnoredBody)
     refuseServiceWorker(request.headers)
     const isBytes = url === bytesPath
+    // A browser may not run the bytes of items as scripts or styles.
     if (isBytes) refuseCodeDestination(request.headers)
     const redirect = mediaHost?.redirectUrl(request.raw, isBytes) ?? null
     if (redirect !== null) return reply.header('cache-control', redirectCaching).redirect(redirect, 308)

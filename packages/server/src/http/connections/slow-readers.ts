@@ -1,11 +1,12 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** The measuring window where there is no idle timeout, and the longest time between two measurements. Milliseconds. */
+/** The length of a measurement where there is no idle timeout. Milliseconds. */
 const defaultWindow = 60_000
+/** The longest time between two checks of a connection. Milliseconds. */
 const longestInterval = 5_000
 
-/** When measuring began, and how many bytes the client had received by then. */
+/** When a measurement began, and `sentBytes` at that time. */
 interface Observation {
   readonly since: number
   readonly sent: number
@@ -55,7 +56,10 @@ export function closeSlowReaders(
   server.once('close', () => clearInterval(timer))
 }
 
-/** Bytes that the system has accepted. `bytesWritten` counts whole writes; only Node's internal handle has the rest of the current one. */
+/**
+ * The bytes of a connection that the kernel has accepted. `socket.bytesWritten` includes bytes that are still queued in the
+ * process; only Node's internal handle has the length of that queue.
+ */
 function sentBytes(socket: Socket): number {
   const handle = '_handle' in socket ? socket._handle : null
   if (typeof handle !== 'object' || handle === null) return 0

@@ -1,6 +1,9 @@
 import type { ProblemKinds } from './problem-kind.ts'
 
-/** Problems of uploads in one request. Those of storage and of bodies apply to resumable uploads too. */
+/**
+ * Problems of uploads in one request. `upload-incomplete`, `content-coding-unsupported`, `file-too-large`, `quota-exceeded`
+ * and `storage-full` apply to resumable uploads too.
+ */
 export const uploadProblems = {
   'form-malformed': {
     status: 400,

@@ -8,8 +8,8 @@ import { type Checksum, verifyChecksum } from './upload-checksum.ts'
 
 export const chunkType = 'application/offset+octet-stream'
 
-/** Whether the body of the request is a chunk of a file. */
-export const hasChunk = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+/** Whether the request declares its body as a chunk. */
+export const hasChunkType = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   essenceOf(headers['content-type'] ?? '') === chunkType
 
 /** The declared length of the body in bytes; 0 if it is not declared. */

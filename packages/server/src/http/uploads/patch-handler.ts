@@ -2,7 +2,7 @@ import { Fault } from '../../core/fault.ts'
 import type { AppendUpload } from '../../media/uploads/append-upload.ts'
 import { checkChunk } from '../../media/uploads/check-chunk.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
-import { bodyChunk, chunkType, hasChunk, refuseContentCoding } from './chunk-body.ts'
+import { bodyChunk, chunkType, hasChunkType, refuseContentCoding } from './chunk-body.ts'
 import { parseUploadHeaders } from './upload-headers.ts'
 import { describeUpload } from './upload-response.ts'
 import type { UploadHandler } from './upload-route.ts'
@@ -20,12 +20,13 @@ export function createPatchHandler(parts: {
     refuseContentCoding(request)
     // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
     // SHOULD return a 415 Unsupported Media Type status."
-    if (!hasChunk(request))
+    if (!hasChunkType(request))
       throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
     const { offset, length, checksum } = parseUploadHeaders(request.headers)
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
     const chunk = bodyChunk(request, readBody, { offset, length, checksum })
-    // Checked again with the lock; here, so that a chunk that cannot fit does not interrupt the request that holds it.
+    // appendUpload checks again when it holds the lock of the upload. To get the lock it may interrupt another request, so
+    // a chunk that does not fit is refused before.
     checkChunk(found, chunk, maxFileSize)
     const { upload } = await appendUpload(found.id, chunk)
     // tus 1.0.0, PATCH: "The Server MUST acknowledge successful PATCH requests with the 204 No Content status. It MUST

@@ -5,7 +5,7 @@ import type { AppendUpload } from '../../media/uploads/append-upload.ts'
 import { checkChunk, checkFileSize } from '../../media/uploads/check-chunk.ts'
 import type { CreateUpload } from '../../media/uploads/create-upload.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
-import { bodyChunk, emptyChunk, hasChunk, refuseContentCoding } from './chunk-body.ts'
+import { bodyChunk, emptyChunk, hasChunkType, refuseContentCoding } from './chunk-body.ts'
 import { parseUploadHeaders, type UploadHeaders } from './upload-headers.ts'
 import type { UploadMetadata } from './upload-metadata.ts'
 import { describeUpload } from './upload-response.ts'
@@ -24,11 +24,12 @@ export function createPostHandler(parts: {
   return async ({ bucketId }: Grant, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     refuseContentCoding(request)
     const headers = parseUploadHeaders(request.headers)
+    refuseConcatenation(headers)
     const length = requireLength(headers)
     if (length !== null) checkFileSize(length, maxFileSize)
     const { metadata, checksum } = headers
-    const chunk = hasChunk(request) ? bodyChunk(request, readBody, { offset: 0, checksum }) : null
-    // Before the upload is created, so that a refused one reserves nothing.
+    const chunk = hasChunkType(request) ? bodyChunk(request, readBody, { offset: 0, checksum }) : null
+    // Before the upload is created, so that the request reserves nothing if its chunk is refused.
     if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize)
     const created = await createUpload(bucketId, {
       length,
@@ -51,10 +52,14 @@ export function createPostHandler(parts: {
   }
 }
 
-/** The length of the file; null where it is deferred. Throws Fault `upload-malformed`. */
-function requireLength({ length, isLengthDeferred, concat }: UploadHeaders): number | null {
+/** Throws Fault `upload-malformed`. */
+function refuseConcatenation({ concat }: UploadHeaders): void {
   if (concat !== null)
     throw new Fault('upload-malformed', 'Concatenation is not supported; send the file as one upload.')
+}
+
+/** The length of the file; null where it is deferred. Throws Fault `upload-malformed`. */
+function requireLength({ length, isLengthDeferred }: UploadHeaders): number | null {
   // tus 1.0.0, Creation: "The request MUST include one of the following headers: a) Upload-Length […] b)
   // Upload-Defer-Length: 1" and "If the length of an upload is not deferred, this header MUST be omitted."
   if ((length === null) !== isLengthDeferred)
@@ -62,6 +67,6 @@ function requireLength({ length, isLengthDeferred, concat }: UploadHeaders): num
   return length
 }
 
-/** The first of the keys whose value is not empty. */
+/** The value of the first of these keys that has one; an empty value does not count. */
 const firstOf = (metadata: UploadMetadata | null, ...keys: string[]): string | null =>
   keys.map((key) => metadata?.values.get(key)).find(Boolean) ?? null
