@@ -22,8 +22,8 @@ export const headLength = 4_100
 export interface OpenBlob {
   /** Bytes. */
   readonly size: number
-  /** A file that other processes of this machine can read. */
-  readonly path: string
+  /** The path of a file that other processes of this machine can read, or the bytes. */
+  readonly content: string | Uint8Array
   /** Fills `into` with the bytes from `position` on. One call at a time. Throws BlobTruncatedError. */
   read(into: Uint8Array, position: number): Promise<void>
   /** Bytes `start` to `end`, both inclusive. Closes the blob when it ends or is destroyed. */
@@ -94,7 +94,7 @@ export interface VariantStore {
   store(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
 
   /** As `BlobStore.open`. */
-  open(id: MediaId, variant: Variant): Promise<Pick<OpenBlob, 'size' | 'read' | 'close'> | null>
+  open(id: MediaId, variant: Variant): Promise<Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'> | null>
 
   /** Removes all variants of the item, as `BlobStore.remove` does. */
   remove(id: MediaId): Promise<void>

@@ -46,6 +46,8 @@ export interface NewMedia {
 
 export interface Media extends NewMedia {
   readonly bucketId: BucketId
+  /** True if the last check of its bytes found them changed. */
+  readonly isDamaged: boolean
 }
 
 export interface TokenRecord {
@@ -165,11 +167,8 @@ export interface Catalog {
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
   page(bucketId: BucketId, page: number): Promise<PageRows>
 
-  /** The item with this id, in any bucket. */
+  /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>
-
-  /** True if the last check of the item's bytes found them changed. */
-  isDamaged(id: MediaId): Promise<boolean>
 
   /** Appends the items to the bucket in this order: all or none. Throws Fault `quota-exceeded`. */
   addMedia(bucketId: BucketId, items: readonly NewMedia[]): Promise<void>

@@ -18,6 +18,7 @@ export interface Config {
   /** 0 for no cache. */
   readonly pageCache: number
   readonly pageLinkCache: number
+  readonly bytesCache: number
   readonly maxFileSize: number
   readonly maxParts: number
   readonly uploadExpiry: number
@@ -93,6 +94,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     gallery: read('MEDIABUCKET_GALLERY'),
     pageCache: read('MEDIABUCKET_PAGE_CACHE'),
     pageLinkCache: read('MEDIABUCKET_LINK_RIBBON'),
+    bytesCache: read('MEDIABUCKET_BYTES_CACHE'),
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE'),
     maxParts: read('MEDIABUCKET_MAX_PARTS'),
     uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY'),

@@ -83,6 +83,11 @@ const table = {
     sizeOrZero('64MB'),
     'Memory for the page links that all pages share, about 80 bytes for each page of the largest bucket. Links beyond it are rendered for each response. Raise it for buckets of more than 8 million items.',
   ),
+  MEDIABUCKET_BYTES_CACHE: setting(
+    '64MB',
+    sizeOrZero('64MB'),
+    'Memory for files and thumbnails of up to 1 MiB each that are requested often; 0 reads them for each response. Raise it if more bytes than this are requested often.',
+  ),
   MEDIABUCKET_MAX_FILE_SIZE: setting(
     '5GB',
     size('500MB, 5GB or 2GiB'),

@@ -1,11 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { OpenBlob } from '../blobs/blobs.ts'
 import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
 import type { PageSettings } from '../core/page.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
-import type { Variants } from '../media/pictures/open-variant.ts'
+import type { OpenVariant, Variants } from '../media/pictures/open-variant.ts'
 import type { StoreMedia } from '../media/store-media.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
@@ -27,7 +26,7 @@ export interface Operations {
   readonly waitForWriter: (id: UploadId) => Promise<void>
   readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
   readonly findByName: (name: string) => Promise<Media>
-  readonly openBytes: (media: Media) => Promise<OpenBlob>
+  readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']
   readonly readiness: () => Promise<Readiness>
 }

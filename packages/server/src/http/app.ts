@@ -7,7 +7,9 @@ import { createFramework } from './create-framework.ts'
 import { galleryRoutes } from './gallery/serve-gallery.ts'
 import { createCorsPolicy, varyHeader } from './headers/cors.ts'
 import { createListingResponder } from './listing/listing-response.ts'
+import { createBytesResponder } from './media/bytes-response.ts'
 import { createMediaHost } from './media/media-host.ts'
+import { createBodyPreparer } from './media/prepare-body.ts'
 import { createRequestLogger } from './metrics/request-log.ts'
 import { collectOperations } from './openapi/collect-operations.ts'
 import { createErrorHandler } from './problems/error-handler.ts'
@@ -29,8 +31,17 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
   })
   const countStorageError = metrics.storage.countError
+  const respondToBytes = createBytesResponder({
+    ...operations,
+    prepareBody: createBodyPreparer((err, requestId) => {
+      countStorageError(err)
+      log.error({ requestId, err }, 'a response was aborted')
+    }),
+    maxAge: settings.mediaMaxAge,
+    vary: { inline: varyHeader(corsOrigins), attachment: varyHeader(corsOrigins, 'Sec-Fetch-Dest') },
+  })
   const reportFault = createFaultReporter({ limits, countStorageError, log })
-  // Used by the fast path of listings and by the framework.
+  // Used by the fast paths and by the framework.
   const handling = {
     logRequest: createRequestLogger(metrics, parts.writeLine),
     corsHeaders: createCorsPolicy(corsOrigins),
@@ -49,6 +60,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
           ...handling,
           verifyAuthorization,
           respondToListing,
+          respondToBytes,
           reportFault,
           baseUrl,
           isStopping: parts.isStopping,
@@ -67,6 +79,8 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     operationList,
     verifyAuthorization,
     respondToListing,
+    respondToBytes,
+    corsHeaders: handling.corsHeaders,
   })
   operationList.close()
   if (gallery) galleryRoutes(app, { gallery, settings, vary: varyHeader(corsOrigins, 'Accept-Encoding') })

@@ -6,16 +6,20 @@ import type { RequestLimits } from './limits/request-limits.ts'
 import { coalesceRequests } from './listing/coalesce-requests.ts'
 import { createListingFastPath } from './listing/fast-path.ts'
 import type { ListingResponder } from './listing/listing-response.ts'
+import type { BytesResponder } from './media/bytes-response.ts'
+import { createBytesFastPath } from './media/fast-path.ts'
 import type { MediaHost } from './media/media-host.ts'
 import type { RequestLogger } from './metrics/request-log.ts'
 import type { FaultReporter } from './problems/report-fault.ts'
+import { createDirectServer } from './problems/serve-directly.ts'
 import type { AuthorizationVerifier } from './tokens/authorizer.ts'
 
-/** The server's listener: refuses other protocols, sends listings to their fast path and all else to the framework. */
+/** The server's listener: refuses other protocols, sends listings and bytes to their fast paths and all else to the framework. */
 export function createRequestListener(
   parts: {
     readonly verifyAuthorization: AuthorizationVerifier
     readonly respondToListing: ListingResponder
+    readonly respondToBytes: BytesResponder
     readonly logRequest: RequestLogger
     readonly corsHeaders: CorsPolicy
     readonly limits: RequestLimits
@@ -32,6 +36,8 @@ export function createRequestListener(
     framework(request, response)
   }
   const respondToListing = coalesceRequests({ ...parts, countToken: limits.countToken })
-  const useFastPath = createListingFastPath({ ...parts, respondToListing }, useFramework)
-  return requireHttp1(parts, mediaHost?.routeByHost(useFastPath, useFramework) ?? useFastPath)
+  const serveDirectly = createDirectServer(parts)
+  const serveBytes = createBytesFastPath({ ...parts, serveDirectly }, useFramework)
+  const serve = createListingFastPath({ ...parts, respondToListing, serveDirectly }, serveBytes)
+  return requireHttp1(parts, mediaHost?.routeByHost(serve, serveBytes) ?? serve)
 }

@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
 import { createBackpressure } from './bodies/backpressure.ts'
 import { createBodyReader } from './bodies/body-reader.ts'
-import { varyHeader } from './headers/cors.ts'
+import { type CorsPolicy, varyHeader } from './headers/cors.ts'
 import { listMediaRoute } from './listing/list-media.ts'
 import type { ListingResponder } from './listing/listing-response.ts'
+import type { BytesResponder } from './media/bytes-response.ts'
 import { describeBucketRoute } from './media/describe-bucket.ts'
 import { findMediaRoute } from './media/find-media.ts'
 import { removeMediaRoute } from './media/remove-media.ts'
@@ -30,6 +31,8 @@ export async function addRoutes(
     readonly operationList: OperationList
     readonly verifyAuthorization: AuthorizationVerifier
     readonly respondToListing: ListingResponder
+    readonly respondToBytes: BytesResponder
+    readonly corsHeaders: CorsPolicy
   },
 ): Promise<void> {
   const { operations, operationList, catalog, settings, metrics, limits, isStopping } = parts
@@ -65,11 +68,7 @@ export async function addRoutes(
   )
   findMediaRoute(app, { authorize, catalog, urlSettings: pageSettings })
   removeMediaRoute(app, { ...operations, authorize, metrics })
-  serveBytesRoute(app, {
-    ...operations,
-    maxAge: settings.mediaMaxAge,
-    countStorageError: metrics.storage.countError,
-  })
+  serveBytesRoute(app, parts)
   describeBucketRoute(app, { authorize, catalog })
   describeTokenRoute(app, { authorize, catalog })
   explainProblemRoute(app, varyHeader(corsOrigins, 'Accept'))

@@ -8,13 +8,13 @@ import { mediaUnknown } from './find-media.ts'
  * as damaged (docs/interface.md B9, F3).
  */
 export function openBytesOperation(parts: {
-  readonly catalog: Pick<Catalog, 'media' | 'isDamaged'>
+  readonly catalog: Pick<Catalog, 'media'>
   readonly blobs: Pick<BlobStore, 'open'>
 }): (media: Media) => Promise<OpenBlob> {
   const { catalog, blobs } = parts
   const damaged = () => new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
   return async (media) => {
-    if (await catalog.isDamaged(media.id)) throw damaged()
+    if (media.isDamaged) throw damaged()
     const blob = await blobs.open(media.id)
     if (blob === null) {
       // The item may have been deleted since its row was read.

@@ -160,7 +160,7 @@ export function storeMediaOperation(parts: {
         expiresAt: at + keyLifetime,
       }
       const { items, repeated } = await store(bucketId, arrivals, request, reservation)
-      return { media: items.map((item) => ({ ...item, bucketId })), repeated }
+      return { media: items.map((item) => ({ ...item, bucketId, isDamaged: false })), repeated }
     } finally {
       reservation.release()
     }

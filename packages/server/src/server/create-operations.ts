@@ -1,9 +1,14 @@
 import { verifyTokenOperation } from '../access/verify-token.ts'
+import type { OpenBlob } from '../blobs/blobs.ts'
+import type { Media } from '../catalog/catalog.ts'
 import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
+import { createBytesCache } from '../media/caching/bytes-cache.ts'
+import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
 import { findByNameOperation } from '../media/find-media.ts'
 import { listMediaOperation } from '../media/listing/list-media.ts'
 import { createPageLinkCache } from '../media/listing/page-link-cache.ts'
+import type { Variants } from '../media/pictures/open-variant.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import {
   appendUploadWithSpaceCheck,
@@ -21,16 +26,20 @@ import type { UploadParts } from './start-uploads.ts'
 /** Creates the operations that HTTP requests call. */
 export function createOperations(
   { config, log, metrics }: StartContext,
-  parts: Pick<Operations, 'openBytes' | 'openVariant'> & {
+  parts: {
+    readonly openBytes: (media: Media) => Promise<OpenBlob>
+    readonly openVariant: Variants['open']
     readonly uploading: UploadParts
     readonly space: FreeSpace
     readonly settings: BoundAddress['settings']
   },
 ): Operations {
-  const { uploading, space, settings, openBytes, openVariant } = parts
+  const { uploading, space, settings } = parts
   const { catalog, blobs, locks, removeMedia } = uploading
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
   metrics.watchPageLinkCache(() => pageLinkCache.size())
+  const cache = createBytesCache(config.bytesCache)
+  metrics.watchBytesCache(cache.statistics)
   return {
     verifyToken: verifyTokenOperation({
       catalog,
@@ -51,8 +60,7 @@ export function createOperations(
     waitForWriter: locks.waitForWriter,
     removeMedia,
     findByName: findByNameOperation({ catalog }),
-    openBytes,
-    openVariant,
+    ...cachedBytesOperations({ ...parts, cache }),
     readiness: checkReadinessOperation({ catalog, space, hasBytes: blobs.isReachable }),
   }
 }

@@ -20,8 +20,8 @@ export function describeMedia(engine: string, fresh: Fresh): void {
         size: 0,
       })
       await catalog.addMedia(bucketId, [whole, bare])
-      expect(await catalog.media(whole.id)).toEqual({ ...whole, bucketId })
-      expect(await catalog.media(bare.id)).toEqual({ ...bare, bucketId })
+      expect(await catalog.media(whole.id)).toEqual({ ...whole, bucketId, isDamaged: false })
+      expect(await catalog.media(bare.id)).toEqual({ ...bare, bucketId, isDamaged: false })
       expect(await catalog.media(newMediaId())).toBeNull()
     })
 

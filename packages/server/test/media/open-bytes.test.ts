@@ -50,7 +50,8 @@ test('B9: an item that was seeded without bytes has missing bytes', async () => 
     createdAt: 0,
   }
   await media.catalog.addMedia(bucketId, [seeded])
-  await expect(openBytesOperation(media)({ ...seeded, bucketId })).rejects.toMatchObject({
+  const item = { ...seeded, bucketId, isDamaged: false }
+  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({
     code: 'bytes-missing',
   })
 })

@@ -36,7 +36,7 @@ test('F3 bytes that end before their size are reported as unreadable, and the ch
     if (id === truncated.id) await truncate(path, 3)
   })
   expect(findings).toEqual([['bytes-unreadable', [truncated.id]]])
-  expect(await media.catalog.isDamaged(intact.id)).toBe(false)
+  expect(await media.catalog.media(intact.id)).toMatchObject({ isDamaged: false })
 })
 
 test('F3 an error that is not about the bytes of an item ends the check', async () => {

@@ -6,6 +6,7 @@ import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { type Variant, variantKey, variants } from '../../core/variant.ts'
 import { isFull, isIoError, isShortage } from '../../sqlite/result-codes.ts'
 import type { VariantStore } from '../blobs.ts'
+import { openMemoryBlob } from '../memory-blob.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import { type Files, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
@@ -74,7 +75,9 @@ export function createDiskVariants(parts: {
 
     async open(id, variant) {
       const bytes = await database.run({ kind: 'read', name: nameOf(id, variant) }).catch(nullIfUnreadable)
-      return bytes ? openInMemory(bytes) : openStoredFile(pathOf(id, variant), () => exists(directoryOf(id)))
+      return bytes
+        ? openMemoryBlob(bytes)
+        : openStoredFile(pathOf(id, variant), () => exists(directoryOf(id)))
     },
 
     async remove(id) {
@@ -84,13 +87,6 @@ export function createDiskVariants(parts: {
     },
   }
 }
-
-const openInMemory = (bytes: Uint8Array) => ({
-  size: bytes.byteLength,
-  read: async (into: Uint8Array, position: number) =>
-    into.set(bytes.subarray(position, position + into.byteLength)),
-  close: async () => undefined,
-})
 
 /** Variants in a database that the disk cannot read are rendered again. */
 function nullIfUnreadable(error: unknown): VariantOutput {

@@ -47,7 +47,7 @@ function openFile(path: string): OpenBlob | null {
 
   const blob: OpenBlob = {
     size: status.size,
-    path,
+    content: path,
     read(into, position) {
       if (closing) throw new Error('read after close')
       reading = readWhole(descriptor, into, position)

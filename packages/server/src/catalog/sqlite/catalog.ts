@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import type { MediaId } from '../../core/media-id.ts'
 import type { BucketId, Catalog } from '../catalog.ts'
 import { createBatchedReads } from './batched-reads.ts'
 import { openDataDirectory } from './data-directory.ts'
@@ -46,14 +47,14 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   const statistics = prepareStatistics(db)
 
   const grants = createBatchedReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
+  const media = createBatchedReads(db, (id: MediaId) => reading(() => reads.media(id)))
   const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
 
   return {
     epoch,
     authorise: grants.read,
     page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
-    media: async (id) => reading(() => reads.media(id)),
-    isDamaged: async (id) => reading(() => reads.isDamaged(id)),
+    media: media.read,
     addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
     addMediaOnce: (bucketId, items, request) =>
       writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
@@ -106,6 +107,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
     async close() {
       grants.flush()
+      media.flush()
       buckets.flush()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()

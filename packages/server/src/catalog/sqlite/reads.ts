@@ -30,7 +30,6 @@ export interface Reads {
   authorise(tokenHash: Uint8Array): Grant | null
   page(bucketId: BucketId, page: number): PageRows
   media(id: MediaId): Media | null
-  isDamaged(id: MediaId): boolean
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
   findUnreferenced(ids: readonly MediaId[]): MediaId[]
   tombstones(): MediaId[]
@@ -56,8 +55,8 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
-    created_at, bucket_id FROM media WHERE id = ?`)
-  const isDamaged = db.prepare('SELECT EXISTS (SELECT 1 FROM damaged WHERE id = ?)')
+    created_at, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id)
+    FROM media WHERE id = ?`)
   const findUnreferenced = prepareFindUnreferenced(db)
   const tombstones = db.prepare('SELECT id FROM tombstones')
   const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
@@ -147,11 +146,10 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
           height: integerOrNull(row, 7),
           createdAt: integer(row, 8),
           bucketId: bucketId(row, 9),
+          isDamaged: integer(row, 10) === 1,
         }
       )
     },
-
-    isDamaged: (id) => integer(one(isDamaged, id) ?? [], 0) === 1,
 
     findRepeated: (request) => idempotency.find(request),
 

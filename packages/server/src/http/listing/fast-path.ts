@@ -1,13 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { PageBody } from '../../media/listing/page-body.ts'
-import type { CorsPolicy } from '../headers/cors.ts'
-import type { RequestLimits } from '../limits/request-limits.ts'
-import type { RequestLogger } from '../metrics/request-log.ts'
-import { problemResponse } from '../problems/problem-response.ts'
-import type { FaultReporter } from '../problems/report-fault.ts'
+import type { DirectRoute, DirectServer } from '../problems/serve-directly.ts'
 import { type FastPathRequest, parseFastPathRequest } from './fast-path-request.ts'
 import { listingPaths } from './list-media.ts'
 import type { ListingResponse } from './listing-response.ts'
@@ -18,55 +13,33 @@ import type { ListingResponse } from './listing-response.ts'
 
 interface Parts {
   readonly respondToListing: (request: FastPathRequest) => Promise<ListingResponse>
-  readonly logRequest: RequestLogger
-  readonly corsHeaders: CorsPolicy
-  readonly limits: Pick<RequestLimits, 'countAddress'>
-  readonly reportFault: FaultReporter
-  readonly baseUrl: string
+  readonly serveDirectly: DirectServer
   /** While the service stops, responses must close their connections, which the framework does. */
   readonly isStopping: () => boolean
 }
 
+const routes = listingPaths.map((url) => ({ url, problemHeaders: {} }))
+
 /** Responds to plain listings directly and passes all other requests to `framework`. */
 export function createListingFastPath(parts: Parts, framework: RequestListener): RequestListener {
-  const { respondToListing, logRequest, corsHeaders, limits, reportFault, baseUrl, isStopping } = parts
-
-  async function list(
-    request: IncomingMessage,
-    response: ServerResponse,
-    route: string,
-    listing: FastPathRequest,
-  ): Promise<void> {
-    const id = randomUUID()
-    logRequest({ id, method: 'GET', url: listing.url, route }, response)
-    try {
-      const refusal = limits.countAddress(request)
-      if (refusal) throw refusal
+  const { respondToListing, serveDirectly, isStopping } = parts
+  return (request, response) => {
+    const listing = isStopping() ? null : parseFastPathRequest(request)
+    const route = listing && listingRoute(listing.url)
+    if (!listing || !route) return framework(request, response)
+    void serveDirectly(route, request, response, async () => {
       const { status, head, body } = await respondToListing(listing)
       response.writeHead(status, head)
       if (body === null) response.end()
       else await writeBody(response, body)
-    } catch (error) {
-      const fault = reportFault(error, request, id)
-      if (response.headersSent) return void response.destroy()
-      const { status, headers, body } = problemResponse(fault, baseUrl, id)
-      response.writeHead(status, { ...corsHeaders(request.headers), ...headers })
-      response.end(body)
-    }
-  }
-
-  return (request, response) => {
-    const listing = isStopping() ? null : parseFastPathRequest(request)
-    const route = listing && listingRoute(listing.url)
-    if (listing && route) void list(request, response, route, listing)
-    else framework(request, response)
+    })
   }
 }
 
-function listingRoute(url: string): string | undefined {
+function listingRoute(url: string): DirectRoute | undefined {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  return listingPaths.find((listingPath) => listingPath === path)
+  return routes.find((route) => route.url === path)
 }
 
 /** Bytes that one response writes in one event-loop tick: a fast client would receive megabytes before others are served. */

@@ -18,14 +18,16 @@ const codeDestinations: ReadonlySet<string> = new Set([
   'xslt',
 ])
 
-/**
- * Throws Fault `destination-refused` where a browser requests bytes to run them, from any site (docs/interface.md B10).
- * Browsers send Sec-Fetch-Dest with every request, and pages cannot change it.
- */
-export function refuseCodeDestination(headers: IncomingHttpHeaders): void {
+/** Whether a browser requests bytes to run them. Browsers send Sec-Fetch-Dest with every request, and pages cannot change it. */
+export function refusesDestination(headers: IncomingHttpHeaders): boolean {
   const destination = headers['sec-fetch-dest']
-  if (typeof destination === 'string' && codeDestinations.has(destination.trim().toLowerCase()))
-    throw new Fault('destination-refused', `Bytes of items are not served as ${destination.trim()}.`)
+  return typeof destination === 'string' && codeDestinations.has(destination.trim().toLowerCase())
+}
+
+/** Throws Fault `destination-refused` where a browser requests bytes to run them, from any site (docs/interface.md B10). */
+export function refuseCodeDestination(headers: IncomingHttpHeaders): void {
+  if (refusesDestination(headers))
+    throw new Fault('destination-refused', `Bytes of items are not served as ${headers['sec-fetch-dest']}.`)
 }
 
 /** Throws Fault `destination-refused` where a browser fetches a service worker; the service has none. */

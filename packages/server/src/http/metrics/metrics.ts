@@ -94,6 +94,31 @@ export function createMetrics() {
       },
     })
   }
+  /** `read` returns the hits and misses so far, and the size in bytes. */
+  function watchBytesCache(
+    read: () => { readonly hits: number; readonly misses: number; readonly size: number },
+  ): void {
+    new Counter({
+      name: 'mediabucket_bytes_cache_requests_total',
+      help: 'Requests for files and thumbnails that the cache of bytes may hold, by result.',
+      labelNames: ['result'],
+      registers: [registry],
+      collect() {
+        const { hits, misses } = read()
+        this.reset()
+        this.inc({ result: 'hit' }, hits)
+        this.inc({ result: 'miss' }, misses)
+      },
+    })
+    new Gauge({
+      name: 'mediabucket_bytes_cache_bytes',
+      help: 'Size of the cache of bytes.',
+      registers: [registry],
+      collect() {
+        this.set(read().size)
+      },
+    })
+  }
   const observers = new Map<string, ResponseObserver>()
   /** One observer for each method and route. */
   function responseObserver(method: string, route: string): ResponseObserver {
@@ -127,6 +152,7 @@ export function createMetrics() {
     activeUploads,
     storage,
     watchPageLinkCache,
+    watchBytesCache,
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Fault, FaultCode, ParameterFault } from '../../core/fault.ts'
+import { RangeFault } from '../headers/range-fault.ts'
 import { RateLimitFault } from '../limits/rate-limit-fault.ts'
 import { problemKinds } from './problems.ts'
 
@@ -43,7 +44,7 @@ export function problemResponse(
     'x-content-type-options': 'nosniff',
     ...(hasChallenge(fault.code) ? { 'www-authenticate': challenge(fault) } : {}),
     ...(status === 503 ? { 'retry-after': '2' } : {}),
-    ...(fault instanceof RateLimitFault ? fault.headers : {}),
+    ...(fault instanceof RateLimitFault || fault instanceof RangeFault ? fault.headers : {}),
   }
   return { status, headers, body }
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
+import { openMemoryBlob } from '../../blobs/memory-blob.ts'
 import type { Catalog, Media } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
@@ -8,7 +9,7 @@ import { mediaUnknown } from '../find-media.ts'
 import type { PictureResult } from './picture-task.ts'
 import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
 
-export type OpenVariant = Pick<OpenBlob, 'size' | 'read' | 'close'>
+export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'>
 
 export interface Variants {
   /**
@@ -56,14 +57,14 @@ export function createVariants(parts: {
   const failed = new LRUCache<string, string>({ max: failureCacheSize })
   let supported = true
 
-  async function render(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
+  async function render(media: Media, variant: Variant, picture: OpenBlob['content']): Promise<Uint8Array> {
     const startedAt = performance.now()
     const report = (outcome: RenderReport['outcome']) =>
       parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
     let result: PictureResult
     try {
       result = await workers.run(
-        { type: 'resize', path, side: variantSides[variant], maxPixels },
+        { type: 'resize', picture, side: variantSides[variant], maxPixels },
         `${media.bucketId}`,
       )
     } catch (error) {
@@ -125,11 +126,11 @@ export function createVariants(parts: {
     }
   }
 
-  function renderOnce(media: Media, variant: Variant, path: string): Promise<Uint8Array> {
+  function renderOnce(media: Media, variant: Variant, picture: OpenBlob['content']): Promise<Uint8Array> {
     const key = keyOf(media, variant)
     const running = renders.get(key)
     if (running) return running
-    const rendered = render(media, variant, path)
+    const rendered = render(media, variant, picture)
     renders.set(key, rendered)
     // Until the variant is stored, requests share the rendered bytes.
     const stored = rendered
@@ -157,13 +158,9 @@ export function createVariants(parts: {
       if (stored !== null) return stored
       const reason = failed.get(keyOf(media, variant))
       if (reason !== undefined) throw unavailable(reason)
-      const bytes = await renderOnce(media, variant, source.path)
+      const bytes = await renderOnce(media, variant, source.content)
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
-      return {
-        size: bytes.byteLength,
-        read: async (into, position) => into.set(bytes.subarray(position, position + into.byteLength)),
-        close: async () => undefined,
-      }
+      return openMemoryBlob(bytes)
     },
 
     async settled() {

@@ -3,7 +3,12 @@
 /** A picture is its bytes or the path of its file. Pictures with more than `maxPixels` are not decoded. */
 export type PictureTask =
   | { readonly type: 'measure'; readonly picture: string | Uint8Array }
-  | { readonly type: 'resize'; readonly path: string; readonly side: number; readonly maxPixels: number }
+  | {
+      readonly type: 'resize'
+      readonly picture: string | Uint8Array
+      readonly side: number
+      readonly maxPixels: number
+    }
 
 /** Pixels, as the picture is displayed. */
 export interface PictureSize {

@@ -52,7 +52,7 @@ async function perform(task: PictureTask): Promise<PictureResult> {
       const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }
     }
-    const bytes = await sharp(task.path, {
+    const bytes = await sharp(task.picture, {
       limitInputPixels: task.maxPixels,
       sequentialRead: true,
       autoOrient: true,

@@ -29,7 +29,7 @@ function start(limits: Partial<Parameters<typeof createPictureWorkers>[0]> = {})
   return workers
 }
 
-const shrink = (path: string) => ({ type: 'resize', path, side: 10, maxPixels: 1e6 }) as const
+const shrink = (picture: string) => ({ type: 'resize', picture, side: 10, maxPixels: 1e6 }) as const
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
 const others: Readonly<Record<string, string>> = {

@@ -1,0 +1,184 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { create } from 'content-disposition'
+import type { Media } from '../../catalog/catalog.ts'
+import { Fault } from '../../core/fault.ts'
+import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'
+import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts'
+import { parseByteRange } from '../headers/byte-range.ts'
+import { matchesWeakly } from '../headers/entity-tag.ts'
+import { checkPreconditions, rangeApplies, type Validators } from '../headers/preconditions.ts'
+import { RangeFault } from '../headers/range-fault.ts'
+import { deliveryOf } from './delivery.ts'
+import type { BodyPreparer, BodyWriter } from './prepare-body.ts'
+
+export interface BytesParts {
+  /** Finds the item for a name (`id` or `id.ext`). Throws Fault `media-unknown`. */
+  readonly findByName: (name: string) => Promise<Media>
+  readonly openBytes: (media: Media) => Promise<OpenVariant>
+  readonly openVariant: Variants['open']
+  readonly prepareBody: BodyPreparer
+  /** Milliseconds. */
+  readonly maxAge: number
+  /** The value of `Vary` for inline responses (may be empty), and for attachments. */
+  readonly vary: { readonly inline: string; readonly attachment: string }
+}
+
+/** The parts of a request that determine the response. */
+export interface BytesRequest {
+  readonly id: string
+  readonly isHead: boolean
+  readonly name: string
+  readonly variant: unknown
+  readonly isDownload: boolean
+  readonly headers: IncomingHttpHeaders
+}
+
+/** A response that can begin: its first bytes have been read. */
+export interface BytesResponse {
+  readonly status: 200 | 206 | 304
+  /** The headers as alternating names and values, the form that Node writes fastest. */
+  readonly head: readonly string[]
+  /** Null where no bytes are sent. Must be called once. */
+  readonly write: BodyWriter | null
+}
+
+/** Throws Fault. */
+export type BytesResponder = (request: BytesRequest) => Promise<BytesResponse>
+
+/** Forbids scripts and all external sources; allows inline styles, which SVG pictures need. */
+const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+const embeddingHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'cross-origin',
+  // The URL of an item grants access to it, so links in a PDF must not send it as their referrer.
+  'referrer-policy': 'no-referrer',
+}
+const sandboxHeaders = { ...embeddingHeaders, 'content-security-policy': policy }
+
+/** Headers of every problem (docs/interface.md B5). */
+export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
+
+/** The representation that is sent of an item: its bytes or a variant (RFC 9110, section 3.2). */
+interface Representation {
+  readonly validators: Validators
+  /** The headers of every success. */
+  readonly common: readonly string[]
+  /** The further headers of responses with bytes, without Content-Length. */
+  readonly content: readonly string[]
+}
+
+/** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
+export function createBytesResponder(parts: BytesParts): BytesResponder {
+  const { findByName, openBytes, openVariant, prepareBody, maxAge, vary } = parts
+  const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
+  const [inlineVary, attachmentVary] = [vary.inline, vary.attachment].map((value) =>
+    value === '' ? [] : ['vary', value],
+  )
+
+  function describe(media: Media, variant: Variant | null, isDownload: boolean): Representation {
+    const { sha256, id, filename: name } = media
+    const key = sha256 ? Buffer.from(sha256).toString('base64url') : id
+    const etag = variant === null ? `"${key}"` : `"${key}.${variantKey(variant)}"`
+    const filename = variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.webp`
+    const { contentType, disposition, isSandboxed } = deliveryOf(
+      variant === null ? media.contentType : 'image/webp',
+    )
+    const type = isDownload ? 'attachment' : disposition
+    return {
+      validators: { etag, lastModified: media.createdAt },
+      common: [
+        ...Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat(),
+        // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
+        ...((type === 'attachment' ? attachmentVary : inlineVary) ?? []),
+        ...['etag', etag],
+        ...['last-modified', new Date(media.createdAt).toUTCString()],
+        ...['cache-control', cacheControl],
+      ],
+      content: [
+        ...['content-type', contentType],
+        ...['content-disposition', create(filename ?? undefined, { type })],
+        ...['accept-ranges', 'bytes'],
+      ],
+    }
+  }
+
+  /** The headers of whole bytes in memory, for as long as these are: building the headers costs more than a lookup. */
+  const heads = new WeakMap<Uint8Array, readonly string[]>()
+
+  async function whole(blob: OpenVariant, isHead: boolean, id: string, describeIt: () => Representation) {
+    const key = typeof blob.content === 'string' ? null : blob.content
+    let head = key && heads.get(key)
+    if (!head) {
+      const { common, content } = describeIt()
+      head = [...common, ...content, 'content-length', `${blob.size}`]
+      if (key) heads.set(key, head)
+    }
+    return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
+  }
+
+  async function bodyOf(blob: OpenVariant, isHead: boolean, start: number, end: number, id: string) {
+    if (!isHead && end >= start) return prepareBody(blob, start, end, id)
+    await blob.close()
+    return null
+  }
+
+  return async ({ id, isHead, name, variant: variantText, isDownload, headers }) => {
+    const variant = parseVariant(variantText)
+    const media = await findByName(name)
+    const open = () => (variant === null ? openBytes(media) : openVariant(media, variant))
+    if (!isDownload && isUnconditional(headers))
+      return whole(await open(), isHead, id, () => describe(media, variant, false))
+
+    const { validators, common, content } = describe(media, variant, isDownload)
+    // A missing variant meets no condition (RFC 9110, section 13.2.1). A client with its tag has received it before.
+    const opened = variant === null || namesTag(headers, validators.etag) ? null : await open()
+    const outcome = checkPreconditions(headers, validators)
+    if (outcome !== 'proceed') await opened?.close()
+    if (outcome === 'not-modified') return { status: 304, head: common, write: null }
+    if (outcome === 'failed')
+      throw new Fault('precondition-failed', 'The current bytes do not meet the precondition.')
+
+    // The size of the bytes is in the row, so a range past their end needs no file.
+    const size = opened?.size ?? media.size
+    // RFC 9110, section 14.2: Range is defined for GET only.
+    const hasRange = !isHead && rangeApplies(headers['if-range']?.toString(), validators)
+    const range = parseByteRange(hasRange ? headers.range : undefined, size)
+    if (range === 'unsatisfiable') {
+      await opened?.close()
+      throw new RangeFault(size)
+    }
+    const blob = opened ?? (await open())
+    const { start, end } = range === 'whole' ? { start: 0, end: size - 1 } : range
+    const part = range === 'whole' ? [] : ['content-range', `bytes ${start}-${end}/${size}`]
+    return {
+      status: range === 'whole' ? 200 : 206,
+      head: [...common, ...content, ...part, 'content-length', `${end - start + 1}`],
+      write: await bodyOf(blob, isHead, start, end, id),
+    }
+  }
+}
+
+/** Begins the response, with the CORS headers of its request. `Vary` of the head includes that of CORS. */
+export function sendBytes(
+  response: ServerResponse,
+  { status, head, write }: BytesResponse,
+  { vary, ...cors }: Readonly<Record<string, string>>,
+): void {
+  response.writeHead(status, [...Object.entries(cors).flat(), ...head])
+  if (write) write(response)
+  else response.end()
+}
+
+const isUnconditional = (headers: IncomingHttpHeaders): boolean =>
+  headers.range === undefined &&
+  headers['if-none-match'] === undefined &&
+  headers['if-modified-since'] === undefined &&
+  headers['if-match'] === undefined &&
+  headers['if-unmodified-since'] === undefined
+
+/** Whether If-None-Match contains the tag; `*` does not count, since it matches tags that the client does not know. */
+function namesTag(headers: IncomingHttpHeaders, etag: string): boolean {
+  const match = headers['if-none-match']
+  return match !== undefined && match.trim() !== '*' && matchesWeakly(match, etag)
+}

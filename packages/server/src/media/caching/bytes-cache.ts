@@ -1,0 +1,176 @@
+import { webcrypto } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { openMemoryBlob } from '../../blobs/memory-blob.ts'
+import type { OpenVariant } from '../pictures/open-variant.ts'
+import { createRequestFrequency } from './request-frequency.ts'
+
+const { subtle } = webcrypto
+
+/** Bytes up to this length are read whole, and may be cached. Longer ones are streamed. */
+const maxWholeLength = 1_048_576
+
+/** Bytes up to this length are read whole even if many clients receive others slowly. */
+const smallLength = 65_536
+
+/** The limit for bytes in memory that are being read or sent, except small ones. */
+const memoryLimit = 64 * 1024 * 1024
+
+/** The estimated memory of an entry without its bytes. */
+const entryOverhead = 500
+
+interface CacheStatistics {
+  readonly hits: number
+  /** Reads. */
+  readonly misses: number
+  /** Bytes in the cache. */
+  readonly size: number
+}
+
+/** What the catalog knows of the bytes; null if it does not. */
+interface KnownBytes {
+  readonly size: number | null
+  /** Other bytes are returned, but not cached: they could be repaired. */
+  readonly sha256: Uint8Array | null
+}
+
+/** A cache of bytes that never change, and the reads that fill it. */
+export interface BytesCache {
+  /**
+   * The cached bytes, or those that `open` opens. Bytes up to `maxWholeLength` are returned in memory (`content`).
+   * Concurrent requests for one key share one read, so only call it for a key that exists now.
+   */
+  open(key: string, known: KnownBytes, open: () => Promise<OpenVariant>): Promise<OpenVariant>
+  statistics(): CacheStatistics
+}
+
+/** Bytes in memory, and how many callers have them open. */
+interface Entry {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly blob: OpenVariant
+  users: number
+}
+
+/**
+ * `capacity` is in bytes; 0 disables the cache. The least recently requested entries are evicted, but only for bytes that
+ * are requested more often than all of these together: reading many files once evicts none that are in demand.
+ */
+export function createBytesCache(capacity: number): BytesCache {
+  const frequency = createRequestFrequency()
+  const entries =
+    capacity > 0
+      ? new LRUCache<string, Entry>({
+          maxSize: capacity,
+          sizeCalculation: ({ blob }) => blob.size + entryOverhead,
+        })
+      : null
+  const reads = new Map<string, Promise<Entry | null>>()
+  let inUse = 0
+  let hits = 0
+  let misses = 0
+
+  /** As much as an eighth of the remaining room, so that further requests find room too. */
+  const wholeLimit = () =>
+    Math.max(smallLength, Math.min(maxWholeLength, Math.floor((memoryLimit - inUse) / 8)))
+
+  function isAdmitted(cache: LRUCache<string, Entry>, key: string, size: number): boolean {
+    let room = capacity - cache.calculatedSize
+    let demand = frequency.of(key)
+    for (const victim of cache.rkeys()) {
+      if (room >= size) break
+      const evicted = cache.peek(victim)
+      room += evicted ? evicted.blob.size + entryOverhead : 0
+      demand -= frequency.of(victim)
+      if (demand <= 0) return false
+    }
+    return room >= size
+  }
+
+  /** Opens an entry for one caller. */
+  function openEntry(entry: Entry): OpenVariant {
+    const { blob } = entry
+    if (blob.size <= smallLength) return blob
+    if (entry.users === 0) inUse += blob.size
+    entry.users += 1
+    let isOpen = true
+    return {
+      ...blob,
+      async close() {
+        if (!isOpen) return
+        isOpen = false
+        entry.users -= 1
+        if (entry.users === 0) inUse -= blob.size
+      },
+    }
+  }
+
+  /** Null if the bytes are too long. The memory is reserved at once, before other requests begin to read. */
+  async function readWhole(size: number | null, open: () => Promise<OpenVariant>): Promise<Entry | null> {
+    let reserved = size ?? 0
+    inUse += reserved
+    try {
+      const blob = await open()
+      try {
+        if (blob.size > maxWholeLength) return null
+        inUse += blob.size - reserved
+        reserved = blob.size
+        const bytes = await bytesOf(blob)
+        return { bytes, blob: openMemoryBlob(bytes), users: 0 }
+      } finally {
+        await blob.close()
+      }
+    } finally {
+      inUse -= reserved
+    }
+  }
+
+  async function admit(key: string, entry: Entry | null, sha256: Uint8Array | null): Promise<void> {
+    if (entries === null || entry === null) return
+    const size = entry.blob.size + entryOverhead
+    if (isAdmitted(entries, key, size) && (await isIntact(entry.bytes, sha256))) entries.set(key, entry)
+  }
+
+  /** Until the bytes are cached, requests share them. */
+  function readOnce(
+    key: string,
+    { size, sha256 }: KnownBytes,
+    open: () => Promise<OpenVariant>,
+  ): Promise<Entry | null> {
+    misses += 1
+    const read = readWhole(size, open)
+    reads.set(key, read)
+    read
+      .then((entry) => admit(key, entry, sha256))
+      .catch(() => undefined)
+      .finally(() => reads.delete(key))
+    return read
+  }
+
+  return {
+    async open(key, known, open) {
+      if ((known.size ?? 0) > maxWholeLength) return open()
+      frequency.count(key)
+      const cached = entries?.get(key) ?? reads.get(key)
+      if (cached) hits += 1
+      else if ((known.size ?? 0) > wholeLimit()) {
+        misses += 1
+        return open()
+      }
+      const entry = await (cached ?? readOnce(key, known, open))
+      return entry ? openEntry(entry) : open()
+    },
+    statistics: () => ({ hits, misses, size: entries?.calculatedSize ?? 0 }),
+  }
+}
+
+/** The whole bytes, in memory of their own. */
+async function bytesOf({ content, size, read }: OpenVariant): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = Buffer.allocUnsafeSlow(size)
+  if (typeof content !== 'string') bytes.set(content)
+  else if (size > 0) await read(bytes, 0)
+  return bytes
+}
+
+/** Hashes on another thread. */
+async function isIntact(bytes: Entry['bytes'], sha256: Uint8Array | null): Promise<boolean> {
+  return sha256 === null || Buffer.from(await subtle.digest('SHA-256', bytes)).equals(sha256)
+}

@@ -1,0 +1,28 @@
+import type { OpenBlob } from '../../blobs/blobs.ts'
+import type { Media } from '../../catalog/catalog.ts'
+import { variantKey } from '../../core/variant.ts'
+import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
+import type { BytesCache } from './bytes-cache.ts'
+
+/**
+ * Opens bytes and variants through the cache. The bytes of an id never change, so only the row can say that they must not
+ * be served: pass a row that was read for this request.
+ */
+export function cachedBytesOperations(parts: {
+  readonly cache: BytesCache
+  readonly openBytes: (media: Media) => Promise<OpenBlob>
+  readonly openVariant: Variants['open']
+}): { openBytes: (media: Media) => Promise<OpenVariant>; openVariant: Variants['open'] } {
+  const { cache, openBytes, openVariant } = parts
+  return {
+    openBytes: async (media) =>
+      // The operation below refuses damaged bytes.
+      media.isDamaged ? openBytes(media) : cache.open(media.id, media, () => openBytes(media)),
+    openVariant: async (media, variant) =>
+      media.isDamaged
+        ? openVariant(media, variant)
+        : cache.open(`${media.id}.${variantKey(variant)}`, { size: null, sha256: null }, () =>
+            openVariant(media, variant),
+          ),
+  }
+}

@@ -1,0 +1,165 @@
+import { hash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
+import type { OpenVariant } from '../../../src/media/pictures/open-variant.ts'
+
+const kilobyte = 1_000
+const megabyte = 1_048_576
+
+/** Files on a disk that counts its reads. */
+function createDisk() {
+  const read: string[] = []
+  let open = 0
+  const file = (name: string, size: number) => async (): Promise<OpenVariant> => {
+    open += 1
+    return {
+      size,
+      content: `/${name}`,
+      async read(into) {
+        if (size === 0) throw new Error('an empty file has nothing to read')
+        read.push(name)
+        Buffer.from(into.buffer, into.byteOffset, into.byteLength).fill(name)
+      },
+      async close() {
+        open -= 1
+      },
+    }
+  }
+  return { file, read, openFiles: () => open }
+}
+
+/** Requests a file as a response does: opens it, sends it, closes it. Returns whether its bytes were in memory. */
+async function request(
+  cache: ReturnType<typeof createBytesCache>,
+  disk: ReturnType<typeof createDisk>,
+  name: string,
+  size = kilobyte,
+) {
+  const blob = await cache.open(name, { size, sha256: null }, disk.file(name, size))
+  const isWhole = typeof blob.content !== 'string'
+  await blob.close()
+  // Concurrent requests share a read until its bytes are cached.
+  await setImmediate()
+  return isWhole
+}
+
+test('bytes are read once while they are cached', async () => {
+  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  for (let round = 0; round < 3; round += 1) {
+    const { content } = await cache.open('a', { size: kilobyte, sha256: null }, disk.file('a', kilobyte))
+    expect(Buffer.from(content).toString()).toBe('a'.repeat(kilobyte))
+  }
+  expect([disk.read, disk.openFiles()]).toEqual([['a'], 0])
+  expect(cache.statistics()).toEqual({ hits: 2, misses: 1, size: kilobyte + 500 })
+})
+
+test('F3 bytes without the hash of their row are returned, but not cached', async () => {
+  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  const open = async (sha256: Uint8Array) =>
+    cache.open('a', { size: kilobyte, sha256 }, disk.file('a', kilobyte))
+  const [right, wrong] = ['a', 'b'].map((letter) => hash('sha256', letter.repeat(kilobyte), 'buffer'))
+  if (!right || !wrong) throw new Error('two hashes')
+  await expect
+    .poll(async () => {
+      expect((await open(wrong)).size).toBe(kilobyte)
+      return disk.read.length
+    })
+    .toBeGreaterThan(2)
+  expect(cache.statistics().size).toBe(0)
+  await expect
+    .poll(async () => {
+      await open(right)
+      return cache.statistics().size
+    })
+    .toBe(kilobyte + 500)
+})
+
+test('with the size 0 nothing is cached', async () => {
+  const [cache, disk] = [createBytesCache(0), createDisk()]
+  for (let round = 0; round < 2; round += 1) expect(await request(cache, disk, 'a')).toBe(true)
+  expect([disk.read, cache.statistics()]).toEqual([['a', 'a'], { hits: 0, misses: 2, size: 0 }])
+})
+
+test('an empty file is cached', async () => {
+  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  for (let round = 0; round < 2; round += 1) expect(await request(cache, disk, 'a', 0)).toBe(true)
+  expect(cache.statistics()).toMatchObject({ hits: 1, misses: 1 })
+})
+
+test('concurrent requests share one read, and one failure', async () => {
+  const [cache, disk] = [createBytesCache(0), createDisk()]
+  await Promise.all(Array.from({ length: 5 }, () => request(cache, disk, 'a')))
+  expect(disk.read).toEqual(['a'])
+  const broken = Array.from({ length: 3 }, () =>
+    cache.open('b', { size: 1, sha256: null }, () => Promise.reject(new Error('broken'))).catch(String),
+  )
+  expect(await Promise.all(broken)).toEqual(Array.from({ length: 3 }, () => 'Error: broken'))
+  expect(await request(cache, disk, 'b')).toBe(true)
+})
+
+test('reading many files once evicts none that are requested often', async () => {
+  const [cache, disk] = [createBytesCache(100 * kilobyte), createDisk()]
+  const hot = Array.from({ length: 30 }, (_, index) => `hot ${index}`)
+  for (let round = 0; round < 3; round += 1) for (const name of hot) await request(cache, disk, name)
+  for (let index = 0; index < 1_000; index += 1) {
+    await request(cache, disk, `cold ${index}`)
+    if (index % 10 === 0) await request(cache, disk, hot[(index / 10) % 30] ?? '')
+  }
+  disk.read.length = 0
+  for (const name of hot) await request(cache, disk, name)
+  expect(disk.read).toEqual([])
+})
+
+test('files that are requested often replace those that were', async () => {
+  const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
+  for (let round = 0; round < 3; round += 1)
+    for (let index = 0; index < 10; index += 1) await request(cache, disk, `old ${index}`)
+  for (let round = 0; round < 5; round += 1)
+    for (let index = 0; index < 10; index += 1) await request(cache, disk, `new ${index}`)
+  disk.read.length = 0
+  for (let index = 0; index < 10; index += 1) await request(cache, disk, `new ${index}`)
+  expect(disk.read).toEqual([])
+  expect(cache.statistics().size).toBeLessThanOrEqual(15 * kilobyte)
+})
+
+test('a large file is cached once it is requested more often than all files that it displaces', async () => {
+  const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
+  for (let index = 0; index < 10; index += 1) await request(cache, disk, `small ${index}`)
+  // 13,500 bytes displace nine small files.
+  const readsOf = async (times: number) => {
+    disk.read.length = 0
+    for (let count = 0; count < times; count += 1) await request(cache, disk, 'large', 13_000)
+    return disk.read.length
+  }
+  expect(await readsOf(9)).toBe(9)
+  expect(await readsOf(5)).toBe(1)
+})
+
+test('bytes of more than 1 MiB are left to the caller, and not counted', async () => {
+  const [cache, disk] = [createBytesCache(64 * megabyte), createDisk()]
+  expect(await request(cache, disk, 'largest', megabyte)).toBe(true)
+  expect(await request(cache, disk, 'larger', megabyte + 1)).toBe(false)
+  // Of variants the size is not known before they are opened.
+  const blob = await cache.open('unknown', { size: null, sha256: null }, disk.file('unknown', megabyte + 1))
+  expect(typeof blob.content).toBe('string')
+  await blob.close()
+  expect(disk.openFiles()).toBe(0)
+  expect(cache.statistics()).toMatchObject({ hits: 0, misses: 2 })
+})
+
+test('N6 bytes that many clients receive slowly are limited: then only files up to 64 kB are read whole', async () => {
+  const [cache, disk] = [createBytesCache(0), createDisk()]
+  const names = Array.from({ length: 1_000 }, (_, index) => `file ${index}`)
+  const opened = await Promise.all(
+    names.map((name) => cache.open(name, { size: megabyte, sha256: null }, disk.file(name, megabyte))),
+  )
+  const whole = opened.filter(({ content }) => typeof content !== 'string')
+  expect(whole.length * megabyte).toBeLessThanOrEqual(64 * megabyte)
+  expect(whole.length).toBeGreaterThan(20)
+  expect(await request(cache, disk, 'small', 65_536)).toBe(true)
+  expect(await request(cache, disk, 'medium', megabyte)).toBe(false)
+  for (const blob of opened) await blob.close()
+  for (const blob of opened) await blob.close()
+  expect(await request(cache, disk, 'medium', megabyte)).toBe(true)
+})

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { quarters } from '../harness/pictures.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { sendRaw } from '../harness/raw-http.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { fsck } from '../harness/upkeep.ts'
+import { blobPath, upload } from '../harness/upload.ts'
+
+const origin = 'https://app.example.org'
+let server: TestServer
+/** Paths by the words that the requests below use. */
+let paths: Readonly<Record<string, string>>
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_CORS_ORIGINS: origin, MEDIABUCKET_ADDRESS_RATE: '2000/1h' })
+  const pathOf = async (bytes: string | Uint8Array<ArrayBuffer>, name: string, type: string) =>
+    new URL((await upload(server, bytes, { name, type })).url).pathname
+  const picture = new Uint8Array(await quarters(600, 400).png().toBuffer())
+  paths = {
+    TEXT: await pathOf('0123456789', 'a.txt', 'text/plain'),
+    HTML: await pathOf('<p>hello', 'ä "b".html', 'text/html'),
+    PDF: await pathOf('%PDF-1.7\n%%EOF', 'a.pdf', 'application/pdf'),
+    UNKNOWN_TYPE: await pathOf('?', 'a.bin', 'application/octet-stream'),
+    EMPTY: await pathOf('', 'empty.txt', 'text/plain'),
+    PICTURE: await pathOf(picture, 'a.png', 'image/png'),
+    LONG: await pathOf(randomBytes(300_000), 'long.bin', 'application/octet-stream'),
+    STREAMED: await pathOf(randomBytes(1_500_000), 'longer.bin', 'application/octet-stream'),
+    GONE: await pathOf('gone', 'gone.txt', 'text/plain'),
+    MISSING: await pathOf('missing', 'missing.txt', 'text/plain'),
+  }
+  const idOf = (name: string) => paths[name]?.slice('/media/'.length).split('.')[0] ?? ''
+  await server.request(`/api/media/${idOf('GONE')}`, { method: 'DELETE' })
+  await rm(blobPath(server, idOf('MISSING')))
+})
+afterAll(() => server[Symbol.asyncDispose]())
+
+const unknown = `/media/${newMediaId()}`
+const plain: readonly string[] = [
+  'TEXT',
+  'HTML',
+  'PDF',
+  'UNKNOWN_TYPE',
+  'EMPTY',
+  'PICTURE',
+  'LONG',
+  'STREAMED',
+]
+const variants = ['PICTURE?variant=thumb', 'PICTURE?variant=medium']
+
+/** Paths and headers of requests; words in capitals are replaced, `TAG` and `DATE` by the validators of the path. */
+const requests: readonly (readonly [string, ...string[]])[] = [
+  ...[...plain, ...variants].flatMap((path): (readonly [string, ...string[]])[] => [
+    [path],
+    [path, 'Range: bytes=1-3'],
+    [path, 'Range: bytes=-2'],
+    [path, 'If-None-Match: TAG'],
+    [path, `Origin: ${origin}`],
+  ]),
+  ...['GONE', 'MISSING', 'TEXT.txt', 'TEXTx', 'HTML?variant=thumb', 'PICTURE?variant=large'].map(
+    (path) => [path] as const,
+  ),
+  ...['PICTURE?variant=', 'PICTURE?variant=thumb&variant=thumb', 'EMPTY?variant=thumb', unknown].map(
+    (path) => [path] as const,
+  ),
+  ...['TEXT?download', 'TEXT?x=y', '/media/x.txt', '/media/%74', `${unknown}?variant=thumb`].map(
+    (path) => [path] as const,
+  ),
+  ...['STREAMED', 'LONG'].flatMap((path): (readonly [string, ...string[]])[] => [
+    [path, 'Range: bytes=0-'],
+    [path, 'Range: bytes=100000-299998'],
+    [path, 'Range: bytes=5-200000'],
+    [path, 'Range: bytes=99999999-'],
+  ]),
+  ['TEXT', 'Range: bytes=0-1,3-4'],
+  ['TEXT', 'Range: bytes=5-2'],
+  ['TEXT', 'Range: bytes=10-'],
+  ['TEXT', 'Range: bytes=10-', `Origin: ${origin}`],
+  ['HTML', 'Range: bytes=100-'],
+  ['PDF', 'Range: bytes=100-'],
+  ['EMPTY', 'Range: bytes=0-'],
+  ['TEXT', 'Range: bytes=0-1', 'Range: bytes=2-3'],
+  ['TEXT', 'Range: bytes=0-1', 'If-Range: TAG'],
+  ['TEXT', 'Range: bytes=0-1', 'If-Range: "other"'],
+  ['TEXT', 'Range: bytes=0-1', 'If-Range: DATE'],
+  ['TEXT', 'If-None-Match: *'],
+  ['TEXT', 'If-None-Match: "other", TAG'],
+  ['TEXT', 'If-None-Match: "other"'],
+  ['TEXT', 'If-Modified-Since: DATE'],
+  ['TEXT', 'If-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT'],
+  ['TEXT', 'If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT'],
+  ['HTML', 'If-Match: "other"'],
+  ['TEXT', 'If-Match: TAG'],
+  ['MISSING', 'If-None-Match: TAG'],
+  ['MISSING', 'If-None-Match: *'],
+  ['MISSING', 'Range: bytes=99-'],
+  ['HTML?variant=thumb', 'If-None-Match: *'],
+  ['TEXT', 'Origin: https://evil.example.org'],
+  ['HTML', `Origin: ${origin}`, 'If-None-Match: TAG'],
+  ['MISSING', `Origin: ${origin}`],
+  ['TEXT', 'Access-Control-Request-Method: GET', `Origin: ${origin}`],
+  ['TEXT', 'Accept-Encoding: gzip, br'],
+  ['TEXT', 'Sec-Fetch-Dest: image'],
+  ['TEXT', 'Sec-Fetch-Dest: script'],
+  ['TEXT', 'Service-Worker: script'],
+  ['TEXT', 'Authorization: Bearer nonsense'],
+  ['TEXT', 'Host: another'],
+]
+
+test.each(requests)(
+  'B1 to B10, V1 to V4 both paths give the same response to %s %s %s %s',
+  async (path, ...headers) => {
+    const target = path.replace(/^[A-Z_]+/, (word) => paths[word] ?? word)
+    const send = async (method: string, ...more: string[]) => {
+      const lines = [`${method} ${target} HTTP/1.1`, 'Host: h', ...more, 'Connection: close', '', '']
+      const { status, headers: sent, body } = await sendRaw(server.url, lines.join('\r\n'))
+      return {
+        status,
+        headers: Object.fromEntries([...sent].filter(([name]) => name !== 'date').toSorted()),
+        // The only difference between two responses to the same request.
+        body: body.replace(/"instance":"[^"]+"/, ''),
+      }
+    }
+    const { headers: validators } = await send('HEAD')
+    const named = headers.map((header) =>
+      header
+        .replace('TAG', validators['etag'] ?? '"none"')
+        .replace('DATE', validators['last-modified'] ?? 'none'),
+    )
+    for (const method of ['GET', 'HEAD']) {
+      // A request with a body, even an empty one, takes the path of the framework.
+      const framework = await send(method, ...named, 'Content-Length: 0')
+      expect(await send(method, ...named)).toEqual(framework)
+    }
+  },
+)
+
+describe('bytes that are requested often', () => {
+  const get = async (url: string) => {
+    const response = await fetch(url)
+    return [response.status, await response.text()]
+  }
+
+  test('M2 are not served once their item is deleted', async () => {
+    const { id, url } = await upload(server, 'requested often')
+    for (let round = 0; round < 3; round += 1) expect(await get(url)).toEqual([200, 'requested often'])
+    expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
+    await expectProblem(await fetch(url), 404, 'media-unknown')
+  })
+
+  test('F3, B9 are served without their file, unless fsck has marked them as damaged', async () => {
+    const { id, url } = await upload(server, 'requested often')
+    expect(await get(url)).toEqual([200, 'requested often'])
+    await writeFile(blobPath(server, id), 'damaged somehow')
+    expect(await get(url)).toEqual([200, 'requested often'])
+    await fsck(server.data, '--verify-bytes')
+    await expectProblem(await fetch(url), 500, 'bytes-missing')
+    await writeFile(blobPath(server, id), 'requested often')
+    await fsck(server.data, '--verify-bytes')
+    expect(await get(url)).toEqual([200, 'requested often'])
+  })
+
+  test('V7 their variants are not served once their item is deleted', async () => {
+    const bytes = new Uint8Array(await quarters(40, 40).png().toBuffer())
+    const { id, url } = await upload(server, bytes, { name: 'a.png', type: 'image/png' })
+    for (let round = 0; round < 3; round += 1) expect((await fetch(`${url}?variant=thumb`)).status).toBe(200)
+    await server.request(`/api/media/${id}`, { method: 'DELETE' })
+    await expectProblem(await fetch(`${url}?variant=thumb`), 404, 'media-unknown')
+  })
+})
+
+test('B1, B4 different requests for bytes that arrive in one read get their own responses', async () => {
+  const get = (path: string, ...headers: string[]) =>
+    [`GET ${path} HTTP/1.1`, 'Host: h', ...headers, '', ''].join('\r\n')
+  const { TEXT = '', HTML = '' } = paths
+  const { status, headers, body } = await sendRaw(
+    server.url,
+    get(TEXT) +
+      get(unknown) +
+      get(HTML) +
+      get(TEXT, 'Range: bytes=2-4') +
+      get(TEXT, 'If-None-Match: *') +
+      get(TEXT, 'Connection: close'),
+  )
+  const text = `HTTP/1.1 ${status}\r\n${[...headers].join('\r\n')}\r\n\r\n${body}`
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(
+    [200, 404, 200, 206, 304, 200].map((code) => `HTTP/1.1 ${code}`),
+  )
+  expect(text.match(/\r\n\r\n(0123456789|<p>hello|234)/g)).toEqual(
+    ['0123456789', '<p>hello', '234', '0123456789'].map((bytes) => `\r\n\r\n${bytes}`),
+  )
+})
