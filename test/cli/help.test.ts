@@ -32,6 +32,7 @@ const commands = [
   'fsck',
   'backup',
   'restore',
+  'vacuum',
   'upload',
   'ls',
   'get',

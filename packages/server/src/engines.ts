@@ -18,6 +18,8 @@ import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
 import { findExposedEntries } from './catalog/sqlite/permissions.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
+import { openSqliteVacuum } from './catalog/sqlite/vacuum.ts'
+import type { CatalogVacuum } from './catalog/vacuum.ts'
 import type { Config } from './config/config.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
 
@@ -55,6 +57,9 @@ export const hasData = (config: Data): boolean => existsSync(join(config.data, '
 
 /** For checks, backups and restores. Opens a data directory or a backup. */
 export const openAudit = (config: Data): Promise<CatalogAudit> => openSqliteAudit(config.data)
+/** Returns the free space of the catalog to the file system. */
+export const openVacuum = (config: Data): CatalogVacuum => openSqliteVacuum(config.data)
+
 export const openBlobAudit = (config: Data): Promise<BlobAudit> => openDiskAudit({ directory: config.data })
 
 /** Delays the removal of the bytes of deleted items until `release` (docs/interface.md F6). Throws BackupHoldError. */

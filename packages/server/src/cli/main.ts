@@ -22,6 +22,7 @@ import { serve } from './serve.ts'
 import { tokenCreate } from './token-create.ts'
 import { tokenList } from './token-list.ts'
 import { tokenRevoke } from './token-revoke.ts'
+import { vacuum } from './vacuum.ts'
 
 const commands: Readonly<Record<string, Command>> = {
   serve,
@@ -36,6 +37,7 @@ const commands: Readonly<Record<string, Command>> = {
   fsck,
   backup,
   restore,
+  vacuum,
   upload,
   ls,
   get,

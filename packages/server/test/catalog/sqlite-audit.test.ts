@@ -1,12 +1,15 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { acquireBackupHold, BackupHoldError, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { seedBucket } from '../../src/catalog/sqlite/seed.ts'
+import type { MediaId } from '../../src/core/media-id.ts'
 import { describeAudit } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
-import { newBucket, newItems } from './samples.ts'
+import { allPages, newBucket, newItem, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const tampering = {
@@ -105,5 +108,76 @@ describe('F6 the hold of a backup on deletions', () => {
     expect(watch.isHeld()).toBe(true)
     hold.release()
     expect(watch.isHeld()).toBe(false)
+  })
+})
+
+describe('F7, F10 a snapshot that is copied during changes', () => {
+  async function copyDuringChanges() {
+    const directory = tempDirectory()
+    const { catalog, audit } = await openBoth(directory)
+    // Copied before the seeded bucket, so that many of their items are deleted before the last transaction.
+    const [first, second] = [await newBucket(catalog, 'first'), await newBucket(catalog, 'second')]
+    await seedBucket({ directory, bucket: 'seeded', items: 20_000 })
+    /** The ids of each bucket, by its revision. */
+    const states = new Map([first, second].map((id): [typeof id, MediaId[][]] => [id, [[]]]))
+    const checkpointed = new DatabaseSync(join(directory, 'catalog.db'))
+    onTestFinished(async () => {
+      checkpointed.close()
+      await audit.close()
+      await catalog.close()
+    })
+    let isCopying = true
+    let rounds = 0
+    let largestLog = 0
+    async function change(): Promise<void> {
+      for (; isCopying; rounds += 1) {
+        for (const [bucket, known] of states) {
+          const ids = known.at(-1) ?? []
+          const item = newItem()
+          await catalog.addMedia(bucket, [item])
+          const more = [...ids, item.id]
+          known.push(more)
+          const [oldest] = ids
+          if (rounds % 2 === 0 || oldest === undefined) continue
+          await catalog.removeMedia(bucket, oldest)
+          known.push(more.slice(1))
+        }
+        checkpointed.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+        largestLog = Math.max(largestLog, statSync(join(directory, 'catalog.db-wal')).size)
+        await new Promise(setImmediate)
+      }
+    }
+    const changes = change()
+    const into = tempDirectory()
+    await audit.snapshot(into)
+    isCopying = false
+    await changes
+    return { into, states, rounds, largestLog }
+  }
+
+  test('has the rows of one moment, with all their counters and settings', async () => {
+    const { into, states, rounds } = await copyDuringChanges()
+    expect(rounds).toBeGreaterThan(5)
+    const { catalog, audit } = await openBoth(into)
+    onTestFinished(async () => {
+      await audit.close()
+      await catalog.close()
+    })
+    expect(await audit.damages()).toEqual([])
+    expect(await audit.bucketFaults()).toEqual([])
+    for (const [bucket, known] of states) {
+      const { revision } = await catalog.page(bucket, 1)
+      expect(await allPages(catalog, bucket)).toEqual(known[revision])
+    }
+    const db = new DatabaseSync(join(into, 'catalog.db'))
+    expect(
+      db.prepare("SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table'").all().length,
+    ).toBeGreaterThan(5)
+    db.close()
+  })
+
+  test('is read in short transactions, so that the write-ahead log starts again between them', async () => {
+    const { largestLog } = await copyDuringChanges()
+    expect(largestLog).toBe(0)
   })
 })

@@ -16,6 +16,8 @@ export type VariantOutput = Uint8Array | null
 export interface VariantDatabase {
   /** Runs the reads in one transaction and the changes in another one. Never throws. */
   apply(requests: readonly VariantRequest[]): Outcome<VariantOutput>[]
+  /** As VariantRows.releaseSpace. */
+  releaseSpace(): boolean
   close(): void
 }
 
@@ -128,6 +130,7 @@ function createVariantDatabase(
         return value
       })
     },
+    releaseSpace: () => attempt(() => open(false)?.releaseSpace() ?? false),
     close,
   }
 }

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import type { MediaId } from '../../core/media-id.ts'
+import { applyCreationSettings } from '../../sqlite/creation-settings.ts'
+import { hasMuchFreeSpace, releasePages } from '../../sqlite/free-pages.ts'
 import { isCorrupt, resultCode } from '../../sqlite/result-codes.ts'
 import { waitWhileBusy } from '../../sqlite/wait-while-busy.ts'
 
@@ -28,6 +30,8 @@ export interface VariantRows {
   list(after: string, limit: number): { readonly name: string; readonly size: number }[]
   /** Runs the work in one transaction. `begin` is `BEGIN IMMEDIATE` if it writes. */
   transaction<T>(begin: 'BEGIN' | 'BEGIN IMMEDIATE', work: () => T): T
+  /** Returns some free pages to the file system if there are many; false if there are few. */
+  releaseSpace(): boolean
   /** False if the file was removed or replaced since it was opened. */
   isCurrent(): boolean
   close(): void
@@ -58,8 +62,7 @@ export function openVariantRows(directory: string): VariantRows {
 const sqliteError = 1
 
 function prepare(db: DatabaseSync, path: string): VariantRows {
-  // Both settings have an effect only on a new database.
-  db.exec('PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL')
+  applyCreationSettings(db)
   // The switch to WAL ignores the busy timeout and fails while another process is switching.
   waitWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
   db.exec(`
@@ -107,6 +110,12 @@ function prepare(db: DatabaseSync, path: string): VariantRows {
           if (db.isTransaction) db.exec('ROLLBACK')
           throw error
         }
+      }),
+    releaseSpace: () =>
+      guarded(() => {
+        if (!hasMuchFreeSpace(db)) return false
+        releasePages(db)
+        return true
       }),
     isCurrent: () => statSync(path, { throwIfNoEntry: false })?.ino === inode,
     close: () => db.close(),

@@ -1,4 +1,5 @@
 import { workerData } from 'node:worker_threads'
+import { releaseInBackground } from '../../sqlite/free-pages.ts'
 import { serveBatches } from '../../threads/serve-batches.ts'
 import { openServerVariants, type VariantOutput, type VariantRequest } from './variant-database.ts'
 
@@ -10,7 +11,15 @@ const variants = openServerVariants(directory, (error) => {
   damage = error.message
 })
 
-serveBatches<VariantRequest, VariantOutput, string | null>((requests, reply) => {
-  reply(variants.apply(requests), damage)
-  damage = null
-}, variants.close)
+const stopReleasing = releaseInBackground(variants.releaseSpace)
+
+serveBatches<VariantRequest, VariantOutput, string | null>(
+  (requests, reply) => {
+    reply(variants.apply(requests), damage)
+    damage = null
+  },
+  () => {
+    stopReleasing()
+    variants.close()
+  },
+)

@@ -4,6 +4,7 @@ import type { MediaId } from '../../core/media-id.ts'
 import { isCorrupt } from '../../sqlite/result-codes.ts'
 import type { AuditedItem, CatalogAudit } from '../audit.ts'
 import type { BucketId } from '../catalog.ts'
+import { copySnapshot } from './copy-snapshot.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareRecount } from './recount.ts'
 import { all, bytesOrNull, integer, one, type Row, text } from './rows.ts'
@@ -91,8 +92,11 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
       ),
 
     async snapshot(into) {
-      // Not backup(): it restarts whenever another connection writes.
-      await writing(() => db.prepare('VACUUM INTO ?').run(join(into, 'catalog.db')))
+      try {
+        await copySnapshot(join(directory, 'catalog.db'), join(into, 'catalog.db'))
+      } catch (error) {
+        throw asFault(error)
+      }
     },
 
     async renew() {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 // A ballast file of a few megabytes beside the catalog. It is removed when other programs have filled the disk, which leaves
 // space for the write-ahead log of deletes and for a start.
 
-/** Bytes; the size of a write-ahead log of 1,000 pages. */
+/** Bytes; the size of a write-ahead log of 500 pages. */
 const maxSize = 4 * 1024 * 1024
 
 /** The most bytes that a start needs: the shared memory of the log, and pages that a checkpoint adds. */

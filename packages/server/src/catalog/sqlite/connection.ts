@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { applyCreationSettings } from '../../sqlite/creation-settings.ts'
 import { waitWhileBusy } from '../../sqlite/wait-while-busy.ts'
 
 /** KiB of pages that one connection caches. */
@@ -14,6 +15,7 @@ const journalSizeLimit = 64 * 1024 * 1024
 export function openConnection(directory: string, busyTimeout = 0): DatabaseSync {
   const db = new DatabaseSync(join(directory, 'catalog.db'), { returnArrays: true, timeout: busyTimeout })
   try {
+    applyCreationSettings(db)
     // The switch to WAL ignores the busy timeout and fails while another process is switching.
     waitWhileBusy(() => db.exec('PRAGMA journal_mode = WAL'))
     db.exec(`

@@ -1,9 +1,11 @@
 import { workerData } from 'node:worker_threads'
+import { hasMuchFreeSpace, releaseInBackground, releasePages } from '../../sqlite/free-pages.ts'
 import { serveBatches } from '../../threads/serve-batches.ts'
 import { commitBatch } from './batch.ts'
 import { type Change, type Output, prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
 import { limitLogSize } from './reclaim-space.ts'
+import { runTransaction } from './transaction.ts'
 
 // The worker thread that owns the server's writing connection, so that no sync to disk stalls the requests.
 
@@ -13,6 +15,12 @@ const db = openConnection(directory)
 // them before new changes depend on them.
 db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
 const functions = prepareChanges(db)
+const stopReleasing = releaseInBackground(() => {
+  if (!hasMuchFreeSpace(db)) return false
+  runTransaction(db, () => releasePages(db))
+  limitLogSize(db)
+  return true
+})
 
 serveBatches<Change, Output, number>(
   (changes, reply) => {
@@ -20,5 +28,8 @@ serveBatches<Change, Output, number>(
     reply(commitBatch(db, functions, changes), (performance.now() - start) / 1000)
     limitLogSize(db)
   },
-  () => db.close(),
+  () => {
+    stopReleasing()
+    db.close()
+  },
 )
