@@ -42,9 +42,9 @@ const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readon
     caching: ['pictures'],
     deletion: ['find-media.ts'],
     listing: [],
-    pictures: ['find-media.ts'],
+    pictures: ['find-media.ts', 'receive-files.ts'],
     space: [],
-    uploads: ['new-item.ts', 'pictures'],
+    uploads: ['new-item.ts', 'pictures', 'receive-files.ts'],
   },
 }
 

@@ -5,7 +5,7 @@ import { newMediaId } from '../../packages/server/src/core/media-id.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { until } from '../harness/until.ts'
 import { fsck, listAll } from '../harness/upkeep.ts'
-import { blobPath } from '../harness/upload.ts'
+import { blobPath, onDisk } from '../harness/upload.ts'
 import { withFailpoints } from './preload.ts'
 import type { Instance } from './server-instances.ts'
 import { faultOnStage, must } from './stage.ts'
@@ -27,7 +27,8 @@ async function bytesOf({ server }: Instance, id: string) {
 
 export const flippedByte = faultOnStage(
   'one flipped byte in a blob',
-  async ({ clients, directory, ledger, instance }) => {
+  async ({ clients, directory, ledger, instance, restart }) => {
+    await restart(onDisk)
     for (const way of [clients.raw, clients.form]) must('there are items', (await way(instance())) === 201)
     const listed = await itemsOf(instance())
     const sizes = await Promise.all(
@@ -61,9 +62,8 @@ export const plantedBlobs = faultOnStage(
   async ({ clients, directory, restart }) => {
     await using place = await temporaryDirectory()
     const holdUntil = join(place.path, 'continue')
-    const instance = await restart(
-      withFailpoints({ step: 'directory synced', nth: 3, action: { holdUntil } }),
-    )
+    const failpoint = { step: 'directory synced', nth: 3, action: { holdUntil } } as const
+    const instance = await restart({ ...withFailpoints(failpoint), ...onDisk })
     for (const way of [clients.raw, clients.raw]) must('there are items', (await way(instance)) === 201)
     const planted = blobPath(instance.server, newMediaId())
     await mkdir(dirname(planted), { recursive: true })

@@ -1,3 +1,4 @@
+import { onDisk } from '../harness/upload.ts'
 import { createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { workInto } from './kill-at-steps.ts'
@@ -26,7 +27,10 @@ export const killAtStart: Fault = {
     for (let round = 0; round < rounds; round += 1) {
       const [first, second] = pairs[round % pairs.length] ?? []
       if (!first || !second) continue
-      const instance = await instances.start(withFailpoints({ step: first, nth: 2, action: 'kill' }))
+      const instance = await instances.start({
+        ...withFailpoints({ step: first, nth: 2, action: 'kill' }),
+        ...onDisk,
+      })
       await workInto(first, clients, instance)
       const start = instances.start(withFailpoints({ step: second, nth: 1, action: 'kill' }))
       const died = await start.then(

@@ -8,7 +8,7 @@ import { blobPath } from '../harness/upload.ts'
 import { readMedia } from '../harness/wire.ts'
 import { brokenOrders } from './orders.ts'
 import { withBrokenOrder } from './preload.ts'
-import { resumableUpload, wholeUpload } from './sync-order.ts'
+import { inlineUpload, resumableUpload, wholeUpload } from './sync-order.ts'
 import { canTrace, traceServer } from './system-calls.ts'
 
 // kill -9 does not clear the page cache, so it cannot detect a missing sync. A trace of system calls does.
@@ -18,37 +18,44 @@ const ifTraced = test.skipIf(!traceable && process.env['CI'] === undefined)
 
 const bytes = new Uint8Array(150_000).fill(120)
 
+/** The start of a file that is stored in the catalog. */
+const content = { raw: 'the first small file', resumable: 'the second small file' }
+const small = (start: string) => Buffer.from(start.padEnd(3_000, '.'))
+
 /** Uploads in every way under a trace; returns the violations of the order for each way. */
 async function outOfOrder(settings: Record<string, string> = {}) {
   await using server = await startServer(settings)
   // The first use of a token is recorded in a commit of its own.
   await server.request('/api/media')
   await using trace = await traceServer(server)
-  const small = await post(server, bytes.subarray(0, 3_000), 'text/plain')
+  const inline = await post(server, small(content.raw), 'text/plain')
   const raw = await post(server, bytes, 'text/plain')
   const form = await post(server, formBytes(filePart('a.txt', bytes)), formType)
-  const resumable = await uploadInChunks(server, [0, 50_000, 100_000, bytes.length])
+  const resumable = await uploadInChunks(server, bytes, [50_000, 100_000])
+  const inlineResumable = await uploadInChunks(server, small(content.resumable), [1_000])
   // Delayed calls are in the trace too.
-  const ids = [small.id, raw.id, form.id, resumable.mediaId]
+  const ids = [raw.id, form.id, resumable.mediaId]
   await until('all files are renamed', () => ids.every((id) => existsSync(blobPath(server, id))))
   // A call is written to the trace when its thread continues, which another response proves.
   await server.request('/healthz')
   const calls = await trace.calls()
   return {
-    small: [...wholeUpload(calls, small.id)],
+    inline: [...inlineUpload(calls, { mediaId: inline.id, content: content.raw })],
     raw: [...wholeUpload(calls, raw.id)],
     form: [...wholeUpload(calls, form.id)],
     resumable: [...resumableUpload(calls, resumable)],
+    inlineResumable: [...resumableUpload(calls, { ...inlineResumable, content: content.resumable })],
   }
 }
 
 const post = async (server: TestServer, body: Uint8Array<ArrayBuffer>, type: string) =>
   readMedia(await server.request('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
 
-async function uploadInChunks(server: TestServer, [start = 0, ...offsets]: number[]) {
+async function uploadInChunks(server: TestServer, bytes: Uint8Array<ArrayBuffer>, first: readonly number[]) {
   const tus = tusOf(server)
   const url = await tus.createWithLength(bytes.length)
-  let from = start
+  const offsets = [...first, bytes.length]
+  let from = 0
   let location = ''
   for (const offset of offsets) {
     const { headers } = await tus.sendChunk(url, from, bytes.subarray(from, offset))
@@ -61,59 +68,67 @@ async function uploadInChunks(server: TestServer, [start = 0, ...offsets]: numbe
 ifTraced(
   'U1, R6 sync of the file < rename < sync of the directory < sync of the commit < response, in every way to upload',
   async () => {
-    expect(await outOfOrder()).toEqual({ small: [], raw: [], form: [], resumable: [] })
+    expect(await outOfOrder()).toEqual({ inline: [], raw: [], form: [], resumable: [], inlineResumable: [] })
   },
 )
 
 /** Violations that the trace must show for each broken order. */
 const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
   'no sync of the file': {
-    small: ['the file was not synced after its last write'],
+    inline: [],
     raw: ['the file was not synced after its last write'],
     form: ['the file was not synced after its last write'],
     resumable: expect.arrayContaining(['a chunk was not synced']),
+    inlineResumable: expect.arrayContaining(['a chunk was not synced']),
   },
   'no sync of the directory': {
-    small: ['the directory was not synced after the rename'],
+    inline: [],
     raw: ['the directory was not synced after the rename'],
     form: ['the directory was not synced after the rename'],
     resumable: ['the directory was not synced after the rename'],
+    inlineResumable: [],
   },
   'no sync of a new directory': {
-    small: ['the entry of a new directory was not synced'],
+    inline: [],
     raw: ['the entry of a new directory was not synced'],
     form: ['the entry of a new directory was not synced'],
     resumable: ['the entry of a new directory was not synced'],
+    inlineResumable: [],
   },
   'rename before sync': {
-    small: ['the file was renamed before it was synced'],
+    inline: [],
     raw: ['the file was renamed before it was synced'],
     form: ['the file was renamed before it was synced'],
     resumable: expect.arrayContaining(['the file was renamed before it was synced']),
+    inlineResumable: expect.arrayContaining(['a chunk was not synced']),
   },
   'commit before rename': {
-    small: expect.arrayContaining(['the item was committed before its bytes were in place']),
+    inline: [],
     raw: expect.arrayContaining(['the item was committed before its bytes were in place']),
     form: expect.arrayContaining(['the item was committed before its bytes were in place']),
     resumable: expect.arrayContaining(['the file was not renamed']),
+    inlineResumable: [],
   },
   'commit without sync': {
-    small: ['the commit was not synced'],
+    inline: expect.arrayContaining(['the commit was not synced']),
     raw: ['the commit was not synced'],
     form: ['the commit was not synced'],
     resumable: expect.arrayContaining(['the response was sent before the sync of the offset']),
+    inlineResumable: expect.arrayContaining(['the response was sent before the sync of the offset']),
   },
   'offset before sync': {
-    small: [],
+    inline: [],
     raw: [],
     form: [],
     resumable: expect.arrayContaining(['a chunk was not synced']),
+    inlineResumable: expect.arrayContaining(['a chunk was not synced']),
   },
   'item after offset': {
-    small: [],
+    inline: [],
     raw: [],
     form: [],
     resumable: expect.arrayContaining(['the offset reached the end before the item was committed']),
+    inlineResumable: expect.arrayContaining(['the offset reached the end before the item was committed']),
   },
 }
 

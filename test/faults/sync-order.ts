@@ -103,15 +103,36 @@ export function* wholeUpload(calls: readonly SystemCall[], mediaId: string): Gen
   if (answered.begin < committed) yield 'the response was sent before the sync of the commit'
 }
 
+/** An upload of a file whose bytes are in the catalog: row and bytes < commit < 201. `content` is a part of the bytes. */
+export function* inlineUpload(
+  calls: readonly SystemCall[],
+  { mediaId, content }: { readonly mediaId: string; readonly content: string },
+): Generator<string, void> {
+  const bytes = calls.find(logged([content]))
+  if (!bytes) return yield 'the bytes were not committed'
+  const committed = yield* orderOfCommit(calls, calls.find(logged([mediaId])), 0)
+  const bytesSynced = calls.find((call) => syncsLog(call) && call.begin > bytes.end)
+  if (!bytesSynced) yield 'the bytes were not synced'
+  const answered = calls.find(answers(201, mediaId))
+  if (!answered) return yield 'there was no response'
+  if (answered.begin < Math.max(committed, bytesSynced?.end ?? 0))
+    yield 'the response was sent before the sync of the commit'
+}
+
 /**
  * A resumable upload: for each chunk bytes < sync < offset < 204. The last chunk follows the order of a raw upload, and
- * its offset is committed together with the item.
+ * its offset is committed together with the item. `content` is a part of bytes that are stored in the catalog.
  */
 export function* resumableUpload(
   calls: readonly SystemCall[],
-  upload: { readonly id: string; readonly mediaId: string; readonly offsets: readonly number[] },
+  upload: {
+    readonly id: string
+    readonly mediaId: string
+    readonly offsets: readonly number[]
+    readonly content?: string
+  },
 ): Generator<string, void> {
-  const { id, mediaId, offsets } = upload
+  const { id, mediaId, offsets, content } = upload
   const onPart = (call: SystemCall) =>
     /^\d+<[^>]*\/uploads\//.test(call.args) && call.args.includes(`/uploads/${id}>`)
   let after = calls.findLast(answers(201, id))?.end ?? 0
@@ -133,7 +154,7 @@ export function* resumableUpload(
       if (synced && moved.begin < synced.end) yield 'the offset was committed before its bytes were synced'
       const logSynced = before.find((call) => syncsLog(call) && call.begin > moved.end)
       if (!logSynced) yield 'the response was sent before the sync of the offset'
-      else if (isLast) yield* lastChunk(before, { mediaId, id, moved, logSynced })
+      else if (isLast) yield* lastChunk(before, { mediaId, id, moved, logSynced, content })
     }
     after = answered.end
   }
@@ -146,12 +167,25 @@ function* lastChunk(
     id,
     moved,
     logSynced,
-  }: { mediaId: string; id: string; moved: SystemCall; logSynced: SystemCall },
+    content,
+  }: {
+    mediaId: string
+    id: string
+    moved: SystemCall
+    logSynced: SystemCall
+    content: string | undefined
+  },
 ): Generator<string, void> {
-  const renamed = renameTo(calls, mediaId)
-  if (!renamed) return yield 'the file was not renamed'
-  const durable = yield* orderOfFile(calls, renamed)
-  if (moved.begin < durable) yield 'the upload was finished before its file was durable'
+  if (content === undefined) {
+    const renamed = renameTo(calls, mediaId)
+    if (!renamed) return yield 'the file was not renamed'
+    const durable = yield* orderOfFile(calls, renamed)
+    if (moved.begin < durable) yield 'the upload was finished before its file was durable'
+  } else {
+    const bytes = calls.find(logged([content]))
+    if (!bytes || bytes.begin > logSynced.begin)
+      yield 'the offset reached the end before the bytes were committed'
+  }
   // The row of an upload contains the item's id; the row of the item does not contain the upload's id.
   const item = calls.find(logged([mediaId], [id]))
   if (!item || item.begin > logSynced.begin) yield 'the offset reached the end before the item was committed'

@@ -1,5 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { SharedServer, TestServer } from './server.ts'
 import { readPage } from './wire.ts'
 
@@ -8,14 +9,20 @@ const filesIn = async (directory: string): Promise<number> =>
     (entry) => entry.isFile() && entry.name !== '.identity',
   ).length
 
-/** Counts the items of the first bucket, and the blobs and temporary files of all buckets. */
+/** Items whose bytes are in the catalog. */
+function contentsIn(directory: string): number {
+  using catalog = new DatabaseSync(join(directory, 'catalog.db'), { readOnly: true })
+  return Number(catalog.prepare('SELECT count(*) AS count FROM contents').get()?.['count'])
+}
+
+/** Counts the items of the first bucket, and the stored and temporary files of all buckets. */
 export async function countStored(server: SharedServer) {
   const [page, blobs, temporary] = await Promise.all([
     server.request('/api/media').then(readPage),
     filesIn(join(server.data, 'blobs')),
     filesIn(join(server.data, 'tmp')),
   ])
-  return { total: page.total, blobs, temporary }
+  return { total: page.total, blobs: blobs + contentsIn(server.data), temporary }
 }
 
 /** How many files and sockets the server has open. */

@@ -15,7 +15,10 @@ export async function upload(
   return await readMedia(await server.request('/api/media', { method: 'POST', body, headers }))
 }
 
-/** The path of an item's bytes. */
+/** Settings of a server that stores every file on the disk, for tests that change files. */
+export const onDisk = { MEDIABUCKET_INLINE_SIZE: '0' }
+
+/** The path of an item's bytes, if they are on the disk. */
 export const blobPath = (server: SharedServer, id: string): string =>
   join(server.data, 'blobs', id.slice(0, 2), id)
 

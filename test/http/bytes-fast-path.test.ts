@@ -10,6 +10,8 @@ import { fsck } from '../harness/upkeep.ts'
 import { blobPath, upload } from '../harness/upload.ts'
 
 const origin = 'https://app.example.org'
+/** Larger than a file that is stored in the catalog. */
+const large = 'x'.repeat(70_000)
 let server: TestServer
 /** Paths by the words that the requests below use. */
 let paths: Readonly<Record<string, string>>
@@ -28,7 +30,7 @@ beforeAll(async () => {
     LONG: await pathOf(randomBytes(300_000), 'long.bin', 'application/octet-stream'),
     STREAMED: await pathOf(randomBytes(1_500_000), 'longer.bin', 'application/octet-stream'),
     GONE: await pathOf('gone', 'gone.txt', 'text/plain'),
-    MISSING: await pathOf('missing', 'missing.txt', 'text/plain'),
+    MISSING: await pathOf(large, 'missing.txt', 'text/plain'),
   }
   const idOf = (name: string) => paths[name]?.slice('/media/'.length).split('.')[0] ?? ''
   await server.request(`/api/media/${idOf('GONE')}`, { method: 'DELETE' })
@@ -150,15 +152,15 @@ describe('bytes that are requested often', () => {
   })
 
   test('F3, B9 are served without their file, unless fsck has marked them as damaged', async () => {
-    const { id, url } = await upload(server, 'requested often')
-    expect(await get(url)).toEqual([200, 'requested often'])
-    await writeFile(blobPath(server, id), 'damaged somehow')
-    expect(await get(url)).toEqual([200, 'requested often'])
+    const { id, url } = await upload(server, large)
+    expect(await get(url)).toEqual([200, large])
+    await writeFile(blobPath(server, id), large.replace('x', 'y'))
+    expect(await get(url)).toEqual([200, large])
     await fsck(server.data, '--verify-bytes')
     await expectProblem(await fetch(url), 500, 'bytes-missing')
-    await writeFile(blobPath(server, id), 'requested often')
+    await writeFile(blobPath(server, id), large)
     await fsck(server.data, '--verify-bytes')
-    expect(await get(url)).toEqual([200, 'requested often'])
+    expect(await get(url)).toEqual([200, large])
   })
 
   test('V7 their variants are not served once their item is deleted', async () => {

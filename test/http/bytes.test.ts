@@ -150,10 +150,13 @@ describe('B7 no path reaches a file of the server', () => {
   })
 })
 
+/** Larger than a file that is stored in the catalog. */
+const large = 'x'.repeat(70_000)
+
 describe('B8 links in the data directory', () => {
   /** An item whose file is a link to a secret, and one whose directory is a link to another directory. */
   async function plant() {
-    const [leaf, parent] = [await upload(server, 'mine'), await upload(server, 'mine')]
+    const [leaf, parent] = [await upload(server, large), await upload(server, large)]
     const outside = await mkdtemp(join(tmpdir(), 'mediabucket-outside-'))
     await writeFile(join(outside, 'secret'), 'root')
     await writeFile(join(outside, parent.id), 'root')
@@ -202,7 +205,7 @@ describe('B9 bytes that do not match their row', () => {
     ['cut short', (path: string) => truncate(path, 3)],
     ['too long', (path: string) => appendFile(path, 'more')],
   ])('B9, P3 bytes that are %s are a 500 problem, and the log names the item', async (_, damage) => {
-    const { id, url } = await upload(server, 'hello')
+    const { id, url } = await upload(server, large)
     await damage(blobPath(server, id))
     const response = await fetch(url)
     for (const name of ['etag', 'last-modified', 'content-disposition', 'accept-ranges', 'content-range']) {
@@ -225,7 +228,7 @@ describe('B9 bytes that do not match their row', () => {
   })
 
   test('B9, S9 while the directory is missing every item is a 503 problem, not a 404', async () => {
-    const { url } = await upload(server, 'hello')
+    const { url } = await upload(server, large)
     const root = join(server.data, 'blobs')
     await rename(root, `${root}-aside`)
     try {
@@ -233,7 +236,7 @@ describe('B9 bytes that do not match their row', () => {
     } finally {
       await rename(`${root}-aside`, root)
     }
-    expect(await (await fetch(url)).text()).toBe('hello')
+    expect(await (await fetch(url)).text()).toBe(large)
   })
 
   test('B9 a seeded row has no bytes', async () => {

@@ -10,11 +10,12 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { checksumOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
-import { blobPath, upload } from '../harness/upload.ts'
+import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
 let server: TestServer
 beforeAll(async () => {
   server = await startServer({
+    ...onDisk,
     MEDIABUCKET_MAX_FILE_SIZE: '1kB',
     MEDIABUCKET_MAX_PARTS: '2',
     MEDIABUCKET_HEADER_TIMEOUT: '1s',

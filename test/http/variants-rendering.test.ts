@@ -8,7 +8,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { fsck } from '../harness/upkeep.ts'
-import { blobPath } from '../harness/upload.ts'
+import { blobPath, onDisk } from '../harness/upload.ts'
 
 const png = () => quarters(900, 600).png().toBuffer()
 
@@ -103,7 +103,7 @@ test('V7 an item that is deleted while its variants are rendered has no variants
 })
 
 test('V7, B9, F3 if the bytes of an item are damaged or missing, requests for its variants fail as those for its bytes do', async () => {
-  await using server = await startServer({ MEDIABUCKET_BYTES_CACHE: '0' })
+  await using server = await startServer({ ...onDisk, MEDIABUCKET_BYTES_CACHE: '0' })
   const items = [
     await uploadPicture(server, png(), 'image/png'),
     await uploadPicture(server, png(), 'image/png'),

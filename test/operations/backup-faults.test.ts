@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { runCommand, startServer, type TestServer } from '../harness/server.ts'
 import { listAll, outcome } from '../harness/upkeep.ts'
-import { blobPath, upload } from '../harness/upload.ts'
+import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
 /** Loaded before a command: every read of these files fails with EIO, as on a disk with a bad block. */
 const failingReads = (...ids: readonly string[]) =>
@@ -67,7 +67,7 @@ const reported = (stdout: string) => [...stdout.matchAll(/^ {2}\w+ \w+: /gm)].ma
 test('F7 one bad entry of any kind among the bytes: a backup copies everything else and names the items', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const { sound, faulty } = await uploadAll(server)
   await spoil(faulty, (id) => blobPath(server, id))
   const { code, stdout, stderr } = await run(['backup', to], server.data, unreadable(faulty))
@@ -89,7 +89,7 @@ test('F7 one bad entry of any kind among the bytes: a backup copies everything e
 test('F8 one bad entry of any kind in a backup: a restore restores everything else and names the items', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const { sound, faulty } = await uploadAll(server)
   await server.command('backup', to)
   await spoil(faulty, (id) => blobPath({ ...server, data: to }, id))

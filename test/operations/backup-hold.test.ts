@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { startServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
-import { blobPath, upload } from '../harness/upload.ts'
+import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
 /** A module that runs before the server; `body` is its code, with `DatabaseSync` and `existsSync` in scope. */
 async function preload(directory: string, body: string): Promise<Record<string, string>> {
@@ -30,7 +30,7 @@ test('S2 if one part fails to stop, the others still stop, and the exit code is 
        return close.call(this)
      }`,
   )
-  await using server = await startServer(settings)
+  await using server = await startServer({ ...settings, ...onDisk })
   await upload(server, 'stored')
   expect(existsSync(join(server.data, 'catalog.db-wal'))).toBe(true)
   expect(await server.stop()).toBe(1)
@@ -53,7 +53,7 @@ test('S3 while hold.db cannot be read, bytes of deleted items are not removed, a
        return exec.call(this, sql)
      }`,
   )
-  await using server = await startServer(settings)
+  await using server = await startServer({ ...settings, ...onDisk })
   const reports = () => server.log().filter(({ msg }) => /hold\.db cannot be read/.test(msg))
   const paths = await Promise.all(
     ['one', 'two'].map(async (text) => blobPath(server, (await upload(server, text)).id)),

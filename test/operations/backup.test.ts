@@ -8,7 +8,7 @@ import { basics, bin, runCommand, startServer, type TestServer } from '../harnes
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
-import { blobPath, upload } from '../harness/upload.ts'
+import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
 const stopBeforeFinish = new URL('stop-before-finish.ts', import.meta.url).href
 
@@ -67,7 +67,7 @@ test('F7, F8 a backup of a running server restores the same listing and bytes, w
 test('F7 the second backup copies only new items; both backups restore their items, including later deleted ones', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const first = await upload(server, 'first')
   await upload(server, 'second')
   await server.command('backup', to)
@@ -110,7 +110,7 @@ test('F6, F7 uploads and deletes continue during a backup, and the backup is com
 test('F6 bytes of items deleted during a backup are removed after its end; a killed backup delays no removal', async () => {
   await using directory = await temporaryDirectory()
   const to = join(directory.path, 'backup')
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const early = await upload(server, 'early')
   await server.command('backup', to)
   const marker = await readFile(join(to, 'backup.json'), 'utf8')
@@ -152,7 +152,7 @@ test('F6 bytes of items deleted during a backup are removed after its end; a kil
 test('F7 backup reports damaged bytes and never overwrites an intact copy with them', async () => {
   await using directory = await temporaryDirectory()
   const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const saved = await upload(server, 'saved')
   await server.command('backup', to)
   const late = await upload(server, 'late')

@@ -10,7 +10,7 @@ import { upload } from '../harness/upload.ts'
 
 test('S8 consecutive crashes between rename and commit leave no file that a start does not remove', async () => {
   await using first = await startServer()
-  await upload(first, 'stored')
+  await upload(first, 'x'.repeat(100_000))
   await first.stop()
   const headers = { authorization: `Bearer ${first.token}` }
   const expectCleared = (server: TestServer) =>
@@ -21,11 +21,10 @@ test('S8 consecutive crashes between rename and commit leave no file that a star
         temporary: 0,
       },
     )
-  // Small files are held in memory; large ones have a temporary file before the rename.
   const crashes: (readonly [StepName, number])[] = [
-    ['renamed', 10],
+    ['renamed', 70_000],
     ['file synced', 200_000],
-    ['before the item is committed', 10],
+    ['before the item is committed', 70_000],
   ]
   for (const [step, size] of crashes) {
     await using server = await startServer(withFailpoints({ step, nth: 1, action: 'kill' }), first.data)

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { brokenItems, fsck, listAll, outcome } from '../harness/upkeep.ts'
-import { blobPath, upload } from '../harness/upload.ts'
+import { blobPath, onDisk, upload } from '../harness/upload.ts'
 
 /** Changes rows of the catalog directly. */
 function tamper(server: TestServer, sql: string): void {
@@ -29,7 +29,7 @@ async function plant(server: TestServer, id = newMediaId()) {
 const aside = (server: TestServer) => readdir(join(server.data, 'lost+found'))
 
 test('F1 fsck finds every kind of fault, reports it with a stable code, and repairs it where no data is destroyed', async () => {
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const names = ['missing', 'longer', 'kept', 'gone', 'also gone']
   const items = await Promise.all(names.map((name) => upload(server, name)))
   const [missing, longer, kept, gone, alsoGone] = items.map(({ id }) => id)
@@ -102,7 +102,7 @@ test('F1 fsck finds every kind of fault, reports it with a stable code, and repa
 })
 
 test('F1 fsck reports a damaged catalog, and neither reports nor moves anything based on it', async () => {
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   await upload(server, 'kept')
   await server.command('seed', '--items', '2000')
   await plant(server)
@@ -116,7 +116,7 @@ test('F1 fsck reports a damaged catalog, and neither reports nor moves anything 
 })
 
 test('F2 while a server is running, orphans are moved; files of items and of uploads in progress are not', async () => {
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const { url } = await upload(server, 'kept')
   const orphan = await plant(server)
   const found = await fsck(server.data)
@@ -134,7 +134,7 @@ test('F2 while a server is running, orphans are moved; files of items and of upl
 })
 
 test('F2 uploads and deletes continue during fsck --repair, and no acknowledged item is lost', async () => {
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const kept = new Set<string>()
   let running = true
   let failures = 0
@@ -168,7 +168,7 @@ test('F2 uploads and deletes continue during fsck --repair, and no acknowledged 
 })
 
 test('F3 fsck finds a flipped byte; its item receives 500 until a later check finds the bytes correct', async () => {
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const item = await upload(server, 'some bytes')
   const path = blobPath(server, item.id)
   const fetchIt = () => fetch(`${server.url}/media/${item.id}`)
@@ -192,7 +192,7 @@ test('F3 fsck finds a flipped byte; its item receives 500 until a later check fi
 })
 
 test('F4 the text report shows the findings, examples and the next step', async () => {
-  await using server = await startServer()
+  await using server = await startServer(onDisk)
   const items = await Promise.all(Array.from({ length: 7 }, () => upload(server, 'x')))
   for (const { id } of items) await unlink(blobPath(server, id))
   const { code, stdout } = await outcome(['fsck'], server.data)
@@ -202,7 +202,7 @@ test('F4 the text report shows the findings, examples and the next step', async 
   )
   expect(stdout).toMatch(/\n {2}and 2 more; --json lists them\n {2}→ Copy the files back from a backup/)
   expect(stdout).toMatch(/\n7 faults remain\.\n$/)
-  await using other = await startServer()
+  await using other = await startServer(onDisk)
   expect((await outcome(['fsck'], other.data)).stdout).toBe(
     'Checked 0 items with 0 B.\n\nNo faults were found.\n',
   )
@@ -219,4 +219,50 @@ test('F5 invalid arguments exit with code 2, and a directory without data is rep
     ),
   })
   expect(await directory.names()).toEqual([])
+})
+
+test('F1, F3, F7 bytes in the catalog are checked as files are, by fsck, backup and restore', async () => {
+  await using server = await startServer()
+  await using directory = await temporaryDirectory()
+  const names = ['sound', 'missing', 'shorter', 'changed']
+  const [sound, missing, shorter, changed] = await Promise.all(names.map((name) => upload(server, name)))
+  if (!sound || !missing || !shorter || !changed) throw new Error('four items')
+  const at = ({ id }: { id: string }) => `id = (SELECT content_id FROM media WHERE id = '${id}')`
+  expect(await fsck(server.data, '--verify-bytes')).toMatchObject({
+    code: 0,
+    found: {},
+    report: { bytes: 26 },
+  })
+  tamper(
+    server,
+    `DELETE FROM contents WHERE ${at(missing)};
+    UPDATE contents SET bytes = X'00' WHERE ${at(shorter)};
+    UPDATE contents SET bytes = CAST('CHANGED' AS BLOB) WHERE ${at(changed)};
+    INSERT INTO contents (bytes) VALUES (CAST('of no item' AS BLOB))`,
+  )
+  const found = { 'bytes-missing': [1, 0], 'size-wrong': [1, 0], 'hash-wrong': [1, 0] }
+  expect(await fsck(server.data, '--verify-bytes')).toMatchObject({
+    code: 1,
+    found: { ...found, 'content-orphaned': [1, 0] },
+  })
+  for (const { url } of [missing, shorter, changed])
+    await expectProblem(await fetch(url), 500, 'bytes-missing')
+  expect(await (await fetch(sound.url)).text()).toBe('sound')
+
+  const repaired = await fsck(server.data, '--repair', '--verify-bytes')
+  expect(repaired.found).toEqual({ ...found, 'content-orphaned': [1, 1] })
+  const [name = '', ...more] = await aside(server)
+  expect(more).toEqual([])
+  expect(await readFile(join(server.data, 'lost+found', name), 'utf8')).toBe('of no item')
+  expect((await fsck(server.data, '--verify-bytes')).found).toEqual(found)
+
+  const [to, data] = [join(directory.path, 'backup'), join(directory.path, 'data')]
+  const reported = { code: 5, stdout: expect.stringContaining(`  ${changed.id} changed: `) }
+  expect(await outcome(['backup', to], server.data)).toMatchObject(reported)
+  expect(await outcome(['restore', to], data)).toMatchObject(reported)
+  await using later = await startServer({}, data)
+  const paths = await listAll(later, `Bearer ${server.token}`)
+  expect(paths).toHaveLength(4)
+  expect(await (await fetch(`${later.url}/media/${sound.id}`)).text()).toBe('sound')
+  await expectProblem(await fetch(`${later.url}/media/${changed.id}`), 500, 'bytes-missing')
 })

@@ -6,7 +6,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { startServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { listAll } from '../harness/upkeep.ts'
-import { upload } from '../harness/upload.ts'
+import { onDisk, upload } from '../harness/upload.ts'
 
 const run = promisify(execFile)
 
@@ -14,6 +14,7 @@ test('S7 without file descriptors requests receive 503 with Retry-After; no item
   await using server = await startServer({
     MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '0',
     // Each response with bytes needs a file.
+    ...onDisk,
     MEDIABUCKET_BYTES_CACHE: '0',
   })
   const { id, url } = await upload(server, 'stored before')

@@ -140,11 +140,11 @@ test('O5, U2 after kill -9 during an upload the next start removes its files', a
   expect(await (await fetch(`${next.url}${new URL(kept.url).pathname}`)).text()).toBe('kept')
 })
 
-test('O5, U2 on SIGTERM a small file that is being written is stored and acknowledged', async () => {
+test('O5, U2 on SIGTERM a small file that is being committed is stored and acknowledged', async () => {
   await using place = await temporaryDirectory()
   const holdUntil = join(place.path, 'go-on')
   await using held = await startServer(
-    withFailpoints({ step: 'before the file is synced', nth: 1, action: { holdUntil } }),
+    withFailpoints({ step: 'before the item is committed', nth: 1, action: { holdUntil } }),
   )
   const answer = held.request('/api/media', { method: 'POST', body: 'small' })
   await until('it is held', () => readReached(held.data).length > 0)

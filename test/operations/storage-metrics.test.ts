@@ -8,11 +8,11 @@ import { scrape } from '../harness/scrape.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
-import { arriving, blobPath, upload } from '../harness/upload.ts'
+import { arriving, blobPath, onDisk, upload } from '../harness/upload.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await startServer()
+  server = await startServer(onDisk)
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
@@ -103,7 +103,7 @@ test('O2 a request that fails because of the disk is counted with its cause', as
 })
 
 test('O2, F1, F7 metrics show when backup and fsck last finished, and their findings', async () => {
-  await using other = await startServer()
+  await using other = await startServer(onDisk)
   await using backups = await temporaryDirectory()
   const names = [
     'last_backup_timestamp_seconds',

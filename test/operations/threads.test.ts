@@ -42,6 +42,9 @@ const endThread = (name: string) =>
     })
   `)}`
 
+/** Larger than a file that is stored in the catalog. */
+const large = 'x'.repeat(100_000)
+
 test.each(['file-writer', 'catalog-writer'])(
   'U10 a service whose thread %s has ended stops with an error, and acknowledges no upload',
   async (name) => {
@@ -51,7 +54,7 @@ test.each(['file-writer', 'catalog-writer'])(
       MEDIABUCKET_SHUTDOWN_TIMEOUT: '1h',
     })
     const exited = new Promise((resolve) => server.process.once('exit', resolve))
-    const response = await server.request('/api/media', { method: 'POST', body: 'text' }).catch(() => null)
+    const response = await server.request('/api/media', { method: 'POST', body: large }).catch(() => null)
     await response?.text()
     expect(response?.status ?? 500).toBeGreaterThanOrEqual(500)
     expect(await exited).toBe(1)

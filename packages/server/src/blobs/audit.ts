@@ -26,4 +26,7 @@ export interface BlobAudit {
    * removed in the meantime. Never replaces a file.
    */
   quarantine(entry: BlobEntry): Promise<string | null>
+
+  /** Writes bytes of the catalog to `lost+found/`, under a new name that starts with `name`. Returns its path. */
+  setAside(name: string, bytes: Uint8Array): Promise<string>
 }

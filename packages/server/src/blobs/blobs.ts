@@ -3,7 +3,7 @@ import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { Variant } from '../core/variant.ts'
 
-/** Bytes that were received completely and are not committed under an id. A crash may lose them. */
+/** Bytes in a file of the store, received completely and not committed under an id. A crash may lose them. */
 export interface ReceivedBlob {
   /** Identifies the bytes inside their store; meaningless outside it. */
   readonly handle: string
@@ -11,7 +11,7 @@ export interface ReceivedBlob {
   readonly size: number
   /** 32 bytes. */
   readonly sha256: Uint8Array
-  /** The first bytes, for sniffing the type: at least `headLength`, or the whole blob. Not usable after the commit. */
+  /** The first bytes, for sniffing the type: at least `headLength`, or the whole blob. */
   readonly head: Uint8Array
 }
 
@@ -70,6 +70,9 @@ export interface PartialUploadStore {
   /** Turns a complete upload of `size` bytes into a received blob. Throws PartialUploadLost. */
   complete(id: UploadId, size: number): Promise<ReceivedBlob>
 
+  /** The bytes of a complete upload of `size` bytes. Throws PartialUploadLost. */
+  read(id: UploadId, size: number): Promise<Uint8Array<ArrayBuffer>>
+
   /** Reverts the commit of an upload under `mediaId`. Does nothing if there was none. */
   reclaim(id: UploadId, mediaId: MediaId): Promise<void>
 
@@ -106,19 +109,16 @@ export interface BlobStore {
   readonly variants: VariantStore
 
   /**
-   * Reads the source to its end, hashes it and counts its bytes. `atMost` is its size, null if unknown. Throws Fault
-   * `file-too-large` above `limit` bytes and `storage-full`; leaves nothing behind when it throws.
+   * Reads the source to its end, hashes it and counts its bytes. Throws Fault `file-too-large` above `limit` bytes and
+   * `storage-full`; leaves nothing behind when it throws.
    */
-  receive(
-    source: AsyncIterable<Uint8Array>,
-    bounds: { readonly limit: number; readonly atMost: number | null },
-  ): Promise<ReceivedBlob>
+  receive(source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>
 
   /** The received bytes with random access, for sniffing inside containers. */
   peek(blob: ReceivedBlob): Promise<Blob>
 
-  /** The received bytes for another process of this machine: a path, or the bytes themselves. */
-  contentOf(blob: ReceivedBlob): string | Uint8Array
+  /** The received bytes as a file that other processes of this machine can read. */
+  pathOf(blob: ReceivedBlob): string
 
   /**
    * Stores received bytes under a new id. Until `markCommitted` or `remove` is called, a start after a crash finds the id

@@ -1,9 +1,18 @@
-import type { OpenBlob } from './blobs.ts'
+import { BlobTruncatedError, type OpenBlob } from './blobs.ts'
+import { streamRange } from './stream-range.ts'
 
-/** Bytes in memory as an open blob; they must not change. */
-export const openMemoryBlob = (bytes: Uint8Array): Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'> => ({
-  size: bytes.byteLength,
-  content: bytes,
-  read: async (into, position) => into.set(bytes.subarray(position, position + into.byteLength)),
-  close: async () => undefined,
-})
+/** Bytes in memory as an open blob. */
+export function openMemoryBlob(bytes: Uint8Array): OpenBlob {
+  const blob: OpenBlob = {
+    size: bytes.byteLength,
+    content: bytes,
+    async read(into, position) {
+      const end = position + into.byteLength
+      if (end > bytes.byteLength) throw new BlobTruncatedError('a blob ended before its size')
+      into.set(bytes.subarray(position, end))
+    },
+    stream: (start, end) => streamRange(blob, start, end),
+    close: async () => undefined,
+  }
+  return blob
+}

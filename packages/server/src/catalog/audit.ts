@@ -1,5 +1,5 @@
 import type { MediaId } from '../core/media-id.ts'
-import type { BucketId } from './catalog.ts'
+import type { BucketId, ContentId } from './catalog.ts'
 
 /** An item, as checks of the data read it. */
 export interface AuditedItem {
@@ -13,6 +13,8 @@ export interface AuditedItem {
   readonly sha256: Uint8Array | null
   /** An earlier check found its bytes changed. */
   readonly damaged: boolean
+  /** Its bytes in the catalog; null if they are in the blob store. */
+  readonly contentId: ContentId | null
 }
 
 /** A stored counter of a bucket that does not match its rows. */
@@ -32,6 +34,14 @@ export interface CatalogAudit {
 
   /** Up to `limit` items after this one, or from the first if it is null. */
   items(after: Pick<AuditedItem, 'bucketId' | 'seq'> | null, limit: number): Promise<AuditedItem[]>
+
+  /** As `Catalog.content`. */
+  content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
+
+  /** Bytes in the catalog that no item has. */
+  orphanedContents(): Promise<ContentId[]>
+
+  removeContents(ids: readonly ContentId[]): Promise<void>
 
   /** Returns the ids that no item, tombstone or unfinished upload has. */
   findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>

@@ -6,6 +6,8 @@ import type { UploadId } from '../core/upload-id.ts'
 declare const brand: unique symbol
 export type BucketId = number & { readonly [brand]: 'BucketId' }
 export type TokenId = string & { readonly [brand]: 'TokenId' }
+/** Identifies the bytes of one item; never reused. */
+export type ContentId = number & { readonly [brand]: 'ContentId' }
 
 /** A token and its bucket, read by one statement; times are milliseconds since 1970. */
 export interface Grant {
@@ -48,6 +50,20 @@ export interface Media extends NewMedia {
   readonly bucketId: BucketId
   /** True if the last check of its bytes found them changed. */
   readonly isDamaged: boolean
+  /** Its bytes in the catalog; null if they are in the blob store. */
+  readonly contentId: ContentId | null
+}
+
+/** An item to be stored, with its bytes; null if they are in the blob store. The catalog takes over the buffer of the bytes. */
+export interface NewMediaContent {
+  readonly item: NewMedia
+  readonly bytes: Uint8Array<ArrayBuffer> | null
+}
+
+/** A removed item. */
+export interface RemovedMedia {
+  /** The blob store may hold its bytes or variants. */
+  readonly hasTombstone: boolean
 }
 
 export interface TokenRecord {
@@ -122,8 +138,10 @@ export interface NamedBucket extends Bucket {
 
 /** The result of one step of a bucket's deletion. */
 export interface DeletedChunk {
-  /** Items whose rows were removed and whose bytes may still exist. */
-  readonly removed: readonly MediaId[]
+  /** Items whose rows were removed. */
+  readonly items: number
+  /** Those for which the blob store may hold bytes or variants. */
+  readonly tombstones: readonly MediaId[]
   /** The bucket itself was removed, because no items and uploads are left. */
   readonly isDeleted: boolean
 }
@@ -170,8 +188,11 @@ export interface Catalog {
   /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>
 
-  /** Appends the items to the bucket in this order: all or none. Throws Fault `quota-exceeded`. */
-  addMedia(bucketId: BucketId, items: readonly NewMedia[]): Promise<void>
+  /** Bytes that are stored in the catalog; null if their item was deleted. */
+  content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
+
+  /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
+  addMedia(bucketId: BucketId, items: readonly NewMediaContent[]): Promise<void>
 
   /**
    * As addMedia, once for each key of a token: returns the items of the first request with the key, even if they were deleted
@@ -179,7 +200,7 @@ export interface Catalog {
    */
   addMediaOnce(
     bucketId: BucketId,
-    items: readonly NewMedia[],
+    items: readonly NewMediaContent[],
     request: IdempotentRequest,
   ): Promise<readonly NewMedia[]>
 
@@ -189,16 +210,19 @@ export interface Catalog {
   /** Removes the records of requests that expired at `now` or before; returns how many. */
   forgetRequests(now: number): Promise<number>
 
-  /** Removes the item and adds a tombstone for its bytes; false if this bucket has no such item. */
-  removeMedia(bucketId: BucketId, id: MediaId): Promise<boolean>
+  /**
+   * Removes the item with its bytes, and adds a tombstone if the blob store may hold its bytes or variants. Null if this
+   * bucket has no such item.
+   */
+  removeMedia(bucketId: BucketId, id: MediaId): Promise<RemovedMedia | null>
 
   /** Returns the ids that no item, tombstone or unfinished upload has. */
   findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
 
-  /** Ids of removed items whose bytes may still exist. */
+  /** Ids of removed items whose bytes or variants may still exist in the blob store. */
   tombstones(): Promise<MediaId[]>
 
-  /** Removes the tombstones of items whose bytes were removed. */
+  /** Removes the tombstones of items whose bytes and variants were removed. */
   clearTombstones(ids: readonly MediaId[]): Promise<void>
 
   /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded`. */
@@ -213,10 +237,10 @@ export interface Catalog {
   moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
 
   /**
-   * Adds the item and marks the upload as finished in one transaction; false if no unfinished upload has this id and the item's
-   * size. Throws Fault `quota-exceeded`.
+   * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload
+   * has this id and the item's size. Throws Fault `quota-exceeded`.
    */
-  finishUpload(id: UploadId, item: NewMedia, expiresAt: number): Promise<boolean>
+  finishUpload(id: UploadId, added: NewMediaContent, expiresAt: number): Promise<boolean>
 
   /** Removes the upload and releases its reservation; its item, if it has one, stays. False if there is no such upload. */
   removeUpload(id: UploadId): Promise<boolean>
@@ -237,7 +261,7 @@ export interface Catalog {
   createBucket(name: string, quota: Quota, createdAt: number): Promise<boolean>
 
   /**
-   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, each with a tombstone. If no items and
+   * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeMedia does. If no items and
    * uploads are left, removes the bucket with its tokens. Its id is never reused.
    */
   deleteBucketChunk(bucketId: BucketId, limit: number, now: number): Promise<DeletedChunk>
@@ -272,8 +296,8 @@ export interface Catalog {
 
   setBlobsIdentity(identity: string): Promise<void>
 
-  /** Ids of some items that were stored with bytes: the first and the last ones. */
-  someWithBytes(): Promise<MediaId[]>
+  /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
+  someWithBlobs(): Promise<MediaId[]>
 
   /** True if the catalog has no bucket. */
   isNew(): Promise<boolean>

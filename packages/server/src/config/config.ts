@@ -20,6 +20,8 @@ export interface Config {
   readonly pageLinkCache: number
   readonly bytesCache: number
   readonly maxFileSize: number
+  /** Files of up to this size are stored in the catalog; 0 for none. */
+  readonly inlineSize: number
   readonly maxParts: number
   readonly uploadExpiry: number
   /** Null where it follows the size of the file system. */
@@ -96,6 +98,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     pageLinkCache: read('MEDIABUCKET_LINK_RIBBON'),
     bytesCache: read('MEDIABUCKET_BYTES_CACHE'),
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE'),
+    inlineSize: read('MEDIABUCKET_INLINE_SIZE'),
     maxParts: read('MEDIABUCKET_MAX_PARTS'),
     uploadExpiry: read('MEDIABUCKET_UPLOAD_EXPIRY'),
     minFree: read('MEDIABUCKET_MIN_FREE'),

@@ -67,6 +67,15 @@ export const sizeOrZero = (examples: string): Reader<number> => ({
   read: (text) => parseSize(text) ?? undefined,
 })
 
+/** Bytes, at most `limit`. */
+export const sizeUpTo = (limit: number, examples: string): Reader<number> => ({
+  accepts: `a size such as ${examples}, or 0`,
+  read(text) {
+    const bytes = parseSize(text)
+    return bytes === null || bytes > limit ? undefined : bytes
+  },
+})
+
 /** Bytes; null for `auto`. */
 export const sizeOrAuto: Reader<number | null> = {
   accepts: 'auto, a size such as 1GB, or 0',

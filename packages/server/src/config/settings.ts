@@ -11,6 +11,7 @@ import {
   size,
   sizeOrAuto,
   sizeOrZero,
+  sizeUpTo,
   timerDuration,
   webOrigins,
   wholeNumber,
@@ -92,6 +93,11 @@ const table = {
     '5GB',
     size('500MB, 5GB or 2GiB'),
     'The maximum size of a file. Larger uploads are refused with 413.',
+  ),
+  MEDIABUCKET_INLINE_SIZE: setting(
+    '64KiB',
+    sizeUpTo(1024 * 1024, '64KiB, at most 1MiB'),
+    'The maximum size of a file that is stored in the catalog, in one transaction with its row; 0 stores every file on the disk. Changes affect later uploads only.',
   ),
   MEDIABUCKET_MAX_PARTS: setting(
     '1000',

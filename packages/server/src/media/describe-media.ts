@@ -1,4 +1,4 @@
-import type { Media } from '../catalog/catalog.ts'
+import type { NewMedia } from '../catalog/catalog.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */
@@ -18,7 +18,7 @@ export interface MediaObject {
   readonly height: number | null
 }
 
-export function describeMedia(form: UrlSettings, media: Media): MediaObject {
+export function describeMedia(form: UrlSettings, media: NewMedia): MediaObject {
   return {
     id: media.id,
     url: mediaUrl(form, media.id, media.extension),

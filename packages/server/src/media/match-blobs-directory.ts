@@ -17,7 +17,7 @@ interface BlobsDirectory {
  * one to data of earlier versions and to restored data, if their blobs are there. Throws BlobsMismatchError.
  */
 export async function matchBlobsDirectory(parts: {
-  readonly catalog: Pick<Catalog, 'blobsIdentity' | 'setBlobsIdentity' | 'someWithBytes'>
+  readonly catalog: Pick<Catalog, 'blobsIdentity' | 'setBlobsIdentity' | 'someWithBlobs'>
   readonly directory: BlobsDirectory
 }): Promise<void> {
   const { catalog, directory } = parts
@@ -25,7 +25,7 @@ export async function matchBlobsDirectory(parts: {
   const expected = await catalog.blobsIdentity()
   const found = directory.readIdentity()
   if (expected !== null) return requireSameIdentity(path, expected, found)
-  const items = await catalog.someWithBytes()
+  const items = await catalog.someWithBlobs()
   const belongs = items.length === 0 ? found === null || directory.isEmpty() : items.some(directory.has)
   if (!belongs)
     throw new BlobsMismatchError(

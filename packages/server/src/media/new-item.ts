@@ -1,15 +1,16 @@
-import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
+import type { BlobStore } from '../blobs/blobs.ts'
 import type { NewMedia } from '../catalog/catalog.ts'
 import { cleanFilename } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
+import type { ReceivedFile } from './receive-files.ts'
 import { sniffType } from './sniff-type.ts'
 
-/** Builds the item of received bytes: its name, type and dimensions (docs/interface.md U7, U8). */
+/** Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). */
 export async function newItem(
   parts: { readonly blobs: Pick<BlobStore, 'peek'>; readonly measurePicture: MeasurePicture },
-  blob: ReceivedBlob,
+  file: ReceivedFile,
   given: {
     readonly id: MediaId
     /** As sent by the client. */
@@ -19,15 +20,15 @@ export async function newItem(
   },
 ): Promise<NewMedia> {
   const filename = cleanFilename(given.filename)
-  const sniffed = await sniffType(parts.blobs, blob)
+  const sniffed = await sniffType(parts.blobs, file)
   const type = storedType({ sniffed, declared: given.declaredType, filename })
-  const displayed = await parts.measurePicture(blob, type.contentType)
+  const displayed = await parts.measurePicture(file, type.contentType)
   return {
     id: given.id,
     filename,
     ...type,
-    size: blob.size,
-    sha256: blob.sha256,
+    size: file.size,
+    sha256: file.sha256,
     width: displayed?.width ?? null,
     height: displayed?.height ?? null,
     createdAt: given.createdAt,

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { FileTypeParser } from 'file-type'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
+import type { ReceivedFile } from './receive-files.ts'
 
 export interface SniffedType {
   readonly mime: string
@@ -17,12 +18,13 @@ const sniffTimeout = 2_000
  */
 export async function sniffType(
   blobs: Pick<BlobStore, 'peek'>,
-  blob: ReceivedBlob,
+  file: ReceivedFile,
 ): Promise<SniffedType | null> {
-  const byHead = await orNull(new SignatureParser().fromBuffer(blob.head))
-  if (byHead !== null && isTextWithSignature(byHead.mime, blob.head)) return null
-  if (blob.size === blob.head.byteLength || (byHead !== null && !isContainer(blob.head))) return byHead
-  return (await sniffWhole(blobs, blob)) ?? byHead
+  const byHead = await orNull(new SignatureParser().fromBuffer(file.head))
+  if (byHead !== null && isTextWithSignature(byHead.mime, file.head)) return null
+  if ('bytes' in file || file.size === file.head.byteLength) return byHead
+  if (byHead !== null && !isContainer(file.head)) return byHead
+  return (await sniffWhole(blobs, file)) ?? byHead
 }
 
 /** The start of ZIP files and of ID3 tags. What follows them decides the type, and may be beyond the head. */

@@ -1,11 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
-import type { BucketId, Catalog, IdempotentRequest, Media, NewMedia, TokenId } from '../catalog/catalog.ts'
+import type {
+  BucketId,
+  Catalog,
+  IdempotentRequest,
+  NewMedia,
+  NewMediaContent,
+  TokenId,
+} from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
-import { createMediaIds } from '../core/media-id.ts'
+import { createMediaIds, type MediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
 import { newItem } from './new-item.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
+import { bytesOf, type FileReceiver, type ReceivedFile } from './receive-files.ts'
 import { createQuotaReservations, noReservation, type QuotaReservation } from './space/quota-reservations.ts'
 
 /** A file being received; `filename` and `declaredType` are as sent by the client. */
@@ -25,7 +33,7 @@ interface StoreOptions {
 }
 
 interface Stored {
-  readonly media: readonly Media[]
+  readonly media: readonly NewMedia[]
   /** True if an earlier request with the same key stored them. */
   readonly repeated: boolean
 }
@@ -36,7 +44,7 @@ export type StoreMedia = (
   options?: StoreOptions,
 ) => Promise<Stored>
 
-/** Files of one request that are committed in parallel. More would leave other requests too few threads of libuv's pool. */
+/** Files of the blob store that are committed in parallel for one request. More would leave other requests too few threads of libuv's pool. */
 const parallelism = 4
 
 /** Milliseconds until an idempotency key expires (docs/interface.md I5). */
@@ -49,22 +57,24 @@ const keyLifetime = 86_400_000
 export function storeMediaOperation(parts: {
   readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated' | 'bucket'>
   readonly blobs: BlobStore
+  readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture
   /** Bytes. */
   readonly maxFileSize: number
   readonly now: () => number
 }): StoreMedia {
-  const { catalog, blobs, maxFileSize, now } = parts
+  const { catalog, blobs, newReceiver, maxFileSize, now } = parts
   const reserve = createQuotaReservations(parts)
   const newId = createMediaIds(now)
 
   async function receiveAll(
     files: AsyncIterable<IncomingFile>,
     reservation: QuotaReservation,
+    receiver: FileReceiver,
     { declaredBytes = 0, atMost = null }: StoreOptions,
   ): Promise<Arrival[]> {
     const arrivals: Arrival[] = []
-    const received: ReceivedBlob[] = []
+    const received: ReceivedFile[] = []
     let bytes = 0
     async function* reserving(source: IncomingFile['source']): AsyncGenerator<Uint8Array> {
       for await (const chunk of source) {
@@ -75,42 +85,40 @@ export function storeMediaOperation(parts: {
     }
     try {
       await reservation.hold({ items: 1, bytes: declaredBytes })
-      for await (const file of files) {
+      for await (const sent of files) {
         await reservation.hold({ items: received.length + 1, bytes })
-        const blob = await blobs.receive(reserving(file.source), { limit: maxFileSize, atMost })
-        received.push(blob)
-        const item = await newItem(parts, blob, { ...file, id: newId(), createdAt: now() })
-        arrivals.push({ file, blob, item })
+        const file = await receiver.receive(reserving(sent.source), maxFileSize, atMost)
+        received.push(file)
+        const item = await newItem(parts, file, { ...sent, id: newId(), createdAt: now() })
+        arrivals.push({ sent, file, item })
       }
     } catch (error) {
-      await discardAll(received)
+      await discardAll(received.filter(isBlob))
       throw error
     }
     return arrivals
   }
 
-  async function commitAll(arrivals: readonly Arrival[]): Promise<void> {
-    for (const result of await settleAll(arrivals, parallelism, ({ blob, item }) =>
-      blobs.commit(blob, item.id),
-    ))
+  async function commitAll(stored: readonly StoredBlob[]): Promise<void> {
+    for (const result of await settleAll(stored, parallelism, ({ blob, id }) => blobs.commit(blob, id)))
       if (result.status === 'rejected') throw result.reason
   }
 
   // If a removal fails, the next start removes temporary files and files without a row.
   const discardAll = (received: readonly ReceivedBlob[]) =>
     settleAll(received, parallelism, (blob) => blobs.discard(blob))
-  const removeAll = (items: readonly NewMedia[]) =>
-    settleAll(items, parallelism, ({ id }) => blobs.remove(id))
+  const removeAll = (stored: readonly StoredBlob[]) =>
+    settleAll(stored, parallelism, ({ id }) => blobs.remove(id))
 
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commit(
     bucketId: BucketId,
-    items: readonly NewMedia[],
+    items: readonly NewMediaContent[],
     request: IdempotentRequest | null,
   ): Promise<readonly NewMedia[]> {
     if (request) return catalog.addMediaOnce(bucketId, items, request)
     await catalog.addMedia(bucketId, items)
-    return items
+    return items.map(({ item }) => item)
   }
 
   async function store(
@@ -119,28 +127,30 @@ export function storeMediaOperation(parts: {
     request: IdempotentRequest | null,
     reservation: QuotaReservation,
   ): Promise<{ items: readonly NewMedia[]; repeated: boolean }> {
-    const items = arrivals.map(({ item }) => item)
+    const items = arrivals.map(({ item, file }) => ({ item, bytes: bytesOf(file) }))
+    const stored = arrivals.flatMap(({ item: { id }, file }) => (isBlob(file) ? [{ blob: file, id }] : []))
+    const received = stored.map(({ blob }) => blob)
     try {
       const first = request && (await catalog.findRepeated(request))
       if (first) {
-        await discardAll(arrivals.map(({ blob }) => blob))
+        await discardAll(received)
         return { items: first, repeated: true }
       }
-      await commitAll(arrivals)
+      await commitAll(stored)
     } catch (error) {
-      await Promise.all([discardAll(arrivals.map(({ blob }) => blob)), removeAll(items)])
+      await Promise.all([discardAll(received), removeAll(stored)])
       throw error
     }
     try {
       reservation.settle()
-      const stored = await commit(bucketId, items, request)
-      const repeated = stored[0]?.id !== items[0]?.id
-      if (repeated) await removeAll(items)
-      else blobs.markCommitted(items.map(({ id }) => id))
-      return { items: stored, repeated }
+      const committed = await commit(bucketId, items, request)
+      const repeated = committed[0]?.id !== items[0]?.item.id
+      if (repeated) await removeAll(stored)
+      else blobs.markCommitted(stored.map(({ id }) => id))
+      return { items: committed, repeated }
     } catch (error) {
       // After any other error, the rows may be committed, so their bytes stay.
-      if (error instanceof Fault && notCommitted.has(error.code)) await removeAll(items)
+      if (error instanceof Fault && notCommitted.has(error.code)) await removeAll(stored)
       throw error
     }
   }
@@ -149,8 +159,9 @@ export function storeMediaOperation(parts: {
     const { key = null } = options
     // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
     const reservation = key ? noReservation : reserve(bucketId)
+    const receiver = newReceiver()
     try {
-      const arrivals = await receiveAll(files, reservation, options)
+      const arrivals = await receiveAll(files, reservation, receiver, options)
       if (arrivals.length === 0) return { media: [], repeated: false }
       const at = now()
       const request = key && {
@@ -160,22 +171,31 @@ export function storeMediaOperation(parts: {
         expiresAt: at + keyLifetime,
       }
       const { items, repeated } = await store(bucketId, arrivals, request, reservation)
-      return { media: items.map((item) => ({ ...item, bucketId, isDamaged: false })), repeated }
+      return { media: items, repeated }
     } finally {
+      receiver.release()
       reservation.release()
     }
   }
 }
 
 interface Arrival {
-  readonly file: IncomingFile
-  readonly blob: ReceivedBlob
+  readonly sent: IncomingFile
+  readonly file: ReceivedFile
   readonly item: NewMedia
 }
 
+/** A file of the blob store, and the id of its item. */
+interface StoredBlob {
+  readonly blob: ReceivedBlob
+  readonly id: MediaId
+}
+
+const isBlob = (file: ReceivedFile): file is ReceivedBlob => 'handle' in file
+
 /** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
 function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
-  const content = arrivals.map(({ file: { filename, declaredType }, blob: { sha256 } }) => [
+  const content = arrivals.map(({ sent: { filename, declaredType }, file: { sha256 } }) => [
     filename,
     declaredType,
     Buffer.from(sha256).toString('hex'),

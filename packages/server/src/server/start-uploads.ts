@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import { startPeriodicTask } from '../core/periodic-task.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { MeasurePicture } from '../media/pictures/measure-picture.ts'
+import { createFileReceivers, type FileReceiver } from '../media/receive-files.ts'
 import { removeExpired } from '../media/uploads/remove-expired.ts'
 import { createUploadLocks, type UploadLocks } from '../media/uploads/upload-locks.ts'
 import type { OpenData } from './open-data.ts'
@@ -12,6 +13,7 @@ const longestSweepInterval = 600_000
 
 /** What all operations on uploads share. */
 export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
+  readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture
   readonly removeMedia: MediaRemover['remove']
   readonly locks: UploadLocks
@@ -32,10 +34,11 @@ export async function startUploads(
 ): Promise<{ uploading: UploadParts }> {
   const locks = createUploadLocks()
   closers.add('resumable uploads', () => locks.allReleased())
-  const { maxFileSize, uploadExpiry: expiry } = config
+  const { maxFileSize, inlineSize, uploadExpiry: expiry } = config
   const uploading = {
     catalog,
     blobs,
+    newReceiver: createFileReceivers({ blobs, inlineSize }),
     measurePicture,
     removeMedia,
     locks,

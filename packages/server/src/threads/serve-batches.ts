@@ -29,21 +29,30 @@ export type FromThread<Output, Report> =
 export function serveBatches<Request, Output, Report>(
   handle: (
     requests: readonly Request[],
-    reply: (outcomes: readonly Outcome<Output>[], report: Report) => void,
+    reply: (
+      outcomes: readonly Outcome<Output>[],
+      report: Report,
+      /** Buffers in the outcomes that the other thread takes over. */
+      transfer?: readonly ArrayBuffer[],
+    ) => void,
   ) => void | Promise<void>,
   onClose: () => void = () => undefined,
 ): void {
   if (!parentPort) throw new Error('this module runs in a worker thread only')
   const port = parentPort
-  const post = (message: FromThread<Output, Report>) => port.postMessage(message)
+  const post = (message: FromThread<Output, Report>, transfer: readonly ArrayBuffer[] = []) =>
+    port.postMessage(message, transfer)
   let batchesInProgress = 0
   let isClosing = false
 
   async function run(batch: readonly NumberedRequest<Request>[]): Promise<void> {
     batchesInProgress += 1
     const requests = batch.map(({ request }) => request)
-    await handle(requests, (outcomes, report) => {
-      post({ outcomes: batch.map(({ number }, index) => numbered(number, outcomes[index])), report })
+    await handle(requests, (outcomes, report, transfer) => {
+      post(
+        { outcomes: batch.map(({ number }, index) => numbered(number, outcomes[index])), report },
+        transfer,
+      )
     })
     batchesInProgress -= 1
     closeIfDone()

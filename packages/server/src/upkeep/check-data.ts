@@ -2,6 +2,7 @@ import type { BlobAudit } from '../blobs/audit.ts'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { CatalogAudit } from '../catalog/audit.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { checkContents } from './check-contents.ts'
 import { checkItems } from './check-items.ts'
 import { checkOrphans, type Quiescence } from './check-orphans.ts'
 import { createFindings, type Finding } from './findings.ts'
@@ -44,6 +45,7 @@ export async function checkData(parts: {
     findings.add(`bucket-${what}-wrong`, `${bucket}: ${detail}`)
     if (repair) findings.repaired(`bucket-${what}-wrong`)
   }
+  await checkContents({ ...parts, findings })
   const { items } = await audit.count()
   let done = 0
   const checked = await checkItems({ ...parts, findings, onItem: () => parts.onItem(++done, items) })

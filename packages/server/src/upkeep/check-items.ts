@@ -6,13 +6,14 @@ import { Fault } from '../core/fault.ts'
 import { settleAll } from '../core/settle-all.ts'
 import type { FindingCode, Findings } from './findings.ts'
 import { hashBlob } from './hashes.ts'
+import { openItem } from './open-item.ts'
 
 /** Items that are checked in parallel. */
 const parallelism = 8
 
 /**
- * Checks the bytes of every item. A running server causes no false findings: it stores bytes before their row and deletes
- * them after it, and a finding is added only if the row still exists after the check.
+ * Checks the bytes of every item. A running server causes no false findings: it stores bytes before their row or with it, and
+ * deletes them with it or after it, and a finding is added only if the row still exists after the check.
  */
 export async function checkItems(parts: {
   readonly catalog: Pick<Catalog, 'media'>
@@ -28,7 +29,7 @@ export async function checkItems(parts: {
   let bytes = 0
 
   async function checkBytes(item: AuditedItem): Promise<FindingCode | 'intact' | 'unverified'> {
-    const blob = await blobs.open(item.id)
+    const blob = await openItem({ audit, blobs }, item)
     if (blob === null) return item.sha256 === null ? 'seeded-without-bytes' : 'bytes-missing'
     bytes += blob.size
     if (blob.size !== item.size) {

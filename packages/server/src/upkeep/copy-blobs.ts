@@ -4,6 +4,8 @@ import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
 import type { CopyFault, FaultyItem } from './faulty-items.ts'
+import { hashBlob } from './hashes.ts'
+import { openItem } from './open-item.ts'
 
 export interface CopyResult {
   readonly items: number
@@ -25,11 +27,11 @@ class UnreadableSource extends Error {
 }
 
 /**
- * Copies the bytes of every item from one store to another and verifies their hashes; durable when it resolves. Reports
- * items whose bytes cannot be copied and copies the others. Rejects if the target cannot be written.
+ * Copies the bytes of every item from one store to another, unless the catalog has them, and verifies their hashes; durable
+ * when it resolves. Reports items whose bytes cannot be copied and copies the others. Rejects if the target cannot be written.
  */
 export async function copyBlobs(parts: {
-  readonly audit: Pick<CatalogAudit, 'items'>
+  readonly audit: Pick<CatalogAudit, 'items' | 'content'>
   readonly from: Pick<BlobStore, 'open'>
   readonly to: BlobStore
   readonly onItem: (item: AuditedItem) => void
@@ -40,6 +42,7 @@ export async function copyBlobs(parts: {
 
   async function copy(item: AuditedItem & { readonly sha256: Uint8Array }): Promise<CopyFault | null> {
     const { id, size } = item
+    if (item.contentId !== null) return verifyContent(item)
     const existing = await open(to, id)
     if (existing === 'foreign' || existing === 'unreadable') return 'blocked'
     await existing?.close()
@@ -65,6 +68,18 @@ export async function copyBlobs(parts: {
     await to.commit(received, id)
     copied += 1
     bytes += size
+    return null
+  }
+
+  /** Bytes in the catalog were copied with its rows. */
+  async function verifyContent(
+    item: AuditedItem & { readonly sha256: Uint8Array },
+  ): Promise<CopyFault | null> {
+    const blob = await openItem({ audit, blobs: from }, item)
+    if (blob === null) return 'missing'
+    if (blob.size !== item.size || Buffer.compare(await hashBlob(blob), item.sha256) !== 0) return 'changed'
+    copied += 1
+    bytes += blob.size
     return null
   }
 
@@ -109,7 +124,7 @@ async function receive(to: BlobStore, blob: OpenBlob): Promise<ReceivedBlob | nu
 async function readAll(to: BlobStore, blob: OpenBlob): Promise<ReceivedBlob> {
   const { size } = blob
   if (size === 0) await blob.close()
-  return await to.receive(size === 0 ? nothing() : readable(blob), { limit: size, atMost: size })
+  return await to.receive(size === 0 ? nothing() : readable(blob), size)
 }
 
 async function* readable(blob: OpenBlob): AsyncGenerator<Uint8Array> {

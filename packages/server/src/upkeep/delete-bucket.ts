@@ -26,9 +26,10 @@ export async function deleteBucket(
   const { catalog } = parts
   let [items, erased] = [0, 0]
   for (;;) {
-    const { removed, isDeleted } = await catalog.deleteBucketChunk(id, batchLength, parts.now())
-    erased += await deleteBlobs(parts, removed)
-    items += removed.length
+    const chunk = await catalog.deleteBucketChunk(id, batchLength, parts.now())
+    const { tombstones, isDeleted } = chunk
+    items += chunk.items
+    erased += chunk.items - tombstones.length + (await deleteBlobs(parts, tombstones))
     parts.onItems(items)
     if (isDeleted) return { items, erased }
     for (const upload of await catalog.uploadsOf(id)) await dropUpload(parts, upload)

@@ -17,7 +17,7 @@ export const findingKinds = {
   'bucket-ranks-wrong': { title: 'Buckets with wrong ranks', cure: 'Run fsck --repair.' },
   'bytes-missing': {
     title: 'Items whose bytes are missing',
-    cure: 'Copy the files back from a backup (its blobs/ has the same names), or delete the items.',
+    cure: 'Copy the files back from a backup (its blobs/ has the same names), restore a backup if there is no such file, or delete the items.',
   },
   'bytes-unreadable': {
     title: 'Items whose bytes cannot be read or are not a regular file',
@@ -25,18 +25,22 @@ export const findingKinds = {
   },
   'size-wrong': {
     title: 'Items whose bytes have the wrong size',
-    cure: 'Copy the files back from a backup (its blobs/ has the same names), or delete the items.',
+    cure: 'Copy the files back from a backup (its blobs/ has the same names), restore a backup if there is no such file, or delete the items.',
   },
   'hash-wrong': {
     title: 'Items whose bytes have changed; requests for them now receive 500',
-    cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again.',
+    cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again. Bytes in the catalog have no file: restore a backup, or delete the items.',
   },
   'bytes-damaged': {
     title: 'Items that an earlier check marked as damaged; requests for them receive 500',
-    cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again.',
+    cure: 'Copy the files back from a backup, then run fsck --verify-bytes, which lets them be served again. Bytes in the catalog have no file: restore a backup, or delete the items.',
   },
   'bytes-orphaned': {
     title: 'Bytes without an item',
+    cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
+  },
+  'content-orphaned': {
+    title: 'Bytes in the catalog without an item',
     cure: 'Run fsck --repair: it moves them to lost+found/ in the data directory.',
   },
   'variant-orphaned': {

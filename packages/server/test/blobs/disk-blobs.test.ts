@@ -89,13 +89,11 @@ describe('open files of the disk store', () => {
     await using opened = await temporaryStore()
     const failure = new Error('gone')
     const uploads = Array.from({ length: 50 }, () =>
-      opened.store.receive(chunksOf(randomBytes(20_000), 1000, failure), { limit: 1e6, atMost: null }),
+      opened.store.receive(chunksOf(randomBytes(20_000), 1000, failure), 1e6),
     )
     const results = await Promise.allSettled(uploads)
     expect(results.every((result) => result.status === 'rejected' && result.reason === failure)).toBe(true)
-    await expect(
-      opened.store.receive(chunksOf(randomBytes(20_000)), { limit: 19_999, atMost: null }),
-    ).rejects.toThrow()
+    await expect(opened.store.receive(chunksOf(randomBytes(20_000)), 19_999)).rejects.toThrow()
     expect(await opened.temporary()).toEqual([])
     expect(opened.openFiles()).toEqual([])
   })

@@ -2,13 +2,22 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { CatalogAudit } from '../../src/catalog/audit.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
-import { allPages, newBucket, newItem, newItems, newUpload } from './samples.ts'
+import {
+  allPages,
+  contentOf,
+  inBlobStore,
+  newBucket,
+  newItem,
+  newItems,
+  newUpload,
+  withBytes,
+} from './samples.ts'
 
 interface Audited {
   readonly catalog: Catalog
   readonly audit: CatalogAudit
   /** Changes rows with statements of the engine, without the catalog. */
-  tamper(fault: 'counters' | 'ranks'): void
+  tamper(fault: 'counters' | 'ranks' | 'contents'): void
   /** A new directory for `snapshot`, and a function that opens the copy in it. */
   copy(): Promise<{ readonly directory: string; open(): Promise<{ catalog: Catalog; audit: CatalogAudit }> }>
 }
@@ -31,7 +40,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       for (const name of ['one', 'two']) {
         const bucketId = await newBucket(catalog, name)
         const items = newItems(7)
-        await catalog.addMedia(bucketId, items)
+        await catalog.addMedia(bucketId, inBlobStore(items))
         for (const item of items.slice(2, 4)) await catalog.removeMedia(bucketId, item.id)
         wanted.push(...items.filter((_, index) => index < 2 || index > 3).map(({ id }) => id))
       }
@@ -53,7 +62,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const bucketId = await newBucket(catalog, 'b')
       const [item, deleted] = newItems(2)
       if (!item || !deleted) throw new Error('two items')
-      await catalog.addMedia(bucketId, [item, deleted])
+      await catalog.addMedia(bucketId, inBlobStore([item, deleted]))
       await catalog.removeMedia(bucketId, deleted.id)
       const upload = newUpload(bucketId)
       await catalog.createUpload(upload)
@@ -72,9 +81,9 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       if (!late || !other) throw new Error('two items')
       expect(await audit.retire([late.id])).toEqual([late.id])
       expect(await audit.retire([late.id])).toEqual([late.id])
-      await expect(catalog.addMedia(bucketId, [other, late])).rejects.toThrow('set aside')
+      await expect(catalog.addMedia(bucketId, inBlobStore([other, late]))).rejects.toThrow('set aside')
       expect(await allPages(catalog, bucketId)).toEqual([])
-      await catalog.addMedia(bucketId, [other])
+      await catalog.addMedia(bucketId, inBlobStore([other]))
       expect(await audit.bucketFaults()).toEqual([])
     })
 
@@ -82,7 +91,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const item = newItem()
-      await catalog.addMedia(bucketId, [item])
+      await catalog.addMedia(bucketId, inBlobStore([item]))
       expect(await catalog.media(item.id)).toMatchObject({ isDamaged: false })
       await audit.markDamaged([item.id, newMediaId()])
       await audit.markDamaged([item.id])
@@ -91,7 +100,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       await audit.unmarkDamaged([item.id])
       expect(await catalog.media(item.id)).toMatchObject({ isDamaged: false })
       await audit.markDamaged([item.id])
-      expect(await catalog.removeMedia(bucketId, item.id)).toBe(true)
+      expect(await catalog.removeMedia(bucketId, item.id)).not.toBeNull()
       expect(await catalog.media(item.id)).toBeNull()
     })
 
@@ -101,7 +110,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         const { catalog, audit, tamper } = await open()
         const bucketId = await newBucket(catalog, 'b')
         const items = newItems(9_000)
-        await catalog.addMedia(bucketId, items)
+        await catalog.addMedia(bucketId, inBlobStore(items))
         for (const item of items.slice(100, 200)) await catalog.removeMedia(bucketId, item.id)
         await catalog.createUpload(newUpload(bucketId, { length: 50 }))
         expect(await audit.bucketFaults()).toEqual([])
@@ -118,20 +127,51 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         expect(await catalog.page(bucketId, 1)).toMatchObject({ total: 8_900, revision: revision + 1 })
         const bucket = { items: 8_900, bytes: 8_900_000, reservedItems: 1, reservedBytes: 50 }
         expect(await catalog.bucket(bucketId)).toMatchObject(bucket)
-        await catalog.addMedia(bucketId, newItems(1))
+        await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
         expect(await audit.recount()).toEqual([])
       },
     )
+
+    test('F3, F7 bytes in the catalog are read by checks and are in a snapshot', async () => {
+      const { catalog, audit, copy } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const [item, other] = [newItem(), newItem()]
+      await catalog.addMedia(bucketId, [withBytes(item), ...inBlobStore([other])])
+      const { directory, open: openCopy } = await copy()
+      await audit.snapshot(directory)
+      const copied = await openCopy()
+      for (const one of [audit, copied.audit]) {
+        const [first, second] = await one.items(null, 9)
+        expect(first?.contentId && (await one.content(first.contentId))).toEqual(contentOf(item))
+        expect(second?.contentId).toBeNull()
+      }
+    })
+
+    test('F2 bytes in the catalog without an item are found and removed, and no others', async () => {
+      const { catalog, audit, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const [item, gone] = [newItem(), newItem()]
+      await catalog.addMedia(bucketId, [withBytes(item), withBytes(gone)])
+      await catalog.removeMedia(bucketId, gone.id)
+      expect(await audit.orphanedContents()).toEqual([])
+      tamper('contents')
+      const orphans = await audit.orphanedContents()
+      expect(orphans).toHaveLength(1)
+      await audit.removeContents(orphans)
+      expect(await audit.orphanedContents()).toEqual([])
+      const [found] = await audit.items(null, 9)
+      expect(found?.contentId && (await audit.content(found.contentId))).toEqual(contentOf(item))
+    })
 
     test('F7, F8 a snapshot has the rows of one moment; renewed, it has its own epoch and no uploads', async () => {
       const { catalog, audit, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const items = newItems(12)
-      await catalog.addMedia(bucketId, items)
+      await catalog.addMedia(bucketId, inBlobStore(items))
       await catalog.createUpload(newUpload(bucketId))
       const { directory, open: openCopy } = await copy()
       await audit.snapshot(directory)
-      await catalog.addMedia(bucketId, newItems(1))
+      await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
       const copied = await openCopy()
       expect(await allPages(copied.catalog, bucketId)).toEqual(items.map(({ id }) => id))
       expect(copied.catalog.epoch).toBe(catalog.epoch)

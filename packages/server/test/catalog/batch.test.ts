@@ -5,7 +5,7 @@ import { type Change, type Output, prepareChanges } from '../../src/catalog/sqli
 import { openDataDirectory } from '../../src/catalog/sqlite/data-directory.ts'
 import { all, one } from '../../src/catalog/sqlite/rows.ts'
 import type { Outcome } from '../../src/threads/serve-batches.ts'
-import { newItem, newItems, newToken } from './samples.ts'
+import { inBlobStore, newItem, newItems, newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 function openWithBucket() {
@@ -21,7 +21,7 @@ function openWithBucket() {
 
 const adding = (items = newItems(1)): Change => ({
   kind: 'add-media',
-  input: { bucketId: 1 as never, items },
+  input: { bucketId: 1 as never, items: inBlobStore(items) },
 })
 
 const errorOf = (outcome: Outcome<Output> | undefined): unknown =>

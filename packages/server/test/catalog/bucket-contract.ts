@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { hashOf, newBucket, newItem, newItems, newToken, newUpload } from './samples.ts'
+import { hashOf, inBlobStore, newBucket, newItem, newItems, newToken, newUpload } from './samples.ts'
 
 /** The behaviour of every catalog engine when buckets are created and deleted. */
 export function describeBuckets(engine: string, fresh: Fresh): void {
@@ -21,18 +21,26 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const [id, kept] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'kept')]
       const items = newItems(5)
-      await catalog.addMedia(id, items)
-      await catalog.addMedia(kept, newItems(2))
+      await catalog.addMedia(id, inBlobStore(items))
+      await catalog.addMedia(kept, inBlobStore(newItems(2)))
       const upload = newUpload(id)
       await catalog.createUpload(upload)
       const ids = items.map((item) => item.id)
-      expect(await other.deleteBucketChunk(id, 3, 7)).toEqual({ removed: ids.slice(0, 3), isDeleted: false })
+      expect(await other.deleteBucketChunk(id, 3, 7)).toEqual({
+        items: 3,
+        tombstones: ids.slice(0, 3),
+        isDeleted: false,
+      })
       expect(await catalog.authorise(hashOf('b'))).toMatchObject({ revokedAt: 7, total: 2 })
       expect(await catalog.page(id, 1)).toMatchObject({ total: 2 })
-      expect(await other.deleteBucketChunk(id, 3, 8)).toEqual({ removed: ids.slice(3), isDeleted: false })
+      expect(await other.deleteBucketChunk(id, 3, 8)).toEqual({
+        items: 2,
+        tombstones: ids.slice(3),
+        isDeleted: false,
+      })
       expect(await catalog.uploadsOf(id)).toMatchObject([{ id: upload.id }])
       await other.removeUpload(upload.id)
-      expect(await other.deleteBucketChunk(id, 3, 9)).toEqual({ removed: [], isDeleted: true })
+      expect(await other.deleteBucketChunk(id, 3, 9)).toEqual({ items: 0, tombstones: [], isDeleted: true })
       expect((await catalog.tombstones()).toSorted()).toEqual(ids.toSorted())
       expect(await catalog.authorise(hashOf('b'))).toBeNull()
       expect((await catalog.buckets()).map(({ name }) => name)).toEqual(['kept'])
@@ -44,7 +52,7 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       const id = await newBucket(catalog, 'b')
       expect(await catalog.deleteBucketChunk(id, 1, 1)).toMatchObject({ isDeleted: true })
       const late = { code: 'token-revoked' }
-      await expect(catalog.addMedia(id, [newItem()])).rejects.toMatchObject(late)
+      await expect(catalog.addMedia(id, inBlobStore([newItem()]))).rejects.toMatchObject(late)
       await expect(catalog.createUpload(newUpload(id))).rejects.toMatchObject(late)
       await expect(catalog.page(id, 1)).rejects.toMatchObject(late)
       const again = await newBucket(catalog, 'b')

@@ -5,7 +5,7 @@ import { describeIdempotency } from './idempotency-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeMedia } from './media-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
-import { allPages, hashOf, newBucket, newItems, newToken } from './samples.ts'
+import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
 import { describeTokens } from './token-contract.ts'
 import { describeUploads } from './upload-contract.ts'
 
@@ -39,7 +39,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
       const first = await data.open()
       const bucketId = await newBucket(first, 'kept')
       const items = newItems(12)
-      await first.addMedia(bucketId, items)
+      await first.addMedia(bucketId, inBlobStore(items))
       await first.close()
 
       const second = await data.open()
@@ -55,10 +55,10 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
       const data = await fresh()
       const catalog = await data.open()
       const bucketId = await newBucket(catalog, 'closing')
-      const added = catalog.addMedia(bucketId, newItems(1))
+      const added = catalog.addMedia(bucketId, inBlobStore(newItems(1)))
       await catalog.close()
       await expect(added).resolves.toBeUndefined()
-      await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toThrow()
+      await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toThrow()
       await expect(catalog.authorise(hashOf('closing'))).rejects.toThrow()
     })
   })

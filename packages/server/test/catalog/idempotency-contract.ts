@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import type { IdempotentRequest, TokenId } from '../../src/catalog/catalog.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { allPages, hashOf, newBucket, newItem, newItems, newToken } from './samples.ts'
+import {
+  allPages,
+  contentOf,
+  hashOf,
+  inBlobStore,
+  newBucket,
+  newItem,
+  newItems,
+  newToken,
+  withBytes,
+} from './samples.ts'
 
 const request = (fields: Partial<IdempotentRequest> = {}): IdempotentRequest => ({
   tokenId: 'b' as TokenId,
@@ -20,7 +30,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, i) =>
-          (i % 2 ? catalog : other).addMediaOnce(bucketId, newItems(2), request()),
+          (i % 2 ? catalog : other).addMediaOnce(bucketId, inBlobStore(newItems(2)), request()),
         ),
       )
       const listed = await allPages(catalog, bucketId)
@@ -35,9 +45,9 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const items = [newItem({ filename: 'Übersicht 🗺.jpg' }), newItem({ extension: null, width: null })]
       expect(await catalog.findRepeated(request())).toBeNull()
-      expect(await catalog.addMediaOnce(bucketId, items, request())).toEqual(items)
+      expect(await catalog.addMediaOnce(bucketId, inBlobStore(items), request())).toEqual(items)
       for (const { id } of items) await catalog.removeMedia(bucketId, id)
-      expect(await catalog.addMediaOnce(bucketId, newItems(1), request())).toEqual(items)
+      expect(await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())).toEqual(items)
       expect(await catalog.findRepeated(request())).toEqual(items)
       expect(await allPages(catalog, bucketId)).toEqual([])
     })
@@ -45,10 +55,12 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
     test('I3 another fingerprint under the same key is refused', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.addMediaOnce(bucketId, newItems(1), request())
+      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())
       const other = request({ fingerprint: hashOf('other') })
       const refusal = { name: 'Fault', code: 'idempotency-key-reused' }
-      await expect(catalog.addMediaOnce(bucketId, newItems(1), other)).rejects.toMatchObject(refusal)
+      await expect(catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), other)).rejects.toMatchObject(
+        refusal,
+      )
       await expect(catalog.findRepeated(other)).rejects.toMatchObject(refusal)
       expect(await allPages(catalog, bucketId)).toHaveLength(1)
     })
@@ -57,30 +69,57 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.addToken(newToken('c', { bucket: 'b' }))
-      await catalog.addMediaOnce(bucketId, newItems(1), request())
-      await catalog.addMediaOnce(bucketId, newItems(1), request({ tokenId: 'c' as TokenId }))
+      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())
+      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request({ tokenId: 'c' as TokenId }))
       expect(await allPages(catalog, bucketId)).toHaveLength(2)
+    })
+
+    test('I1 the bytes of a repeated request are stored once', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [first, second] = [newItem(), newItem()]
+      await catalog.addMediaOnce(bucketId, [withBytes(first)], request())
+      const contentId = (await catalog.media(first.id))?.contentId
+      expect(await catalog.addMediaOnce(bucketId, [withBytes(second)], request())).toMatchObject([
+        { id: first.id },
+      ])
+      expect(await catalog.media(second.id)).toBeNull()
+      expect(contentId && (await catalog.content(contentId))).toEqual(contentOf(first))
     })
 
     test('I2 the key of a failed request can be used again', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await catalog.setQuota('b', { maxItems: 1 })
-      await expect(catalog.addMediaOnce(bucketId, newItems(2), request())).rejects.toMatchObject({
-        code: 'quota-exceeded',
-      })
+      await expect(catalog.addMediaOnce(bucketId, inBlobStore(newItems(2)), request())).rejects.toMatchObject(
+        {
+          code: 'quota-exceeded',
+        },
+      )
       expect(await catalog.findRepeated(request())).toBeNull()
-      await catalog.addMediaOnce(bucketId, newItems(1), request({ fingerprint: hashOf('other') }))
+      await catalog.addMediaOnce(
+        bucketId,
+        inBlobStore(newItems(1)),
+        request({ fingerprint: hashOf('other') }),
+      )
       expect(await allPages(catalog, bucketId)).toHaveLength(1)
     })
 
     test('I5 a key is removed at its expiry', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.addMediaOnce(bucketId, newItems(1), request())
-      await catalog.addMediaOnce(bucketId, newItems(1), request({ key: 'later', expiresAt: 3_000 }))
+      await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())
+      await catalog.addMediaOnce(
+        bucketId,
+        inBlobStore(newItems(1)),
+        request({ key: 'later', expiresAt: 3_000 }),
+      )
       expect(await catalog.findRepeated(request({ now: 2_000 }))).toBeNull()
-      await catalog.addMediaOnce(bucketId, newItems(1), request({ now: 2_000, expiresAt: 2_500 }))
+      await catalog.addMediaOnce(
+        bucketId,
+        inBlobStore(newItems(1)),
+        request({ now: 2_000, expiresAt: 2_500 }),
+      )
       expect(await allPages(catalog, bucketId)).toHaveLength(3)
       expect(await catalog.forgetRequests(2_500)).toBe(1)
       expect(await catalog.findRepeated(request({ now: 1 }))).toBeNull()

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { startProcess } from './child-process.ts'
-import { newBucket, newItem } from './samples.ts'
+import { inBlobStore, newBucket, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const versionOne = join(import.meta.dirname, '../../../../test/fixtures/data-version-1/catalog.db')
@@ -52,7 +52,7 @@ test('O8 a migration that is killed before any of its statements is completed by
     onTestFinished(() => catalog.close())
     await catalog.checkWrites()
     // All tables of this version accept rows.
-    await catalog.addMedia(await newBucket(catalog, 'new'), [newItem()])
+    await catalog.addMedia(await newBucket(catalog, 'new'), inBlobStore([newItem()]))
     expect(rowsOf(directory)).toEqual([...rows, expect.anything()])
     if (signal !== 'SIGKILL') break
   }

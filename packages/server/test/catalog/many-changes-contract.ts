@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { allPages, newBucket, newItems } from './samples.ts'
+import { allPages, inBlobStore, newBucket, newItems } from './samples.ts'
 
 /** The behaviour of every catalog engine with many changes, in any order and concurrent. */
 export function describeManyChanges(engine: string, fresh: Fresh): void {
@@ -20,7 +20,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
         for (const step of steps) {
           if ('add' in step) {
             const items = newItems(step.add)
-            await catalog.addMedia(bucketId, items)
+            await catalog.addMedia(bucketId, inBlobStore(items))
             model.push(...items.map((item) => item.id))
           } else {
             const ids = new Set(step.remove.map((number) => model[number % model.length]))
@@ -38,10 +38,12 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const doomed = newItems(20)
-      await catalog.addMedia(bucketId, doomed)
+      await catalog.addMedia(bucketId, inBlobStore(doomed))
       const requests = Array.from({ length: 150 }, (_, index) => newItems(1 + (index % 4)))
       await Promise.all([
-        ...requests.map((items, index) => (index % 10 === 0 ? other : catalog).addMedia(bucketId, items)),
+        ...requests.map((items, index) =>
+          (index % 10 === 0 ? other : catalog).addMedia(bucketId, inBlobStore(items)),
+        ),
         ...doomed.map((item) => catalog.removeMedia(bucketId, item.id)),
       ])
       const listed = await allPages(catalog, bucketId)
@@ -58,7 +60,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
       const writes = (async () => {
         for (let round = 0; round < 40; round++) {
           const items = newItems(3)
-          await other.addMedia(bucketId, items)
+          await other.addMedia(bucketId, inBlobStore(items))
           await Promise.all(items.slice(1).map((item) => other.removeMedia(bucketId, item.id)))
         }
         writing = false

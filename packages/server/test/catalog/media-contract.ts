@@ -1,8 +1,20 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { BucketId, TokenId } from '../../src/catalog/catalog.ts'
+import type { BucketId, ContentId, NewMedia, TokenId } from '../../src/catalog/catalog.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { allPages, hashOf, newBucket, newItem, newItems, newToken } from './samples.ts'
+import {
+  allPages,
+  contentOf,
+  copyOf,
+  hashOf,
+  inBlobStore,
+  newBucket,
+  newItem,
+  newItems,
+  newToken,
+  withBytes,
+} from './samples.ts'
 
 /** The behaviour of every catalog engine with items. */
 export function describeMedia(engine: string, fresh: Fresh): void {
@@ -19,9 +31,9 @@ export function describeMedia(engine: string, fresh: Fresh): void {
         height: null,
         size: 0,
       })
-      await catalog.addMedia(bucketId, [whole, bare])
-      expect(await catalog.media(whole.id)).toEqual({ ...whole, bucketId, isDamaged: false })
-      expect(await catalog.media(bare.id)).toEqual({ ...bare, bucketId, isDamaged: false })
+      await catalog.addMedia(bucketId, inBlobStore([whole, bare]))
+      expect(await catalog.media(whole.id)).toEqual({ ...whole, bucketId, isDamaged: false, contentId: null })
+      expect(await catalog.media(bare.id)).toEqual({ ...bare, bucketId, isDamaged: false, contentId: null })
       expect(await catalog.media(newMediaId())).toBeNull()
     })
 
@@ -29,8 +41,8 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const items = newItems(25)
-      await catalog.addMedia(bucketId, items.slice(0, 3))
-      await catalog.addMedia(bucketId, items.slice(3))
+      await catalog.addMedia(bucketId, inBlobStore(items.slice(0, 3)))
+      await catalog.addMedia(bucketId, inBlobStore(items.slice(3)))
       const pages = await Promise.all([1, 2, 3].map((page) => catalog.page(bucketId, page)))
       expect(pages.map(({ rows }) => rows.length)).toEqual([10, 10, 5])
       const listed = items.map(({ id, extension }) => ({ id, extension }))
@@ -42,7 +54,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       expect(await catalog.page(bucketId, 1)).toEqual({ revision: 0, total: 0, rows: [] })
-      await catalog.addMedia(bucketId, newItems(10))
+      await catalog.addMedia(bucketId, inBlobStore(newItems(10)))
       for (const page of [2, 3, 2 ** 31, 2 ** 32, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
         expect(await catalog.page(bucketId, page)).toMatchObject({ total: 10, rows: [] })
       }
@@ -53,17 +65,17 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const [first, ...more] = newItems(3)
       if (!first) throw new Error('no item')
-      await catalog.addMedia(bucketId, [first])
+      await catalog.addMedia(bucketId, inBlobStore([first]))
       const before = await catalog.page(bucketId, 1)
-      await expect(catalog.addMedia(bucketId, [...more, first])).rejects.toThrow()
+      await expect(catalog.addMedia(bucketId, inBlobStore([...more, first]))).rejects.toThrow()
       expect(await catalog.page(bucketId, 1)).toEqual(before)
-      await catalog.addMedia(bucketId, more)
+      await catalog.addMedia(bucketId, inBlobStore(more))
       expect(await allPages(catalog, bucketId)).toEqual([first, ...more].map((item) => item.id))
     })
 
     test('items for a bucket that does not exist are refused', async () => {
       const catalog = await openOne(fresh)
-      await expect(catalog.addMedia(99 as BucketId, newItems(1))).rejects.toThrow()
+      await expect(catalog.addMedia(99 as BucketId, inBlobStore(newItems(1)))).rejects.toThrow()
     })
 
     test('M2 a deleted item leaves a tombstone until its bytes are deleted', async () => {
@@ -71,9 +83,9 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const [kept, gone] = newItems(2)
       if (!kept || !gone) throw new Error('no item')
-      await catalog.addMedia(bucketId, [kept, gone])
-      expect(await catalog.removeMedia(bucketId, gone.id)).toBe(true)
-      expect(await catalog.removeMedia(bucketId, gone.id)).toBe(false)
+      await catalog.addMedia(bucketId, inBlobStore([kept, gone]))
+      expect(await catalog.removeMedia(bucketId, gone.id)).not.toBeNull()
+      expect(await catalog.removeMedia(bucketId, gone.id)).toBeNull()
       expect(await catalog.media(gone.id)).toBeNull()
       expect(await allPages(catalog, bucketId)).toEqual([kept.id])
       expect(await catalog.tombstones()).toEqual([gone.id])
@@ -81,14 +93,60 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await catalog.tombstones()).toEqual([])
     })
 
+    test('an item is stored with its bytes, which are read unchanged, also none and the largest number', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const contents = [0, 1, 9_000, 1024 * 1024].map((size) => randomBytes(size))
+      const items = contents.map((bytes) => ({ item: newItem({ size: bytes.length }), bytes: copyOf(bytes) }))
+      await catalog.addMedia(bucketId, [...items, ...inBlobStore([newItem()])])
+      for (const [index, { item }] of items.entries()) {
+        const found = await catalog.media(item.id)
+        const bytes = found?.contentId ? await catalog.content(found.contentId) : null
+        expect(bytes && contents[index]?.equals(bytes)).toBe(true)
+      }
+      expect(await catalog.content(999_999 as ContentId)).toBeNull()
+    })
+
+    test('U2 bytes are stored with their rows, or neither', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const add = (item: NewMedia) => catalog.addMedia(bucketId, [withBytes(item), withBytes(newItem())])
+      const item = newItem()
+      await add(item)
+      const stored = await catalog.media(item.id)
+      await expect(add(item)).rejects.toThrow()
+      await catalog.addMedia(bucketId, [withBytes(newItem())])
+      expect(await allPages(catalog, bucketId)).toHaveLength(3)
+      expect(await catalog.media(item.id)).toEqual(stored)
+      expect(stored?.contentId && (await catalog.content(stored.contentId))).toEqual(contentOf(item))
+    })
+
+    test('M2 a deleted item is deleted with its bytes, and their id is not reused', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const text = newItem({ contentType: 'text/plain' })
+      const picture = newItem({ contentType: 'image/png' })
+      await catalog.addMedia(bucketId, [withBytes(text), withBytes(picture)])
+      const ids: (ContentId | null | undefined)[] = []
+      for (const { id } of [text, picture]) ids.push((await catalog.media(id))?.contentId)
+      expect(await catalog.removeMedia(bucketId, text.id)).toEqual({ hasTombstone: false })
+      // Variants of a picture may be in the blob store.
+      expect(await catalog.removeMedia(bucketId, picture.id)).toEqual({ hasTombstone: true })
+      expect(await catalog.tombstones()).toEqual([picture.id])
+      for (const id of ids) expect(id && (await catalog.content(id))).toBeNull()
+      const next = newItem()
+      await catalog.addMedia(bucketId, [withBytes(next)])
+      expect(ids).not.toContain((await catalog.media(next.id))?.contentId)
+    })
+
     test('A6 an item of another bucket can be neither read nor deleted', async () => {
       const catalog = await openOne(fresh)
       const mine = await newBucket(catalog, 'mine')
       const theirs = await newBucket(catalog, 'theirs')
       const item = newItem()
-      await catalog.addMedia(theirs, [item])
+      await catalog.addMedia(theirs, inBlobStore([item]))
       expect(await allPages(catalog, mine)).toEqual([])
-      expect(await catalog.removeMedia(mine, item.id)).toBe(false)
+      expect(await catalog.removeMedia(mine, item.id)).toBeNull()
       expect(await allPages(catalog, theirs)).toEqual([item.id])
       expect(await catalog.tombstones()).toEqual([])
     })
@@ -105,7 +163,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       }
       await note()
       const item = newItem()
-      await catalog.addMedia(bucketId, [item, newItem()])
+      await catalog.addMedia(bucketId, inBlobStore([item, newItem()]))
       await note()
       await catalog.removeMedia(bucketId, item.id)
       await note()
@@ -113,7 +171,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(new Set(grown).size).toBe(3)
       expect(grown).toEqual(grown.toSorted((a, b) => a - b))
 
-      await catalog.addMedia(bucketId, [])
+      await catalog.addMedia(bucketId, inBlobStore([]))
       await catalog.removeMedia(bucketId, item.id)
       await catalog.clearTombstones([item.id])
       await catalog.touchToken('b' as TokenId, 1)
@@ -126,7 +184,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       for (const item of newItems(15)) {
-        await other.addMedia(bucketId, [item])
+        await other.addMedia(bucketId, inBlobStore([item]))
         const { total } = await catalog.page(bucketId, 1)
         expect((await catalog.authorise(hashOf('b')))?.total).toBe(total)
         expect(await allPages(catalog, bucketId)).toHaveLength(total)

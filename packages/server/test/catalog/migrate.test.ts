@@ -6,7 +6,7 @@ import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { CatalogVersionError } from '../../src/catalog/sqlite/migrate.ts'
 import { initial } from '../../src/catalog/sqlite/migrations/0001-initial.ts'
 import { outputOf, startProcess } from './child-process.ts'
-import { hashOf, newItem } from './samples.ts'
+import { hashOf, inBlobStore, newItem } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 function change(directory: string, sql: string): void {
@@ -28,7 +28,7 @@ describe('migrations', () => {
     change(directory, 'PRAGMA user_version = 99')
     await expect(open(directory)).rejects.toThrow(CatalogVersionError)
     await expect(open(directory)).rejects.toThrow(/version 99.*newer mediabucket/)
-    change(directory, 'PRAGMA user_version = 3')
+    change(directory, 'PRAGMA user_version = 4')
     await open(directory)
   })
 
@@ -59,7 +59,7 @@ describe('migrations', () => {
       maxBytes: null,
     })
     expect(await catalog.media(item.id)).toMatchObject({ size: 1000 })
-    await catalog.addMedia(grant.bucketId, [newItem()])
+    await catalog.addMedia(grant.bucketId, inBlobStore([newItem()]))
     expect(await catalog.unfinishedUploads()).toEqual([])
   })
 

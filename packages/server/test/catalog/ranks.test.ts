@@ -9,7 +9,7 @@ import { defaultShape, type RankShape, topLevel } from '../../src/catalog/sqlite
 import { prepareRanks } from '../../src/catalog/sqlite/ranks.ts'
 import { prepareReads } from '../../src/catalog/sqlite/reads.ts'
 import { all, bytes, integer } from '../../src/catalog/sqlite/rows.ts'
-import { newItems } from './samples.ts'
+import { inBlobStore, newItems } from './samples.ts'
 
 /** A bucket in memory, and an array that must have the same listing. */
 function bucketAndModel(shape: RankShape) {
@@ -25,7 +25,7 @@ function bucketAndModel(shape: RankShape) {
   return {
     add(count: number) {
       const items = newItems(count)
-      media.append(bucketId, items)
+      media.append(bucketId, inBlobStore(items))
       model.push(...items.map((item) => ({ id: item.id, seq: nextSeq++ })))
     },
     remove(isDoomed: (seq: number) => boolean) {

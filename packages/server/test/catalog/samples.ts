@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { BucketId, Catalog, NewMedia, NewToken, NewUpload, TokenId } from '../../src/catalog/catalog.ts'
+import type {
+  BucketId,
+  Catalog,
+  NewMedia,
+  NewMediaContent,
+  NewToken,
+  NewUpload,
+  TokenId,
+} from '../../src/catalog/catalog.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 
@@ -19,6 +27,20 @@ export const newItem = (fields: Partial<NewMedia> = {}): NewMedia => ({
 })
 
 export const newItems = (count: number): NewMedia[] => Array.from({ length: count }, () => newItem())
+
+/** The items for `addMedia`, without bytes in the catalog. */
+export const inBlobStore = (items: readonly NewMedia[]): NewMediaContent[] =>
+  items.map((item) => ({ item, bytes: null }))
+
+/** Bytes in a buffer of their own, which the catalog takes over. */
+export const copyOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(bytes)
+
+/** The bytes of `withBytes`. */
+export const contentOf = ({ id }: Pick<NewMedia, 'id'>): Uint8Array<ArrayBuffer> =>
+  copyOf(Buffer.from(`the bytes of ${id}`))
+
+/** The item for `addMedia`, with bytes in the catalog. */
+export const withBytes = (item: NewMedia): NewMediaContent => ({ item, bytes: contentOf(item) })
 
 export const newUpload = (bucketId: BucketId, fields: Partial<NewUpload> = {}): NewUpload => ({
   id: newUploadId(),

@@ -4,7 +4,7 @@ import { openConnection } from '../../src/catalog/sqlite/connection.ts'
 import { all } from '../../src/catalog/sqlite/rows.ts'
 import { seedBucket } from '../../src/catalog/sqlite/seed.ts'
 import { outputOf, startProcess } from './child-process.ts'
-import { allPages, newBucket, newItems } from './samples.ts'
+import { allPages, inBlobStore, newBucket, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 describe('seed', () => {
@@ -46,7 +46,7 @@ describe('seed', () => {
     })
     let added = 0
     while (seeding) {
-      await catalog.addMedia(bucketId, newItems(3))
+      await catalog.addMedia(bucketId, inBlobStore(newItems(3)))
       added += 3
     }
     await seeded

@@ -9,12 +9,13 @@ import { seedBucket } from '../../src/catalog/sqlite/seed.ts'
 import type { MediaId } from '../../src/core/media-id.ts'
 import { describeAudit } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
-import { allPages, newBucket, newItem, newItems } from './samples.ts'
+import { allPages, contentOf, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
   ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET counts = zeroblob(512)',
+  contents: "INSERT INTO contents (bytes) VALUES (X'00')",
 }
 
 const openBoth = async (directory: string) => ({
@@ -57,7 +58,7 @@ describe('F1, F2 a recount', () => {
       await catalog.close()
     })
     const ids = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b'), await newBucket(catalog, 'c')]
-    for (const id of ids) await catalog.addMedia(id, newItems(3))
+    for (const id of ids) await catalog.addMedia(id, inBlobStore(newItems(3)))
     const db = new DatabaseSync(join(directory, 'catalog.db'))
     onTestFinished(() => db.close())
     db.exec("UPDATE buckets SET total = 9 WHERE name <> 'b'")
@@ -134,7 +135,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
         for (const [bucket, known] of states) {
           const ids = known.at(-1) ?? []
           const item = newItem()
-          await catalog.addMedia(bucket, [item])
+          await catalog.addMedia(bucket, [withBytes(item)])
           const more = [...ids, item.id]
           known.push(more)
           const [oldest] = ids
@@ -165,9 +166,14 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     })
     expect(await audit.damages()).toEqual([])
     expect(await audit.bucketFaults()).toEqual([])
+    expect(await audit.orphanedContents()).toEqual([])
     for (const [bucket, known] of states) {
       const { revision } = await catalog.page(bucket, 1)
       expect(await allPages(catalog, bucket)).toEqual(known[revision])
+      for (const id of known[revision] ?? []) {
+        const contentId = (await catalog.media(id))?.contentId
+        expect(contentId && (await catalog.content(contentId))).toEqual(contentOf({ id }))
+      }
     }
     const db = new DatabaseSync(join(into, 'catalog.db'))
     expect(

@@ -7,7 +7,7 @@ import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { openConnection } from '../../src/catalog/sqlite/connection.ts'
 import { integer, one } from '../../src/catalog/sqlite/rows.ts'
 import { describeCatalog } from './catalog-contract.ts'
-import { allPages, newBucket, newItem, newItems } from './samples.ts'
+import { allPages, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
 for (const writer of ['thread', 'direct'] as const) {
@@ -58,7 +58,7 @@ describe('SQLite: files', () => {
     const catalog = await openDirect(directory)
     const bucketId = await newBucket(catalog, 'b')
     const item = newItem()
-    await catalog.addMedia(bucketId, [item, ...newItems(30)])
+    await catalog.addMedia(bucketId, inBlobStore([item, ...newItems(30)]))
     const db = openConnection(directory)
     onTestFinished(() => db.close())
     const reads = [
@@ -71,7 +71,7 @@ describe('SQLite: files', () => {
     ]
     for (const read of reads) {
       await read()
-      await catalog.addMedia(bucketId, newItems(1))
+      await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
       const row = one(db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')) ?? []
       expect(integer(row, 0), 'a snapshot keeps the log').toBe(0)
     }
@@ -90,12 +90,12 @@ describe('SQLite: files', () => {
       return now
     })
     onTestFinished(() => clock.mockRestore())
-    await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toMatchObject({
+    await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toMatchObject({
       name: 'Fault',
       code: 'catalog-busy',
     })
     db.exec('ROLLBACK')
-    await catalog.addMedia(bucketId, newItems(1))
+    await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
     expect(await allPages(catalog, bucketId)).toHaveLength(1)
   })
 })
@@ -105,7 +105,7 @@ describe('SQLite: the writer thread', () => {
     const directory = tempDirectory()
     const { catalog } = await openThread(directory)
     const bucketId = await newBucket(catalog, 'b')
-    await Promise.all(newItems(300).map((item) => catalog.addMedia(bucketId, [item])))
+    await Promise.all(newItems(300).map((item) => catalog.addMedia(bucketId, inBlobStore([item]))))
     // Alone, each would write four pages or more: media, its index, ranks and buckets.
     const pages = statSync(join(directory, 'catalog.db-wal')).size / 4_096
     expect(pages).toBeLessThan(300)
@@ -122,7 +122,7 @@ describe('SQLite: the writer thread', () => {
     db.exec('BEGIN IMMEDIATE')
     const adds: Promise<void>[] = []
     for (const item of newItems(60)) {
-      adds.push(catalog.addMedia(bucketId, [item]))
+      adds.push(catalog.addMedia(bucketId, inBlobStore([item])))
       await new Promise((resolve) => setImmediate(resolve))
     }
     db.exec('ROLLBACK')
@@ -136,7 +136,9 @@ describe('SQLite: the writer thread', () => {
     const bucketId = await newBucket(catalog, 'b')
     const item = newItem()
     const requests = [[item], [newItem(), item], newItems(2), [newItem()]]
-    const results = await Promise.allSettled(requests.map((items) => catalog.addMedia(bucketId, items)))
+    const results = await Promise.allSettled(
+      requests.map((items) => catalog.addMedia(bucketId, inBlobStore(items))),
+    )
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
     const wanted = [requests[0], requests[2], requests[3]].flat().map((listed) => listed?.id)
     expect(await allPages(catalog, bucketId)).toEqual(wanted)
@@ -146,12 +148,12 @@ describe('SQLite: the writer thread', () => {
     const heard: Error[] = []
     const { catalog, worker } = await openThread(tempDirectory(), (error) => heard.push(error))
     const bucketId = await newBucket(catalog, 'b')
-    const waiting = newItems(5).map((item) => catalog.addMedia(bucketId, [item]))
+    const waiting = newItems(5).map((item) => catalog.addMedia(bucketId, inBlobStore([item])))
     const settled = Promise.allSettled(waiting)
     await worker.terminate()
     const outcomes = (await settled).map(({ status }) => status)
     expect(outcomes).toEqual(Array(5).fill('rejected'))
-    await expect(catalog.addMedia(bucketId, newItems(1))).rejects.toThrow(
+    await expect(catalog.addMedia(bucketId, inBlobStore(newItems(1)))).rejects.toThrow(
       'the thread catalog-writer has ended',
     )
     await expect(catalog.checkWrites()).rejects.toThrow()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
-import { allPages, newBucket, newItem, newUpload } from './samples.ts'
+import { allPages, contentOf, inBlobStore, newBucket, newItem, newUpload, withBytes } from './samples.ts'
 
 /** The behaviour of every catalog engine with resumable uploads. */
 export function describeUploads(engine: string, fresh: Fresh): void {
@@ -43,16 +43,32 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const upload = newUpload(bucketId, { length: 100 })
       const item = newItem({ id: upload.mediaId, size: 100 })
       await catalog.createUpload(upload)
-      expect(await catalog.finishUpload(upload.id, newItem({ size: 99 }), 5)).toBe(false)
+      expect(await catalog.finishUpload(upload.id, { item: newItem({ size: 99 }), bytes: null }, 5)).toBe(
+        false,
+      )
       expect(await allPages(catalog, bucketId)).toEqual([])
-      expect(await catalog.finishUpload(upload.id, item, 5)).toBe(true)
+      expect(await catalog.finishUpload(upload.id, { item: item, bytes: null }, 5)).toBe(true)
       expect(await catalog.upload(upload.id)).toMatchObject({ finished: true, offset: 100, expiresAt: 5 })
       expect(await allPages(catalog, bucketId)).toEqual([item.id])
-      expect(await catalog.finishUpload(upload.id, newItem({ size: 100 }), 5)).toBe(false)
+      expect(await catalog.finishUpload(upload.id, { item: newItem({ size: 100 }), bytes: null }, 5)).toBe(
+        false,
+      )
       expect(await catalog.moveUpload(upload.id, 100, 0, 5)).toBe(false)
       expect(await catalog.unfinishedUploads()).toEqual([])
       expect(await catalog.removeUpload(upload.id)).toBe(true)
       expect(await allPages(catalog, bucketId)).toEqual([item.id])
+    })
+
+    test('R5 the item is added with its bytes', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const item = newItem()
+      const upload = newUpload(bucketId, { length: item.size, mediaId: item.id })
+      await catalog.createUpload(upload)
+      expect(await catalog.finishUpload(newUploadId(), withBytes(item), 5)).toBe(false)
+      expect(await catalog.finishUpload(upload.id, withBytes(item), 5)).toBe(true)
+      const contentId = (await catalog.media(item.id))?.contentId
+      expect(contentId && (await catalog.content(contentId))).toEqual(contentOf(item))
     })
 
     test('R5 an item that cannot be added leaves its upload unfinished', async () => {
@@ -60,9 +76,9 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const upload = newUpload(bucketId, { length: 1_000 })
       const taken = newItem()
-      await catalog.addMedia(bucketId, [taken])
+      await catalog.addMedia(bucketId, inBlobStore([taken]))
       await catalog.createUpload(upload)
-      await expect(catalog.finishUpload(upload.id, taken, 5)).rejects.toThrow()
+      await expect(catalog.finishUpload(upload.id, { item: taken, bytes: null }, 5)).rejects.toThrow()
       expect(await catalog.upload(upload.id)).toMatchObject({ finished: false, offset: 0 })
       expect(await catalog.bucket(bucketId)).toMatchObject({
         items: 1,
@@ -78,7 +94,7 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       for (const upload of uploads) await catalog.createUpload(upload)
       const [first, second] = uploads
       if (!first || !second) throw new Error('no upload')
-      await catalog.finishUpload(first.id, newItem({ id: first.mediaId }), 15)
+      await catalog.finishUpload(first.id, { item: newItem({ id: first.mediaId }), bytes: null }, 15)
       const expired = async (now: number) => (await catalog.expiredUploads(now)).map(({ id }) => id)
       expect(await expired(14)).toEqual([])
       expect(await expired(20)).toEqual([first.id, second.id])

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { openBytesOperation } from '../../src/media/open-bytes.ts'
+import { inBlobStore } from '../catalog/samples.ts'
 import { temporaryMedia } from './temporary-media.ts'
 
 test('B1: the bytes of an item are opened', async () => {
@@ -49,9 +50,41 @@ test('B9: an item that was seeded without bytes has missing bytes', async () => 
     height: null,
     createdAt: 0,
   }
-  await media.catalog.addMedia(bucketId, [seeded])
-  const item = { ...seeded, bucketId, isDamaged: false }
+  await media.catalog.addMedia(bucketId, inBlobStore([seeded]))
+  const item = { ...seeded, bucketId, isDamaged: false, contentId: null }
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({
     code: 'bytes-missing',
   })
+})
+
+test('B1: bytes in the catalog are opened, in whole and in part', async () => {
+  await using media = await temporaryMedia(undefined, 100)
+  const item = await media.store('some text')
+  expect(await media.disk.stored()).toEqual([])
+  const blob = await openBytesOperation(media)(item)
+  expect((await buffer(blob.stream(0, 8))).toString()).toBe('some text')
+  const part = Buffer.alloc(4)
+  await blob.read(part, 5)
+  expect(part.toString()).toBe('text')
+  await expect(blob.read(part, 6)).rejects.toThrow('ended before')
+  expect(blob.content).toEqual(new Uint8Array(Buffer.from('some text')))
+})
+
+test('B9: bytes in the catalog that fsck marked as damaged are not served', async () => {
+  await using media = await temporaryMedia(undefined, 100)
+  const item = await media.store('some text')
+  await expect(openBytesOperation(media)({ ...item, isDamaged: true })).rejects.toMatchObject({
+    code: 'bytes-missing',
+  })
+})
+
+test('B9, M2: bytes that are missing in the catalog are a fault, unless their item was just deleted', async () => {
+  await using media = await temporaryMedia(undefined, 100)
+  const item = await media.store('some text')
+  const catalog = { ...media.catalog, content: async () => null }
+  await expect(openBytesOperation({ ...media, catalog })(item)).rejects.toMatchObject({
+    code: 'bytes-missing',
+  })
+  await media.catalog.removeMedia(item.bucketId, item.id)
+  await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
 })

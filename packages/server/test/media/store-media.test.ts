@@ -34,12 +34,15 @@ describe('storing', () => {
     for (const [index, bytes] of contents.entries()) {
       const item = stored[index]
       if (item === undefined) throw new Error('an item is missing')
-      expect(item).toMatchObject({ bucketId, size: bytes.length, createdAt: at, filename: null, width: null })
+      expect(item).toMatchObject({ size: bytes.length, createdAt: at, filename: null, width: null })
       expect(Buffer.from(item.sha256 ?? [])).toEqual(createHash('sha256').update(bytes).digest())
       expect(await readBytes(media.blobs, item.id)).toEqual(bytes)
       const row = await media.catalog.media(item.id)
       expect({ ...row, sha256: Buffer.from(row?.sha256 ?? []) }).toEqual({
         ...item,
+        bucketId,
+        contentId: null,
+        isDamaged: false,
         sha256: Buffer.from(item.sha256 ?? []),
       })
     }
@@ -110,6 +113,55 @@ describe('storing', () => {
     const files = Array.from({ length: 12 }, () => file(randomBytes(10)))
     await storing(media, { addMedia })(await media.bucket('default'), incoming(...files))
     expect(commits).toEqual([[12, 0, 12]])
+  })
+})
+
+describe('small and large files', () => {
+  const smallAndLarge = [10, 101, 0, 100, 5_000].map((size) => randomBytes(size))
+  const request = () => incoming(...smallAndLarge.map((bytes) => file(bytes)))
+
+  test('U1, U2: one transaction stores the rows of all files and the bytes of the small ones', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const bucketId = await media.bucket('default')
+    const commits: (number | null)[][] = []
+    const addMedia: Catalog['addMedia'] = (id, items) => {
+      commits.push(items.map(({ bytes }) => bytes?.length ?? null))
+      return media.catalog.addMedia(id, items)
+    }
+    const stored = await storing(media, { addMedia })(bucketId, request())
+    expect(commits).toEqual([[10, null, 0, 100, null]])
+    expect(await media.listed(bucketId)).toEqual(stored.map(({ id }) => id))
+    expect(await media.disk.stored()).toHaveLength(2)
+    for (const [index, { id }] of stored.entries()) {
+      const row = await media.catalog.media(id)
+      const bytes = row?.contentId
+        ? await media.catalog.content(row.contentId)
+        : await readBytes(media.blobs, id)
+      expect(bytes && smallAndLarge[index]?.equals(bytes)).toBe(true)
+    }
+  })
+
+  test('U2: a commit that fails stores neither small nor large files', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const addMedia = () => Promise.reject(new Fault('storage-full', 'No.'))
+    const bucketId = await media.bucket('default')
+    await expect(storing(media, { addMedia })(bucketId, request())).rejects.toThrow('No.')
+    await expectNothing(media)
+  })
+
+  test('I1: a repeated request stores nothing, and its content is compared by all files', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const bucketId = await media.bucket('default')
+    const [token] = await media.catalog.tokens('default')
+    if (!token) throw new Error('no token')
+    const key = { tokenId: token.id, key: 'k' }
+    const store = storing(media)
+    const first = await store(bucketId, request(), { key })
+    expect((await store(bucketId, request(), { key })).map(({ id }) => id)).toEqual(first.map(({ id }) => id))
+    expect(await media.disk.stored()).toHaveLength(2)
+    const other = incoming(...smallAndLarge.map((bytes) => file(bytes)), file(randomBytes(3)))
+    await expect(store(bucketId, other, { key })).rejects.toMatchObject({ code: 'idempotency-key-reused' })
+    expect(await media.listed(bucketId)).toHaveLength(5)
   })
 })
 

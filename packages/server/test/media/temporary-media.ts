@@ -4,6 +4,7 @@ import type { BucketId, Catalog, Media } from '../../src/catalog/catalog.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'
+import { createFileReceivers, type FileReceiver } from '../../src/media/receive-files.ts'
 import { type IncomingFile, storeMediaOperation } from '../../src/media/store-media.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
 import { type TemporaryStore, temporaryStore } from '../blobs/temporary-store.ts'
@@ -12,6 +13,7 @@ export interface TemporaryMedia extends AsyncDisposable {
   readonly disk: TemporaryStore
   readonly blobs: BlobStore
   readonly catalog: Catalog
+  readonly newReceiver: () => FileReceiver
   /** Measures no picture. */
   readonly measurePicture: MeasurePicture
   /** No backup runs. */
@@ -24,13 +26,21 @@ export interface TemporaryMedia extends AsyncDisposable {
   listed(bucketId: BucketId): Promise<string[]>
 }
 
-/** A real catalog and a real blob store in their own directory. */
-export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
+/** A real catalog and a real blob store in their own directory. Files of up to `inlineSize` bytes are stored in the catalog. */
+export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<TemporaryMedia> {
   const disk = await temporaryStore(files && { files })
   const catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
   const blobs = disk.store
   const measurePicture = async () => null
-  const storeMedia = storeMediaOperation({ catalog, blobs, measurePicture, maxFileSize: 1e9, now: Date.now })
+  const newReceiver = createFileReceivers({ blobs, inlineSize })
+  const storeMedia = storeMediaOperation({
+    catalog,
+    blobs,
+    newReceiver,
+    measurePicture,
+    maxFileSize: 1e9,
+    now: Date.now,
+  })
   let tokens = 0
 
   async function bucket(name: string): Promise<BucketId> {
@@ -55,13 +65,14 @@ export async function temporaryMedia(files?: Files): Promise<TemporaryMedia> {
     disk,
     blobs,
     catalog,
+    newReceiver,
     measurePicture,
     isBackupRunning: () => false,
     bucket,
     async store(text) {
       const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))
-      const [media] = stored
-      if (media === undefined) throw new Error('nothing was stored')
+      const media = stored[0] && (await catalog.media(stored[0].id))
+      if (!media) throw new Error('nothing was stored')
       return media
     },
     async listed(bucketId) {

@@ -8,7 +8,7 @@ import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { checkData } from '../../src/upkeep/check-data.ts'
 import { receiveBytes } from '../blobs/blob-contract.ts'
-import { newItem } from '../catalog/samples.ts'
+import { inBlobStore, newItem } from '../catalog/samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../media/temporary-media.ts'
 
 interface Steps {
@@ -48,7 +48,7 @@ async function beforeCommit(media: TemporaryMedia) {
   const item = newItem({ id: newMediaId(), size: received.size, sha256: received.sha256 })
   await media.blobs.commit(received, item.id)
   const bucketId = await media.bucket('default')
-  return { item, commit: () => media.catalog.addMedia(bucketId, [item]) }
+  return { item, commit: () => media.catalog.addMedia(bucketId, inBlobStore([item])) }
 }
 
 const lostAndFound = (media: TemporaryMedia) =>

@@ -10,6 +10,7 @@ import { variantKey, variants } from '../../core/variant.ts'
 import type { BlobAudit, BlobEntry } from '../audit.ts'
 import { auditVariantRows } from './audit-variant-rows.ts'
 import { identityName } from './blobs-directory.ts'
+import { createSyncedFile } from './create-synced-file.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { entryTypeAt } from './entry-type.ts'
 import { type Files, nodeFiles } from './files.ts'
@@ -127,6 +128,14 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
       await sync(target)
       await sync(join(at(entry.path), '..'))
       return join('lost+found', name)
+    },
+
+    async setAside(name, bytes) {
+      const target = await ensureLostAndFound()
+      const path = join('lost+found', `${name}.${randomBytes(4).toString('hex')}`)
+      await createSyncedFile(files, at(path), (file) => file.write(bytes))
+      await sync(target)
+      return path
     },
   }
 }

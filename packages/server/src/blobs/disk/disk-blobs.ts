@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { createDirectories } from '../../files/create-directories.ts'
-import type { BlobStore, ReceivedBlob } from '../blobs.ts'
+import type { BlobStore } from '../blobs.ts'
 import { createFileCommitter } from './commit-file.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
@@ -16,15 +16,14 @@ import { openStoredFile } from './open-stored-file.ts'
 import { openPendingShards } from './pending-shards.ts'
 import { receiveFile } from './receive-file.ts'
 import { openShards } from './shards.ts'
-import { createSmallBlobs } from './small-blobs.ts'
 import { startFileWriterThread } from './start-file-writer-thread.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
 import { openDirectVariants, startVariantThread } from './variant-requests.ts'
 
 /**
  * Stores blobs as files: received ones in `tmp/`, partial uploads in `uploads/`, committed ones in
- * `blobs/<first two characters of the id>/<id>`, variants in `variants.db` and `variants/`. A handle is a path inside `directory`, or names
- * bytes held in memory. Creates missing directories. Tests pass `files` to inject failures.
+ * `blobs/<first two characters of the id>/<id>`, variants in `variants.db` and `variants/`. A handle is a path inside `directory`.
+ * Creates missing directories. Tests pass `files` to inject failures.
  */
 export async function openDiskBlobs(options: {
   readonly directory: string
@@ -71,7 +70,6 @@ export async function openDiskBlobs(options: {
     files,
     database: variantRows,
   })
-  const small = thread && createSmallBlobs(thread)
   const commitFile = createFileCommitter({ shards, files, sync })
 
   const recording = new Set<Promise<void>>()
@@ -102,34 +100,21 @@ export async function openDiskBlobs(options: {
     partialUploads: createDiskPartialUploads({ directory: uploads, shards, files, sync }),
     variants,
 
-    async receive(source, { limit, atMost }) {
-      const toFile = async (bytes: AsyncIterable<Uint8Array>): Promise<ReceivedBlob> => {
-        const handle = join('tmp', randomUUID())
-        return { handle, ...(await receiveFile(files, received({ handle }), bytes, limit)) }
-      }
-      if (!small) return toFile(source)
-      if (atMost === null) return small.receiveOrSpill(source, limit, toFile)
-      return small.receive(source, limit, atMost) ?? toFile(source)
+    async receive(source, limit) {
+      const handle = join('tmp', randomUUID())
+      return { handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
     },
 
-    async peek(blob) {
-      const bytes = small?.bytes(blob.handle)
-      return bytes ? new Blob([bytes]) : openAsBlob(received(blob))
-    },
-
-    contentOf: (blob) => small?.bytes(blob.handle) ?? received(blob),
+    peek: (blob) => openAsBlob(received(blob)),
+    pathOf: received,
 
     async commit(blob, id) {
       await recordPending(id)
-      if (small?.bytes(blob.handle)) await small.commit(blob.handle, id)
-      else await commitReceivedFile(received(blob), id)
+      await commitReceivedFile(received(blob), id)
     },
 
-    async discard(blob) {
-      if (small?.bytes(blob.handle)) small.discard(blob.handle)
-      // The thread removes the bytes that it could not commit, so there may be no file.
-      else await unlinkIfThere(files, received(blob))
-    },
+    // The file may have been removed by a commit that failed.
+    discard: (blob) => unlinkIfThere(files, received(blob)),
 
     async open(id: MediaId) {
       const shard = shards.directory(id)

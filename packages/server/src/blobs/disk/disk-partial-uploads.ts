@@ -9,6 +9,7 @@ import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt } from './entry-type.ts'
 import { asStorageFault, type Files, unlinkIfThere, writeWhole } from './files.ts'
 import { createIncrementalSync, type IncrementalSync } from './incremental-sync.ts'
+import { readWhole } from './open-stored-file.ts'
 import { createPartialUploadHashes } from './partial-upload-hashes.ts'
 import type { Shards } from './shards.ts'
 
@@ -121,6 +122,19 @@ export function createDiskPartialUploads(options: {
         const head = Buffer.alloc(Math.min(size, headLength))
         await file.read(head, 0, head.length, 0)
         return { handle: join('uploads', id), size, sha256: await hashes.digest(id, file, size), head }
+      } finally {
+        await file.close()
+      }
+    },
+
+    async read(id, size) {
+      const { file, found } = await open(id, size)
+      try {
+        if (found > size) throw await discard(id, 'a partial upload is longer than its size')
+        const bytes = new Uint8Array(size)
+        await readWhole(file.fd, bytes, 0)
+        hashes.forget(id)
+        return bytes
       } finally {
         await file.close()
       }

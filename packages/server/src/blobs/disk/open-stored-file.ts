@@ -1,12 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, read, type Stats } from 'node:fs'
-import { Readable } from 'node:stream'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 import { BlobTruncatedError, type OpenBlob } from '../blobs.ts'
+import { streamRange } from '../stream-range.ts'
 import { ForeignEntry } from './entry-type.ts'
-
-/** Bytes for each read. 512 kB would be a fifth faster, but each slow reader holds two or three buffers. */
-const readLength = 256 * 1024
 
 // O_NONBLOCK: opening a named pipe would block. It has no effect on regular files.
 const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -73,7 +70,8 @@ function openDescriptor(path: string): number | null {
   }
 }
 
-function readWhole(descriptor: number, into: Uint8Array, position: number): Promise<void> {
+/** Fills `into` with the bytes from `position` on. Rejects if the file ends first. */
+export function readWhole(descriptor: number, into: Uint8Array, position: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const readFrom = (done: number): void =>
       read(descriptor, into, done, into.byteLength - done, position + done, (error, bytesRead) => {
@@ -82,39 +80,7 @@ function readWhole(descriptor: number, into: Uint8Array, position: number): Prom
         else if (done + bytesRead < into.byteLength) readFrom(done + bytesRead)
         else resolve()
       })
-    readFrom(0)
+    if (into.byteLength > 0) readFrom(0)
+    else resolve()
   })
-}
-
-/** Closes the blob when it ends or is destroyed. */
-function streamRange(blob: OpenBlob, start: number, end: number): Readable {
-  let position = start
-  const stream = new Readable({
-    highWaterMark: readLength,
-    read() {
-      readNext().catch((error: unknown) => {
-        stream.destroy(error instanceof Error ? error : new Error(String(error)))
-      })
-    },
-    destroy(error, done) {
-      blob.close().then(
-        () => done(error),
-        (failure: Error) => done(error ?? failure),
-      )
-    },
-  })
-
-  async function readNext(): Promise<void> {
-    const wanted = Math.min(readLength, end + 1 - position)
-    if (wanted > 0) {
-      const buffer = Buffer.allocUnsafeSlow(wanted)
-      await blob.read(buffer, position)
-      if (stream.destroyed) return
-      position += wanted
-      stream.push(buffer)
-    }
-    if (position > end) stream.push(null)
-  }
-
-  return stream
 }

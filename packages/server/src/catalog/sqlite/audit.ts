@@ -3,11 +3,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import { isCorrupt } from '../../sqlite/result-codes.ts'
 import type { AuditedItem, CatalogAudit } from '../audit.ts'
-import type { BucketId } from '../catalog.ts'
+import type { BucketId, ContentId } from '../catalog.ts'
+import { prepareContentRows, prepareReadContent } from './content-rows.ts'
 import { copySnapshot } from './copy-snapshot.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareRecount } from './recount.ts'
-import { all, bytesOrNull, integer, one, type Row, text } from './rows.ts'
+import { all, bytesOrNull, integer, integerOrNull, one, type Row, text } from './rows.ts'
 import { asFault } from './sqlite-errors.ts'
 import { runTransaction } from './transaction.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
@@ -21,7 +22,8 @@ const readTimeout = 5_000
 export async function openSqliteAudit(directory: string): Promise<CatalogAudit> {
   const db = openDataDirectory(directory, readTimeout)
   const count = db.prepare('SELECT count(*), coalesce(sum(size), 0) FROM media')
-  const itemRows = db.prepare(`SELECT bucket_id, seq, media.id, size, sha256, damaged.id IS NOT NULL
+  const itemRows =
+    db.prepare(`SELECT bucket_id, seq, media.id, size, sha256, damaged.id IS NOT NULL, content_id
     FROM media LEFT JOIN damaged ON damaged.id = media.id
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
   const findUnreferenced = prepareFindUnreferenced(db)
@@ -29,9 +31,13 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
   const mark = db.prepare('INSERT INTO damaged (id) SELECT id FROM media WHERE id = ? ON CONFLICT DO NOTHING')
   const unmark = db.prepare('DELETE FROM damaged WHERE id = ?')
   const recount = prepareRecount(db)
+  const readContent = prepareReadContent(db)
+  const contents = prepareContentRows(db)
+  const orphanedContents = db.prepare(`SELECT id FROM contents
+    WHERE id NOT IN (SELECT content_id FROM media WHERE content_id IS NOT NULL)`)
 
   const faultsOf = (id: BucketId) => inSnapshot(db, () => recount.faults(id))
-  async function inChunks<T>(ids: readonly MediaId[], work: (ids: readonly MediaId[]) => T): Promise<T[]> {
+  async function inChunks<Id, T>(ids: readonly Id[], work: (ids: readonly Id[]) => T): Promise<T[]> {
     const results: T[] = []
     for (let done = 0; done < ids.length; done += chunk)
       results.push(await writing(() => runTransaction(db, () => work(ids.slice(done, done + chunk)))))
@@ -56,6 +62,14 @@ export async function openSqliteAudit(directory: string): Promise<CatalogAudit> 
 
     items: async (after, limit) =>
       all(itemRows, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(auditedItem),
+
+    content: async (id) => readContent(id),
+
+    orphanedContents: async () => all(orphanedContents).map((row) => integer(row, 0) as ContentId),
+
+    async removeContents(ids) {
+      await inChunks(ids, (some) => some.forEach(contents.remove))
+    },
 
     findUnreferenced: async (ids) => findUnreferenced(ids),
 
@@ -123,6 +137,7 @@ const auditedItem = (row: Row): AuditedItem => ({
   size: integer(row, 3),
   sha256: bytesOrNull(row, 4),
   damaged: integer(row, 5) === 1,
+  contentId: integerOrNull(row, 6) as ContentId | null,
 })
 
 async function writing<T>(write: () => T): Promise<T> {

@@ -1,16 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { MediaId } from '../../core/media-id.ts'
 import type { BucketId, DeletedChunk } from '../catalog.ts'
 import type { MediaRows } from './media-rows.ts'
-import { all, integer, one, text } from './rows.ts'
+import { all, integer, one } from './rows.ts'
 
 /** One step of the deletion of a bucket; to be called within a transaction. */
 export type DeleteBucketChunk = (id: BucketId, limit: number, now: number) => DeletedChunk
 
 export function prepareDeleteBucketChunk(db: DatabaseSync, media: MediaRows): DeleteBucketChunk {
   const revoke = db.prepare('UPDATE tokens SET revoked_at = ? WHERE bucket_id = ? AND revoked_at IS NULL')
-  const items = db.prepare('SELECT seq, id FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
-  const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
+  const items = db.prepare('SELECT seq FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
   const isUsed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE bucket_id = ?1)
     OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = ?1)`)
   // With a reused id, a cached page of the old bucket would be served for the new one.
@@ -25,18 +23,13 @@ export function prepareDeleteBucketChunk(db: DatabaseSync, media: MediaRows): De
 
   return (id, limit, now) => {
     revoke.run(now, id)
-    const found = all(items, id, limit)
-    const removed = found.map((row) => text(row, 1) as MediaId)
-    media.remove(
-      id,
-      found.map((row) => integer(row, 0)),
-    )
-    for (const item of removed) addTombstone.run(item)
+    const seqs = all(items, id, limit).map((row) => integer(row, 0))
+    const tombstones = media.remove(id, seqs)
     const isDeleted = integer(one(isUsed, id) ?? [], 0) === 0
     if (isDeleted) {
       retireId.run(id)
       for (const statement of deletions) statement.run(id)
     }
-    return { removed, isDeleted }
+    return { items: seqs.length, tombstones, isDeleted }
   }
 }

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import type { BucketId, Catalog } from '../catalog.ts'
 import { createBatchedReads } from './batched-reads.ts'
+import { type ContentReader, openDirectContentReader, startContentReaderThread } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { explainOpenError } from './open-errors.ts'
 import { prepareRanks } from './ranks.ts'
@@ -17,9 +18,9 @@ const readTimeout = 5_000
 export interface SqliteCatalogOptions {
   /** The data directory; created if it does not exist. */
   readonly directory: string
-  /** `thread` for the server, `direct` for commands: see writers.ts. */
+  /** `thread` for the server, `direct` for commands: see writers.ts and content-readers.ts. */
   readonly writer: 'thread' | 'direct'
-  /** Called once when the writer thread has ended unexpectedly: all later changes fail. */
+  /** Called when a thread of the catalog has ended unexpectedly: all later changes, or reads of bytes, fail. */
   readonly onWriterFailure?: (error: Error) => void
   /** Receives the seconds of each transaction of the writer thread. */
   readonly onCommit?: (seconds: number) => void
@@ -38,11 +39,16 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     db.close()
     throw error
   }
-  const { reads, epoch } = await openReads(db, directory).catch(async (error: unknown) => {
+  const closeBoth = async (error: unknown): Promise<never> => {
     db.close()
     await writer.close()
     throw error
-  })
+  }
+  const { reads, epoch } = await openReads(db, directory).catch(closeBoth)
+  const contents: ContentReader =
+    options.writer === 'thread'
+      ? await startContentReaderThread(directory, onWriterFailure).catch(closeBoth)
+      : openDirectContentReader(db)
 
   const statistics = prepareStatistics(db)
 
@@ -55,6 +61,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     authorise: grants.read,
     page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
     media: media.read,
+    content: contents.read,
     addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
     addMediaOnce: (bucketId, items, request) =>
       writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
@@ -69,8 +76,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     declareLength: (id, length) => writer.apply({ kind: 'declare-length', input: { id, length } }),
     moveUpload: (id, from, to, expiresAt) =>
       writer.apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
-    finishUpload: (id, item, expiresAt) =>
-      writer.apply({ kind: 'finish-upload', input: { id, item, expiresAt } }),
+    finishUpload: (id, added, expiresAt) =>
+      writer.apply({ kind: 'finish-upload', input: { id, added, expiresAt } }),
     removeUpload: (id) => writer.apply({ kind: 'remove-upload', input: { id } }),
     unfinishedUploads: async () => reading(() => reads.unfinishedUploads()),
     expiredUploads: async (now) => reading(() => reads.expiredUploads(now)),
@@ -97,7 +104,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     recordUpkeep: (run) => writer.apply({ kind: 'record-upkeep', input: run }),
     blobsIdentity: async () => reading(() => reads.blobsIdentity()),
     setBlobsIdentity: (identity) => writer.apply({ kind: 'set-blobs-identity', input: { identity } }),
-    someWithBytes: async () => reading(() => reads.someWithBytes()),
+    someWithBlobs: async () => reading(() => reads.someWithBlobs()),
     isNew: async () => reading(() => reads.isNew()),
 
     async checkReads() {
@@ -111,6 +118,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       buckets.flush()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()
+      await contents.close()
       await writer.close()
     },
   }

@@ -7,8 +7,10 @@ import type {
   DeletedChunk,
   IdempotentRequest,
   NewMedia,
+  NewMediaContent,
   NewToken,
   NewUpload,
+  RemovedMedia,
   TokenId,
   UpkeepRun,
 } from '../catalog.ts'
@@ -23,18 +25,18 @@ import { prepareUploadRows } from './upload-rows.ts'
 
 /** Every change of the catalog, by kind. Inputs and outputs are plain data, because they are sent to the writer thread. */
 interface Changes {
-  'add-media': { input: { bucketId: BucketId; items: readonly NewMedia[] }; output: undefined }
+  'add-media': { input: { bucketId: BucketId; items: readonly NewMediaContent[] }; output: undefined }
   'add-media-once': {
-    input: { bucketId: BucketId; items: readonly NewMedia[]; request: IdempotentRequest }
+    input: { bucketId: BucketId; items: readonly NewMediaContent[]; request: IdempotentRequest }
     output: readonly NewMedia[]
   }
   'forget-requests': { input: { now: number }; output: number }
-  'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: boolean }
+  'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: RemovedMedia | null }
   'clear-tombstones': { input: { ids: readonly MediaId[] }; output: undefined }
   'create-upload': { input: NewUpload; output: undefined }
   'declare-length': { input: { id: UploadId; length: number }; output: boolean }
   'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
-  'finish-upload': { input: { id: UploadId; item: NewMedia; expiresAt: number }; output: boolean }
+  'finish-upload': { input: { id: UploadId; added: NewMediaContent; expiresAt: number }; output: boolean }
   'remove-upload': { input: { id: UploadId }; output: boolean }
   'create-bucket': { input: { name: string; quota: Quota; createdAt: number }; output: boolean }
   'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
@@ -63,6 +65,15 @@ export type ChangeFunctions = { readonly [K in ChangeKind]: (input: Changes[K]['
 export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, change: Change<K>): Output<K> =>
   functions[change.kind](change.input)
 
+/** The buffers of the bytes in a change, which are transferred to the writer thread. */
+export function buffersOf({ input }: Change): ArrayBuffer[] {
+  if (input === null) return []
+  if ('items' in input) return input.items.flatMap(bufferOf)
+  return 'added' in input ? bufferOf(input.added) : []
+}
+
+const bufferOf = ({ bytes }: NewMediaContent): ArrayBuffer[] => (bytes === null ? [] : [bytes.buffer])
+
 export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const media = prepareMediaRows(db, prepareRanks(db))
   const buckets = prepareBucketRows(db)
@@ -74,7 +85,6 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
   const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
   const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
-  const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
   const insertToken = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`)
@@ -86,10 +96,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   )
 
-  const addMedia = (bucketId: BucketId, items: readonly NewMedia[]): void => {
+  const addMedia = (bucketId: BucketId, items: readonly NewMediaContent[]): void => {
     quotas.require(bucketId, {
       items: items.length,
-      bytes: items.reduce((sum, { size }) => sum + size, 0),
+      bytes: items.reduce((sum, { item }) => sum + item.size, 0),
     })
     media.append(bucketId, items)
   }
@@ -103,18 +113,17 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       const first = idempotency.find(request)
       if (first) return first
       addMedia(bucketId, items)
-      idempotency.store(request, items)
-      return items
+      const rows = items.map(({ item }) => item)
+      idempotency.store(request, rows)
+      return rows
     },
 
     'forget-requests': ({ now }) => idempotency.deleteExpired(now),
 
     'remove-media'({ bucketId, id }) {
       const row = one(findSeq, id, bucketId)
-      if (!row) return false
-      media.remove(bucketId, [integer(row, 0)])
-      addTombstone.run(id)
-      return true
+      if (!row) return null
+      return { hasTombstone: media.remove(bucketId, [integer(row, 0)]).length > 0 }
     },
 
     'clear-tombstones'({ ids }) {
@@ -129,7 +138,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'move-upload': ({ id, from, to, expiresAt }) => uploads.move(id, from, to, expiresAt),
 
-    'finish-upload': ({ id, item, expiresAt }) => uploads.finish(id, item, expiresAt),
+    'finish-upload': ({ id, added, expiresAt }) => uploads.finish(id, added, expiresAt),
 
     'remove-upload': ({ id }) => uploads.remove(id),
 

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import { all, integer, one, text } from './rows.ts'
 
-/** Items that are copied in one transaction, which takes some milliseconds. */
+/** Items, and bytes of items, that are copied in one transaction, which takes some milliseconds. */
 const chunk = 2_000
+const contentsChunk = 200
 /** Milliseconds between two of these transactions. */
 const pause = 2
 /** Milliseconds that a read waits, as in catalog.ts. */
@@ -12,8 +13,8 @@ const readTimeout = 5_000
 
 /**
  * Copies the catalog `source` as of one moment into the new file `target`, which is not synced. While a transaction reads a
- * catalog, its write-ahead log cannot start again and grows with each upload. So the rows of items, which never change, are
- * copied in short transactions first. The last transaction copies the items that were added since, removes those that were
+ * catalog, its write-ahead log cannot start again and grows with each upload. So the rows and bytes of items, which never change,
+ * are copied in short transactions first. The last transaction copies the items that were added since, removes those that were
  * deleted since, and copies all other tables: its snapshot is the moment of the copy.
  *
  * Not SQLite's `backup`, which starts again whenever another connection writes, and not `VACUUM INTO`, which reads everything in
@@ -30,13 +31,16 @@ export async function copySnapshot(source: string, target: string): Promise<void
     db.prepare('ATTACH ? AS source').run(source)
     createAll(db, 'table')
     const items = prepareItems(db)
+    const contents = prepareContents(db)
     // A pass takes as long as the number of items needs, and the next one copies what was added in that time.
-    while ((await items.copyInChunks()) >= chunk);
+    while ((await items.copyInChunks()) + (await contents.copyInChunks()) >= chunk);
     db.exec('BEGIN')
     items.copyAdded()
     items.removeDeleted()
+    contents.copyAdded()
+    contents.removeDeleted()
     for (const table of namesOf(db, 'table'))
-      if (table !== 'media') db.exec(`INSERT INTO main."${table}" SELECT * FROM source."${table}"`)
+      if (!copiedInChunks.has(table)) db.exec(`INSERT INTO main."${table}" SELECT * FROM source."${table}"`)
     db.exec('COMMIT')
     createAll(db, 'index')
     createAll(db, 'trigger')
@@ -77,6 +81,30 @@ function prepareItems(db: DatabaseSync) {
     removeDeleted: () => void removeDeleted.run(),
   }
 }
+
+/** As prepareItems. */
+function prepareContents(db: DatabaseSync) {
+  const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.contents')
+  const copy = db.prepare(`INSERT INTO main.contents SELECT * FROM source.contents
+    WHERE id > ? ORDER BY id LIMIT ?`)
+  const removeDeleted = db.prepare(`DELETE FROM main.contents
+    WHERE NOT EXISTS (SELECT 1 FROM source.contents AS now WHERE now.id = contents.id)`)
+  const copyUpTo = (limit: number): number => Number(copy.run(integer(one(last) ?? [], 0), limit).changes)
+  return {
+    async copyInChunks(): Promise<number> {
+      let total = 0
+      for (let copied = contentsChunk; copied === contentsChunk; total += copied) {
+        copied = copyUpTo(contentsChunk)
+        if (copied > 0) await sleep(pause)
+      }
+      return total
+    },
+    copyAdded: () => void copyUpTo(-1),
+    removeDeleted: () => void removeDeleted.run(),
+  }
+}
+
+const copiedInChunks: ReadonlySet<string> = new Set(['media', 'contents'])
 
 type Kind = 'table' | 'index' | 'trigger'
 

@@ -1,22 +1,31 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import type { BucketId, NewMedia } from '../catalog.ts'
+import type { MediaId } from '../../core/media-id.ts'
+import { isPictured } from '../../core/variant.ts'
+import type { BucketId, ContentId, NewMediaContent } from '../catalog.ts'
+import { prepareContentRows } from './content-rows.ts'
 import type { Ranks } from './ranks.ts'
-import { integer, one } from './rows.ts'
+import { integer, integerOrNull, one, text } from './rows.ts'
 
-/** The only code that writes media rows. Also updates the bucket's counters, its revision and the ranks. */
+/** The only code that writes media rows. Also updates their contents, the bucket's counters, its revision and the ranks. */
 export interface MediaRows {
-  append(bucketId: BucketId, items: readonly NewMedia[]): void
-  /** Removes the items with these sequence numbers, ascending; each must exist. */
-  remove(bucketId: BucketId, seqs: readonly number[]): void
+  append(bucketId: BucketId, items: readonly NewMediaContent[]): void
+  /**
+   * Removes the items with these sequence numbers, ascending; each must exist. Adds tombstones, and returns their ids: of
+   * items whose bytes are in the blob store, and of pictures, which may have variants there.
+   */
+  remove(bucketId: BucketId, seqs: readonly number[]): MediaId[]
 }
 
 export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
   const bucket = db.prepare('SELECT total, next_seq FROM buckets WHERE id = ?')
   const insert = db.prepare(`INSERT INTO media
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-  const remove = db.prepare('DELETE FROM media WHERE bucket_id = ? AND seq = ? RETURNING size')
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  const remove = db.prepare(`DELETE FROM media WHERE bucket_id = ? AND seq = ?
+    RETURNING size, content_id, id, content_type, sha256 IS NOT NULL`)
+  const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
+  const contents = prepareContentRows(db)
   const grow = db.prepare(`UPDATE buckets
     SET revision = revision + 1, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
 
@@ -32,7 +41,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       const { total, nextSeq } = bucketState(bucketId)
       let size = 0
       let seq = nextSeq
-      for (const item of items) {
+      for (const { item, bytes } of items) {
         insert.run(
           bucketId,
           seq++,
@@ -45,6 +54,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
           item.width,
           item.height,
           item.createdAt,
+          bytes === null ? null : contents.add(bytes),
         )
         size += item.size
       }
@@ -53,16 +63,24 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
     },
 
     remove(bucketId, seqs) {
-      if (seqs.length === 0) return
+      if (seqs.length === 0) return []
       const { nextSeq } = bucketState(bucketId)
+      const tombstones: MediaId[] = []
       let size = 0
       for (const seq of seqs) {
         const row = one(remove, bucketId, seq)
         if (!row) throw new RangeError(`bucket ${bucketId} has no item number ${seq}`)
         size += integer(row, 0)
+        const contentId = integerOrNull(row, 1)
+        if (contentId !== null) contents.remove(contentId as ContentId)
+        const hasBytes = integer(row, 4) === 1
+        if (hasBytes && (contentId === null || isPictured(text(row, 3))))
+          tombstones.push(text(row, 2) as MediaId)
       }
+      for (const id of tombstones) addTombstone.run(id)
       ranks.remove(bucketId, nextSeq, seqs)
       grow.run(-seqs.length, -size, 0, bucketId)
+      return tombstones
     },
   }
 }

@@ -7,6 +7,7 @@ import type { UploadId } from '../../core/upload-id.ts'
 import type {
   Bucket,
   BucketId,
+  ContentId,
   Grant,
   IdempotentRequest,
   Media,
@@ -44,7 +45,7 @@ export interface Reads {
   tokens(bucket: string | null): TokenRecord[]
   isNew(): boolean
   blobsIdentity(): string | null
-  someWithBytes(): MediaId[]
+  someWithBlobs(): MediaId[]
 }
 
 export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
@@ -55,7 +56,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
-    created_at, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id)
+    created_at, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id
     FROM media WHERE id = ?`)
   const findUnreferenced = prepareFindUnreferenced(db)
   const tombstones = db.prepare('SELECT id FROM tombstones')
@@ -147,6 +148,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
           createdAt: integer(row, 8),
           bucketId: bucketId(row, 9),
           isDamaged: integer(row, 10) === 1,
+          contentId: contentId(row, 11),
         }
       )
     },
@@ -190,10 +192,10 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
       const row = one(db.prepare("SELECT value FROM meta WHERE key = 'blobs'"))
       return row ? text(row, 0) : null
     },
-    someWithBytes: () =>
+    someWithBlobs: () =>
       ['ASC', 'DESC'].flatMap((order) =>
         all(
-          db.prepare(`SELECT id FROM media WHERE sha256 IS NOT NULL
+          db.prepare(`SELECT id FROM media WHERE sha256 IS NOT NULL AND content_id IS NULL
             ORDER BY bucket_id ${order}, seq ${order} LIMIT 20`),
         ).map((row) => mediaId(row, 0)),
       ),
@@ -205,6 +207,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 const mediaId = (row: Row, column: number) => text(row, column) as MediaId
 const tokenId = (row: Row, column: number) => text(row, column) as TokenId
 const bucketId = (row: Row, column: number) => integer(row, column) as BucketId
+const contentId = (row: Row, column: number) => integerOrNull(row, column) as ContentId | null
 
 /** Parses stored scopes, each distinct text once. Unknown names grant nothing. */
 function createScopeParser(): (stored: string) => ReadonlySet<Scope> {

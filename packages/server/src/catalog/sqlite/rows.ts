@@ -30,7 +30,7 @@ export function text(row: Row, column: number): string {
   return typeof value === 'string' ? value : wrong(row, column, 'text')
 }
 
-export function bytes(row: Row, column: number): Uint8Array {
+export function bytes(row: Row, column: number): Uint8Array<ArrayBuffer> {
   const value = row[column]
   return value instanceof Uint8Array ? value : wrong(row, column, 'bytes')
 }

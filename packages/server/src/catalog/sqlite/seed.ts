@@ -61,7 +61,7 @@ async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
     const deleted = indexes.filter((index) => (done + index + 1) % deleteEvery === 0)
     media.append(
       bucketId,
-      indexes.map((index) => seedItem(done + index, now)),
+      indexes.map((index) => ({ item: seedItem(done + index, now), bytes: null })),
     )
     media.remove(
       bucketId,

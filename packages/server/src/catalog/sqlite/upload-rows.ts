@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { BucketId, NewMedia, NewUpload, Upload } from '../catalog.ts'
+import type { BucketId, NewMediaContent, NewUpload, Upload } from '../catalog.ts'
 import type { Quotas } from './buckets.ts'
 import type { MediaRows } from './media-rows.ts'
 import { integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
@@ -28,7 +28,7 @@ export interface UploadRows {
   create(upload: NewUpload): void
   declareLength(id: UploadId, length: number): boolean
   move(id: UploadId, from: number, to: number, expiresAt: number): boolean
-  finish(id: UploadId, item: NewMedia, expiresAt: number): boolean
+  finish(id: UploadId, added: NewMediaContent, expiresAt: number): boolean
   remove(id: UploadId): boolean
 }
 
@@ -87,11 +87,11 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
       return true
     },
 
-    finish(id, item, expiresAt) {
+    finish(id, added, expiresAt) {
       const upload = unfinished(id)
-      if (upload?.length !== item.size) return false
+      if (upload?.length !== added.item.size) return false
       quotas.settle(upload.bucketId, reservedBy(upload))
-      media.append(upload.bucketId, [item])
+      media.append(upload.bucketId, [added])
       setFinished.run(expiresAt, id)
       return true
     },

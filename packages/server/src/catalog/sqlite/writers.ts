@@ -1,6 +1,13 @@
 import { extname, join } from 'node:path'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
-import { applyChange, type Change, type ChangeKind, type Output, prepareChanges } from './changes.ts'
+import {
+  applyChange,
+  buffersOf,
+  type Change,
+  type ChangeKind,
+  type Output,
+  prepareChanges,
+} from './changes.ts'
 import { openConnection } from './connection.ts'
 import { explainOpenError } from './open-errors.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -56,7 +63,9 @@ export async function startWriterThread(
   })
   return {
     apply: <K extends ChangeKind>(change: Change<K>) =>
-      new Promise<Output<K>>((resolve, reject) => thread.send(change, { resolve, reject })),
+      new Promise<Output<K>>((resolve, reject) =>
+        thread.send(change, { resolve, reject }, buffersOf(change)),
+      ),
     pendingCount: thread.pendingCount,
     close: thread.close,
   }

@@ -13,7 +13,7 @@ export interface MediaRemover {
 /** Tombstones that are cleared in one transaction, at most. */
 const batchLength = 100
 
-/** Deletes the row before it returns; deletes the bytes, then the tombstone, in the background. */
+/** Deletes the row, with bytes in the catalog, before it returns; deletes a file, then its tombstone, in the background. */
 export function createMediaRemover(
   parts: BlobDeletionParts & { readonly catalog: Pick<Catalog, 'removeMedia'> },
 ): MediaRemover {
@@ -27,7 +27,10 @@ export function createMediaRemover(
 
   return {
     async remove(bucketId, id) {
-      if (!isMediaId(id) || !(await parts.catalog.removeMedia(bucketId, id))) throw mediaUnknown()
+      if (!isMediaId(id)) throw mediaUnknown()
+      const removed = await parts.catalog.removeMedia(bucketId, id)
+      if (removed === null) throw mediaUnknown()
+      if (!removed.hasTombstone) return
       waiting.push(id)
       deleting ??= deleteWaiting()
     },

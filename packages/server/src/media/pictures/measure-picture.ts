@@ -1,20 +1,22 @@
-import type { BlobStore, ReceivedBlob } from '../../blobs/blobs.ts'
+import type { BlobStore } from '../../blobs/blobs.ts'
 import { isPictured } from '../../core/variant.ts'
+import type { ReceivedFile } from '../receive-files.ts'
 import type { PictureSize } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
 
 /** The displayed width and height of a received picture; null if unknown. Never throws. */
-export type MeasurePicture = (blob: ReceivedBlob, contentType: string) => Promise<PictureSize | null>
+export type MeasurePicture = (file: ReceivedFile, contentType: string) => Promise<PictureSize | null>
 
 /** Reads only the header of the picture, in a worker. */
 export function measurePictureOperation(parts: {
-  readonly blobs: Pick<BlobStore, 'contentOf'>
+  readonly blobs: Pick<BlobStore, 'pathOf'>
   readonly workers: Pick<PictureWorkers, 'run'>
 }): MeasurePicture {
-  return async (blob, contentType) => {
+  return async (file, contentType) => {
     if (!isPictured(contentType)) return null
     try {
-      const result = await parts.workers.run({ type: 'measure', picture: parts.blobs.contentOf(blob) })
+      const picture = 'bytes' in file ? file.bytes : parts.blobs.pathOf(file)
+      const result = await parts.workers.run({ type: 'measure', picture })
       return result.outcome === 'measured' ? result.size : null
     } catch {
       // An upload succeeds without its dimensions.

@@ -25,6 +25,9 @@ const readingBytes = 1024 * 1024
 /** Received bytes of an upload that may not be on the disk yet: small files are held in memory. */
 const unwritten = 65_536
 
+/** Upper bound for the small files of uploads in progress, which the catalog will store: receive-files.ts. Bytes. */
+const maxInline = 16 * 1024 * 1024
+
 /** Upper bound for an item's rows and index entries, in the write-ahead log and the database. Bytes. */
 const rowSize = 65_536
 
@@ -55,12 +58,14 @@ export function createFreeSpace(parts: {
     return fitsReading()
   }
 
-  const fitsReading = (): boolean =>
-    spaces.every(
-      // Bytes received since the reading may be on the disk or not.
+  const fitsReading = (): boolean => {
+    // Bytes received since the reading may be on the disk or not.
+    const expected = outstanding + arrivedSince
+    return spaces.every(
       ({ stores, free, reserve }) =>
-        free - (stores === 'catalog' ? rowSize : outstanding + arrivedSince) >= reserve,
+        free - (stores === 'catalog' ? rowSize + Math.min(expected, maxInline) : expected) >= reserve,
     )
+  }
 
   return {
     read,

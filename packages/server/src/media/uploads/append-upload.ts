@@ -1,9 +1,10 @@
-import { type BlobStore, PartialUploadLost } from '../../blobs/blobs.ts'
+import { type BlobStore, PartialUploadLost, type ReceivedBlob } from '../../blobs/blobs.ts'
 import type { Catalog, NewMedia, Upload } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { newItem } from '../new-item.ts'
 import type { MeasurePicture } from '../pictures/measure-picture.ts'
+import type { FileReceiver, ReceivedBytes } from '../receive-files.ts'
 import { type ChunkHeader, checkChunk } from './check-chunk.ts'
 import { uploadUnknown } from './find-upload.ts'
 import { abortable, splitSource } from './split-source.ts'
@@ -37,6 +38,7 @@ const never = () => false
 export function appendUploadOperation(parts: {
   readonly catalog: Pick<Catalog, 'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
   readonly blobs: BlobStore
+  readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture
   readonly locks: UploadLocks
   /** Bytes. */
@@ -77,17 +79,44 @@ export function appendUploadOperation(parts: {
   }
 
   async function finish(upload: Upload, size: number): Promise<AppendedUpload> {
-    const { id, mediaId } = upload
-    const blob = await blobs.partialUploads.complete(id, size)
-    const item = await newItem(parts, blob, { ...upload, id: mediaId, createdAt: now() })
-    await blobs.commit(blob, mediaId)
-    const expiresAt = now() + expiry
-    if (!(await catalog.finishUpload(id, item, expiresAt))) {
-      await blobs.remove(mediaId)
-      throw uploadUnknown()
+    const receiver = parts.newReceiver()
+    try {
+      const file = await receiver.complete(upload.id, size)
+      const item = await newItem(parts, file, { ...upload, id: upload.mediaId, createdAt: now() })
+      const expiresAt = now() + expiry
+      const isFinished = await ('bytes' in file
+        ? storeBytes(upload, item, file, expiresAt)
+        : storeBlob(upload, item, file, expiresAt))
+      if (!isFinished) throw uploadUnknown()
+      return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
+    } finally {
+      receiver.release()
     }
-    blobs.markCommitted([mediaId])
-    return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
+  }
+
+  /** A partial upload that is not removed here is removed by the next start, or when the upload expires. */
+  async function storeBytes(
+    { id }: Upload,
+    item: NewMedia,
+    { bytes }: ReceivedBytes,
+    expiresAt: number,
+  ): Promise<boolean> {
+    const isFinished = await catalog.finishUpload(id, { item, bytes }, expiresAt)
+    await blobs.partialUploads.remove(id).catch(() => undefined)
+    return isFinished
+  }
+
+  async function storeBlob(
+    { id, mediaId }: Upload,
+    item: NewMedia,
+    blob: ReceivedBlob,
+    expiresAt: number,
+  ): Promise<boolean> {
+    await blobs.commit(blob, mediaId)
+    const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt)
+    if (isFinished) blobs.markCommitted([mediaId])
+    else await blobs.remove(mediaId)
+    return isFinished
   }
 
   /** While the lock is held: a length that is declared during a write would let that write reach it without an item. */

@@ -6,6 +6,7 @@ import { newMediaId } from '../../../src/core/media-id.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { recover } from '../../../src/media/recover.ts'
 import { chunksOf } from '../../blobs/blob-contract.ts'
+import { newItem, withBytes } from '../../catalog/samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
 const unknown = { code: 'media-unknown', message: 'There is no such item.' }
@@ -63,6 +64,24 @@ describe('M2: removing', () => {
     expect(await media.listed(item.bucketId)).toEqual([])
     await settled()
     expect(await media.disk.stored()).toEqual([])
+    expect(await media.catalog.tombstones()).toEqual([])
+  })
+
+  test('an item with bytes in the catalog is deleted in one step; variants of a picture are removed after it', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const text = await media.store('text')
+    const picture = newItem({ contentType: 'image/png' })
+    await media.catalog.addMedia(text.bucketId, [withBytes(picture)])
+    await media.blobs.variants.store(picture.id, 'thumb', Buffer.from('small'))
+    const { remove, settled, steps } = watchedRemoval(media)
+    await remove(text.bucketId, text.id)
+    await settled()
+    expect(steps).toEqual(['commit'])
+    expect(text.contentId && (await media.catalog.content(text.contentId))).toBeNull()
+    await remove(text.bucketId, picture.id)
+    await settled()
+    expect(steps.slice(1)).toEqual(['commit', 'unlink', 'clear 1'])
+    expect(await media.blobs.variants.open(picture.id, 'thumb')).toBeNull()
     expect(await media.catalog.tombstones()).toEqual([])
   })
 
@@ -192,10 +211,7 @@ describe('recovery', () => {
   test('deletes temporary bytes and completes tombstones, whether or not their bytes exist', async () => {
     await using media = await temporaryMedia()
     const [gone, left, kept] = [await media.store('1'), await media.store('2'), await media.store('3')]
-    await media.blobs.receive(chunksOf(Buffer.from('half an upload')), {
-      limit: 100,
-      atMost: null,
-    })
+    await media.blobs.receive(chunksOf(Buffer.from('half an upload')), 100)
     for (const item of [gone, left]) await media.catalog.removeMedia(item.bucketId, item.id)
     await media.blobs.remove(gone.id)
 

@@ -9,7 +9,7 @@ const blob = { handle: 'tmp/x', size: 1, sha256: new Uint8Array(32), head: new U
 function measuring(run: () => Promise<PictureResult>) {
   const tasks: PictureTask[] = []
   const measure = measurePictureOperation({
-    blobs: { contentOf: ({ handle }) => `/data/${handle}` },
+    blobs: { pathOf: ({ handle }) => `/data/${handle}` },
     workers: {
       run(task) {
         tasks.push(task)
@@ -28,6 +28,15 @@ test('V8 a picture is measured from its file, and other types start no task', as
   for (const type of ['text/plain', 'image/svg+xml', 'image/heic', 'video/mp4'])
     expect(await measure(blob, type)).toBeNull()
   expect(tasks).toEqual([{ type: 'measure', picture: '/data/tmp/x' }])
+})
+
+test('V8 a picture that is received into memory is measured from its bytes', async () => {
+  const { measure, tasks } = measuring(async () => ({ outcome: 'measured', size }))
+  const bytes = new Uint8Array(1)
+  expect(await measure({ bytes, size: 1, sha256: new Uint8Array(32), head: bytes }, 'image/jpeg')).toEqual(
+    size,
+  )
+  expect(tasks).toEqual([{ type: 'measure', picture: bytes }])
 })
 
 test.each([

@@ -30,6 +30,55 @@ describe('R5 the end of an upload', () => {
     expect(await media.listed(bucketId)).toEqual([item?.id])
   })
 
+  test('a small upload ends with its bytes in the catalog, and its file is removed', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const { append, id, bucketId } = await openUpload(media, 100)
+    const bytes = randomBytes(100)
+    await append(id, 0, chunksOf(bytes.subarray(0, 60)))
+    const { item } = await append(id, 60, chunksOf(bytes.subarray(60)))
+    expect(await media.listed(bucketId)).toEqual([item?.id])
+    const stored = item && (await media.catalog.media(item.id))
+    const content = stored?.contentId ? await media.catalog.content(stored.contentId) : null
+    expect(content && bytes.equals(content)).toBe(true)
+    expect([await media.disk.parts(), await media.disk.stored()]).toEqual([[], []])
+  })
+
+  test('an upload without bytes becomes an item with bytes in the catalog', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const { append, id } = await openUpload(media, 0)
+    const { item } = await append(id, 0, nothing())
+    expect(item && (await media.catalog.media(item.id))?.contentId).not.toBeNull()
+    expect(await media.disk.parts()).toEqual([])
+  })
+
+  test('a small upload that a crash interrupts before its commit continues; after it, the next start removes its file', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const bytes = randomBytes(100)
+    const crash = () => Promise.reject(new Error('killed'))
+    const before = await openUpload(media, 100, { catalog: { finishUpload: crash } })
+    await expect(before.append(before.id, 0, chunksOf(bytes))).rejects.toThrow('killed')
+    const partialUploads = { ...media.blobs.partialUploads, remove: crash }
+    const after = await openUpload(media, 100, { blobs: { partialUploads } })
+    const { item } = await after.append(after.id, 0, chunksOf(bytes))
+    expect(await media.disk.parts()).toHaveLength(2)
+    await recover(media)
+    expect(await media.disk.parts()).toEqual([before.id])
+    const again = await uploadsOf(media).append(before.id, 0, chunksOf(bytes))
+    expect(again.upload.finished).toBe(true)
+    expect(await media.listed(after.bucketId)).toEqual([item?.id, again.item?.id])
+    expect(await media.disk.parts()).toEqual([])
+  })
+
+  test('a small upload that is removed while it ends leaves neither an item nor a file', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const { append, id, bucketId } = await openUpload(media, 10, {
+      catalog: { finishUpload: async () => false },
+    })
+    await expect(append(id, 0, chunksOf(randomBytes(10)))).rejects.toMatchObject({ code: 'upload-unknown' })
+    expect(await media.listed(bucketId)).toEqual([])
+    expect(await media.disk.parts()).toEqual([])
+  })
+
   test('no upload is visible as complete without its item', async () => {
     await using media = await temporaryMedia()
     const order: string[] = []

@@ -21,6 +21,7 @@ export function uploadsOf(
   const parts = {
     catalog: { ...media.catalog, ...change.catalog },
     blobs: { ...media.blobs, ...change.blobs },
+    newReceiver: media.newReceiver,
     measurePicture: media.measurePicture,
     locks,
     maxFileSize: 1e9,

@@ -1,0 +1,43 @@
+import { workerData } from 'node:worker_threads'
+import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
+import type { ContentId } from '../catalog.ts'
+import { openConnection } from './connection.ts'
+import { prepareReadContent } from './content-rows.ts'
+import { asFault } from './sqlite-errors.ts'
+
+// The worker thread that reads the bytes of items for the server.
+
+type Content = Uint8Array<ArrayBuffer> | null
+
+/** Milliseconds that a read waits, as in catalog.ts. */
+const readTimeout = 5_000
+
+const { directory }: { directory: string } = workerData
+const db = openConnection(directory, readTimeout)
+// Each read is of other pages, which the operating system caches.
+db.exec('PRAGMA query_only = ON; PRAGMA cache_size = -4096')
+const read = prepareReadContent(db)
+const begin = db.prepare('BEGIN')
+const end = db.prepare('COMMIT')
+
+function readOne(id: ContentId): Outcome<Content> {
+  try {
+    return { output: read(id) }
+  } catch (error) {
+    return { error: asFault(error) }
+  }
+}
+
+serveBatches<ContentId, Content, null>(
+  (ids, reply) => {
+    begin.run()
+    const outcomes = ids.map(readOne)
+    // SQLite itself ends the transaction on some errors, such as a damaged catalog.
+    if (db.isTransaction) end.run()
+    const buffers = outcomes.flatMap((outcome) =>
+      'output' in outcome && outcome.output ? [outcome.output.buffer] : [],
+    )
+    reply(outcomes, null, buffers)
+  },
+  () => db.close(),
+)

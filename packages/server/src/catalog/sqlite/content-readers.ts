@@ -1,0 +1,51 @@
+import { extname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { startBatchThread } from '../../threads/start-batch-thread.ts'
+import type { ContentId } from '../catalog.ts'
+import { prepareReadContent } from './content-rows.ts'
+import { asFault } from './sqlite-errors.ts'
+
+/** Reads bytes of items; null if their item was deleted. */
+export interface ContentReader {
+  read(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
+  /** Finishes the pending reads. */
+  close(): Promise<void>
+}
+
+/** For commands: reads on this thread, with the connection of the catalog. */
+export function openDirectContentReader(db: DatabaseSync): ContentReader {
+  const read = prepareReadContent(db)
+  return {
+    async read(id) {
+      try {
+        return read(id)
+      } catch (error) {
+        throw asFault(error)
+      }
+    },
+    close: async () => undefined,
+  }
+}
+
+/**
+ * For the server: a thread reads all bytes that were requested in one tick in one transaction, so that a slow disk does not
+ * delay other requests. `onFailure` is called once when the thread ends before `close`.
+ */
+export async function startContentReaderThread(
+  directory: string,
+  onFailure: (error: Error) => void,
+): Promise<ContentReader> {
+  // The extension is .ts in the sources and .js in the published build.
+  const file = new URL(`./content-reader-thread${extname(import.meta.url)}`, import.meta.url)
+  const thread = await startBatchThread<ContentId, Uint8Array<ArrayBuffer> | null, null>({
+    file,
+    name: 'content-reader',
+    workerData: { directory },
+    onReport: () => undefined,
+    onFailure,
+  })
+  return {
+    read: (id) => new Promise((resolve, reject) => thread.send(id, { resolve, reject })),
+    close: thread.close,
+  }
+}

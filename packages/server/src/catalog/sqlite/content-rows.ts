@@ -1,0 +1,29 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { ContentId } from '../catalog.ts'
+import { bytes, integer, one } from './rows.ts'
+
+/** The bytes of items that are stored in the catalog; to be called within the transaction that changes their media rows. */
+export interface ContentRows {
+  add(bytes: Uint8Array): ContentId
+  remove(id: ContentId): void
+}
+
+export function prepareContentRows(db: DatabaseSync): ContentRows {
+  const insert = db.prepare('INSERT INTO contents (bytes) VALUES (?) RETURNING id')
+  const remove = db.prepare('DELETE FROM contents WHERE id = ?')
+  return {
+    add: (bytes) => integer(one(insert, bytes) ?? [], 0) as ContentId,
+    remove(id) {
+      remove.run(id)
+    },
+  }
+}
+
+/** Reads bytes by id; null if there are none. */
+export function prepareReadContent(db: DatabaseSync): (id: ContentId) => Uint8Array<ArrayBuffer> | null {
+  const select = db.prepare('SELECT bytes FROM contents WHERE id = ?')
+  return (id) => {
+    const row = one(select, id)
+    return row && bytes(row, 0)
+  }
+}

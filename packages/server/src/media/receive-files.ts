@@ -1,0 +1,139 @@
+import { hash } from 'node:crypto'
+import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
+import { Fault } from '../core/fault.ts'
+import type { UploadId } from '../core/upload-id.ts'
+
+/** A small file, received completely into memory. The commit of its row stores the bytes in the catalog. */
+export interface ReceivedBytes {
+  /** The whole buffer. Not usable after the commit. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly size: number
+  /** 32 bytes. */
+  readonly sha256: Uint8Array
+  /** The same bytes, for sniffing the type. */
+  readonly head: Uint8Array
+}
+
+/** A received file: its bytes, or a file of the blob store. */
+export type ReceivedFile = ReceivedBytes | ReceivedBlob
+
+/** The bytes for the commit of a file's row; null if they are in the blob store. */
+export const bytesOf = (file: ReceivedFile): Uint8Array<ArrayBuffer> | null =>
+  'bytes' in file ? file.bytes : null
+
+/** Receives the files of one request. */
+export interface FileReceiver {
+  /**
+   * Reads the source to its end. `atMost` is its size, null if unknown. Throws Fault `file-too-large` above `limit` bytes
+   * and `storage-full`; leaves nothing behind when it throws.
+   */
+  receive(source: AsyncIterable<Uint8Array>, limit: number, atMost: number | null): Promise<ReceivedFile>
+  /** A complete resumable upload of `size` bytes. Throws PartialUploadLost. */
+  complete(id: UploadId, size: number): Promise<ReceivedFile>
+  /** The bytes in memory do not count any more. Call it when the request has ended. */
+  release(): void
+}
+
+/** Limit for the bytes in memory of all requests. Further files are received by the blob store. Bytes. */
+const maxHeld = 16 * 1024 * 1024
+
+/** Files of up to `inlineSize` bytes are received into memory, larger ones into the blob store; all of them if it is 0. */
+export function createFileReceivers(parts: {
+  readonly blobs: Pick<BlobStore, 'receive' | 'partialUploads'>
+  readonly inlineSize: number
+}): () => FileReceiver {
+  const { blobs, inlineSize } = parts
+  let held = 0
+
+  return () => {
+    let mine = 0
+
+    const count = (bytes: number): void => {
+      mine += bytes
+      held += bytes
+    }
+    /** Whether a file with this size and `more` bytes that do not count yet fits into memory. */
+    const fits = (size: number, more: number) =>
+      inlineSize > 0 && size <= inlineSize && held + more <= maxHeld
+
+    /** Passes a file that does not fit to the blob store, from its first byte. */
+    async function receiveSmall(source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedFile> {
+      const chunks = source[Symbol.asyncIterator]()
+      const start: Uint8Array<ArrayBuffer>[] = []
+      let size = 0
+      try {
+        for (;;) {
+          const { done, value } = await chunks.next()
+          if (done) return received(joined(start, size))
+          const { byteLength } = value
+          if (size + byteLength > limit)
+            throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+          if (!fits(size + byteLength, byteLength)) {
+            count(-size)
+            size = 0
+            return await blobs.receive(resumed([...start, value], chunks), limit)
+          }
+          // A copy: the source reuses the memory of a chunk for the next one.
+          start.push(new Uint8Array(value))
+          size += byteLength
+          count(byteLength)
+        }
+      } catch (error) {
+        count(-size)
+        await chunks.return?.()
+        throw error
+      }
+    }
+
+    return {
+      receive: (source, limit, atMost) =>
+        fits(atMost ?? 0, 0) ? receiveSmall(source, limit) : blobs.receive(source, limit),
+
+      async complete(id, size) {
+        if (!fits(size, size)) return blobs.partialUploads.complete(id, size)
+        count(size)
+        return received(await blobs.partialUploads.read(id, size))
+      },
+
+      release() {
+        count(-mine)
+      },
+    }
+  }
+}
+
+const received = (bytes: Uint8Array<ArrayBuffer>): ReceivedBytes => ({
+  bytes,
+  size: bytes.byteLength,
+  sha256: hash('sha256', bytes, 'buffer'),
+  head: bytes,
+})
+
+function joined(chunks: readonly Uint8Array<ArrayBuffer>[], size: number): Uint8Array<ArrayBuffer> {
+  const [only, ...more] = chunks
+  if (only && more.length === 0) return only
+  const bytes = new Uint8Array(size)
+  let filled = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, filled)
+    filled += chunk.byteLength
+  }
+  return bytes
+}
+
+/** The chunks that were read already, then the rest. */
+async function* resumed(
+  start: readonly Uint8Array[],
+  rest: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* start
+    for (;;) {
+      const { done, value } = await rest.next()
+      if (done) return
+      yield value
+    }
+  } finally {
+    await rest.return?.()
+  }
+}

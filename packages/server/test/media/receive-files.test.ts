@@ -1,0 +1,92 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { bytesOf, createFileReceivers } from '../../src/media/receive-files.ts'
+import { chunksOf } from '../blobs/blob-contract.ts'
+import { temporaryStore } from '../blobs/temporary-store.ts'
+
+const noLimit = 1e9
+
+async function receivers(inlineSize: number) {
+  const disk = await temporaryStore()
+  const newReceiver = createFileReceivers({ blobs: disk.store, inlineSize })
+  return { disk, newReceiver, [Symbol.asyncDispose]: () => disk[Symbol.asyncDispose]() }
+}
+
+test.each([
+  [0, true],
+  [1, true],
+  [999, true],
+  [1_000, true],
+  [1_001, false],
+  [70_000, false],
+])('a file of %i bytes with a limit of 1000 is received into memory: %s', async (size, isHeld) => {
+  await using opened = await receivers(1_000)
+  const bytes = randomBytes(size)
+  for (const atMost of [null, size]) {
+    const file = await opened.newReceiver().receive(chunksOf(bytes, 300), noLimit, atMost)
+    expect(bytesOf(file) !== null).toBe(isHeld)
+    if (isHeld) expect(bytes.equals(bytesOf(file) ?? Buffer.alloc(1))).toBe(true)
+    expect(file.size).toBe(size)
+    expect(Buffer.from(file.sha256)).toEqual(createHash('sha256').update(bytes).digest())
+    expect(bytes.subarray(0, 300).equals(file.head.subarray(0, 300))).toBe(true)
+  }
+  expect(await opened.disk.temporary()).toHaveLength(isHeld ? 0 : 2)
+})
+
+test('0 receives every file into the blob store', async () => {
+  await using opened = await receivers(0)
+  const file = await opened.newReceiver().receive(chunksOf(randomBytes(0)), noLimit, null)
+  expect(bytesOf(file)).toBeNull()
+  expect(await opened.disk.temporary()).toHaveLength(1)
+})
+
+test('the buffer of a received file has no other bytes, also where the source reuses its chunks', async () => {
+  await using opened = await receivers(1_000)
+  const chunk = Buffer.from('abcdef').subarray(1, 3)
+  async function* source() {
+    yield chunk
+    chunk.fill('x')
+    yield chunk
+  }
+  for (const file of [
+    await opened.newReceiver().receive(source(), noLimit, null),
+    await opened.newReceiver().receive(chunksOf(Buffer.from('pool')), noLimit, null),
+  ])
+    expect(bytesOf(file)?.buffer.byteLength).toBe(file.size)
+  expect(chunk.toString()).toBe('xx')
+})
+
+test('U6: a file of exactly the limit is accepted, one byte more is refused', async () => {
+  await using opened = await receivers(1_000)
+  const receiver = opened.newReceiver()
+  expect((await receiver.receive(chunksOf(randomBytes(500), 100), 500, null)).size).toBe(500)
+  await expect(receiver.receive(chunksOf(randomBytes(501), 100), 500, null)).rejects.toMatchObject({
+    code: 'file-too-large',
+    message: expect.stringContaining('500'),
+  })
+})
+
+test('U10: a source that fails, before or after the limit, fails with the same error and leaves no bytes', async () => {
+  await using opened = await receivers(1_000)
+  const failure = new Error('the client went away')
+  for (const size of [900, 5_000])
+    await expect(
+      opened.newReceiver().receive(chunksOf(randomBytes(size), 100, failure), noLimit, null),
+    ).rejects.toBe(failure)
+  expect(await opened.disk.temporary()).toEqual([])
+})
+
+test('16 MB are in memory at once; further files go to the blob store until a request ends', async () => {
+  await using opened = await receivers(1024 * 1024)
+  const bytes = new Uint8Array(1024 * 1024)
+  const receive = (receiver: ReturnType<typeof opened.newReceiver>) =>
+    receiver.receive(chunksOf(bytes, 65_536), noLimit, null)
+  const [first, second] = [opened.newReceiver(), opened.newReceiver()]
+  const failure = new Error('gone')
+  await expect(first.receive(chunksOf(bytes, 65_536, failure), noLimit, null)).rejects.toBe(failure)
+  for (let count = 0; count < 16; count++) expect(bytesOf(await receive(first))).not.toBeNull()
+  expect(bytesOf(await receive(second))).toBeNull()
+  expect(bytesOf(await receive(first))).toBeNull()
+  first.release()
+  expect(bytesOf(await receive(second))).not.toBeNull()
+})
