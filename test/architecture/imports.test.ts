@@ -39,7 +39,7 @@ const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readon
     gallery: ['headers', 'media'],
   },
   media: {
-    caching: ['pictures'],
+    caching: ['open-bytes.ts', 'pictures'],
     deletion: ['find-media.ts'],
     listing: [],
     pictures: ['find-media.ts', 'receive-files.ts'],

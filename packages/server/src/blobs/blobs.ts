@@ -143,9 +143,10 @@ export interface BlobStore {
 
   /**
    * Null if nothing is stored under the id. Throws Fault `media-unknown` if the entry, or a directory above it, is a link
-   * or another entry that the store did not create (docs/interface.md B8).
+   * or another entry that the store did not create (docs/interface.md B8). A server may return up to `wholeUpTo` bytes, 0 by
+   * default, in memory: one read costs less than opening the file for several.
    */
-  open(id: MediaId): Promise<OpenBlob | null>
+  open(id: MediaId, wholeUpTo?: number): Promise<OpenBlob | null>
 
   /** Removes the bytes, then their variants. Does nothing if there are none. */
   remove(id: MediaId): Promise<void>

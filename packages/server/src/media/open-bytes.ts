@@ -4,6 +4,9 @@ import type { Catalog, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { mediaUnknown } from './find-media.ts'
 
+/** Up to `wholeUpTo` bytes, 0 by default, may be returned in memory. */
+export type OpenBytes = (media: Media, wholeUpTo?: number) => Promise<OpenBlob>
+
 /**
  * Opens an item's bytes. Throws Fault `bytes-missing` if they are missing, have the wrong length, or fsck has marked them
  * as damaged (docs/interface.md B9, F3).
@@ -11,19 +14,19 @@ import { mediaUnknown } from './find-media.ts'
 export function openBytesOperation(parts: {
   readonly catalog: Pick<Catalog, 'media' | 'content'>
   readonly blobs: Pick<BlobStore, 'open'>
-}): (media: Media) => Promise<OpenBlob> {
+}): OpenBytes {
   const { catalog, blobs } = parts
   const damaged = () => new Fault('bytes-missing', 'The bytes of this item are damaged on the server.')
 
-  async function open({ id, contentId }: Media): Promise<OpenBlob | null> {
-    if (contentId === null) return blobs.open(id)
+  async function open({ id, contentId }: Media, wholeUpTo: number): Promise<OpenBlob | null> {
+    if (contentId === null) return blobs.open(id, wholeUpTo)
     const bytes = await catalog.content(contentId)
     return bytes && openMemoryBlob(bytes)
   }
 
-  return async (media) => {
+  return async (media, wholeUpTo = 0) => {
     if (media.isDamaged) throw damaged()
-    const blob = await open(media)
+    const blob = await open(media, wholeUpTo)
     if (blob === null) {
       // The item may have been deleted since its row was read.
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()

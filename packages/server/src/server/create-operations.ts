@@ -1,6 +1,4 @@
 import { verifyTokenOperation } from '../access/verify-token.ts'
-import type { OpenBlob } from '../blobs/blobs.ts'
-import type { Media } from '../catalog/catalog.ts'
 import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
@@ -8,6 +6,7 @@ import { checkReadinessOperation } from '../media/check-readiness.ts'
 import { findByNameOperation } from '../media/find-media.ts'
 import { listMediaOperation } from '../media/listing/list-media.ts'
 import { createPageLinkCache } from '../media/listing/page-link-cache.ts'
+import type { OpenBytes } from '../media/open-bytes.ts'
 import type { Variants } from '../media/pictures/open-variant.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import {
@@ -27,7 +26,7 @@ import type { UploadParts } from './start-uploads.ts'
 export function createOperations(
   { config, log, metrics }: StartContext,
   parts: {
-    readonly openBytes: (media: Media) => Promise<OpenBlob>
+    readonly openBytes: OpenBytes
     readonly openVariant: Variants['open']
     readonly uploading: UploadParts
     readonly space: FreeSpace

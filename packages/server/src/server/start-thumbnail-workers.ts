@@ -1,6 +1,6 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { openBytesOperation } from '../media/open-bytes.ts'
+import { type OpenBytes, openBytesOperation } from '../media/open-bytes.ts'
 import { createVariants, type Variants } from '../media/pictures/open-variant.ts'
 import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
@@ -20,7 +20,7 @@ export function startThumbnailWorkers(
     blobs,
     space,
   }: { readonly catalog: Catalog; readonly blobs: BlobStore; readonly space: FreeSpace },
-): { openBytes: ReturnType<typeof openBytesOperation>; openVariant: Variants['open'] } {
+): { openBytes: OpenBytes; openVariant: Variants['open'] } {
   const openBytes = openBytesOperation({ catalog, blobs })
   const workers = createPictureWorkers({
     workers: config.variantProcesses,

@@ -35,8 +35,9 @@ export async function startBatchThread<Request, Output, Report>(options: {
   readonly onFailure: (error: Error) => void
 }): Promise<BatchThread<Request, Output>> {
   const { file, name, workerData, onReport, onFailure } = options
-  // Flags of the main program, such as --input-type, would keep the worker from starting.
-  const worker = new Worker(file, { workerData, name, execArgv: [] })
+  // Flags of the main program, such as --input-type, would keep the worker from starting. Files that a thread opens are
+  // closed by those that receive them, not at its end.
+  const worker = new Worker(file, { workerData, name, execArgv: [], trackUnmanagedFds: false })
   const ready = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
   const pending = new Map<number, Pending<Output>>()

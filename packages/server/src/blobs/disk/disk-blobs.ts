@@ -3,7 +3,7 @@ import { openAsBlob, statSync } from 'node:fs'
 import { readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
-import type { MediaId } from '../../core/media-id.ts'
+import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { createDirectories } from '../../files/create-directories.ts'
 import type { BlobStore } from '../blobs.ts'
 import { createFileCommitter } from './commit-file.ts'
@@ -11,6 +11,7 @@ import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
 import { createDiskVariants } from './disk-variants.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import { createFileReaders } from './file-readers.ts'
 import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
 import { openPendingShards } from './pending-shards.ts'
@@ -64,11 +65,13 @@ export async function openDiskBlobs(options: {
         options.thread.onVariantDamage ?? (() => undefined),
       )
     : openDirectVariants(directory)
+  const readers = options.thread ? createFileReaders(options.thread.onFailure) : null
   const variants = createDiskVariants({
     root: join(directory, 'variants'),
     temporary,
     files,
     database: variantRows,
+    readers,
   })
   const commitFile = createFileCommitter({ shards, files, sync })
 
@@ -116,7 +119,8 @@ export async function openDiskBlobs(options: {
     // The file may have been removed by a commit that failed.
     discard: (blob) => unlinkIfThere(files, received(blob)),
 
-    async open(id: MediaId) {
+    async open(id: MediaId, wholeUpTo = 0) {
+      if (readers) return readers.open({ root, shard: shardOf(id), name: id, hasIdentity: true, wholeUpTo })
       const shard = shards.directory(id)
       const opened = await openStoredFile(join(shard, id), () => shards.exists(shard))
       if (opened === null) shards.requireIdentity()
@@ -160,6 +164,7 @@ export async function openDiskBlobs(options: {
       // The commits that waited for their records are sent to the thread in this tick.
       await new Promise(setImmediate)
       await thread?.close()
+      await readers?.close()
       await variantRows.close()
       pending?.close()
     },

@@ -8,6 +8,7 @@ import { isFull, isIoError, isShortage } from '../../sqlite/result-codes.ts'
 import type { VariantStore } from '../blobs.ts'
 import { openMemoryBlob } from '../memory-blob.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import type { FileReaders } from './file-readers.ts'
 import { type Files, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
 import type { VariantOutput } from './variant-database.ts'
@@ -27,8 +28,10 @@ export function createDiskVariants(parts: {
   readonly temporary: string
   readonly files: Files
   readonly database: Pick<VariantRequests, 'run'>
+  /** The threads of a server that open files; null in a command. */
+  readonly readers: Pick<FileReaders, 'open'> | null
 }): VariantStore {
-  const { root, temporary, files, database } = parts
+  const { root, temporary, files, database, readers } = parts
   const nameOf = (id: MediaId, variant: Variant) => `${id}.${variantKey(variant)}`
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
   const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), nameOf(id, variant))
@@ -75,9 +78,10 @@ export function createDiskVariants(parts: {
 
     async open(id, variant) {
       const bytes = await database.run({ kind: 'read', name: nameOf(id, variant) }).catch(nullIfUnreadable)
-      return bytes
-        ? openMemoryBlob(bytes)
-        : openStoredFile(pathOf(id, variant), () => exists(directoryOf(id)))
+      if (bytes) return openMemoryBlob(bytes)
+      const name = nameOf(id, variant)
+      if (readers) return readers.open({ root, shard: shardOf(id), name, hasIdentity: false, wholeUpTo: 0 })
+      return openStoredFile(pathOf(id, variant), () => exists(directoryOf(id)))
     },
 
     async remove(id) {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, read, type Stats } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 import { BlobTruncatedError, type OpenBlob } from '../blobs.ts'
@@ -14,25 +14,41 @@ export async function openStoredFile(
   directoryExists: () => Promise<boolean>,
 ): Promise<OpenBlob | null> {
   try {
-    return (await directoryExists()) ? openFile(path) : null
+    return (await directoryExists()) ? toBlob(openRegularFile(path), path) : null
   } catch (error) {
-    if (!(error instanceof ForeignEntry)) throw error
-    throw new Fault('media-unknown', 'There is no such item.', { cause: error })
+    throw asUnknown(error)
   }
 }
 
+/** A foreign entry is not revealed (docs/interface.md B8). Returns other errors unchanged. */
+export const asUnknown = (error: unknown): unknown =>
+  error instanceof ForeignEntry
+    ? new Fault('media-unknown', 'There is no such item.', { cause: error })
+    : error
+
+/** A file that is open for reading. */
+export interface FileDescriptor {
+  readonly descriptor: number
+  readonly size: number
+}
+
 /** Null if the file does not exist. Throws ForeignEntry if it is not a regular file. */
-function openFile(path: string): OpenBlob | null {
+export function openRegularFile(path: string): FileDescriptor | null {
   const descriptor = openDescriptor(path)
   if (descriptor === null) return null
-  let status: Stats
   try {
-    status = fstatSync(descriptor)
+    const status = fstatSync(descriptor)
     if (!status.isFile()) throw new ForeignEntry(`${path} is not a regular file`)
+    return { descriptor, size: status.size }
   } catch (error) {
     closeSync(descriptor)
     throw error
   }
+}
+
+export function toBlob(file: FileDescriptor | null, path: string): OpenBlob | null {
+  if (file === null) return null
+  const { descriptor, size } = file
   let reading: Promise<void> | null = null
   let closing: Promise<void> | null = null
 
@@ -43,7 +59,7 @@ function openFile(path: string): OpenBlob | null {
   }
 
   const blob: OpenBlob = {
-    size: status.size,
+    size,
     content: path,
     read(into, position) {
       if (closing) throw new Error('read after close')

@@ -33,13 +33,16 @@ interface KnownBytes {
   readonly sha256: Uint8Array | null
 }
 
+/** Opens bytes; up to `wholeUpTo` may be returned in memory. */
+type Opener = (wholeUpTo: number) => Promise<OpenVariant>
+
 /** A cache of bytes that never change, and the reads that fill it. */
 export interface BytesCache {
   /**
    * The cached bytes, or those that `open` opens. Bytes up to `maxWholeLength` are returned in memory (`content`).
    * Concurrent requests for one key share one read, so only call it for a key that exists now.
    */
-  open(key: string, known: KnownBytes, open: () => Promise<OpenVariant>): Promise<OpenVariant>
+  open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant>
   statistics(): CacheStatistics
 }
 
@@ -104,11 +107,11 @@ export function createBytesCache(capacity: number): BytesCache {
   }
 
   /** Null if the bytes are too long. The memory is reserved at once, before other requests begin to read. */
-  async function readWhole(size: number | null, open: () => Promise<OpenVariant>): Promise<Entry | null> {
+  async function readWhole(size: number | null, open: Opener): Promise<Entry | null> {
     let reserved = size ?? 0
     inUse += reserved
     try {
-      const blob = await open()
+      const blob = await open(maxWholeLength)
       try {
         if (blob.size > maxWholeLength) return null
         inUse += blob.size - reserved
@@ -130,11 +133,7 @@ export function createBytesCache(capacity: number): BytesCache {
   }
 
   /** Until the bytes are cached, requests share them. */
-  function readOnce(
-    key: string,
-    { size, sha256 }: KnownBytes,
-    open: () => Promise<OpenVariant>,
-  ): Promise<Entry | null> {
+  function readOnce(key: string, { size, sha256 }: KnownBytes, open: Opener): Promise<Entry | null> {
     misses += 1
     const read = readWhole(size, open)
     reads.set(key, read)
@@ -147,16 +146,16 @@ export function createBytesCache(capacity: number): BytesCache {
 
   return {
     async open(key, known, open) {
-      if ((known.size ?? 0) > maxWholeLength) return open()
+      if ((known.size ?? 0) > maxWholeLength) return open(0)
       frequency.count(key)
       const cached = entries?.get(key) ?? reads.get(key)
       if (cached) hits += 1
       else if ((known.size ?? 0) > wholeLimit()) {
         misses += 1
-        return open()
+        return open(0)
       }
       const entry = await (cached ?? readOnce(key, known, open))
-      return entry ? openEntry(entry) : open()
+      return entry ? openEntry(entry) : open(0)
     },
     statistics: () => ({ hits, misses, size: entries?.calculatedSize ?? 0 }),
   }
@@ -164,11 +163,15 @@ export function createBytesCache(capacity: number): BytesCache {
 
 /** The whole bytes, in memory of their own. */
 async function bytesOf({ content, size, read }: OpenVariant): Promise<Uint8Array<ArrayBuffer>> {
+  if (typeof content !== 'string' && ownsMemory(content)) return content
   const bytes = Buffer.allocUnsafeSlow(size)
   if (typeof content !== 'string') bytes.set(content)
   else if (size > 0) await read(bytes, 0)
   return bytes
 }
+
+const ownsMemory = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> =>
+  bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength === bytes.byteLength
 
 /** Hashes on another thread. */
 async function isIntact(bytes: Entry['bytes'], sha256: Uint8Array | null): Promise<boolean> {

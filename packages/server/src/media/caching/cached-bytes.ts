@@ -1,6 +1,6 @@
-import type { OpenBlob } from '../../blobs/blobs.ts'
 import type { Media } from '../../catalog/catalog.ts'
 import { variantKey } from '../../core/variant.ts'
+import type { OpenBytes } from '../open-bytes.ts'
 import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
 import type { BytesCache } from './bytes-cache.ts'
 
@@ -10,14 +10,16 @@ import type { BytesCache } from './bytes-cache.ts'
  */
 export function cachedBytesOperations(parts: {
   readonly cache: BytesCache
-  readonly openBytes: (media: Media) => Promise<OpenBlob>
+  readonly openBytes: OpenBytes
   readonly openVariant: Variants['open']
 }): { openBytes: (media: Media) => Promise<OpenVariant>; openVariant: Variants['open'] } {
   const { cache, openBytes, openVariant } = parts
   return {
     openBytes: async (media) =>
       // The operation below refuses damaged bytes.
-      media.isDamaged ? openBytes(media) : cache.open(media.id, media, () => openBytes(media)),
+      media.isDamaged
+        ? openBytes(media)
+        : cache.open(media.id, media, (wholeUpTo) => openBytes(media, wholeUpTo)),
     openVariant: async (media, variant) =>
       media.isDamaged
         ? openVariant(media, variant)

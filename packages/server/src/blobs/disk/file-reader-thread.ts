@@ -1,0 +1,84 @@
+import { closeSync, readSync } from 'node:fs'
+import { getPriority, setPriority } from 'node:os'
+import { join } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
+import { BlobTruncatedError } from '../blobs.ts'
+import { identityName } from './blobs-directory.ts'
+import { blockingFiles } from './blocking-files.ts'
+import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import { asUnknown, type FileDescriptor, openRegularFile } from './open-stored-file.ts'
+
+// A thread of the server that opens and reads stored files. A call for one file through libuv's thread pool costs four
+// times as much, and looking up a name that the system has not cached waits for the disk too.
+
+/** A file to open: its path is `root`/`shard`/`name`. */
+export interface FileToRead {
+  readonly root: string
+  readonly shard: string
+  readonly name: string
+  /** Whether the root must have an identity: a missing file is an error if it does not. */
+  readonly hasIdentity: boolean
+  /** Files up to this length are read whole. Bytes. */
+  readonly wholeUpTo: number
+}
+
+/** The whole bytes, or the open file, which the receiver closes. Null if nothing is stored under the name. */
+export type ReadFile = Uint8Array<ArrayBuffer> | FileDescriptor | null
+
+function readStored({ root, shard, name, hasIdentity, wholeUpTo }: FileToRead): ReadFile {
+  const directory = join(root, shard)
+  const file =
+    isOwnDirectory(root) && isOwnDirectory(directory) ? openRegularFile(join(directory, name)) : null
+  if (file === null) {
+    // If the disk is not mounted, items must not appear unknown (docs/interface.md B9).
+    if (hasIdentity && entryTypeAt(blockingFiles, join(root, identityName)) === 'nothing')
+      throw new Fault('storage-unavailable', 'The directory of the bytes cannot be reached.')
+    return null
+  }
+  return file.size > wholeUpTo ? file : readAndClose(file)
+}
+
+/** False if there is nothing. Throws ForeignEntry if it is not a directory. */
+function isOwnDirectory(path: string): boolean {
+  const found = entryTypeAt(blockingFiles, path)
+  if (found !== 'nothing' && found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
+  return found === 'directory'
+}
+
+function readAndClose({ descriptor, size }: FileDescriptor): Uint8Array<ArrayBuffer> {
+  try {
+    const bytes = Buffer.allocUnsafeSlow(size)
+    for (let done = 0; done < size; ) {
+      const count = readSync(descriptor, bytes, done, size - done, done)
+      if (count === 0) throw new BlobTruncatedError('a blob ended before its size')
+      done += count
+    }
+    return bytes
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function readOne(file: FileToRead): Outcome<ReadFile> {
+  try {
+    return { output: readStored(file) }
+  } catch (error) {
+    return { error: asUnknown(error) }
+  }
+}
+
+// Started on demand, after the service has lowered the priority of its other threads.
+try {
+  if (process.platform === 'linux') setPriority(Math.min(getPriority(process.pid) + 5, 19))
+} catch {
+  // Not permitted on some systems, and not required.
+}
+
+serveBatches<FileToRead, ReadFile, null>((batch, reply) => {
+  const outcomes = batch.map(readOne)
+  const buffers = outcomes.flatMap((outcome) =>
+    'output' in outcome && outcome.output instanceof Uint8Array ? [outcome.output.buffer] : [],
+  )
+  reply(outcomes, null, buffers)
+})
