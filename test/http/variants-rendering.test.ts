@@ -74,6 +74,15 @@ test('V7 deleting an item removes its variants at once, also from the disk', asy
   await until('both are gone', () => variantCount(server) === 0)
 })
 
+test('V5 with MEDIABUCKET_INLINE_SIZE=0 all variants are files', async () => {
+  await using server = await startServer(onDisk)
+  const { id } = await uploadPicture(server, png(), 'image/png')
+  const thumb = await bytesOf(await fetch(variantUrl(server, id)))
+  await until('it is stored', () => variantCount(server) === 1)
+  expect(storedVariants(server)).toEqual({ rows: [], files: [`${id}.thumb-1`] })
+  expect(await bytesOf(await fetch(variantUrl(server, id)))).toEqual(thumb)
+})
+
 test('V5 a start with a damaged variants.db logs it, and variants are rendered again', async () => {
   await using server = await startServer()
   const { id } = await uploadPicture(server, png(), 'image/png')

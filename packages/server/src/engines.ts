@@ -44,13 +44,14 @@ type Data = Pick<Config, 'data'>
 
 /** With a file writer thread for the server, so that file syncs do not block requests; without one for a command. */
 export const openBlobs = (
-  { data: directory }: Data,
+  { data: directory, inlineSize = 0 }: Data & Partial<Pick<Config, 'inlineSize'>>,
   thread?: {
     readonly onFailure: (error: Error) => void
     readonly onSync: (seconds: number) => void
     readonly onVariantDamage: (reason: string) => void
   },
-): Promise<BlobStore> => openDiskBlobs(thread === undefined ? { directory } : { directory, thread })
+): Promise<BlobStore> =>
+  openDiskBlobs(thread === undefined ? { directory } : { directory, inlineSize, thread })
 
 /** False where no server has used the directory yet. */
 export const hasData = (config: Data): boolean => existsSync(join(config.data, 'catalog.db'))

@@ -97,7 +97,7 @@ const table = {
   MEDIABUCKET_INLINE_SIZE: setting(
     '64KiB',
     sizeUpTo(1024 * 1024, '64KiB, at most 1MiB'),
-    'The maximum size of a file that is stored in the catalog, in one transaction with its row; 0 stores every file on the disk. Changes affect later uploads only.',
+    'The maximum size of a file that is stored in the catalog, in one transaction with its row; 0 stores every file on the disk. Variants of up to this size are stored in variants.db. Changes affect later uploads only.',
   ),
   MEDIABUCKET_MAX_PARTS: setting(
     '1000',

@@ -8,7 +8,7 @@ import { describeBlobAudit } from './audit-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 async function openAudited() {
-  const opened = await temporaryStore()
+  const opened = await temporaryStore({ inlineSize: 64 * 1024 })
   const { directory, store } = opened
   const audit = await openDiskAudit({ directory })
   return { directory, store, audit, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() }

@@ -17,17 +17,23 @@ const unexpected = (error: Error): never => {
   throw error
 }
 
+const inlineSize = 64 * 1024
+/** As the store of a server. */
+const inlineStore = (options: Parameters<typeof temporaryStore>[0] = {}) =>
+  temporaryStore({ inlineSize, ...options })
+
 describeVariants('disk', temporaryStore)
-describeVariants('disk with a thread', () => temporaryStore({ thread: { onFailure: unexpected } }))
+describeVariants('disk and database', inlineStore)
+describeVariants('disk and database with a thread', () => inlineStore({ thread: { onFailure: unexpected } }))
 
 /** Too large for `variants.db`. */
-const large = () => randomBytes(64 * 1024 + 1)
+const large = () => randomBytes(inlineSize + 1)
 
 const entriesOf = async (directory: string) =>
   (await readdir(directory)).filter((name) => name.startsWith('variants')).sort()
 
 test('V5 variants of up to 64 kB are rows of variants.db, larger ones are files', async () => {
-  await using opened = await temporaryStore()
+  await using opened = await inlineStore()
   const { directory, store } = opened
   expect(await entriesOf(directory)).toEqual([])
   const id = newMediaId()
@@ -44,7 +50,7 @@ test('V5 variants of up to 64 kB are rows of variants.db, larger ones are files'
 })
 
 test('O8 small variants that an earlier version stored as files are read, and removed with their item', async () => {
-  await using opened = await temporaryStore()
+  await using opened = await inlineStore()
   const { directory, store } = opened
   const id = newMediaId()
   const shard = join(directory, 'variants', id.slice(0, 2))
@@ -56,7 +62,7 @@ test('O8 small variants that an earlier version stored as files are read, and re
 })
 
 test('V5 after an operator has removed variants.db beside a running server, variants are stored again', async () => {
-  await using opened = await temporaryStore({ thread: { onFailure: unexpected } })
+  await using opened = await inlineStore({ thread: { onFailure: unexpected } })
   const { directory, store } = opened
   const id = newMediaId()
   await store.variants.store(id, 'thumb', Buffer.from('first'))
@@ -99,7 +105,7 @@ test.each(Object.entries(damages))(
   async (_what, damage) => {
     const below = seededRandom()
     const stored = new Map(Array.from({ length: 40 }, () => [newMediaId(), randomBytes(10 + below(30_000))]))
-    await using opened = await temporaryStore()
+    await using opened = await inlineStore()
     const { directory } = opened
     for (const [id, bytes] of stored) await opened.store.variants.store(id, 'thumb', bytes)
     // The last connection that closes moves the log into the database.
@@ -110,7 +116,7 @@ test.each(Object.entries(damages))(
     await openDiskBlobsDirectory(directory).writeIdentity('test')
     const reasons: string[] = []
     const thread = { onFailure: unexpected, onVariantDamage: (reason: string) => void reasons.push(reason) }
-    const store = await openDiskBlobs({ directory, thread })
+    const store = await openDiskBlobs({ directory, inlineSize, thread })
     try {
       for (let round = 0; round < 2; round += 1)
         for (const [id, bytes] of stored) {
@@ -156,7 +162,7 @@ test('V5 a process that is killed leaves variants.db intact, with what it had st
 })
 
 test('B8 links at the paths of a variant, its directory and the variants directory are not followed', async () => {
-  await using opened = await temporaryStore()
+  await using opened = await inlineStore()
   const { directory, store } = opened
   const id = newMediaId()
   const outside = join(directory, 'outside')
@@ -172,7 +178,7 @@ test('B8 links at the paths of a variant, its directory and the variants directo
 
 test('V5 a variant that cannot be stored leaves no temporary file', async () => {
   const rename = () => Promise.reject(new Error('no rename'))
-  await using opened = await temporaryStore({ files: { ...nodeFiles, rename } })
+  await using opened = await inlineStore({ files: { ...nodeFiles, rename } })
   await expect(opened.store.variants.store(newMediaId(), 'thumb', large())).rejects.toThrow('no rename')
   expect(await opened.temporary()).toEqual([])
 })

@@ -29,6 +29,8 @@ import { openDirectVariants, startVariantThread } from './variant-requests.ts'
 export async function openDiskBlobs(options: {
   readonly directory: string
   readonly files?: Files
+  /** Bytes of the largest variant that is stored in `variants.db`. */
+  readonly inlineSize?: number
   /** A server commits files in a worker thread; a command, which stores few, does without. */
   readonly thread?: {
     readonly onFailure: (error: Error) => void
@@ -72,6 +74,7 @@ export async function openDiskBlobs(options: {
     files,
     database: variantRows,
     readers,
+    inlineSize: options.inlineSize ?? 0,
   })
   const commitFile = createFileCommitter({ shards, files, sync })
 

@@ -14,9 +14,6 @@ import { openStoredFile } from './open-stored-file.ts'
 import type { VariantOutput } from './variant-database.ts'
 import type { VariantRequests } from './variant-requests.ts'
 
-/** Bytes of the largest variant that is stored in `variants.db`. */
-const maxRowSize = 64 * 1024
-
 /**
  * Stores small variants in `variants.db`, so that serving a page of thumbnails opens no files; all others as files,
  * `<first two characters of the id>/<id>.<key>` in `root`, which are written in `temporary` first. Earlier versions stored
@@ -30,8 +27,10 @@ export function createDiskVariants(parts: {
   readonly database: Pick<VariantRequests, 'run'>
   /** The threads of a server that open files; null in a command. */
   readonly readers: Pick<FileReaders, 'open'> | null
+  /** Bytes of the largest variant that is stored in `variants.db`. */
+  readonly inlineSize: number
 }): VariantStore {
-  const { root, temporary, files, database, readers } = parts
+  const { root, temporary, files, database, readers, inlineSize } = parts
   const nameOf = (id: MediaId, variant: Variant) => `${id}.${variantKey(variant)}`
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
   const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), nameOf(id, variant))
@@ -72,7 +71,7 @@ export function createDiskVariants(parts: {
 
   return {
     async store(id, variant, bytes) {
-      if (bytes.byteLength > maxRowSize) return storeFile(id, variant, bytes)
+      if (bytes.byteLength > inlineSize) return storeFile(id, variant, bytes)
       await database.run({ kind: 'store', name: nameOf(id, variant), bytes })
     },
 

@@ -5,7 +5,11 @@ import { all, integer, one, text } from './rows.ts'
 
 /** Items, and bytes of items, that are copied in one transaction, which takes some milliseconds. */
 const chunk = 2_000
-const contentsChunk = 200
+const contentsChunk = 100
+/** Rows that may be left for the last transaction. */
+const lastChunk = 500
+/** A pass copies what was added during the one before. On a busy machine, uploads may be faster than the copy. */
+const maxPasses = 10
 /** Milliseconds between two of these transactions. */
 const pause = 2
 /** Milliseconds that a read waits, as in catalog.ts. */
@@ -32,16 +36,20 @@ export async function copySnapshot(source: string, target: string): Promise<void
     createAll(db, 'table')
     const items = prepareItems(db)
     const contents = prepareContents(db)
-    // A pass takes as long as the number of items needs, and the next one copies what was added in that time.
-    while ((await items.copyInChunks()) + (await contents.copyInChunks()) >= chunk);
+    for (let pass = 0; pass < maxPasses; pass += 1) {
+      const copied = (await items.copyInChunks()) + (await contents.copyInChunks())
+      if (copied <= lastChunk) break
+    }
     db.exec('BEGIN')
     items.copyAdded()
     items.removeDeleted()
     contents.copyAdded()
-    contents.removeDeleted()
     for (const table of namesOf(db, 'table'))
       if (!copiedInChunks.has(table)) db.exec(`INSERT INTO main."${table}" SELECT * FROM source."${table}"`)
+    // The ids that were used last, also those of deleted rows.
+    db.exec('DELETE FROM sqlite_sequence; INSERT INTO sqlite_sequence SELECT * FROM source.sqlite_sequence')
     db.exec('COMMIT')
+    contents.removeDeleted()
     createAll(db, 'index')
     createAll(db, 'trigger')
     for (const name of ['user_version', 'application_id'])
@@ -88,7 +96,7 @@ function prepareContents(db: DatabaseSync) {
   const copy = db.prepare(`INSERT INTO main.contents SELECT * FROM source.contents
     WHERE id > ? ORDER BY id LIMIT ?`)
   const removeDeleted = db.prepare(`DELETE FROM main.contents
-    WHERE NOT EXISTS (SELECT 1 FROM source.contents AS now WHERE now.id = contents.id)`)
+    WHERE id NOT IN (SELECT content_id FROM main.media WHERE content_id IS NOT NULL)`)
   const copyUpTo = (limit: number): number => Number(copy.run(integer(one(last) ?? [], 0), limit).changes)
   return {
     async copyInChunks(): Promise<number> {
@@ -100,6 +108,7 @@ function prepareContents(db: DatabaseSync) {
       return total
     },
     copyAdded: () => void copyUpTo(-1),
+    /** Removes the bytes of items that are not in the copy; reads nothing of the source. */
     removeDeleted: () => void removeDeleted.run(),
   }
 }

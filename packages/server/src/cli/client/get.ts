@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
 import { clientCommand } from './client-command.ts'
-import { downloadFile } from './download-file.ts'
 import { itemReference } from './item-reference.ts'
 
 export const get = clientCommand({
@@ -11,8 +15,7 @@ export const get = clientCommand({
 Writes the bytes to standard output, or to a file. The token is sent to the service only, never to a URL of another server.
 
 Options:
-  -o, --output FILE  Write to FILE, which is created or replaced when the download is complete. If it is a link, its target
-                     is replaced; a FIFO or a device is written to. - is standard output.`,
+  -o, --output FILE  Write to FILE, which is created or replaced when the download is complete.`,
 
   read(args) {
     const { values, positionals } = parse('get', {
@@ -23,17 +26,32 @@ Options:
     const [reference, ...more] = positionals
     if (reference === undefined || more.length > 0) throw new UsageError('get takes one ID or URL')
     if (values.output === '') throw new UsageError('-o takes the path of a file')
-    return { reference: itemReference(reference), file: values.output ?? '-' }
+    return { reference: itemReference(reference), file: values.output ?? null }
   },
 
   target: ({ reference }) => (URL.canParse(reference) ? reference : null),
 
   async run({ reference, file }, { client, output, interrupted }) {
     const signal = AbortSignal.any([interrupted, output.closed])
-    const write = file === '-' ? null : await downloadFile(file)
     const { body } = await client.get(reference, { signal })
     const bytes = body ?? []
-    if (write !== null) return await write(bytes, signal)
+    if (file !== null) return await writeAtomically(file, bytes, signal)
     for await (const chunk of bytes) await output.write(chunk)
   },
 })
+
+/** Writes a temporary file and renames it, so that an incomplete file never has the final name. */
+async function writeAtomically(
+  file: string,
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  const part = join(dirname(file), `.${basename(file).slice(0, 100)}.${randomUUID()}.part`)
+  try {
+    await pipeline(bytes, createWriteStream(part, { flags: 'wx', flush: true }), { signal })
+    await rename(part, file)
+  } catch (error) {
+    await rm(part, { force: true })
+    throw error
+  }
+}
