@@ -118,6 +118,11 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     const { catalog, audit } = await openBoth(directory)
     // Copied before the seeded bucket, so that many of their items are deleted before the last transaction.
     const [first, second] = [await newBucket(catalog, 'first'), await newBucket(catalog, 'second')]
+    const doomed = await newBucket(catalog, 'doomed')
+    await catalog.addMedia(
+      doomed,
+      newItems(50).map((item) => withBytes(item)),
+    )
     await seedBucket({ directory, bucket: 'seeded', items: 20_000 })
     /** The ids of each bucket, by its revision. */
     const states = new Map([first, second].map((id): [typeof id, MediaId[][]] => [id, [[]]]))
@@ -143,6 +148,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
           await catalog.removeMedia(bucket, oldest)
           known.push(more.slice(1))
         }
+        await catalog.deleteBucketChunk(doomed, 20, 0)
         checkpointed.exec('PRAGMA wal_checkpoint(TRUNCATE)')
         largestLog = Math.max(largestLog, statSync(join(directory, 'catalog.db-wal')).size)
         await new Promise(setImmediate)
@@ -179,6 +185,8 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
     expect(
       db.prepare("SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table'").all().length,
     ).toBeGreaterThan(5)
+    const lost = 'SELECT count(*) AS count FROM media WHERE bucket_id NOT IN (SELECT id FROM buckets)'
+    expect(db.prepare(lost).get()).toEqual({ count: 0 })
     db.close()
   })
 

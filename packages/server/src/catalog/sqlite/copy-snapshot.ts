@@ -65,10 +65,16 @@ function prepareItems(db: DatabaseSync) {
   // Sequence numbers grow and are never reused.
   const copy = db.prepare(`INSERT INTO main.media SELECT * FROM source.media
     WHERE bucket_id = ? AND seq > ? ORDER BY seq LIMIT ?`)
-  const removeDeleted = db.prepare(`DELETE FROM main.media WHERE NOT EXISTS (SELECT 1 FROM source.media AS now
-    WHERE now.bucket_id = media.bucket_id AND now.seq = media.seq)`)
-  const copyFrom = (bucket: number, limit: number): number =>
-    Number(copy.run(bucket, integer(one(last, bucket) ?? [], 0), limit).changes)
+  const total = db.prepare('SELECT total FROM source.buckets WHERE id = ?')
+  const removeDeleted = db.prepare(`DELETE FROM main.media WHERE bucket_id = ?
+    AND NOT EXISTS (SELECT 1 FROM source.media AS now WHERE now.bucket_id = media.bucket_id AND now.seq = media.seq)`)
+  /** Copied items of each bucket. */
+  const counts = new Map<number, number>()
+  function copyFrom(bucket: number, limit: number): number {
+    const copied = Number(copy.run(bucket, integer(one(last, bucket) ?? [], 0), limit).changes)
+    counts.set(bucket, copied + (counts.get(bucket) ?? 0))
+    return copied
+  }
   const bucketIds = () => all(buckets).map((row) => integer(row, 0))
   return {
     /** Copies the items that were added since the last call, and returns how many. */
@@ -86,7 +92,11 @@ function prepareItems(db: DatabaseSync) {
     copyAdded(): void {
       for (const bucket of bucketIds()) copyFrom(bucket, -1)
     },
-    removeDeleted: () => void removeDeleted.run(),
+    /** Compares only the buckets that have lost items: that reads all their items. */
+    removeDeleted(): void {
+      for (const [bucket, count] of counts)
+        if (count !== integer(one(total, bucket) ?? [0], 0)) removeDeleted.run(bucket)
+    },
   }
 }
 
