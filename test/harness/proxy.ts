@@ -13,8 +13,8 @@ export interface Proxy extends AsyncDisposable {
   readonly url: string
   /** The same with TLS and a self-signed certificate, if the configuration has it. */
   readonly secureUrl: string
-  /** Forwards requests to the service at this address from now on. */
-  start(service: string): Promise<void>
+  /** Forwards requests to the service at this address, with this data directory, from now on. */
+  start(service: string, data?: string): Promise<void>
   /** Files in which it has buffered bodies. */
   buffered(): Promise<string[]>
 }
@@ -52,6 +52,29 @@ const kinds = {
           '/etc/ssl/media.example.org/fullchain.pem': join(directory, 'certificate.pem'),
           '/etc/ssl/media.example.org/privkey.pem': join(directory, 'key.pem'),
           '127.0.0.1:8080': service,
+        }),
+      ),
+    command: (directory: string) => [
+      'nginx',
+      '-e',
+      'stderr',
+      '-p',
+      directory,
+      '-c',
+      join(directory, 'config'),
+    ],
+  },
+  'nginx that sends files': {
+    path: '',
+    configure: (directory: string, port: number, securePort: number, service: string, data: string) =>
+      nginx(
+        directory,
+        replaced(read('docs/operations/nginx-sendfile.conf'), {
+          'listen 443 ssl http2;': `listen 127.0.0.1:${port}; listen 127.0.0.1:${securePort} ssl http2;`,
+          '/etc/ssl/media.example.org/fullchain.pem': join(directory, 'certificate.pem'),
+          '/etc/ssl/media.example.org/privkey.pem': join(directory, 'key.pem'),
+          '127.0.0.1:8080': service,
+          '/var/lib/mediabucket': data,
         }),
       ),
     command: (directory: string) => [
@@ -142,10 +165,10 @@ export async function openProxy(kind: ProxyKind): Promise<Proxy> {
   return {
     url: `http://127.0.0.1:${port}${path}`,
     secureUrl: `https://127.0.0.1:${securePort}${path}`,
-    async start(service) {
+    async start(service, data = '') {
       await writeFile(
         join(directory, 'config'),
-        configure(directory, port, securePort, new URL(service).host),
+        configure(directory, port, securePort, new URL(service).host, data),
       )
       const [program = '', ...args] = command(directory)
       const env = {

@@ -1,5 +1,6 @@
 import { nearestName } from '../core/nearest-name.ts'
 import type { RequestRate } from '../core/request-rate.ts'
+import type { SendFile } from '../core/send-file.ts'
 import { type Setting, settings, type Values } from './settings.ts'
 
 /** All settings of the service, validated and frozen. Durations are milliseconds, sizes bytes. */
@@ -19,6 +20,8 @@ export interface Config {
   readonly pageCache: number
   readonly pageLinkCache: number
   readonly bytesCache: number
+  /** Null where the service sends all bytes itself. */
+  readonly sendFile: SendFile | null
   readonly maxFileSize: number
   /** Files of up to this size are stored in the catalog; 0 for none. */
   readonly inlineSize: number
@@ -97,6 +100,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     pageCache: read('MEDIABUCKET_PAGE_CACHE'),
     pageLinkCache: read('MEDIABUCKET_LINK_RIBBON'),
     bytesCache: read('MEDIABUCKET_BYTES_CACHE'),
+    sendFile: read('MEDIABUCKET_SENDFILE'),
     maxFileSize: read('MEDIABUCKET_MAX_FILE_SIZE'),
     inlineSize: read('MEDIABUCKET_INLINE_SIZE'),
     maxParts: read('MEDIABUCKET_MAX_PARTS'),

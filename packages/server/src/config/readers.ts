@@ -1,6 +1,7 @@
 import { parseDuration } from '../core/duration.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
 import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
+import { parseSendFile, type SendFile } from '../core/send-file.ts'
 import { parseSize } from '../core/size.ts'
 
 /** Reads the text of one setting. */
@@ -116,4 +117,9 @@ function httpUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isPlain = url && !url.username && !url.password && !url.search && !url.hash
   return isPlain && /^https?:$/.test(url.protocol) ? url : undefined
+}
+
+export const sendFile: Reader<SendFile | null> = {
+  accepts: 'off, x-sendfile, or x-accel-redirect: and a path such as x-accel-redirect:/mediabucket-files',
+  read: parseSendFile,
 }

@@ -8,6 +8,7 @@ import {
   onOrOff,
   type Reader,
   rate,
+  sendFile,
   size,
   sizeOrAuto,
   sizeOrZero,
@@ -88,6 +89,11 @@ const table = {
     '64MB',
     sizeOrZero('64MB'),
     'Memory for files and thumbnails of up to 1 MiB each that are requested often; 0 reads them for each response. Raise it if more bytes than this are requested often.',
+  ),
+  MEDIABUCKET_SENDFILE: setting(
+    'off',
+    sendFile,
+    'Whether a reverse proxy sends the files that are on the disk: nginx with `x-accel-redirect:` and the path of an internal location, Apache and lighttpd with `x-sendfile`. The service then responds with the header instead of the bytes, so clients must not reach it without the proxy.',
   ),
   MEDIABUCKET_MAX_FILE_SIZE: setting(
     '5GB',

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
 import type { PageSettings } from '../core/page.ts'
+import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
@@ -41,6 +42,7 @@ export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
   readonly maxFileSize: number
   readonly maxParts: number
   readonly mediaMaxAge: number
+  readonly sendFile: SendFile | null
   readonly headerTimeout: number
   readonly idleTimeout: number
   /** Bytes per second; 0 for no limit. */

@@ -38,6 +38,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
       log.error({ requestId, err }, 'a response was aborted')
     }),
     maxAge: settings.mediaMaxAge,
+    sendFile: settings.sendFile,
     vary: { inline: varyHeader(corsOrigins), attachment: varyHeader(corsOrigins, 'Sec-Fetch-Dest') },
   })
   const reportFault = createFaultReporter({ limits, countStorageError, log })

@@ -59,7 +59,7 @@ export function createOperations(
     waitForWriter: locks.waitForWriter,
     removeMedia,
     findByName: findByNameOperation({ catalog }),
-    ...cachedBytesOperations({ ...parts, cache }),
+    ...cachedBytesOperations({ ...parts, cache, leavesFiles: config.sendFile !== null }),
     readiness: checkReadinessOperation({ catalog, space, hasBytes: blobs.isReachable }),
   }
 }

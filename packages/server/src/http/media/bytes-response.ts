@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { create } from 'content-disposition'
 import type { Media } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
+import { type SendFile, sendFileValue } from '../../core/send-file.ts'
 import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'
 import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts'
 import { parseByteRange } from '../headers/byte-range.ts'
@@ -19,6 +20,8 @@ export interface BytesParts {
   readonly prepareBody: BodyPreparer
   /** Milliseconds. */
   readonly maxAge: number
+  /** How the proxy sends files that are on the disk; null where the service does. */
+  readonly sendFile: SendFile | null
   /** The value of `Vary` for inline responses (may be empty), and for attachments. */
   readonly vary: { readonly inline: string; readonly attachment: string }
 }
@@ -56,6 +59,8 @@ const embeddingHeaders = {
 }
 const sandboxHeaders = { ...embeddingHeaders, 'content-security-policy': policy }
 
+const acceptRanges = ['accept-ranges', 'bytes']
+
 /** Headers of every problem (docs/interface.md B5). */
 export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
 
@@ -64,13 +69,13 @@ interface Representation {
   readonly validators: Validators
   /** The headers of every success. */
   readonly common: readonly string[]
-  /** The further headers of responses with bytes, without Content-Length. */
+  /** The further headers of responses with bytes, except those of ranges and of the length. */
   readonly content: readonly string[]
 }
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
 export function createBytesResponder(parts: BytesParts): BytesResponder {
-  const { findByName, openBytes, openVariant, prepareBody, maxAge, vary } = parts
+  const { findByName, openBytes, openVariant, prepareBody, maxAge, sendFile, vary } = parts
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
   const [inlineVary, attachmentVary] = [vary.inline, vary.attachment].map((value) =>
     value === '' ? [] : ['vary', value],
@@ -98,7 +103,6 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
       content: [
         ...['content-type', contentType],
         ...['content-disposition', create(filename ?? undefined, { type })],
-        ...['accept-ranges', 'bytes'],
       ],
     }
   }
@@ -111,10 +115,22 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     let head = key && heads.get(key)
     if (!head) {
       const { common, content } = describeIt()
-      head = [...common, ...content, 'content-length', `${blob.size}`]
+      head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
       if (key) heads.set(key, head)
     }
     return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
+  }
+
+  /** Leaves the body, and the range, to the proxy; null if the service sends the bytes. */
+  async function handOver(
+    blob: OpenVariant,
+    describeIt: () => Representation,
+  ): Promise<BytesResponse | null> {
+    if (sendFile === null || typeof blob.content !== 'string') return null
+    await blob.close()
+    const { common, content } = describeIt()
+    const file = [sendFile.header, sendFileValue(sendFile, blob.content), 'content-length', '0']
+    return { status: 200, head: [...common, ...content, ...file], write: null }
   }
 
   async function bodyOf(blob: OpenVariant, isHead: boolean, start: number, end: number, id: string) {
@@ -127,10 +143,15 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     const variant = parseVariant(variantText)
     const media = await findByName(name)
     const open = () => (variant === null ? openBytes(media) : openVariant(media, variant))
-    if (!isDownload && isUnconditional(headers))
-      return whole(await open(), isHead, id, () => describe(media, variant, false))
+    const canHandOver = !isHead && variant === null && !hasConditions(headers)
+    if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
+      const blob = await open()
+      const describeIt = () => describe(media, variant, false)
+      return (canHandOver && (await handOver(blob, describeIt))) || whole(blob, isHead, id, describeIt)
+    }
 
-    const { validators, common, content } = describe(media, variant, isDownload)
+    const representation = describe(media, variant, isDownload)
+    const { validators, common, content } = representation
     // A missing variant meets no condition (RFC 9110, section 13.2.1). A client with its tag has received it before.
     const opened = variant === null || namesTag(headers, validators.etag) ? null : await open()
     const outcome = checkPreconditions(headers, validators)
@@ -149,11 +170,14 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
       throw new RangeFault(size)
     }
     const blob = opened ?? (await open())
+    // A proxy would evaluate conditions too, but against the time of the file.
+    const handedOver = canHandOver && (await handOver(blob, () => representation))
+    if (handedOver) return handedOver
     const { start, end } = range === 'whole' ? { start: 0, end: size - 1 } : range
     const part = range === 'whole' ? [] : ['content-range', `bytes ${start}-${end}/${size}`]
     return {
       status: range === 'whole' ? 200 : 206,
-      head: [...common, ...content, ...part, 'content-length', `${end - start + 1}`],
+      head: [...common, ...content, ...acceptRanges, ...part, 'content-length', `${end - start + 1}`],
       write: await bodyOf(blob, isHead, start, end, id),
     }
   }
@@ -170,12 +194,11 @@ export function sendBytes(
   else response.end()
 }
 
-const isUnconditional = (headers: IncomingHttpHeaders): boolean =>
-  headers.range === undefined &&
-  headers['if-none-match'] === undefined &&
-  headers['if-modified-since'] === undefined &&
-  headers['if-match'] === undefined &&
-  headers['if-unmodified-since'] === undefined
+const hasConditions = (headers: IncomingHttpHeaders): boolean =>
+  headers['if-none-match'] !== undefined ||
+  headers['if-modified-since'] !== undefined ||
+  headers['if-match'] !== undefined ||
+  headers['if-unmodified-since'] !== undefined
 
 /** Whether If-None-Match contains the tag; `*` does not count, since it matches tags that the client does not know. */
 function namesTag(headers: IncomingHttpHeaders, etag: string): boolean {

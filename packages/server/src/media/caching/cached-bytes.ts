@@ -12,12 +12,14 @@ export function cachedBytesOperations(parts: {
   readonly cache: BytesCache
   readonly openBytes: OpenBytes
   readonly openVariant: Variants['open']
+  /** True if files on the disk are opened for a proxy that sends them. */
+  readonly leavesFiles: boolean
 }): { openBytes: (media: Media) => Promise<OpenVariant>; openVariant: Variants['open'] } {
-  const { cache, openBytes, openVariant } = parts
+  const { cache, openBytes, openVariant, leavesFiles } = parts
   return {
     openBytes: async (media) =>
       // The operation below refuses damaged bytes.
-      media.isDamaged
+      media.isDamaged || (leavesFiles && media.contentId === null)
         ? openBytes(media)
         : cache.open(media.id, media, (wholeUpTo) => openBytes(media, wholeUpTo)),
     openVariant: async (media, variant) =>
