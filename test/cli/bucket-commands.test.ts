@@ -43,7 +43,10 @@ test('Q4 bucket create creates an empty bucket with its quota, once, while the s
   for (const args of [[], ['a', 'b'], ['No'], ['x', '--max-items', '-1']])
     expect(await run('bucket', 'create', ...args)).toMatchObject({ code: 2 })
   await using directory = await temporaryDirectory()
-  expect(await outcome(['bucket', 'create', 'first'], join(directory.path, 'new'))).toMatchObject({ code: 0 })
+  expect(await outcome(['bucket', 'create', 'first'], join(directory.path, 'new'))).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`Created ${join(directory.path, 'new')}, because there was no data.`),
+  })
 })
 
 /** Creates a bucket with tokens, items, a keyed request and uploads. */

@@ -191,9 +191,14 @@ test('get of a URL of another server names that server in its errors', async () 
   expect(unknown.stderr).toMatch(/^mediabucket: no connection to http:\/\/no-such-host\.invalid \(/)
 })
 
-test('a service URL with an unknown path exits with 4', async () => {
-  const ran = await runClient({ url: `${server.url}/elsewhere`, token: server.token }, 'ls')
-  expect(ran).toMatchObject({ code: 4, stdout: '' })
+test('a service URL with an unknown path exits with 4, and names the URL and its setting', async () => {
+  const url = `${server.url}/elsewhere`
+  const ran = await runClient({ url, token: server.token }, 'ls')
+  expect(ran).toEqual({
+    code: 4,
+    stdout: '',
+    stderr: `mediabucket: ${url} responded: The service has no such path. Check MEDIABUCKET_URL.\n`,
+  })
 })
 
 test('client commands ignore the settings of a server', async () => {

@@ -20,12 +20,14 @@ test('A8 token create prints only the token on standard output, while a server i
   expect(await answer.json()).toMatchObject({ total: 0 })
 })
 
-test('A8 token create works before the first start', async () => {
+test('A8 token create works before the first start, and names the directory that it creates', async () => {
   await using directory = await temporaryDirectory()
-  const { stdout } = await runCommand(['token', 'create', '--bucket', 'b'], {
-    MEDIABUCKET_DATA: `${directory.path}/new/data`,
-  })
+  const create = () =>
+    runCommand(['token', 'create', '--bucket', 'b'], { MEDIABUCKET_DATA: `${directory.path}/new/data` })
+  const { stdout, stderr } = await create()
   expect(stdout).toMatch(alone)
+  expect(stderr).toContain(`Created ${directory.path}/new/data, because there was no data.`)
+  expect((await create()).stderr).not.toContain(directory.path)
 })
 
 test('A6, A8 tokens of one bucket list the same items, and each is unique', async () => {

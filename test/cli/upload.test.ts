@@ -126,6 +126,7 @@ test('files that cannot be uploaded are listed, the others are stored, and the e
   await mkdir(path('tree/inner'), { recursive: true })
   await writeFile(path('tree/good.txt'), 'good')
   await symlink(path('tree'), path('tree/inner/loop'))
+  await writeFile(Buffer.concat([Buffer.from(path('tree/bad')), Buffer.from([0xff])]), 'named by no text')
   await symlink(path('nowhere'), path('tree/inner/dangling'))
   await symlink(path('tree/good.txt'), path('tree/inner/link.txt'))
   const { code, stdout, stderr } = await runClient(
@@ -137,12 +138,13 @@ test('files that cannot be uploaded are listed, the others are stored, and the e
   )
   expect(code).toBe(1)
   expect(stdout.match(/\t.*$/gm)).toEqual([`\t${path('tree/good.txt')}`, `\t${path('tree/inner/link.txt')}`])
-  expect(stderr).toMatch(/^Uploaded 2 of 6 files, 8 B /)
-  expect(stderr).toContain(`  ${path('tree/inner/dangling')}: does not exist\n`)
+  expect(stderr).toMatch(/^Uploaded 2 of 7 files, 8 B /)
+  expect(stderr).toContain(`  ${path('tree/inner/dangling')}: is a link to a file that does not exist\n`)
+  expect(stderr).toContain(`  ${path('tree/bad\ufffd')}: its name is not valid UTF-8; rename it\n`)
   expect(stderr).toContain(`  ${path('tree/inner/loop')}: is a link to a directory`)
   expect(stderr).toContain(`  ${path('missing')}: does not exist\n`)
   expect(stderr).toContain('  /dev/null: is neither a file nor a directory')
-  expect(stderr).toContain('mediabucket: 4 of 6 files were not uploaded')
+  expect(stderr).toContain('mediabucket: 5 of 7 files were not uploaded')
 })
 
 test('a file that the service refuses does not prevent the others', async () => {
@@ -155,6 +157,18 @@ test('a file that the service refuses does not prevent the others', async () => 
   expect(stderr).toMatch(/Not uploaded:\n {2}\S+\/b: .*10/)
   expect(stderr.match(/\/b: /g)).toHaveLength(1)
   expect(stderr).toMatch(/mediabucket: 1 of 3 files was not uploaded\n$/)
+})
+
+test('Q1 files that do not fit into the quota are listed after one reason, which names the next step', async () => {
+  await using directory = await temporaryDirectory()
+  const service = await bucket('full')
+  await server.command('bucket', 'set', 'full', '--max-items', '1')
+  for (const name of ['a', 'b', 'c']) await writeFile(join(directory.path, name), name)
+  const { code, stdout, stderr } = await runClient(service, 'upload', directory.path)
+  expect([code, stdout.match(/\w+$/gm)]).toEqual([1, ['a']])
+  const [reason, ...rest] = stderr.split('Not uploaded:\n')[1]?.split('\n') ?? []
+  expect(reason).toMatch(/^ {2}.*mediabucket rm.*mediabucket bucket set NAME/)
+  expect(rest.slice(0, 2)).toEqual(['b', 'c'].map((name) => `    ${join(directory.path, name)}`))
 })
 
 test('a rejected token ends an upload at once with exit code 3, and the remaining files are not tried', async () => {

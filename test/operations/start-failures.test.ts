@@ -144,6 +144,17 @@ describe.skipIf(process.env['CI'] === undefined && !(await canMount()))('as root
     },
   )
 
+  test('commands on a data directory of another user report that this user cannot read it', async () => {
+    await using data = await copyOfData()
+    await chown(data.path, 12345, 12345)
+    const env = { ...basics, MEDIABUCKET_DATA: data.path }
+    const [program = '', ...args] = [...unprivileged, process.execPath, bin, 'token', 'list']
+    await expect(run(program, args, { env })).rejects.toMatchObject({
+      code: 1,
+      stderr: `mediabucket: ${data.path} cannot be read by this user. Run this command as the owner of the data, for example with sudo -u.\n`,
+    })
+  })
+
   test('S6 a data directory that cannot be created is reported in one line', async () => {
     await using other = await temporaryDirectory()
     await chown(other.path, 12345, 12345)

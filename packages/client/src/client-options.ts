@@ -30,7 +30,11 @@ export interface ClientOptions {
 }
 
 /** Validates the options and adds the defaults. Throws a `TypeError` for invalid options. */
-export function sendSettings({ url, token, retry, timeout = 60_000, fetch }: ClientOptions): SendSettings {
+export function sendSettings(options: ClientOptions): SendSettings {
+  // For callers without types.
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError('createClient takes { url, token }: the URL of the service and a bearer token')
+  const { url, token, retry, timeout = 60_000, fetch } = options
   // Checked here, because the error that Headers throws contains the token.
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError('token must be a bearer token: visible ASCII characters without spaces')

@@ -28,11 +28,18 @@ export async function uploadContent(
   source: UploadSource,
   signal: AbortSignal | undefined,
 ): Promise<UploadContent> {
+  if (typeof source !== 'object' || source === null) throw wrongSource(source)
   if (isBlob(source)) return contentOfBlob(source)
   if (ArrayBuffer.isView(source)) return contentOfBytes(bytesOf(source))
   const content = contentOfStream(source)
   return takesStreams() ? content : contentOfBlob(await collect(content, signal))
 }
+
+/** A string is often meant as a path. */
+const wrongSource = (source: unknown): TypeError =>
+  new TypeError(
+    `the source of an upload must be a File, Blob, Uint8Array, ReadableStream or async iterable of bytes, not ${source === null ? 'null' : typeof source}. For a path in Node.js, use await fs.openAsBlob(path)`,
+  )
 
 function contentOfBlob(blob: Blob): UploadContent {
   const name = 'name' in blob && typeof blob.name === 'string' ? blob.name : null
@@ -68,9 +75,7 @@ function contentOfStream(source: ReadableStream<Uint8Array> | AsyncIterable<Uint
     const release = () => void reader.cancel().catch(() => {})
     return { ...unknown, chunks: () => readChunks(reader), release }
   }
-  if (!isAsyncIterable(source)) {
-    throw new TypeError('expected a File, Blob, Uint8Array, ReadableStream or async iterable of bytes')
-  }
+  if (!isAsyncIterable(source)) throw wrongSource(source)
   const chunks = source[Symbol.asyncIterator]()
   const release = () => {
     // Ending the iterator does not close a Node.js stream whose iterator never ran.
@@ -130,7 +135,7 @@ export function bytesOf(chunk: unknown): Uint8Array {
 }
 
 // Checked by members, not by class: files may come from another window or from a library.
-const isBlob = (source: object): source is Blob =>
+export const isBlob = (source: object): source is Blob =>
   'size' in source && 'slice' in source && 'stream' in source && typeof source.stream === 'function'
 
 /** Whether the size of a source is unknown until its end. */

@@ -6,7 +6,7 @@ import { acceptJson, jsonReader } from './read-json.ts'
 import { send } from './send.ts'
 import { type UploadParts, withProgress } from './upload.ts'
 import type { UploadProgress } from './upload-body.ts'
-import { uploadContent } from './upload-content.ts'
+import { isBlob, uploadContent } from './upload-content.ts'
 
 /** One file of a form. */
 export interface FormFile {
@@ -30,6 +30,7 @@ export async function uploadForm(
   files: readonly FormFile[],
   { onProgress, signal, idempotencyKey }: UploadAllOptions,
 ): Promise<readonly Media[]> {
+  requireFiles(files)
   if (files.length === 0) return []
   const boundary = `mediabucket-${randomKey()}`
   const content = await uploadContent(formBlob(files, boundary), signal)
@@ -49,6 +50,16 @@ export async function uploadForm(
         ? jsonReader('a media object', (response) => [readMedia(response)])
         : jsonReader('media objects', readManyMedia),
   })
+}
+
+function requireFiles(files: readonly FormFile[]): void {
+  if (!Array.isArray(files)) throw new TypeError('uploadAll takes an array of { source, filename }')
+  for (const [index, { source, filename }] of files.entries()) {
+    if (!(typeof source === 'object' && (isBlob(source) || ArrayBuffer.isView(source))))
+      throw new TypeError(`files[${index}].source must be a File, Blob or Uint8Array`)
+    if (typeof filename !== 'string')
+      throw new TypeError(`files[${index}].filename is missing: uploadAll takes { source, filename }`)
+  }
 }
 
 /** Built here because FormData changes quotes and line ends in names. */

@@ -45,13 +45,34 @@ test.each([0, -1, 1.5, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY])(
 test('a value that is not an upload source is refused', async () => {
   const { fetch } = stubFetch(async ({ init }) => Response.json(await new Response(init.body).text()))
   const client = createClient({ url, token: 'x', fetch })
-  for (const source of ['text', {}, [new Uint8Array(1)], null, 7]) {
+  for (const source of ['/etc/hosts', {}, [new Uint8Array(1)], null, undefined, 7]) {
     // @ts-expect-error none of these is a source
-    await expect(client.upload(source)).rejects.toThrow(TypeError)
+    const failure = expect(client.upload(source)).rejects
+    await failure.toThrow(TypeError)
+    await failure.toThrow(/^the source of an upload must be a File, Blob, Uint8Array, .*openAsBlob/)
   }
   async function* texts() {
     yield 'text'
   }
   // @ts-expect-error text has no encoding yet
   await expect(client.upload(texts())).rejects.toThrow(TypeError)
+})
+
+test('createClient without options names them', () => {
+  // @ts-expect-error the options are required
+  expect(() => createClient()).toThrow(/^createClient takes \{ url, token \}/)
+})
+
+test('uploadAll refuses files without a name or a source, and names what is missing', async () => {
+  const { fetch, sent } = stubFetch(json({}))
+  const client = createClient({ url, token: 'x', fetch })
+  const source = new Blob(['q'])
+  const named = { source, filename: 'q.txt' }
+  // @ts-expect-error the name is missing
+  await expect(client.uploadAll([named, { source }])).rejects.toThrow(/^files\[1\]\.filename is missing/)
+  // @ts-expect-error the source is missing
+  await expect(client.uploadAll([{ filename: 'q.txt' }])).rejects.toThrow(/^files\[0\]\.source must be/)
+  // @ts-expect-error not an array
+  await expect(client.uploadAll(named)).rejects.toThrow(/^uploadAll takes an array/)
+  expect(sent).toHaveLength(0)
 })

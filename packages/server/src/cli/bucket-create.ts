@@ -24,7 +24,7 @@ ${quotaHelp}`,
     if (name === undefined || more.length > 0) throw new UsageError('bucket create takes one NAME')
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
     const { maxItems = null, maxBytes = null } = readQuota(values)
-    const isCreated = await withNewCatalog(config, (catalog) =>
+    const isCreated = await withNewCatalog({ config, report }, (catalog) =>
       catalog.createBucket(name, { maxItems, maxBytes }, Date.now()),
     )
     if (!isCreated)

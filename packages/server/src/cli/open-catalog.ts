@@ -1,27 +1,57 @@
+import { statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/config.ts'
+import { errorCode } from '../core/error-code.ts'
 import { hasData, openCatalog } from '../engines.ts'
 import { requireNoRestore } from '../upkeep/restore-stage.ts'
-import { CommandError, exitCodes } from './command.ts'
+import { type CommandContext, CommandError, exitCodes } from './command.ts'
 
 type Use<T> = (catalog: Catalog) => Promise<T>
 
 /** Throws CommandError if the directory has no catalog: creating an empty one in a wrong directory would look like data loss. */
 export function requireData(config: Config): void {
+  if (!isAccessible(config.data))
+    throw new CommandError(
+      `${config.data} cannot be read by this user. Run this command as the owner of the data, for example with sudo -u.`,
+    )
   if (!hasData(config))
     throw new CommandError(
       `${config.data} contains no data of Mediabucket. Run this command where the service runs, or set MEDIABUCKET_DATA to its data directory.`,
     )
 }
 
+/** Whether this user may look up names in the directory; true if it does not exist. */
+function isAccessible(directory: string): boolean {
+  try {
+    statSync(join(directory, 'catalog.db'))
+    return true
+  } catch (error) {
+    return errorCode(error) !== 'EACCES'
+  }
+}
+
 /** Opens the existing catalog for one command, and closes it in any case; safe while a server is running. Throws CommandError. */
 export async function withCatalog<T>(config: Config, use: Use<T>): Promise<T> {
   requireData(config)
-  return withNewCatalog(config, use)
+  return open(config, use)
 }
 
-/** For commands that may run before the first start: creates the catalog if it does not exist. */
-export async function withNewCatalog<T>(config: Config, use: Use<T>): Promise<T> {
+/** For commands that may run before the first start: creates the catalog if it does not exist, and reports its directory. */
+export async function withNewCatalog<T>(
+  { config, report }: Pick<CommandContext, 'config' | 'report'>,
+  use: Use<T>,
+): Promise<T> {
+  const isNew = !hasData(config)
+  const result = await open(config, use)
+  if (isNew)
+    report(
+      `Created ${resolve(config.data)}, because there was no data. If the service uses another directory, set MEDIABUCKET_DATA to it.`,
+    )
+  return result
+}
+
+async function open<T>(config: Config, use: Use<T>): Promise<T> {
   requireNoRestore(config.data)
   const catalog = await openCatalog(config, { writer: 'direct' })
   try {

@@ -4,7 +4,7 @@ import { defaultScopes } from '../core/scopes.ts'
 import { seedBucket } from '../engines.ts'
 import { parse } from './arguments.ts'
 import { type Command, UsageError } from './command.ts'
-import { withNewCatalog } from './open-catalog.ts'
+import { withCatalog } from './open-catalog.ts'
 
 export const seed: Command = {
   summary: 'Fill a bucket with items without bytes, to test large buckets.',
@@ -40,7 +40,7 @@ Options:
       ...(deleteEvery === null ? {} : { deleteEvery }),
       onProgress: (done, of) => report(`seeded ${done} of ${of}`),
     })
-    const { token } = await withNewCatalog(config, (catalog) =>
+    const { token } = await withCatalog(config, (catalog) =>
       issueToken(catalog, { bucket, name: 'seed', scopes: defaultScopes, expiresAt: null, now: Date.now() }),
     )
     print(JSON.stringify({ bucket, token, total }))

@@ -41,7 +41,7 @@ Options:
       expiresAt: values.expires === undefined ? null : now + readExpiry(values.expires),
       now,
     }
-    const { token, id } = await withNewCatalog(config, (catalog) => issueToken(catalog, request))
+    const { token, id } = await withNewCatalog({ config, report }, (catalog) => issueToken(catalog, request))
     report(
       `Created the token ${id} for the bucket "${bucket}" with the scopes ${request.scopes.join(', ')}. It is shown only now:`,
     )

@@ -83,7 +83,16 @@ function explainResponse({ status, problem, message }: ResponseError, url: strin
       exitCodes.accessDenied,
     )
   if (status === 404)
-    return new CommandError(problem ? detail : `${message}. Check MEDIABUCKET_URL.`, exitCodes.notFound)
+    return new CommandError(
+      problem && problem.code !== 'route-unknown'
+        ? detail
+        : `${url} responded: ${problem ? detail : `${message}.`} Check MEDIABUCKET_URL.`,
+      exitCodes.notFound,
+    )
+  if (problem?.code === 'quota-exceeded')
+    return new CommandError(
+      `${detail} Delete items with mediabucket rm, or raise the quota where the service runs: mediabucket bucket set NAME --max-items N --max-bytes SIZE`,
+    )
   return new CommandError(detail)
 }
 

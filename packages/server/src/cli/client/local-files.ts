@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises'
+import { lstat, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** A file to upload. */
@@ -52,7 +52,7 @@ export async function findFiles(paths: readonly string[]): Promise<FoundFiles> {
       else if (isLink) faults.push({ path, reason: 'is a link to a directory; pass the directory itself' })
       else await visitDirectory(path)
     } catch (error) {
-      faults.push({ path, reason: reasonOf(error) })
+      faults.push({ path, reason: await reasonOf(path, error) })
     }
   }
 
@@ -71,9 +71,17 @@ export async function findFiles(paths: readonly string[]): Promise<FoundFiles> {
   return { files, faults, systemFiles }
 }
 
-function reasonOf(error: unknown): string {
+async function reasonOf(path: string, error: unknown): Promise<string> {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? error.code : null
-  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
+  if (code === 'ENOENT' || code === 'ENOTDIR') {
+    // Node.js replaces the invalid bytes of a name, so that the path names no file.
+    if (path.includes('\ufffd')) return 'its name is not valid UTF-8; rename it'
+    const isLink = await lstat(path).then(
+      (found) => found.isSymbolicLink(),
+      () => false,
+    )
+    return isLink ? 'is a link to a file that does not exist' : 'does not exist'
+  }
   return code === 'EACCES' ? 'cannot be read by this user' : error.message
 }

@@ -5,7 +5,7 @@ import { CommandError, UsageError } from '../command.ts'
 import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 import { stateDirectory } from './client-settings.ts'
-import { findFiles, type LocalFile } from './local-files.ts'
+import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
 import { isRefusal, sendFiles } from './send-files.ts'
 import { stateFiles } from './state-files.ts'
 import { formatSize, printableText } from './terminal-text.ts'
@@ -64,12 +64,7 @@ remaining files are not tried.`,
         `${formatCount(lost, 'file')} of these ${lost === 1 ? 'was' : 'were'} stored by an earlier run that received no response. mediabucket ls lists the URLs.`,
       )
     const failures = [...faults, ...failed]
-    if (failures.length > 0)
-      report(
-        ['Not uploaded:', ...failures.map(({ path, reason }) => `  ${printableText(path)}: ${reason}`)].join(
-          '\n',
-        ),
-      )
+    if (failures.length > 0) report(['Not uploaded:', ...failureLines(failures)].join('\n'))
     if (untried > 0) report(`Not tried: ${formatCount(untried, 'file')}.`)
     if (end === null) {
       await journal.remove()
@@ -84,6 +79,17 @@ remaining files are not tried.`,
       )
   },
 })
+
+/** One line for each file; files with the same reason follow it. */
+function failureLines(failures: readonly LocalFault[]): string[] {
+  const byReason = Map.groupBy(failures, ({ reason }) => reason)
+  return [...byReason].flatMap(([reason, faults]) => {
+    const paths = faults.map(({ path }) => printableText(path))
+    return paths.length === 1
+      ? [`  ${paths[0]}: ${reason}`]
+      : [`  ${reason}`, ...paths.map((path) => `    ${path}`)]
+  })
+}
 
 /** Up to three different names. */
 function namesOf(paths: readonly string[]): string {
