@@ -194,7 +194,7 @@ test('get of a URL of another server names that server in its errors', async () 
 test('a service URL with an unknown path exits with 4, and names the URL and its setting', async () => {
   const url = `${server.url}/elsewhere`
   const ran = await runClient({ url, token: server.token }, 'ls')
-  expect(ran).toEqual({
+  expect(ran).toMatchObject({
     code: 4,
     stdout: '',
     stderr: `mediabucket: ${url} responded: The service has no such path. Check MEDIABUCKET_URL.\n`,

@@ -48,7 +48,7 @@ test('L10 small and large files are listed and printed in the order of the names
   expect(named.stderr).toMatch(/^Uploaded 1 of 1 file, /)
 })
 
-test('Q1 when the bucket is full, the first files are stored and each of the others is reported once', async () => {
+test('Q1 when the bucket is full, the first files are stored, and each of the others is listed once after the reason and the next step', async () => {
   await using directory = await temporaryDirectory()
   const name = uniqueName('full')
   const { token } = await makeToken(server, '--bucket', name)
@@ -59,7 +59,8 @@ test('Q1 when the bucket is full, the first files are stored and each of the oth
   expect([code, printedNames(stdout)]).toEqual([1, ['1', '2', '3', '4', '5']])
   expect(stderr).toMatch(/^Uploaded 5 of 12 files/)
   for (let index = 6; index <= 12; index += 1)
-    expect(stderr.match(new RegExp(`/${index}: `, 'g'))).toHaveLength(1)
+    expect(stderr.match(new RegExp(`^ {4}.*/${index}$`, 'gm'))).toHaveLength(1)
+  expect(stderr.match(/^ {2}\S.*mediabucket rm,.*mediabucket bucket set NAME.*$/gm)).toHaveLength(1)
   expect(await urlsOf(createClient(service))).toEqual(printedUrls(stdout))
 })
 

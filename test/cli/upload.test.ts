@@ -159,18 +159,6 @@ test('a file that the service refuses does not prevent the others', async () => 
   expect(stderr).toMatch(/mediabucket: 1 of 3 files was not uploaded\n$/)
 })
 
-test('Q1 files that do not fit into the quota are listed after one reason, which names the next step', async () => {
-  await using directory = await temporaryDirectory()
-  const service = await bucket('full')
-  await server.command('bucket', 'set', 'full', '--max-items', '1')
-  for (const name of ['a', 'b', 'c']) await writeFile(join(directory.path, name), name)
-  const { code, stdout, stderr } = await runClient(service, 'upload', directory.path)
-  expect([code, stdout.match(/\w+$/gm)]).toEqual([1, ['a']])
-  const [reason, ...rest] = stderr.split('Not uploaded:\n')[1]?.split('\n') ?? []
-  expect(reason).toMatch(/^ {2}.*mediabucket rm.*mediabucket bucket set NAME/)
-  expect(rest.slice(0, 2)).toEqual(['b', 'c'].map((name) => `    ${join(directory.path, name)}`))
-})
-
 test('a rejected token ends an upload at once with exit code 3, and the remaining files are not tried', async () => {
   await using directory = await temporaryDirectory()
   const reader = await bucket('readers', '--scope', 'media:read')

@@ -155,6 +155,8 @@ function help(): string {
 
 Usage: mediabucket COMMAND [OPTIONS]
 
+In a clone of the repository, run it as \`npx mediabucket\`; elsewhere as \`npx --prefix CLONE mediabucket\`.
+
 Commands:
 ${rows(Object.entries(commands).map(([name, { summary }]) => [name, summary]))}
 
