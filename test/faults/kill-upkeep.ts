@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { runCommand, startServer } from '../harness/server.ts'
@@ -14,7 +14,7 @@ import { must } from './stage.ts'
 const preload = `--import ${new URL('kill-at-call.ts', import.meta.url).href}`
 
 /** Runs a command and kills it before its call number `call` that changes files. Throws if it fails in another way. */
-const runAndKillAt = (args: readonly string[], data: string, call: number): Promise<unknown> =>
+export const runAndKillAt = (args: readonly string[], data: string, call: number): Promise<unknown> =>
   runCommand(args, { MEDIABUCKET_DATA: data, NODE_OPTIONS: preload, KILL_AT: `${call}` }).catch(
     (failure: { signal?: string; stderr?: string }) =>
       must(`the command fails only by the kill: ${failure.stderr}`, failure.signal === 'SIGKILL'),
@@ -38,10 +38,27 @@ async function numberCalls(args: readonly string[], data: string, log: string): 
   ].map(({ number }) => number)
 }
 
+/** The service may start on an empty directory, and on one with all rows. */
+async function mustRefuseToServe(data: string, call: number): Promise<void> {
+  const names = existsSync(data) ? await readdir(data) : []
+  if (names.length === 0 || names.includes('catalog.db')) return
+  const refusal = await startServer({}, data).then(
+    async (server) => {
+      await server.stop()
+      return 'the service started'
+    },
+    (error: unknown) => String(error),
+  )
+  must(
+    `no service starts after call ${call}, on ${names}: ${refusal}`,
+    /exited with 1: .*A restore into .* was interrupted/.test(refusal),
+  )
+}
+
 const items = 6
 
 /**
- * Each round kills a backup or a restore at another call and runs the same command again. The second run must complete it:
+ * Each round kills a backup or a restore at another call and runs the same command again. No service starts in between. The second run must complete it:
  * the restored data contain all stored items, and fsck finds nothing.
  */
 export const killUpkeep: Fault = {
@@ -72,7 +89,10 @@ export const killUpkeep: Fault = {
         must(`the backup is completed after call ${call}: ${repeated.stderr}`, repeated.code === 0)
       }
       const from = killed === 'backup' ? backup : completeBackup
-      if (killed === 'restore') await runAndKillAt(['restore', from], data, call)
+      if (killed === 'restore') {
+        await runAndKillAt(['restore', from], data, call)
+        await mustRefuseToServe(data, call)
+      }
       const restored = await outcome(['restore', from], data)
       // The killed restore was already complete if the kill came after its last change, or if it made fewer calls than the
       // run that was counted.

@@ -22,12 +22,12 @@ To complete an interrupted restore, run the same command again. No service start
     const [from, ...more] = positionals
     if (from === undefined || more.length > 0)
       throw new UsageError('restore takes one DIR, the directory of a backup')
-    const lock = lockData(config)
     const progress = createItemProgress('Restored')
     try {
       const result = await restoreBackup({
         from,
         data: config.data,
+        lock: () => lockData(config),
         openAudit: (data) => openAudit({ data }),
         openBlobs: (data) => openBlobs({ data }),
         onItem: progress.show,
@@ -38,7 +38,6 @@ To complete an interrupted restore, run the same command again. No service start
       throw explainCopyError(error, config.data)
     } finally {
       progress.end()
-      lock.release()
     }
   },
 }

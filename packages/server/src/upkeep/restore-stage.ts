@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { createDirectories } from '../files/create-directories.ts'
 import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
 import { BackupError } from './backup-directory.ts'
 import type { CopyResult } from './copy-blobs.ts'
@@ -33,8 +34,26 @@ const Result = Type.Object({
   faulty: FaultyItems,
 })
 
-/** `restoring.json`: the hash of the backup's rows, and the result once everything is copied. */
+/** `restoring.json`: empty at first, then the hash of the backup's rows, and the result once everything is copied. */
 const RestoreRecord = Type.Object({ backup: Type.String(), result: Type.Union([Result, Type.Null()]) })
+
+/**
+ * Creates an empty `restoring.json` before anything else, the lock included: from then on no service starts on the directory
+ * (docs/interface.md F8). Leaves a directory with a catalog unchanged. Throws BackupError if the directory holds other data.
+ */
+export async function markDirectory(data: string): Promise<void> {
+  createDirectories(resolve(data))
+  if (existsSync(recordOf(data)) || existsSync(join(data, 'catalog.db'))) return
+  await requireEmpty(data, false)
+  // Opens an existing file too: another restore may have created it meanwhile.
+  const file = await open(recordOf(data), 'a', 0o600)
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await syncPath(data)
+}
 
 /**
  * Prepares the stage for a restore of this backup; reuses what an interrupted restore of the same backup has copied.

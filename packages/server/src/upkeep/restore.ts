@@ -7,19 +7,20 @@ import { syncPath } from '../files/durable-files.ts'
 import { BackupError, readBackup } from './backup-directory.ts'
 import { type CopyResult, copyBlobs } from './copy-blobs.ts'
 import { hashFile } from './hashes.ts'
-import { beginRestore, endRestore, stagingDirectory } from './restore-stage.ts'
+import { beginRestore, endRestore, markDirectory, stagingDirectory } from './restore-stage.ts'
 
 /**
- * Restores the last finished backup into an empty data directory, whose lock the caller holds. Until it has finished, the
- * directory holds no data that a service would open (docs/interface.md F8). Restoring the same backup again completes an
- * interrupted restore. Verifies the hash of every item; items whose bytes are missing or wrong in the backup are restored without bytes and
- * marked as damaged. Throws BackupError.
+ * Restores the last finished backup into an empty data directory, and holds its lock meanwhile. Until it has finished, no
+ * service starts on the directory (docs/interface.md F8). Restoring the same backup again completes an interrupted restore.
+ * Verifies the hash of every item; items whose bytes are missing or wrong in the backup are restored without bytes and marked
+ * as damaged. Throws BackupError.
  */
 export async function restore(parts: {
   /** The directory of the backup. */
   readonly from: string
   /** The data directory. */
   readonly data: string
+  readonly lock: () => { release(): void }
   readonly openAudit: (directory: string) => Promise<CatalogAudit>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
@@ -29,9 +30,21 @@ export async function restore(parts: {
   const rows = join(from, backup.snapshot, 'catalog.db')
   if ((await hashFile(rows)) !== backup.sha256)
     throw new BackupError(`${rows} is not what the backup wrote: it is damaged. Use another backup.`)
+  await markDirectory(data)
+  const lock = parts.lock()
+  try {
+    return (await beginRestore(data, backup.sha256)) ?? (await restoreRows(parts, rows, backup))
+  } finally {
+    lock.release()
+  }
+}
 
-  const earlier = await beginRestore(data, backup.sha256)
-  if (earlier !== null) return earlier
+async function restoreRows(
+  parts: Parameters<typeof restore>[0],
+  rows: string,
+  backup: { readonly sha256: string; readonly items: number },
+): Promise<CopyResult> {
+  const { data } = parts
   const stage = stagingDirectory(data)
   const catalog = join(stage, 'catalog.db')
   for (const suffix of ['', '-wal', '-shm', '-journal']) await rm(`${catalog}${suffix}`, { force: true })

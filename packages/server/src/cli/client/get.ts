@@ -1,11 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
 import { clientCommand } from './client-command.ts'
+import { downloadFile } from './download-file.ts'
 import { itemReference } from './item-reference.ts'
 
 export const get = clientCommand({
@@ -15,7 +11,8 @@ export const get = clientCommand({
 Writes the bytes to standard output, or to a file. The token is sent to the service only, never to a URL of another server.
 
 Options:
-  -o, --output FILE  Write to FILE, which is created or replaced when the download is complete.`,
+  -o, --output FILE  Write to FILE, which is created or replaced when the download is complete. If it is a link, its target
+                     is replaced; a FIFO or a device is written to. - is standard output.`,
 
   read(args) {
     const { values, positionals } = parse('get', {
@@ -26,32 +23,17 @@ Options:
     const [reference, ...more] = positionals
     if (reference === undefined || more.length > 0) throw new UsageError('get takes one ID or URL')
     if (values.output === '') throw new UsageError('-o takes the path of a file')
-    return { reference: itemReference(reference), file: values.output ?? null }
+    return { reference: itemReference(reference), file: values.output ?? '-' }
   },
 
   target: ({ reference }) => (URL.canParse(reference) ? reference : null),
 
   async run({ reference, file }, { client, output, interrupted }) {
     const signal = AbortSignal.any([interrupted, output.closed])
+    const write = file === '-' ? null : await downloadFile(file)
     const { body } = await client.get(reference, { signal })
     const bytes = body ?? []
-    if (file !== null) return await writeAtomically(file, bytes, signal)
+    if (write !== null) return await write(bytes, signal)
     for await (const chunk of bytes) await output.write(chunk)
   },
 })
-
-/** Writes a temporary file and renames it, so that an incomplete file never has the final name. */
-async function writeAtomically(
-  file: string,
-  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  signal: AbortSignal,
-): Promise<void> {
-  const part = join(dirname(file), `.${basename(file).slice(0, 100)}.${randomUUID()}.part`)
-  try {
-    await pipeline(bytes, createWriteStream(part, { flags: 'wx', flush: true }), { signal })
-    await rename(part, file)
-  } catch (error) {
-    await rm(part, { force: true })
-    throw error
-  }
-}

@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { requireNoRestore } from '../../packages/server/src/upkeep/restore-stage.ts'
+import { runAndKillAt } from '../faults/kill-upkeep.ts'
+import { runHere } from '../harness/commands.ts'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { startServer } from '../harness/server.ts'
+import { outcome } from '../harness/upkeep.ts'
+
+/** More calls than a restore makes before it copies anything. */
+const firstCalls = 20
+
+test('F8 no service starts on a directory in which a killed restore has created its first entry, and the same command completes it', async () => {
+  await using directory = await temporaryDirectory()
+  const at = (name: string) => join(directory.path, name)
+  await runHere(at('source'), 'seed', '--bucket', 'b', '--items', '3')
+  await outcome(['backup', at('backup')], at('source'))
+
+  let marked = ''
+  for (let call = 1; call <= firstCalls; call += 1) {
+    const data = at(`data-${call}`)
+    await runAndKillAt(['restore', at('backup')], data, call)
+    const names = existsSync(data) ? await readdir(data) : []
+    if (names.includes('restoring')) break
+    if (names.length === 0) continue
+    expect(() => requireNoRestore(data), `after call ${call}: ${names}`).toThrow(/restore .* was interrupted/)
+    marked ||= data
+  }
+  await expect(startServer({}, marked)).rejects.toThrow(/exited with 1: .*A restore into .* was interrupted/)
+  const completed = await outcome(['restore', at('backup')], marked)
+  expect(completed.stdout).toMatch(/^Restored 3 items/)
+  expect(await readdir(marked)).toContain('catalog.db')
+})
