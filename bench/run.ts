@@ -1,3 +1,5 @@
+import { benchDownloads } from './downloads.ts'
+import { reportDownloads } from './downloads-report.ts'
 import { benchGallery } from './gallery.ts'
 import { reportGallery } from './gallery-report.ts'
 import { benchListing } from './listing.ts'
@@ -24,6 +26,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 0.5, large: 10_000_000, largeDownload: 1_000_000, open: 20 }
       : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
     return reportUploads(await benchUploads(extent, log))
+  },
+
+  async downloads(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 0.5, many: 60, thumbnails: 4, slow: 40 }
+      : { rounds: 5, seconds: 3, many: 50_000, thumbnails: 1000, slow: 1000 }
+    return reportDownloads(await benchDownloads(extent, log))
   },
 
   async gallery(short) {

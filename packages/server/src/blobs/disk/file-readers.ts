@@ -10,7 +10,7 @@ import { toBlob } from './open-stored-file.ts'
 const maxThreads = 4
 
 /** Files that one thread reads in turn, at most: a slow one delays only those behind it. */
-const maxBatch = 8
+const maxBatch = 4
 
 export interface FileReaders {
   /** Opens or reads a file in one of the threads. Null if nothing is stored under the name. Throws Fault as `BlobStore.open`. */

@@ -1,0 +1,9 @@
+-- Arguments: a file with a path on each line; asks for one of them at random.
+function init(args)
+  paths = {}
+  for line in io.lines(args[1]) do paths[#paths + 1] = line end
+  math.randomseed(os.time())
+end
+function request()
+  return wrk.format("GET", paths[math.random(#paths)])
+end
