@@ -33,6 +33,7 @@ const skipping = (isSkipped: (call: FileCall) => boolean) =>
 
 const breaks = {
   'no sync of the file': () => skipping((call) => syncs(call, 'temporary', 'part')),
+  'no sync of the intent': () => skipping((call) => syncs(call, 'intents')),
   'no sync of the directory': () => skipping((call) => syncs(call, 'shard')),
   'no sync of a new directory': () => skipping((call) => syncs(call, 'root')),
   'rename before sync': () => {

@@ -2,8 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isMainThread, workerData } from 'node:worker_threads'
-import { blockingFiles } from '../../packages/server/src/blobs/disk/blocking-files.ts'
-import { type Files, nodeFiles, type WriterFiles } from '../../packages/server/src/blobs/disk/files.ts'
+import { type Files, nodeFiles } from '../../packages/server/src/blobs/disk/files.ts'
 import type { Change, CommitCall, FileCall } from './steps.ts'
 
 /** Wraps every call: runs `work` or skips it, may wait before or after it, and fails the call by throwing. */
@@ -20,7 +19,7 @@ const data = resolve(process.env['MEDIABUCKET_DATA'] ?? '')
 
 /**
  * Passes every call of this thread that changes the data to the interceptor: those of the blob store by replacing
- * `nodeFiles` and `blockingFiles`, those of the catalog by wrapping the methods of node:sqlite.
+ * `nodeFiles`, those of the catalog by wrapping the methods of node:sqlite.
  */
 export function interceptWrites(interceptor: Interceptor): void {
   Object.assign(
@@ -28,7 +27,6 @@ export function interceptWrites(interceptor: Interceptor): void {
     interceptedFiles({ ...nodeFiles }, interceptor),
     interceptedOpen({ ...nodeFiles }, interceptor),
   )
-  Object.assign(blockingFiles, interceptedFiles({ ...blockingFiles }, interceptor))
   interceptCommits(interceptor)
 }
 
@@ -36,6 +34,7 @@ function placeOf(path: unknown): FileCall['place'] {
   const [top, ...rest] = relative(data, String(path)).split('/')
   if (top === 'tmp' && rest.length === 1) return 'temporary'
   if (top === 'uploads' && rest.length === 1) return 'part'
+  if (top === 'pending') return rest.length === 1 ? 'intent' : 'intents'
   if (top !== 'blobs') return 'other'
   return (['root', 'shard', 'blob'] as const)[rest.length] ?? 'other'
 }
@@ -75,7 +74,7 @@ function interceptedOpen(files: Pick<Files, 'open'>, interceptor: Interceptor): 
   }
 }
 
-function interceptedFiles(files: WriterFiles, interceptor: Interceptor): WriterFiles {
+function interceptedFiles(files: Files, interceptor: Interceptor): Files {
   return {
     ...files,
     create: (path) =>

@@ -29,9 +29,17 @@ const inTurn: readonly StepName[] = stepsOf('removal')
   .flatMap((step, index) => [step, ...stepsOf('upload').slice(index, index + 1)])
   .concat(stepsOf('upload').slice(stepsOf('removal').length), stepsOf('resumable'))
 
-/** A start that recovers from a killed upload removes bytes and syncs directories, and must not be killed there. */
+/** A start that recovers from a killed upload removes bytes and intents and syncs directories. */
+const alsoReachedByStart: ReadonlySet<StepName> = new Set([
+  'before the directory is synced',
+  'directory synced',
+  'before the intent is removed',
+  'intent removed',
+])
+
+/** The start must not be killed there. */
 const isReachedByStart = (step: StepName): boolean =>
-  steps[step].by === 'removal' || step === 'before the directory is synced' || step === 'directory synced'
+  steps[step].by === 'removal' || alsoReachedByStart.has(step)
 
 /** Each round goes through all named steps and kills at their first, second or third occurrence. */
 export const killAtSteps: Fault = {

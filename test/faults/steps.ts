@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 
 /** The kind of entry at a path of the data directory. */
-type Place = 'temporary' | 'part' | 'blob' | 'shard' | 'root' | 'other'
+type Place = 'temporary' | 'part' | 'intent' | 'intents' | 'blob' | 'shard' | 'root' | 'other'
 
 /** The changes of a transaction. */
 export type Change = 'item' | 'upload' | 'offset' | 'finish' | 'removal' | 'tombstones'
@@ -43,6 +43,9 @@ export const steps = {
   'file written': { when: 'after', matches: at('write', 'temporary'), by: 'upload' },
   'before the file is synced': { when: 'before', matches: at('sync', 'temporary'), by: 'upload' },
   'file synced': { when: 'after', matches: at('sync', 'temporary'), by: 'upload' },
+  'intent created': { when: 'after', matches: at('open', 'intent'), by: 'upload' },
+  'before the intent is synced': { when: 'before', matches: at('sync', 'intents'), by: 'upload' },
+  'intent synced': { when: 'after', matches: at('sync', 'intents'), by: 'upload' },
   'shard created': { when: 'after', matches: at('mkdir', 'shard'), by: 'upload' },
   'before the rename': { when: 'before', matches: renames('temporary', 'blob'), by: 'upload' },
   renamed: { when: 'after', matches: renames('temporary', 'blob'), by: 'upload' },
@@ -50,6 +53,8 @@ export const steps = {
   'directory synced': { when: 'after', matches: at('sync', 'shard'), by: 'upload' },
   'before the item is committed': { when: 'before', matches: commits('item'), by: 'upload' },
   'item committed': { when: 'after', matches: commits('item'), by: 'upload' },
+  'before the intent is removed': { when: 'before', matches: at('unlink', 'intent'), by: 'upload' },
+  'intent removed': { when: 'after', matches: at('unlink', 'intent'), by: 'upload' },
   'upload created': { when: 'after', matches: commits('upload'), by: 'resumable' },
   'chunk written': { when: 'after', matches: at('write', 'part'), by: 'resumable' },
   'before the chunk is synced': { when: 'before', matches: at('sync', 'part'), by: 'resumable' },

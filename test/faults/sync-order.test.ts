@@ -66,7 +66,7 @@ async function uploadInChunks(server: TestServer, bytes: Uint8Array<ArrayBuffer>
 }
 
 ifTraced(
-  'U1, R6 sync of the file < rename < sync of the directory < sync of the commit < response, in every way to upload',
+  'U1, R6 sync of the file and of its intent < rename < sync of the directory < sync of the commit < response, in every way to upload',
   async () => {
     expect(await outOfOrder()).toEqual({ inline: [], raw: [], form: [], resumable: [], inlineResumable: [] })
   },
@@ -80,6 +80,13 @@ const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
     form: ['the file was not synced after its last write'],
     resumable: expect.arrayContaining(['a chunk was not synced']),
     inlineResumable: expect.arrayContaining(['a chunk was not synced']),
+  },
+  'no sync of the intent': {
+    inline: [],
+    raw: ['the file was renamed before its intent was synced'],
+    form: ['the file was renamed before its intent was synced'],
+    resumable: ['the file was renamed before its intent was synced'],
+    inlineResumable: [],
   },
   'no sync of the directory': {
     inline: [],

@@ -45,11 +45,27 @@ function renameTo(calls: readonly SystemCall[], mediaId: string): Renamed | null
 
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
+/** The intent is created and its directory synced before the rename, so that a crash leaves no file without a row. */
+function* orderOfIntent(
+  calls: readonly SystemCall[],
+  { call: rename, to }: Renamed,
+): Generator<string, void> {
+  const intent = `/pending/${to.slice(to.lastIndexOf('/') + 1)}`
+  const created = calls.find((call) => call.name.startsWith('open') && call.args.includes(`${intent}"`))
+  if (!created) return yield 'there was no intent'
+  const synced = calls.find(
+    (call) =>
+      isSync(call) && succeeded(call) && /^\d+<[^>]*\/pending>/.test(call.args) && call.begin > created.end,
+  )
+  if (!synced || synced.end > rename.begin) yield 'the file was renamed before its intent was synced'
+}
+
 /** Sync of the file < rename < sync of its directory and of the directory's entry. Returns the end of the last one. */
 function* orderOfFile(
   calls: readonly SystemCall[],
   { call: rename, from, to }: Renamed,
 ): Generator<string, number> {
+  yield* orderOfIntent(calls, { call: rename, from, to })
   const shard = parentOf(to)
   const lastWrite = calls.findLast((call) => isWrite(call) && (on(from)(call) || on(to)(call)))
   const synced = calls.find(

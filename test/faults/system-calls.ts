@@ -19,11 +19,11 @@ export interface SystemCall {
 const traced = [
   'write,writev,pwrite64,pwritev,sendto,sendmsg',
   'fsync,fdatasync',
-  'rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat',
+  'open,openat,rename,renameat,renameat2,mkdir,mkdirat,unlink,unlinkat',
 ].join(',')
 
 /** Slightly more than a page of the catalog. */
-const shownBytes = 5_000
+const shownBytes = 9_000
 
 interface Trace extends AsyncDisposable {
   /** Ends the trace and returns its calls. */

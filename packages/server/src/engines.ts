@@ -42,7 +42,7 @@ export const openCatalog = (config: Config, writer: Writer): Promise<Catalog> =>
 
 type Data = Pick<Config, 'data'>
 
-/** With a file writer thread for the server, so that file syncs do not block requests; without one for a command. */
+/** With `thread` for the server; without it for a command. */
 export const openBlobs = (
   { data: directory, inlineSize = 0 }: Data & Partial<Pick<Config, 'inlineSize'>>,
   thread?: {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
-import type { WriterFiles } from './files.ts'
+import type { Files } from './files.ts'
 import type { Shards } from './shards.ts'
 
 /** Renames a synced file to its place under a new id; durable when it resolves. */
@@ -10,7 +10,7 @@ export type CommitFile = (from: string, id: MediaId) => Promise<void>
 
 export function createFileCommitter(parts: {
   readonly shards: Shards
-  readonly files: WriterFiles
+  readonly files: Files
   readonly sync: DirectorySync
 }): CommitFile {
   const { shards, files, sync } = parts

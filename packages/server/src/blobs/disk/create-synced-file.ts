@@ -1,8 +1,8 @@
-import type { NewFile, WriterFiles } from './files.ts'
+import type { Files, NewFile } from './files.ts'
 
 /** Creates a file, calls `write`, and syncs it. Returns what `write` returned. Removes the file if anything fails. */
 export async function createSyncedFile<Result>(
-  files: Pick<WriterFiles, 'create' | 'unlink'>,
+  files: Pick<Files, 'create' | 'unlink'>,
   path: string,
   write: (file: NewFile) => Promise<Result>,
 ): Promise<Result> {

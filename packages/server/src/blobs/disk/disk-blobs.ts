@@ -13,11 +13,10 @@ import { createDiskVariants } from './disk-variants.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import { createFileReaders } from './file-readers.ts'
 import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
+import { openIntents } from './intents.ts'
 import { openStoredFile } from './open-stored-file.ts'
-import { openPendingShards } from './pending-shards.ts'
 import { receiveFile } from './receive-file.ts'
 import { openShards } from './shards.ts'
-import { startFileWriterThread } from './start-file-writer-thread.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
 import { openDirectVariants, startVariantThread } from './variant-requests.ts'
 
@@ -31,7 +30,7 @@ export async function openDiskBlobs(options: {
   readonly files?: Files
   /** Bytes of the largest variant that is stored in `variants.db`. */
   readonly inlineSize?: number
-  /** A server commits files in a worker thread; a command, which stores few, does without. */
+  /** For a server, which recovers from crashes, and reads files and variants in threads. */
   readonly thread?: {
     readonly onFailure: (error: Error) => void
     readonly onSync?: OnSync
@@ -49,17 +48,13 @@ export async function openDiskBlobs(options: {
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
   const uploads = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
-  // Only a server recovers from crashes.
   const records = options.thread ? await ensureOwnDirectory(directory, 'pending', files) : null
   requireOneDisk(root, temporary, uploads)
   await sync(directory)
   const shards = await openShards(root, files, sync, options.thread !== undefined)
 
   const received = ({ handle }: { handle: string }) => join(directory, handle)
-  const pending = records === null ? null : await openPendingShards({ directory: records, root, sync })
-  const thread = options.thread
-    ? await startFileWriterThread(directory, options.thread.onFailure, onSync ?? (() => undefined))
-    : null
+  const intents = records === null ? null : await openIntents({ directory: records, root, files, sync })
   const variantRows = options.thread
     ? await startVariantThread(
         directory,
@@ -78,24 +73,10 @@ export async function openDiskBlobs(options: {
   })
   const commitFile = createFileCommitter({ shards, files, sync })
 
-  const recording = new Set<Promise<void>>()
-  async function recordPending(id: MediaId): Promise<void> {
-    if (!pending) return
-    const recorded = pending.add(id)
-    recording.add(recorded)
+  const commits = new Set<Promise<void>>()
+  async function commit(from: string, id: MediaId): Promise<void> {
     try {
-      await recorded
-    } catch (error) {
-      throw asStorageFault(error)
-    } finally {
-      recording.delete(recorded)
-    }
-  }
-
-  /** In the thread if there is one: with two writers, one could rely on a shard whose sync failed in the other. */
-  async function commitReceivedFile(from: string, id: MediaId): Promise<void> {
-    if (thread) return thread.commit(id, from)
-    try {
+      await intents?.add(id)
       await commitFile(from, id)
     } catch (error) {
       throw asStorageFault(error)
@@ -115,11 +96,12 @@ export async function openDiskBlobs(options: {
     pathOf: received,
 
     async commit(blob, id) {
-      await recordPending(id)
-      await commitReceivedFile(received(blob), id)
+      const committed = commit(received(blob), id)
+      commits.add(committed)
+      await committed.finally(() => commits.delete(committed))
     },
 
-    // The file may have been removed by a commit that failed.
+    // A commit that failed after its rename has removed the file.
     discard: (blob) => unlinkIfThere(files, received(blob)),
 
     async open(id: MediaId, wholeUpTo = 0) {
@@ -137,7 +119,7 @@ export async function openDiskBlobs(options: {
         // Also if there was no file: the process that unlinked it may have ended before its sync.
         await sync(shard)
       }
-      pending?.delete(id)
+      intents?.delete(id)
       await variants.remove(id)
     },
 
@@ -151,10 +133,10 @@ export async function openDiskBlobs(options: {
     },
 
     markCommitted(ids) {
-      for (const id of ids) pending?.delete(id)
+      for (const id of ids) intents?.delete(id)
     },
-    orphanCandidates: async () => (await pending?.orphanCandidates()) ?? [],
-    clearOrphanCandidates: () => pending?.clearOrphanCandidates(),
+    orphanCandidates: async () => (await intents?.orphanCandidates()) ?? [],
+    clearOrphanCandidates: () => intents?.clearOrphanCandidates(),
 
     async recover() {
       const names = await readdir(temporary)
@@ -163,13 +145,10 @@ export async function openDiskBlobs(options: {
     },
 
     async close() {
-      await Promise.allSettled(recording)
-      // The commits that waited for their records are sent to the thread in this tick.
-      await new Promise(setImmediate)
-      await thread?.close()
+      await Promise.allSettled(commits)
       await readers?.close()
       await variantRows.close()
-      pending?.close()
+      await intents?.settled()
     },
   }
 }

@@ -5,8 +5,8 @@ import { Fault } from '../../core/fault.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import { BlobTruncatedError } from '../blobs.ts'
 import { identityName } from './blobs-directory.ts'
-import { blockingFiles } from './blocking-files.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import { nodeFiles } from './files.ts'
 import { asUnknown, type FileDescriptor, openRegularFile } from './open-stored-file.ts'
 
 // A thread of the server that opens and reads stored files. A call for one file through libuv's thread pool costs four
@@ -32,7 +32,7 @@ function readStored({ root, shard, name, hasIdentity, wholeUpTo }: FileToRead): 
     isOwnDirectory(root) && isOwnDirectory(directory) ? openRegularFile(join(directory, name)) : null
   if (file === null) {
     // If the disk is not mounted, items must not appear unknown (docs/interface.md B9).
-    if (hasIdentity && entryTypeAt(blockingFiles, join(root, identityName)) === 'nothing')
+    if (hasIdentity && entryTypeAt(nodeFiles, join(root, identityName)) === 'nothing')
       throw new Fault('storage-unavailable', 'The directory of the bytes cannot be reached.')
     return null
   }
@@ -41,7 +41,7 @@ function readStored({ root, shard, name, hasIdentity, wholeUpTo }: FileToRead): 
 
 /** False if there is nothing. Throws ForeignEntry if it is not a directory. */
 function isOwnDirectory(path: string): boolean {
-  const found = entryTypeAt(blockingFiles, path)
+  const found = entryTypeAt(nodeFiles, path)
   if (found !== 'nothing' && found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
   return found === 'directory'
 }

@@ -47,9 +47,6 @@ export interface Files {
   readonly unlink: (path: string) => Promise<void>
 }
 
-/** The calls of the file writer thread, which commits files. */
-export type WriterFiles = Omit<Files, 'open'>
-
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants
 const openDescriptor = promisify(openWithCallback)
 const writeDescriptor = promisify(write)

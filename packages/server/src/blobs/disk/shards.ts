@@ -6,7 +6,7 @@ import { type MediaId, shardOf } from '../../core/media-id.ts'
 import { identityName } from './blobs-directory.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
-import type { WriterFiles } from './files.ts'
+import type { Files } from './files.ts'
 
 /** The directories of the blobs, named by the first two characters of the ids in them. */
 export interface Shards {
@@ -22,7 +22,7 @@ export interface Shards {
 /** Syncs the root; after that, existing directories count as durable. Throws if the sync fails. */
 export async function openShards(
   root: string,
-  files: WriterFiles,
+  files: Files,
   sync: DirectorySync,
   /** True in a server, which checks the identity of the root when it starts. */
   hasIdentity = false,

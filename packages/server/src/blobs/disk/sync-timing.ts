@@ -1,9 +1,9 @@
-import type { Files, WriterFiles } from './files.ts'
+import type { Files } from './files.ts'
 
 /** Receives the duration of each successful sync in seconds. */
 export type OnSync = (seconds: number) => void
 
-export const timeWriterSyncs = (files: WriterFiles, onSync: OnSync): WriterFiles => ({
+export const timeSyncs = (files: Files, onSync: OnSync): Files => ({
   ...files,
   async create(path) {
     const file = await files.create(path)
@@ -13,10 +13,6 @@ export const timeWriterSyncs = (files: WriterFiles, onSync: OnSync): WriterFiles
     const directory = files.openDirectory(path)
     return { ...directory, sync: timed(directory.sync, onSync) }
   },
-})
-
-export const timeSyncs = (files: Files, onSync: OnSync): Files => ({
-  ...timeWriterSyncs(files, onSync),
   async open(...args) {
     const file = await files.open(...args)
     file.sync = timed(file.sync.bind(file), onSync)
