@@ -198,28 +198,36 @@ browserTest('G14 the page may be closed only if the browser has stored the unfin
   expect(await tray(guest).getByText(strings.uploads.continuesLater).count()).toBe(0)
 })
 
-browserTest(
-  'I2, G14 small files in progress when the page is left are stored once, at the latest on the next visit',
-  async () => {
+for (const [when, reachesServer] of [
+  ['before the server has received them', false],
+  ['after the server has stored them', true],
+] as const)
+  browserTest(`I2, G14 small files are stored once when the page is left ${when}`, async () => {
     const server = await sharedServer()
     await using guest = await visit(browser, server)
     await guest.signIn(server.token)
     const { page } = guest
-    page.on('dialog', (dialog) => dialog.accept())
+    let hasLeft = false
+    let stored = !reachesServer
+    page.on('dialog', async (dialog) => {
+      hasLeft = true
+      await dialog.accept()
+    })
+    // The first visit receives no response.
     await page.route('**/api/media', async (route) => {
-      if (route.request().method() === 'GET') await route.continue()
+      if (hasLeft || route.request().method() === 'GET') await route.continue()
+      else if (reachesServer) stored = (await route.fetch()).status() === 201
     })
     await guest.choose(strings.header.upload, [file('a.bin', 10), file('b.bin', 0), file('c.bin', 10)])
     await uploadHeading(guest, strings.uploads.sending(0, 3))
     await page.evaluate(untilStoreOpen)
-    await page.unroute('**/api/media')
-    // The reload asks for confirmation; the handler above accepts.
+    await until('the first visit has sent its request', () => stored)
     await page.reload()
     await uploadHeading(guest, strings.uploads.finished(3))
-    const names = (await guest.files.locator('.tile-name').allTextContents()).toSorted()
-    expect(names).toEqual(['a.bin', 'b.bin', 'c.bin'])
-  },
-)
+    await expect
+      .poll(async () => (await guest.files.locator('.tile-name').allTextContents()).toSorted())
+      .toEqual(['a.bin', 'b.bin', 'c.bin'])
+  })
 
 browserTest(
   'G12 a finished list closes by itself, but not while the pointer or the focus is in it',
