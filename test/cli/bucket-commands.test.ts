@@ -42,6 +42,8 @@ test('Q4 bucket create creates an empty bucket with its quota, once, while the s
   })
   for (const args of [[], ['a', 'b'], ['No'], ['x', '--max-items', '-1']])
     expect(await run('bucket', 'create', ...args)).toMatchObject({ code: 2 })
+  const withoutLimit = await run('bucket', 'set', 'created')
+  expect(withoutLimit.stderr).toContain('See: mediabucket bucket set --help')
   await using directory = await temporaryDirectory()
   expect(await outcome(['bucket', 'create', 'first'], join(directory.path, 'new'))).toMatchObject({
     code: 0,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { seed } from '../harness/seed.ts'
 import { runCommand, type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
@@ -253,6 +254,14 @@ test('a service URL with an unknown path exits with 4, and names the URL and its
     stdout: '',
     stderr: `mediabucket: ${url} responded: The service has no such path. Check MEDIABUCKET_URL.\n`,
   })
+})
+
+test('W5 a command that waits for the rate limit says so, and completes', async () => {
+  await using limited = await startServer({ MEDIABUCKET_TOKEN_RATE: '2/3s' })
+  const { token } = await seed(limited, '--items', '21')
+  const ran = await runClient({ url: limited.url, token }, 'ls', '--all')
+  expect([ran.code, lines(ran.stdout).length]).toEqual([0, 21])
+  expect(ran.stderr).toMatch(/^The service limits the rate of requests; retrying in [1-4] s\.\n$/)
 })
 
 test('client commands ignore the settings of a server', async () => {

@@ -46,7 +46,8 @@ test('A6, A8 tokens of one bucket list the same items, and each is unique', asyn
 const rule = /1 to 63 lower-case letters, digits and hyphens/
 
 test.each([
-  [[], /needs --bucket NAME/],
+  [[], /needs --bucket NAME.*mediabucket token create --help/],
+  [['--scope', 'foo'], /needs --bucket NAME.*\n"foo" is not a scope/],
   [['--bucket', 'Photos'], rule],
   [['--bucket', '../x'], rule],
   [

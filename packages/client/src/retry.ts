@@ -13,6 +13,8 @@ export interface RetryOptions {
   readonly delay?: number | undefined
   /** The maximum delay between attempts in milliseconds. A longer `Retry-After` is not retried. Default: 30 000. */
   readonly maxDelay?: number | undefined
+  /** Called before each delay, with the error of the failed attempt and the delay in milliseconds. */
+  readonly onRetry?: ((error: unknown, delay: number) => void) | undefined
 }
 
 /** The retry options with their defaults. */
@@ -20,6 +22,7 @@ export interface RetryPolicy {
   readonly attempts: number
   readonly delay: number
   readonly maxDelay: number
+  readonly onRetry: NonNullable<RetryOptions['onRetry']>
 }
 
 const transient = new Set([408, 429, 502, 503, 504])
@@ -29,13 +32,14 @@ export function retryPolicy({
   attempts = 4,
   delay = 500,
   maxDelay = 30_000,
+  onRetry = () => {},
 }: RetryOptions = {}): RetryPolicy {
   if (!Number.isInteger(attempts) || attempts < 1)
     throw new TypeError('retry.attempts must be a whole number from 1')
   if (!(delay >= 0)) throw new TypeError('retry.delay must be milliseconds from 0')
   if (!(maxDelay >= 0 && maxDelay < 2 ** 31))
     throw new TypeError('retry.maxDelay must be milliseconds from 0 to 2^31 - 1')
-  return { attempts, delay, maxDelay }
+  return { attempts, delay, maxDelay, onRetry }
 }
 
 /**

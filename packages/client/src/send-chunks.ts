@@ -60,6 +60,7 @@ export async function sendChunks(
     } catch (error) {
       const delay = delayAfter(error, attempt, settings.retry, transientForChunks)
       if (delay === null) throw error
+      settings.retry.onRetry(error, delay)
       await pause(delay, signal)
       const now = await requests.find(id)
       attempt = now.offset > offset ? 1 : attempt + 1

@@ -36,6 +36,7 @@ export async function send<T>(settings: SendSettings, call: Call<T>): Promise<T>
     } catch (error) {
       const delay = call.repeatable ? delayAfter(error, attempt, settings.retry) : null
       if (delay === null) throw error
+      settings.retry.onRetry(error, delay)
       await pause(delay, call.signal)
     }
   }

@@ -82,6 +82,18 @@ test('Retry-After sets the delay, and a value above the maximum ends the attempt
   expect(times).toEqual([0, 5500])
 })
 
+test('onRetry receives the error and the delay before each delay', async () => {
+  const { fetch } = stubFetch(cut, status(429, { 'retry-after': '2' }), json(pageOf(1, 1)))
+  const calls: unknown[] = []
+  const onRetry = (error: unknown, delay: number) => void calls.push([(error as Error).name, delay])
+  const client = createClient({ url, token: 'secret', fetch, retry: { onRetry } })
+  await outcome(client.listPage(1))
+  expect(calls).toEqual([
+    ['ConnectionError', 500],
+    ['AnswerError', 2500],
+  ])
+})
+
 test('a request that fails permanently is sent once', async () => {
   const { client, sent } = clientOn(status(500))
   expect(await outcome(client.describe('abc'))).toMatchObject({ status: 500, attempts: 1 })

@@ -21,7 +21,8 @@ ${quotaHelp}`,
       options: quotaOptions,
     })
     const [name, ...more] = positionals
-    if (name === undefined || more.length > 0) throw new UsageError('bucket create takes one NAME')
+    if (name === undefined || more.length > 0)
+      throw new UsageError('bucket create takes one NAME. See: mediabucket bucket create --help')
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
     const { maxItems = null, maxBytes = null } = readQuota(values)
     const isCreated = await withNewCatalog({ config, report }, (catalog) =>

@@ -1,7 +1,9 @@
 import { parse } from './arguments.ts'
+import { formatSize } from './client/terminal-text.ts'
 import { type Command, UsageError } from './command.ts'
 import { unknownBucket, withCatalog } from './open-catalog.ts'
 import { formatQuota, quotaHelp, quotaOptions, readQuota } from './quota-options.ts'
+import { formatCount } from './table.ts'
 
 export const bucketSet: Command = {
   summary: 'Set the quota of a bucket.',
@@ -23,9 +25,18 @@ ${quotaHelp}`,
       throw new UsageError('bucket set takes one NAME. See: mediabucket bucket list')
     const quota = readQuota(values)
     if (Object.keys(quota).length === 0)
-      throw new UsageError('bucket set needs --max-items, --max-bytes or both')
-    const known = await withCatalog(config, (catalog) => catalog.setQuota(name, quota))
-    if (!known) throw unknownBucket(name)
-    report(`The quota of the bucket "${name}" is now ${formatQuota(quota)}.`)
+      throw new UsageError(
+        'bucket set needs --max-items, --max-bytes or both. See: mediabucket bucket set --help',
+      )
+    const bucket = await withCatalog(config, async (catalog) =>
+      (await catalog.setQuota(name, quota)) ? await catalog.bucketNamed(name) : null,
+    )
+    if (bucket === null) throw unknownBucket(name)
+    report(`Quota of the bucket "${name}": ${formatQuota(quota)}.`)
+    const { items, bytes } = bucket
+    if (items > (quota.maxItems ?? items) || bytes > (quota.maxBytes ?? bytes))
+      report(
+        `The bucket already holds more: ${formatCount(items, 'item')}, ${formatSize(bytes)}. They stay; uploads are refused until enough items are deleted.`,
+      )
   },
 }

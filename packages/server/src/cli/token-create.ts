@@ -30,9 +30,8 @@ Options:
       },
     })
     const { bucket } = values
-    if (bucket === undefined) throw new UsageError('token create needs --bucket NAME')
-    if (!isBucketName(bucket))
-      throw new UsageError(`"${bucket}" is not a valid bucket name. ${bucketNameRule}`)
+    const mistakes = [bucketMistake(bucket), scopeMistake(values.scope)].filter((text) => text !== null)
+    if (bucket === undefined || mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
     const now = Date.now()
     const request = {
       bucket,
@@ -49,15 +48,18 @@ Options:
   },
 }
 
-function readScopes(names: readonly string[] | undefined): readonly Scope[] {
-  if (names === undefined) return defaultScopes
-  return scopes.filter((scope) => {
-    const unknown = names.find((name) => !isScope(name))
-    if (unknown !== undefined)
-      throw new UsageError(`"${unknown}" is not a scope. The scopes are ${scopes.join(', ')}.`)
-    return names.includes(scope)
-  })
+function bucketMistake(bucket: string | undefined): string | null {
+  if (bucket === undefined) return 'token create needs --bucket NAME. See: mediabucket token create --help'
+  return isBucketName(bucket) ? null : `"${bucket}" is not a valid bucket name. ${bucketNameRule}`
 }
+
+function scopeMistake(names: readonly string[] = []): string | null {
+  const unknown = names.find((name) => !isScope(name))
+  return unknown === undefined ? null : `"${unknown}" is not a scope. The scopes are ${scopes.join(', ')}.`
+}
+
+const readScopes = (names: readonly string[] | undefined): readonly Scope[] =>
+  names === undefined ? defaultScopes : scopes.filter((scope) => names.includes(scope))
 
 function readExpiry(text: string): number {
   const duration = parseDuration(text)

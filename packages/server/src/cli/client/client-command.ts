@@ -47,7 +47,7 @@ export function clientCommand<Arguments>(command: {
       process.once('SIGINT', stop)
       const output = standardOutput()
       try {
-        const client = await connect(settings)
+        const client = await connect(settings, report)
         const context = {
           client,
           tokenHash: createHash('sha256').update(settings.token).digest('hex'),
@@ -67,7 +67,10 @@ export function clientCommand<Arguments>(command: {
   }
 }
 
-async function connect({ url, token }: { url: string; token: string }): Promise<Client> {
+async function connect(
+  { url, token }: { url: string; token: string },
+  report: CommandContext['report'],
+): Promise<Client> {
   if (token === '')
     throw new UsageError(
       'MEDIABUCKET_TOKEN is not set. To create a token, run where the service runs: mediabucket token create --bucket NAME',
@@ -75,7 +78,7 @@ async function connect({ url, token }: { url: string; token: string }): Promise<
   // Loaded here, so that other commands start faster.
   const { createClient } = await import('@mediabucket/client')
   try {
-    return createClient({ url, token })
+    return createClient({ url, token, retry: { onRetry: rateLimitReporter(report) } })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     if (error.message.startsWith('token'))
@@ -85,5 +88,16 @@ async function connect({ url, token }: { url: string; token: string }): Promise<
     throw new UsageError(
       `MEDIABUCKET_URL${shown} is invalid: ${error.message}. Example: ${clientSettings.MEDIABUCKET_URL.defaultText}`,
     )
+  }
+}
+
+/** Reports delays that the rate limit of the service causes; concurrent requests that wait at the same time, once. */
+function rateLimitReporter(report: CommandContext['report']): (error: unknown, delay: number) => void {
+  let reportedUntil = 0
+  return (error, delay) => {
+    const now = performance.now()
+    if (!(error instanceof Error && 'status' in error && error.status === 429) || now < reportedUntil) return
+    reportedUntil = now + delay
+    report(`The service limits the rate of requests; retrying in ${Math.ceil(delay / 1000)} s.`)
   }
 }
