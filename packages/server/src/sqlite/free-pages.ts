@@ -39,8 +39,9 @@ export function hasMuchFreeSpace(db: DatabaseSync): boolean {
   return isIncremental && free > keptBytes && free > keptShare * size
 }
 
-/** Calls `releaseSome` regularly until the returned function is called; more often while it returns true. */
+/** Calls `releaseSome` at once, then regularly until the returned function is called; more often while it returns true. */
 export function releaseInBackground(releaseSome: () => boolean): () => void {
+  let timer: NodeJS.Timeout | undefined
   function run(): void {
     let hasMore = false
     try {
@@ -50,7 +51,7 @@ export function releaseInBackground(releaseSome: () => boolean): () => void {
     }
     timer = setTimeout(run, hasMore ? stepInterval : checkInterval)
   }
-  let timer = setTimeout(run, checkInterval)
+  run()
   return () => clearTimeout(timer)
 }
 

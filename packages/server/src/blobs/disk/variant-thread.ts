@@ -11,6 +11,7 @@ const variants = openServerVariants(directory, (error) => {
   damage = error.message
 })
 
+// Its first call creates the database, before the thread is ready.
 const stopReleasing = releaseInBackground(variants.releaseSpace)
 
 serveBatches<VariantRequest, VariantOutput, string | null>(
