@@ -66,7 +66,8 @@ test('N6 many clients that read nothing use a limited amount of memory, and othe
   await until('all are connected', async () => (await open()) >= readers.length)
   const whole = await fetch(url)
   expect((await whole.arrayBuffer()).byteLength).toBe(20 * megabyte)
-  expect((await memory(server)).peak - before).toBeLessThan(160 * megabyte)
+  // At most 64 MB of blocks, two blocks of 16 kB for each reader, and 15 MB for each of the four threads that open files.
+  expect((await memory(server)).peak - before).toBeLessThan(200 * megabyte)
   for (const reader of readers) reader[Symbol.dispose]()
 })
 
