@@ -138,7 +138,7 @@ export async function benchDownloads(
               list(),
               measure(slow, '/', { ...coldLoad, connections: 16, seconds: extent.seconds }),
             ])
-            report(`meanwhile ${downloaded.perSecond.toFixed(0)} downloads/s`)
+            report(`${downloaded.perSecond.toFixed(0)} downloads/s at the same time`)
             return listed
           },
         },

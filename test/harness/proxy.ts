@@ -40,6 +40,13 @@ function replaced(text: string, changes: Readonly<Record<string, string>>): stri
 
 const temporary = ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
+const nginxCommand = (directory: string) => [
+  'nginx',
+  ...['-e', 'stderr'],
+  ...['-p', directory],
+  ...['-c', join(directory, 'config')],
+]
+
 /** The configurations, and how each is run below `directory`. */
 const kinds = {
   nginx: {
@@ -54,15 +61,7 @@ const kinds = {
           '127.0.0.1:8080': service,
         }),
       ),
-    command: (directory: string) => [
-      'nginx',
-      '-e',
-      'stderr',
-      '-p',
-      directory,
-      '-c',
-      join(directory, 'config'),
-    ],
+    command: nginxCommand,
   },
   'nginx that sends files': {
     path: '',
@@ -77,15 +76,7 @@ const kinds = {
           '/var/lib/mediabucket': data,
         }),
       ),
-    command: (directory: string) => [
-      'nginx',
-      '-e',
-      'stderr',
-      '-p',
-      directory,
-      '-c',
-      join(directory, 'config'),
-    ],
+    command: nginxCommand,
   },
   'nginx below a path': {
     path: '/files',
@@ -94,15 +85,7 @@ const kinds = {
         directory,
         `server { listen 127.0.0.1:${port};\n${replaced(read('docs/operations/nginx-path.conf'), { '127.0.0.1:8080': service })} }`,
       ),
-    command: (directory: string) => [
-      'nginx',
-      '-e',
-      'stderr',
-      '-p',
-      directory,
-      '-c',
-      join(directory, 'config'),
-    ],
+    command: nginxCommand,
   },
   caddy: {
     path: '',

@@ -45,7 +45,7 @@ export async function markDirectory(data: string): Promise<void> {
   createDirectories(resolve(data))
   if (existsSync(recordOf(data)) || existsSync(join(data, 'catalog.db'))) return
   await requireEmpty(data, false)
-  // Opens an existing file too: another restore may have created it meanwhile.
+  // Opens an existing file too: another restore may have created it since the check.
   const file = await open(recordOf(data), 'a', 0o600)
   try {
     await file.sync()

@@ -10,7 +10,7 @@ import { hashFile } from './hashes.ts'
 import { beginRestore, endRestore, markDirectory, stagingDirectory } from './restore-stage.ts'
 
 /**
- * Restores the last finished backup into an empty data directory, and holds its lock meanwhile. Until it has finished, no
+ * Restores the last finished backup into an empty data directory, and holds the lock of the directory until it ends. Until it has finished, no
  * service starts on the directory (docs/interface.md F8). Restoring the same backup again completes an interrupted restore.
  * Verifies the hash of every item; items whose bytes are missing or wrong in the backup are restored without bytes and marked
  * as damaged. Throws BackupError.
