@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { trackRouteMethods } from './allowed-methods.ts'
 import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
+import { createBackpressure } from './bodies/backpressure.ts'
+import { createBodyReader, createWholeBodyReader } from './bodies/body-reader.ts'
 import { addRequestChecks } from './check-requests.ts'
 import { guardConnections } from './connections/guard-connections.ts'
 import { createFramework } from './create-framework.ts'
@@ -16,16 +18,22 @@ import { createErrorHandler } from './problems/error-handler.ts'
 import { createFaultReporter } from './problems/report-fault.ts'
 import { createRequestListener } from './request-listener.ts'
 import { addRoutes } from './routes.ts'
-import { createAuthorizationVerifier } from './tokens/authorizer.ts'
+import { createAuthorizationVerifier, createAuthorizer } from './tokens/authorizer.ts'
+
+/** The limit of bytes of all bodies that have been read and are not processed yet. */
+const maxUnprocessedBytes = 8 * 1024 * 1024
 
 /** Creates the HTTP service, ready to listen. */
 export async function createApp(operations: Operations, parts: AppParts): Promise<FastifyInstance> {
   const { catalog, settings, log, metrics, limits, gallery } = parts
   const { baseUrl, corsOrigins } = settings
   const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
+  const authorize = createAuthorizer(verifyAuthorization, limits)
+  const pageSettings = pageSettingsOf(settings)
+  const backpressure = createBackpressure(maxUnprocessedBytes)
   const respondToListing = createListingResponder({
     listMedia: operations.listMedia,
-    pageSettings: pageSettingsOf(settings),
+    pageSettings,
     envelope: settings.envelope,
     epoch: catalog.epoch,
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
@@ -59,7 +67,12 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
       createRequestListener(
         {
           ...handling,
+          ...operations,
           verifyAuthorization,
+          authorize,
+          readWholeBody: createWholeBodyReader(backpressure),
+          urlSettings: pageSettings,
+          metrics,
           respondToListing,
           respondToBytes,
           reportFault,
@@ -78,7 +91,8 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     ...parts,
     operations,
     operationList,
-    verifyAuthorization,
+    authorize,
+    readBody: createBodyReader(backpressure),
     respondToListing,
     respondToBytes,
     corsHeaders: handling.corsHeaders,

@@ -1,4 +1,7 @@
 import type { RequestListener } from 'node:http'
+import type { UrlSettings } from '../core/media-url.ts'
+import type { BeginSmallUpload } from '../media/store-small-file.ts'
+import type { WholeBodyReader } from './bodies/body-reader.ts'
 import { discardUnreadBody } from './bodies/unread-bodies.ts'
 import { requireHttp1 } from './connections/require-http1.ts'
 import type { CorsPolicy } from './headers/cors.ts'
@@ -9,12 +12,14 @@ import type { ListingResponder } from './listing/listing-response.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
 import { createBytesFastPath } from './media/fast-path.ts'
 import type { MediaHost } from './media/media-host.ts'
+import { createUploadFastPath } from './media/upload-fast-path.ts'
+import type { Metrics } from './metrics/metrics.ts'
 import type { RequestLogger } from './metrics/request-log.ts'
 import type { FaultReporter } from './problems/report-fault.ts'
 import { createDirectServer } from './problems/serve-directly.ts'
-import type { AuthorizationVerifier } from './tokens/authorizer.ts'
+import type { AuthorizationVerifier, Authorizer } from './tokens/authorizer.ts'
 
-/** The server's listener: refuses other protocols, sends listings and bytes to their fast paths and all else to the framework. */
+/** The server's listener: refuses other protocols, sends listings, bytes and small uploads to their fast paths and all else to the framework. */
 export function createRequestListener(
   parts: {
     readonly verifyAuthorization: AuthorizationVerifier
@@ -27,6 +32,11 @@ export function createRequestListener(
     readonly mediaHost: MediaHost | null
     readonly baseUrl: string
     readonly isStopping: () => boolean
+    readonly beginSmallUpload: BeginSmallUpload
+    readonly authorize: Authorizer
+    readonly readWholeBody: WholeBodyReader
+    readonly urlSettings: UrlSettings
+    readonly metrics: Metrics
   },
   framework: RequestListener,
 ): RequestListener {
@@ -38,6 +48,7 @@ export function createRequestListener(
   const respondToListing = coalesceRequests({ ...parts, countToken: limits.countToken })
   const serveDirectly = createDirectServer(parts)
   const serveBytes = createBytesFastPath({ ...parts, serveDirectly }, useFramework)
-  const serve = createListingFastPath({ ...parts, respondToListing, serveDirectly }, serveBytes)
+  const storeSmallFiles = createUploadFastPath({ ...parts, serveDirectly }, serveBytes)
+  const serve = createListingFastPath({ ...parts, respondToListing, serveDirectly }, storeSmallFiles)
   return requireHttp1(parts, mediaHost?.routeByHost(serve, serveBytes) ?? serve)
 }

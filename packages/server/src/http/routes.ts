@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
-import { createBackpressure } from './bodies/backpressure.ts'
-import { createBodyReader } from './bodies/body-reader.ts'
+import type { BodyReader } from './bodies/body-reader.ts'
 import { type CorsPolicy, varyHeader } from './headers/cors.ts'
 import { listMediaRoute } from './listing/list-media.ts'
 import type { ListingResponder } from './listing/listing-response.ts'
@@ -15,12 +14,9 @@ import { monitoringRoutes } from './monitoring-routes.ts'
 import type { OperationList } from './openapi/collect-operations.ts'
 import { documentationRoutes } from './openapi/documentation-routes.ts'
 import { explainProblemRoute } from './openapi/explain-problem.ts'
-import { type AuthorizationVerifier, createAuthorizer } from './tokens/authorizer.ts'
+import type { Authorizer } from './tokens/authorizer.ts'
 import { describeTokenRoute } from './tokens/describe-token.ts'
 import { resumableUploadsRoute } from './uploads/resumable-uploads.ts'
-
-/** The limit of bytes of all bodies that have been read and are not processed yet. */
-const maxUnprocessedBytes = 8 * 1024 * 1024
 
 /** Adds the routes of all operations. */
 export async function addRoutes(
@@ -29,18 +25,17 @@ export async function addRoutes(
     readonly operations: Operations
     /** For the OpenAPI document: the operations that the routes describe. */
     readonly operationList: OperationList
-    readonly verifyAuthorization: AuthorizationVerifier
+    readonly authorize: Authorizer
+    readonly readBody: BodyReader
     readonly respondToListing: ListingResponder
     readonly respondToBytes: BytesResponder
     readonly corsHeaders: CorsPolicy
   },
 ): Promise<void> {
-  const { operations, operationList, catalog, settings, metrics, limits, isStopping } = parts
-  const { verifyAuthorization, respondToListing } = parts
+  const { operations, operationList, catalog, settings, metrics, isStopping } = parts
+  const { authorize, readBody, respondToListing } = parts
   const { baseUrl, maxFileSize, maxParts, corsOrigins } = settings
   const pageSettings = pageSettingsOf(settings)
-  const authorize = createAuthorizer(verifyAuthorization, limits)
-  const readBody = createBodyReader(createBackpressure(maxUnprocessedBytes))
 
   listMediaRoute(app, { authorize, respondToListing })
   // In scopes of their own, because their content type parsers leave bodies unread.

@@ -28,6 +28,8 @@ export interface FileReceiver {
    * and `storage-full`; leaves nothing behind when it throws.
    */
   receive(source: AsyncIterable<Uint8Array>, limit: number, atMost: number | null): Promise<ReceivedFile>
+  /** Reserves memory for a file of `size` bytes that the caller receives. False if it is not small, or there is no memory. */
+  reserve(size: number): boolean
   /** A complete resumable upload of `size` bytes. Throws PartialUploadLost. */
   complete(id: UploadId, size: number): Promise<ReceivedFile>
   /** The bytes in memory do not count any more. Call it when the request has ended. */
@@ -89,6 +91,12 @@ export function createFileReceivers(parts: {
       receive: (source, limit, atMost) =>
         fits(atMost ?? 0, 0) ? receiveSmall(source, limit) : blobs.receive(source, limit),
 
+      reserve(size) {
+        if (!fits(size, size)) return false
+        count(size)
+        return true
+      },
+
       async complete(id, size) {
         if (!fits(size, size)) return blobs.partialUploads.complete(id, size)
         count(size)
@@ -100,6 +108,14 @@ export function createFileReceivers(parts: {
       },
     }
   }
+}
+
+/** Copies the bytes, which belong to their source. */
+export function receivedBytes(bytes: Uint8Array): ReceivedBytes {
+  // A buffer of its own, because the commit takes it over.
+  const copy = Buffer.allocUnsafeSlow(bytes.byteLength)
+  copy.set(bytes)
+  return received(copy)
 }
 
 const received = (bytes: Uint8Array<ArrayBuffer>): ReceivedBytes => ({

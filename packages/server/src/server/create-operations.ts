@@ -13,8 +13,10 @@ import {
   appendUploadWithSpaceCheck,
   createUploadWithSpaceCheck,
   storeMediaWithSpaceCheck,
+  storeSmallFileWithSpaceCheck,
 } from '../media/space-checks.ts'
 import { storeMediaOperation } from '../media/store-media.ts'
+import { storeSmallFileOperation } from '../media/store-small-file.ts'
 import { appendUploadOperation } from '../media/uploads/append-upload.ts'
 import { createUploadOperation } from '../media/uploads/create-upload.ts'
 import { removeUploadOperation } from '../media/uploads/remove-upload.ts'
@@ -53,6 +55,7 @@ export function createOperations(
       cacheSize: config.pageCache,
     }),
     storeMedia: storeMediaWithSpaceCheck(space, storeMediaOperation(uploading)),
+    beginSmallUpload: storeSmallFileWithSpaceCheck(space, storeSmallFileOperation(uploading)),
     createUpload: createUploadWithSpaceCheck(space, createUploadOperation(uploading)),
     appendUpload: appendUploadWithSpaceCheck(space, appendUploadOperation(uploading)),
     removeUpload: removeUploadOperation(uploading),

@@ -27,6 +27,8 @@ const adding = (items = newItems(1)): Change => ({
 const errorOf = (outcome: Outcome<Output> | undefined): unknown =>
   outcome && 'error' in outcome ? outcome.error : null
 
+const quotaExceeded = expect.objectContaining({ code: 'quota-exceeded' })
+
 /** Makes one COMMIT fail as SQLite does if the sync of the log fails (SQLITE_IOERR_FSYNC). */
 function failNextCommit(db: DatabaseSync) {
   const exec = db.exec.bind(db)
@@ -42,8 +44,33 @@ describe('a batch', () => {
     const { db, run, total } = openWithBucket()
     const exec = vi.spyOn(db, 'exec')
     run(...Array.from({ length: 50 }, () => adding()))
-    expect(exec.mock.calls.filter(([sql]) => sql === 'COMMIT')).toHaveLength(1)
+    const calls = exec.mock.calls.map(([sql]) => sql)
+    expect(calls.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
+    expect(calls.filter((sql) => sql.startsWith('SAVEPOINT'))).toHaveLength(1)
     expect(total()).toEqual([50, 50])
+  })
+
+  test('L10 numbers the items in the order of their changes, whatever is between them', () => {
+    const { db, run } = openWithBucket()
+    run({ kind: 'add-token', input: { ...newToken('b'), bucket: 'another' } })
+    const items = newItems(6)
+    const add = (index: number, bucket: number): Change => ({
+      kind: 'add-media',
+      input: { bucketId: bucket as never, items: inBlobStore(items.slice(index, index + 1)) },
+    })
+    run(add(0, 1), add(1, 1), add(2, 2), add(3, 1), { kind: 'check', input: null }, add(4, 1), add(5, 2))
+    const listed = (bucket: number) =>
+      all(db.prepare('SELECT id FROM media WHERE bucket_id = ? ORDER BY seq'), bucket).flat()
+    expect(listed(1)).toEqual([0, 1, 3, 4].map((index) => items[index]?.id))
+    expect(listed(2)).toEqual([2, 5].map((index) => items[index]?.id))
+  })
+
+  test('Q1 fails only the uploads that exceed the quota', () => {
+    const { run, total } = openWithBucket()
+    run({ kind: 'set-quota', input: { bucket: newToken('a').bucket, quota: { maxItems: 4 } } })
+    const answers = run(adding(newItems(2)), adding(newItems(3)), adding(newItems(2)), adding())
+    expect(answers.map(errorOf)).toEqual([null, quotaExceeded, null, quotaExceeded])
+    expect(total()).toEqual([4, 4])
   })
 
   test('a failed change is rolled back without the others', () => {

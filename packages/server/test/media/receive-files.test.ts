@@ -90,3 +90,14 @@ test('16 MB are in memory at once; further files go to the blob store until a re
   first.release()
   expect(bytesOf(await receive(second))).not.toBeNull()
 })
+
+test('memory for small files is reserved until a request ends, and counts with the files received', async () => {
+  await using opened = await receivers(1024 * 1024)
+  const [first, second] = [opened.newReceiver(), opened.newReceiver()]
+  expect(first.reserve(1024 * 1024 + 1)).toBe(false)
+  for (let count = 0; count < 16; count++) expect(first.reserve(1024 * 1024)).toBe(true)
+  expect(second.reserve(1)).toBe(false)
+  expect(bytesOf(await second.receive(chunksOf(randomBytes(9)), noLimit, null))).toBeNull()
+  first.release()
+  expect(second.reserve(1)).toBe(true)
+})

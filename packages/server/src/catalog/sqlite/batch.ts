@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { endsTransaction, isFull } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
+import type { BucketId } from '../catalog.ts'
 import { applyChange, type Change, type ChangeFunctions, type Output } from './changes.ts'
 import { reclaimSpace } from './reclaim-space.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -17,7 +18,7 @@ export function commitBatch(
 ): Outcome<Output>[] {
   const apply = () => {
     begin(db)
-    const outcomes = changes.map((change) => applyInSavepoint(db, functions, change))
+    const outcomes = groupUploads(changes).flatMap((group) => applyGroup(db, functions, group))
     commit(db)
     return outcomes
   }
@@ -34,6 +35,40 @@ export function commitBatch(
     const failed = { error: asFault(error) }
     return changes.map(() => failed)
   }
+}
+
+/** Groups consecutive uploads to one bucket. Every other change is a group of its own. */
+function groupUploads(changes: readonly Change[]): Change[][] {
+  const groups: Change[][] = []
+  let bucketId: BucketId | null = null
+  for (const change of changes) {
+    const next = isUpload(change) ? change.input.bucketId : null
+    if (next !== null && next === bucketId) groups.at(-1)?.push(change)
+    else groups.push([change])
+    bucketId = next
+  }
+  return groups
+}
+
+const isUpload = (change: Change): change is Change<'add-media'> => change.kind === 'add-media'
+
+/**
+ * Applies uploads to one bucket as one change, because a savepoint copies every page that changes in it. If they fail
+ * together, applies each alone, so that only those fail that must.
+ */
+function applyGroup(
+  db: DatabaseSync,
+  functions: ChangeFunctions,
+  group: readonly Change[],
+): Outcome<Output>[] {
+  const uploads = group.filter(isUpload)
+  const [first, ...others] = uploads
+  if (first && others.length > 0) {
+    const items = uploads.flatMap(({ input }) => input.items)
+    const outcome = applyInSavepoint(db, functions, { ...first, input: { ...first.input, items } })
+    if (!('error' in outcome)) return group.map(() => outcome)
+  }
+  return group.map((change) => applyInSavepoint(db, functions, change))
 }
 
 function applyInSavepoint(db: DatabaseSync, functions: ChangeFunctions, change: Change): Outcome<Output> {

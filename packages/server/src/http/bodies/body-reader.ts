@@ -7,40 +7,15 @@ import { sendContinue } from './unread-bodies.ts'
  * before the first read where the client expects it. A reader that stops early does not destroy the request, so a
  * response can follow.
  */
-export type BodyReader = (
-  request: IncomingMessage,
-  /** Whether a partial body is useless, so that small bodies may be collected before the first chunk is yielded. */
-  wholeOnly?: boolean,
-) => AsyncGenerator<Uint8Array, void, void>
+export type BodyReader = (request: IncomingMessage) => AsyncGenerator<Uint8Array, void, void>
 
-/** `collectRoom` limits the bytes of all bodies that are collected before they are yielded. */
-export function createBodyReader(backpressure: Backpressure, collectRoom = 8 * 1024 * 1024): BodyReader {
-  let collected = 0
-
-  /** Reserves room to collect a body. Returns the function that releases the room, or null where there is none. */
-  function reserve(request: IncomingMessage): (() => void) | null {
-    const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
-    if (length > smallBody || collected + length > collectRoom) return null
-    collected += length
-    let isReserved = true
-    const release = () => {
-      if (isReserved) collected -= length
-      isReserved = false
-    }
-    // An abandoned reader does not release its room.
-    request.once('close', release)
-    return release
-  }
-
-  return async function* readBody(request, wholeOnly = false) {
+export function createBodyReader(backpressure: Backpressure): BodyReader {
+  return async function* readBody(request) {
     const ticket = backpressure.open(request)
-    let releaseRoom: (() => void) | null = null
     try {
       await ticket.waitUntilResumed()
       sendContinue(request)
-      releaseRoom = wholeOnly ? reserve(request) : null
-      const chunks = releaseRoom ? collect(request) : request.iterator({ destroyOnReturn: false })
-      for await (const chunk of chunks) {
+      for await (const chunk of request.iterator({ destroyOnReturn: false })) {
         ticket.hold(chunk.byteLength)
         yield chunk
         ticket.release(chunk.byteLength)
@@ -48,25 +23,50 @@ export function createBodyReader(backpressure: Backpressure, collectRoom = 8 * 1
         await ticket.waitUntilResumed()
       }
     } finally {
-      releaseRoom?.()
       ticket.close()
     }
   }
 }
 
-/** The largest body to collect: the default high-water mark of Node's streams. Bytes. */
-const smallBody = 65_536
+/** Reads the whole body of a request without `Expect`, whose memory the caller has reserved. */
+export type WholeBodyReader = (request: IncomingMessage) => Promise<Uint8Array>
 
-/** Yields the chunks of a body once all have arrived: for one or two chunks Node's iterator is twice as expensive. */
-async function* collect(request: IncomingMessage): AsyncGenerator<Buffer, void, void> {
-  yield* await new Promise<Buffer[]>((resolve, reject) => {
+export function createWholeBodyReader(backpressure: Backpressure): WholeBodyReader {
+  return async (request) => {
+    // Most small bodies arrive together with their headers.
+    if (request.complete) return joined(request)
+    const ticket = backpressure.open(request)
+    try {
+      await ticket.waitUntilResumed()
+      return await collect(request)
+    } finally {
+      ticket.close()
+    }
+  }
+}
+
+/** Returns all bytes that have arrived. */
+function joined(request: IncomingMessage): Uint8Array {
+  const chunks: Uint8Array[] = []
+  for (;;) {
+    const chunk: unknown = request.read()
+    if (!(chunk instanceof Uint8Array)) break
+    chunks.push(chunk)
+  }
+  const [first, ...others] = chunks
+  return first && others.length === 0 ? first : Buffer.concat(chunks)
+}
+
+/** For one or two chunks Node's iterator is twice as expensive as its events. */
+function collect(request: IncomingMessage): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
     const rejectIfIncomplete = () => {
       if (!request.readableEnded) reject(request.errored ?? abortedError())
     }
     if (request.destroyed) return reject(request.errored ?? abortedError())
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.once('end', () => resolve(chunks))
+    request.once('end', () => resolve(Buffer.concat(chunks)))
     request.once('error', reject)
     request.once('close', rejectIfIncomplete)
   })

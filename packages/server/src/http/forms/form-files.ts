@@ -19,7 +19,7 @@ export function readFormFiles(
   maxParts: number,
 ): AsyncIterable<IncomingFile> {
   const boundary = parseBoundary(request.headers['content-type'] ?? '')
-  return readFilesBetween(boundary, readBody(request, true), maxParts)
+  return readFilesBetween(boundary, readBody(request), maxParts)
 }
 
 /** Yields the files of a form with this boundary. */

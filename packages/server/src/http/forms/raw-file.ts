@@ -5,9 +5,11 @@ import type { BodyReader } from '../bodies/body-reader.ts'
 import { dispositionFilename } from '../headers/content-disposition.ts'
 import { parseParameters } from '../headers/parameters.ts'
 
-/** Yields a raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
-export function readRawFile(request: IncomingMessage, readBody: BodyReader): AsyncIterable<IncomingFile> {
-  const header = request.headers['content-disposition']
+/** The name and the type of a raw body, as sent. Throws Fault where the name is malformed. */
+export function rawFileHeaders({
+  headers,
+}: IncomingMessage): Pick<IncomingFile, 'filename' | 'declaredType'> {
+  const header = headers['content-disposition']
   const disposition = header === undefined ? null : parseParameters(header)
   const filename = disposition === null ? undefined : dispositionFilename(disposition)
   if (header !== undefined && filename === undefined)
@@ -15,12 +17,12 @@ export function readRawFile(request: IncomingMessage, readBody: BodyReader): Asy
       'filename-malformed',
       'Content-Disposition must have the form: attachment; filename="name.ext"; filename*=UTF-8\'\'name.ext',
     )
-  return yieldFile({
-    source: readBody(request, true),
-    filename: filename ?? null,
-    declaredType: request.headers['content-type'] ?? null,
-  })
+  return { filename: filename ?? null, declaredType: headers['content-type'] ?? null }
 }
+
+/** Yields a raw body as one file (docs/interface.md U3). Throws before the body is read where its name is malformed. */
+export const readRawFile = (request: IncomingMessage, readBody: BodyReader): AsyncIterable<IncomingFile> =>
+  yieldFile({ ...rawFileHeaders(request), source: readBody(request) })
 
 async function* yieldFile(file: IncomingFile): AsyncGenerator<IncomingFile> {
   yield file

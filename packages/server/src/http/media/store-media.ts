@@ -1,8 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { Grant } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
-import { describeMedia } from '../../media/describe-media.ts'
+import type { RequestKey } from '../../media/commit-files.ts'
+import { describeMedia, type MediaObject } from '../../media/describe-media.ts'
 import type { StoreMedia } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { isMultipartForm } from '../forms/boundary.ts'
@@ -15,7 +18,7 @@ import { countUploads } from '../metrics/count-uploads.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { otherMedia, sampleMedia } from '../openapi/samples.ts'
-import { MediaList, MediaObject } from '../openapi/schemas.ts'
+import { MediaList, MediaObject as MediaSchema } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 
 interface Parts {
@@ -54,11 +57,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       const isForm = isMultipartForm(request.headers['content-type'] ?? '')
       if (declared > (isForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
         throw fileTooLarge(maxFileSize)
-      const keyHeader = request.headers['idempotency-key']
-      const key =
-        keyHeader === undefined
-          ? null
-          : { tokenId: grant.tokenId, key: parseIdempotencyKey(keyHeader.toString()) }
+      const key = requestKey(request.raw, grant)
       const files = isForm
         ? readFormFiles(request.raw, readBody, maxParts)
         : readRawFile(request.raw, readBody)
@@ -75,11 +74,23 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
 
       const media = stored.media.map((item) => describeMedia(urlSettings, item))
       const [first, ...others] = media
-      reply.code(201).header('cache-control', 'private, no-cache')
+      reply.code(201).headers(storedHeaders)
       if (!first || others.length > 0) return { data: media }
-      return reply.header('location', `${urlSettings.baseUrl}/api/media/${first.id}`).send(first)
+      return reply.header('location', locationOf(urlSettings, first)).send(first)
     })
   }
+}
+
+/** Headers of every 201. */
+export const storedHeaders = { 'cache-control': 'private, no-cache' }
+
+export const locationOf = ({ baseUrl }: UrlSettings, { id }: Pick<MediaObject, 'id'>): string =>
+  `${baseUrl}/api/media/${id}`
+
+/** The idempotency key of the request, null without one. Throws Fault where it is malformed. */
+export function requestKey({ headers }: IncomingMessage, { tokenId }: Grant): RequestKey | null {
+  const header = headers['idempotency-key']
+  return header === undefined ? null : { tokenId, key: parseIdempotencyKey(header.toString()) }
 }
 
 const fileTooLarge = (limit: number) => new Fault('file-too-large', `A file may have at most ${limit} bytes.`)
@@ -124,7 +135,7 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
       headers: ['Location', 'Cache-Control'],
       content: {
         'application/json': {
-          schema: Type.Union([MediaObject, MediaList]),
+          schema: Type.Union([MediaSchema, MediaList]),
           examples: { 'one file': sampleMedia, 'several files': { data: [sampleMedia, otherMedia] } },
         },
       },

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createBackpressure } from '../../../src/http/bodies/backpressure.ts'
-import { createBodyReader } from '../../../src/http/bodies/body-reader.ts'
+import { createBodyReader, createWholeBodyReader } from '../../../src/http/bodies/body-reader.ts'
 import { closeOnIdleTimeout } from '../../../src/http/connections/idle-timeout.ts'
 
 const room = 50_000
@@ -157,12 +157,11 @@ test('a connection whose body is complete is read while others are paused', asyn
   await server.reading('second').done
 })
 
-test('failed readers release their bytes, also those of small bodies', async () => {
+test('failed readers release their bytes', async () => {
   const readBody = createBodyReader(createBackpressure(room))
   await using server = await listening(async (request, response) => {
     try {
-      for await (const _ of readBody(request, true))
-        if (request.url === '/refused') throw new Error('refused')
+      for await (const _ of readBody(request)) if (request.url === '/refused') throw new Error('refused')
     } catch {
       response.statusCode = 400
     }
@@ -173,11 +172,20 @@ test('failed readers release their bytes, also those of small bodies', async () 
   expect((await post('taken')).status).toBe(200)
 })
 
-test('every pipelined body on one connection is read', async () => {
-  const readBody = createBodyReader(createBackpressure(room))
+async function* wholeBody(request: IncomingMessage) {
+  // Some ticks later all of a body may have arrived.
+  for (let tick = 0; tick < Number(request.headers['x-ticks']); tick += 1) await setImmediate()
+  yield await createWholeBodyReader(createBackpressure(room))(request)
+}
+
+test.each([
+  ['in chunks', 0, createBodyReader(createBackpressure(room))],
+  ['whole', 0, wholeBody],
+  ['whole, some ticks later', 10, wholeBody],
+])('every pipelined body on one connection is read %s', async (_, ticks, readBody) => {
   await using server = await listening(async (request, response) => {
     let taken = 0
-    for await (const { byteLength } of readBody(request, true)) {
+    for await (const { byteLength } of readBody(request)) {
       taken += byteLength
       await setImmediate()
     }
@@ -185,7 +193,11 @@ test('every pipelined body on one connection is read', async () => {
   })
   const socket = connect(server.port, '127.0.0.1')
   const body = 'x'.repeat(60_000)
-  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(5))
+  socket.write(
+    `POST / HTTP/1.1\r\nHost: a\r\nX-Ticks: ${ticks}\r\nContent-Length: ${body.length}\r\n\r\n${body}`.repeat(
+      5,
+    ),
+  )
   let answers = ''
   for await (const chunk of socket) {
     answers += chunk
@@ -238,24 +250,4 @@ test('U12 a client whose connection is paused is not idle', async () => {
     await server.reading(name).done
     expect(server.reading(name).taken).toBe(size)
   }
-})
-
-test('only a limited number of incomplete small bodies is collected; the others are read as they arrive', async () => {
-  const size = 60_000
-  const readBody = createBodyReader(createBackpressure(8 * oneRead), 10 * size)
-  let begun = 0
-  await using server = await listening(async (request) => {
-    try {
-      for await (const _ of readBody(request, true)) begun += 1
-    } catch {
-      // The client disconnects at the end.
-    }
-  })
-  const sockets = Array.from({ length: 25 }, () => {
-    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
-    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size - 1)}`)
-    return socket
-  })
-  await expect.poll(() => begun, { timeout: 60_000 }).toBeGreaterThanOrEqual(15)
-  for (const socket of sockets) socket.destroy()
 })

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
+import type {
+  BucketId,
+  Catalog,
+  IdempotentRequest,
+  NewMedia,
+  NewMediaContent,
+  TokenId,
+} from '../catalog/catalog.ts'
+import { Fault } from '../core/fault.ts'
+import type { MediaId } from '../core/media-id.ts'
+import { settleAll } from '../core/settle-all.ts'
+import { bytesOf, type ReceivedFile } from './receive-files.ts'
+
+/** A received file, what its client sent with it, and its item. */
+export interface Arrival {
+  readonly sent: { readonly filename: string | null; readonly declaredType: string | null }
+  readonly file: ReceivedFile
+  readonly item: NewMedia
+}
+
+/** The idempotency key of a request (docs/interface.md I1). */
+export interface RequestKey {
+  readonly tokenId: TokenId
+  readonly key: string
+}
+
+export interface Stored {
+  readonly media: readonly NewMedia[]
+  /** True if an earlier request with the same key stored them. */
+  readonly repeated: boolean
+}
+
+/**
+ * Stores the items of one request: all or none, durable when it resolves. Discards the files if it throws. `onCommit` is
+ * called before the commit of the rows.
+ */
+export type CommitFiles = (
+  bucketId: BucketId,
+  arrivals: readonly Arrival[],
+  key: RequestKey | null,
+  onCommit?: () => void,
+) => Promise<Stored>
+
+/** Files of the blob store that are committed in parallel for one request. More would leave other requests too few threads of libuv's pool. */
+const parallelism = 4
+
+/** Milliseconds until an idempotency key expires (docs/interface.md I5). */
+const keyLifetime = 86_400_000
+
+export function commitFilesOperation(parts: {
+  readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated'>
+  readonly blobs: Pick<BlobStore, 'commit' | 'discard' | 'remove' | 'markCommitted'>
+  readonly now: () => number
+}): CommitFiles {
+  const { catalog, blobs, now } = parts
+
+  async function commitBlobs(stored: readonly StoredBlob[]): Promise<void> {
+    for (const result of await settleAll(stored, parallelism, ({ blob, id }) => blobs.commit(blob, id)))
+      if (result.status === 'rejected') throw result.reason
+  }
+
+  const removeBlobs = (stored: readonly StoredBlob[]) =>
+    settleAll(stored, parallelism, ({ id }) => blobs.remove(id))
+
+  /** Returns the stored items: these, or those of the first request with the same key. */
+  async function commitRows(
+    bucketId: BucketId,
+    items: readonly NewMediaContent[],
+    request: IdempotentRequest | null,
+  ): Promise<readonly NewMedia[]> {
+    if (request) return catalog.addMediaOnce(bucketId, items, request)
+    await catalog.addMedia(bucketId, items)
+    return items.map(({ item }) => item)
+  }
+
+  function requestOf(key: RequestKey, arrivals: readonly Arrival[]): IdempotentRequest {
+    const at = now()
+    return { ...key, fingerprint: fingerprintOf(arrivals), now: at, expiresAt: at + keyLifetime }
+  }
+
+  return async (bucketId, arrivals, key, onCommit = () => {}) => {
+    const items = arrivals.map(({ item, file }) => ({ item, bytes: bytesOf(file) }))
+    const stored = arrivals.flatMap(({ item: { id }, file }) => (isBlob(file) ? [{ blob: file, id }] : []))
+    const request = key && requestOf(key, arrivals)
+    try {
+      const first = request && (await catalog.findRepeated(request))
+      if (first) {
+        await discardBlobs(blobs, arrivals)
+        return { media: first, repeated: true }
+      }
+      if (stored.length > 0) await commitBlobs(stored)
+    } catch (error) {
+      await Promise.all([discardBlobs(blobs, arrivals), removeBlobs(stored)])
+      throw error
+    }
+    try {
+      onCommit()
+      const media = await commitRows(bucketId, items, request)
+      const repeated = media[0]?.id !== items[0]?.item.id
+      if (repeated) await removeBlobs(stored)
+      else blobs.markCommitted(stored.map(({ id }) => id))
+      return { media, repeated }
+    } catch (error) {
+      // After any other error, the rows may be committed, so their bytes stay.
+      if (error instanceof Fault && notCommitted.has(error.code)) await removeBlobs(stored)
+      throw error
+    }
+  }
+}
+
+/** If a removal fails, the next start removes temporary files and files without a row. */
+export const discardBlobs = (
+  blobs: Pick<BlobStore, 'discard'>,
+  received: readonly { readonly file: ReceivedFile }[],
+) => settleAll(received.map(({ file }) => file).filter(isBlob), parallelism, (blob) => blobs.discard(blob))
+
+/** A file of the blob store, and the id of its item. */
+interface StoredBlob {
+  readonly blob: ReceivedBlob
+  readonly id: MediaId
+}
+
+const isBlob = (file: ReceivedFile): file is ReceivedBlob => 'handle' in file
+
+/** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
+function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
+  const content = arrivals.map(({ sent: { filename, declaredType }, file: { sha256 } }) => [
+    filename,
+    declaredType,
+    Buffer.from(sha256).toString('hex'),
+  ])
+  return createHash('sha256').update(JSON.stringify(content)).digest()
+}
+
+/** Faults after which the rows are certainly not committed. */
+const notCommitted: ReadonlySet<string> = new Set([
+  'storage-full',
+  'catalog-busy',
+  'quota-exceeded',
+  'idempotency-key-reused',
+  'token-revoked',
+])
