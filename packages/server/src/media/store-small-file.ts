@@ -7,7 +7,7 @@ import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { type FileReceiver, receivedBytes } from './receive-files.ts'
 
 /** A small file, received completely; `filename` and `declaredType` are as sent by the client. */
-export interface SmallFile {
+interface SmallFile {
   readonly bytes: Uint8Array
   readonly filename: string | null
   readonly declaredType: string | null
