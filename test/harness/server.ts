@@ -24,6 +24,9 @@ export const basics = {
   NODE_COMPILE_CACHE: join(tmpdir(), 'mediabucket-compile-cache'),
 }
 
+/** The flags with which the program would restart itself at once (bin/mediabucket.js). */
+const serviceFlags = ['--disable-sigusr1', '--max-semi-space-size=16']
+
 type Settings = Readonly<Record<string, string>>
 
 /** A line of the server's log. */
@@ -61,16 +64,20 @@ export interface TestServer extends SharedServer, AsyncDisposable {
 
 /**
  * Starts a server and resolves when it listens. Without `data` it uses a new directory, removed on disposal;
- * `program` is another copy of the bin.
+ * `program` is another copy of the bin. With `flags: []` the program restarts itself with its own flags, as it does for users.
  */
 export async function startServer(
   settings: Settings = {},
   data?: string,
   program: string = bin,
+  flags: readonly string[] = serviceFlags,
 ): Promise<TestServer> {
   const directory = data ?? (await mkdtemp(join(tmpdir(), 'mediabucket-')))
   const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }
-  const child = spawn(process.execPath, [program, 'serve'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...flags, program, 'serve'], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)))
   let stdout = ''
   let stderr = ''

@@ -81,7 +81,7 @@ test.concurrent('O9 a service in the background continues after npx has ended', 
 })
 
 test.concurrent('O9 SIGHUP, SIGUSR1 and SIGUSR2 do not stop the service and open no debugger', async () => {
-  await using server = await startServer()
+  await using server = await startServer({}, undefined, bin, [])
   for (const signal of ['SIGUSR1', 'SIGHUP', 'SIGUSR2'] as const) server.process.kill(signal)
   for (const signal of ['SIGHUP', 'SIGUSR2'])
     await until(`${signal} is logged`, () =>

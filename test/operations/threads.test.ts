@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { expect, test } from 'vitest'
-import { startServer } from '../harness/server.ts'
+import { quarters, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import { bin, startServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
 const onLinux = test.skipIf(process.platform !== 'linux')
@@ -9,13 +10,20 @@ const onLinux = test.skipIf(process.platform !== 'linux')
 onLinux('all other threads have a lower priority than the main thread', async () => {
   await using server = await startServer()
   const { pid = 0 } = server.process
-  const threads = readdirSync(`/proc/${pid}/task`).map((id) => ({
-    id: Number(id),
-    name: readFileSync(`/proc/${pid}/task/${id}/comm`, 'utf8').trim(),
-  }))
+  const listThreads = () =>
+    readdirSync(`/proc/${pid}/task`).map((id) => ({
+      id: Number(id),
+      name: readFileSync(`/proc/${pid}/task/${id}/comm`, 'utf8').trim(),
+    }))
+  // Some threads start with the first request that needs them.
+  for (const { name } of listThreads()) expect(name).not.toMatch(/^(content-reader|variants|file-reader)$/)
+  const { id } = await uploadPicture(server, quarters(100, 100).png().toBuffer(), 'image/png')
+  for (const url of [variantUrl(server, id), `${server.url}/media/${id}`])
+    expect((await fetch(url)).status).toBe(200)
+  const threads = listThreads()
   const own = getPriority(pid)
   const names = new Set(threads.map(({ name }) => name))
-  expect(names).toContain('catalog-writer')
+  for (const name of ['catalog-writer', 'content-reader', 'variants']) expect(names).toContain(name)
   expect(names).toContain('libuv-worker')
   for (const { id, name } of threads)
     if (id !== pid) expect(getPriority(id), name).toBe(Math.min(own + 5, 19))
@@ -25,9 +33,10 @@ onLinux(
   'the service limits the young generation of the V8 heap, unless NODE_OPTIONS sets the limit',
   async () => {
     const flagsOf = (pid = 0) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1)
-    await using server = await startServer()
+    await using server = await startServer({}, undefined, bin, [])
     expect(flagsOf(server.process.pid)).toContain('--max-semi-space-size=16')
-    await using configured = await startServer({ NODE_OPTIONS: '--max-semi-space-size=64' })
+    const options = { NODE_OPTIONS: '--max-semi-space-size=64' }
+    await using configured = await startServer(options, undefined, bin, [])
     expect(flagsOf(configured.process.pid).filter((flag) => flag.includes('semi-space'))).toEqual([])
   },
 )

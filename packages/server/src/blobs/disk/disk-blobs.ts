@@ -18,7 +18,7 @@ import { openStoredFile } from './open-stored-file.ts'
 import { receiveFile } from './receive-file.ts'
 import { openShards } from './shards.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
-import { openDirectVariants, startVariantThread } from './variant-requests.ts'
+import { createVariantThread, openDirectVariants } from './variant-requests.ts'
 
 /**
  * Stores blobs as files: received ones in `tmp/`, partial uploads in `uploads/`, committed ones in
@@ -56,7 +56,7 @@ export async function openDiskBlobs(options: {
   const received = ({ handle }: { handle: string }) => join(directory, handle)
   const intents = records === null ? null : await openIntents({ directory: records, root, files, sync })
   const variantRows = options.thread
-    ? await startVariantThread(
+    ? createVariantThread(
         directory,
         options.thread.onFailure,
         options.thread.onVariantDamage ?? (() => undefined),

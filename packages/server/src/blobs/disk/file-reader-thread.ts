@@ -1,7 +1,7 @@
 import { closeSync, readSync } from 'node:fs'
-import { getPriority, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
+import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import { BlobTruncatedError } from '../blobs.ts'
 import { identityName } from './blobs-directory.ts'
@@ -68,12 +68,7 @@ function readOne(file: FileToRead): Outcome<ReadFile> {
   }
 }
 
-// Started on demand, after the service has lowered the priority of its other threads.
-try {
-  if (process.platform === 'linux') setPriority(Math.min(getPriority(process.pid) + 5, 19))
-} catch {
-  // Not permitted on some systems, and not required.
-}
+lowerOwnPriority()
 
 serveBatches<FileToRead, ReadFile, null>((batch, reply) => {
   const outcomes = batch.map(readOne)

@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
+import { startOnDemand } from '../../threads/start-on-demand.ts'
 import { openExistingVariants, type VariantOutput, type VariantRequest } from './variant-database.ts'
 
 /** Runs requests on `variants.db`. */
@@ -28,22 +29,24 @@ export function openDirectVariants(directory: string): VariantRequests {
  * For the server: a worker thread runs all requests that have arrived together. `onFailure` is called once when the thread
  * ends before `close`; `onDamage` receives the reason why all variants were lost.
  */
-export async function startVariantThread(
+export function createVariantThread(
   directory: string,
   onFailure: (error: Error) => void,
   onDamage: (reason: string) => void,
-): Promise<VariantRequests> {
+): VariantRequests {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./variant-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = await startBatchThread<VariantRequest, VariantOutput, string | null>({
-    file,
-    name: 'variants',
-    workerData: { directory },
-    onReport(damage) {
-      if (damage !== null) onDamage(damage)
-    },
-    onFailure,
-  })
+  const thread = startOnDemand(() =>
+    startBatchThread<VariantRequest, VariantOutput, string | null>({
+      file,
+      name: 'variants',
+      workerData: { directory },
+      onReport(damage) {
+        if (damage !== null) onDamage(damage)
+      },
+      onFailure,
+    }),
+  )
   return {
     run: (request) => new Promise((resolve, reject) => thread.send(request, { resolve, reject })),
     close: thread.close,

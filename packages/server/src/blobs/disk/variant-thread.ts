@@ -1,10 +1,12 @@
 import { workerData } from 'node:worker_threads'
 import { releaseInBackground } from '../../sqlite/free-pages.ts'
+import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { serveBatches } from '../../threads/serve-batches.ts'
 import { openServerVariants, type VariantOutput, type VariantRequest } from './variant-database.ts'
 
 // The worker thread that owns the server's connection to `variants.db`, so that no read of the disk stalls the requests.
 
+lowerOwnPriority()
 const { directory }: { directory: string } = workerData
 let damage: string | null = null
 const variants = openServerVariants(directory, (error) => {

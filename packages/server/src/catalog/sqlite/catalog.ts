@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import type { BucketId, Catalog } from '../catalog.ts'
 import { createBatchedReads } from './batched-reads.ts'
-import { type ContentReader, openDirectContentReader, startContentReaderThread } from './content-readers.ts'
+import { type ContentReader, createContentReaderThread, openDirectContentReader } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { explainOpenError } from './open-errors.ts'
 import { prepareRanks } from './ranks.ts'
@@ -39,15 +39,14 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     db.close()
     throw error
   }
-  const closeBoth = async (error: unknown): Promise<never> => {
+  const { reads, epoch } = await openReads(db, directory).catch(async (error: unknown) => {
     db.close()
     await writer.close()
     throw error
-  }
-  const { reads, epoch } = await openReads(db, directory).catch(closeBoth)
+  })
   const contents: ContentReader =
     options.writer === 'thread'
-      ? await startContentReaderThread(directory, onWriterFailure).catch(closeBoth)
+      ? createContentReaderThread(directory, onWriterFailure)
       : openDirectContentReader(db)
 
   const statistics = prepareStatistics(db)

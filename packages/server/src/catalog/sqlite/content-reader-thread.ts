@@ -1,4 +1,5 @@
 import { workerData } from 'node:worker_threads'
+import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import type { ContentId } from '../catalog.ts'
 import { openConnection } from './connection.ts'
@@ -12,6 +13,7 @@ type Content = Uint8Array<ArrayBuffer> | null
 /** Milliseconds that a read waits, as in catalog.ts. */
 const readTimeout = 5_000
 
+lowerOwnPriority()
 const { directory }: { directory: string } = workerData
 const db = openConnection(directory, readTimeout)
 // Each read is of other pages, which the operating system caches.

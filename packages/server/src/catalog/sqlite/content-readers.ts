@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
+import { startOnDemand } from '../../threads/start-on-demand.ts'
 import type { ContentId } from '../catalog.ts'
 import { prepareReadContent } from './content-rows.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -31,19 +32,21 @@ export function openDirectContentReader(db: DatabaseSync): ContentReader {
  * For the server: a thread reads all bytes that were requested in one tick in one transaction, so that a slow disk does not
  * delay other requests. `onFailure` is called once when the thread ends before `close`.
  */
-export async function startContentReaderThread(
+export function createContentReaderThread(
   directory: string,
   onFailure: (error: Error) => void,
-): Promise<ContentReader> {
+): ContentReader {
   // The extension is .ts in the sources and .js in the published build.
   const file = new URL(`./content-reader-thread${extname(import.meta.url)}`, import.meta.url)
-  const thread = await startBatchThread<ContentId, Uint8Array<ArrayBuffer> | null, null>({
-    file,
-    name: 'content-reader',
-    workerData: { directory },
-    onReport: () => undefined,
-    onFailure,
-  })
+  const thread = startOnDemand(() =>
+    startBatchThread<ContentId, Uint8Array<ArrayBuffer> | null, null>({
+      file,
+      name: 'content-reader',
+      workerData: { directory },
+      onReport: () => undefined,
+      onFailure,
+    }),
+  )
   return {
     read: (id) => new Promise((resolve, reject) => thread.send(id, { resolve, reject })),
     close: thread.close,
