@@ -10,6 +10,7 @@ import { startNginx } from './yardsticks/nginx.ts'
 
 const local = (path: string) => resolve(import.meta.dirname, path)
 const post = local('lua/post-file.lua')
+const postForm = local('lua/post-form.lua')
 
 /** libuv's threads: the same number for the yardsticks as for the service. */
 const threads = { UV_THREADPOOL_SIZE: '16' }
@@ -31,8 +32,10 @@ export interface UploadsResults {
   readonly open: { readonly opened: number; readonly stored: number; readonly peakRss: number }
 }
 
-/** Bytes. */
-const small = 10_000
+/** The sizes of small uploads. Bytes. */
+const [small, tiny] = [10_000, 2_000]
+/** Files of a form. */
+const formFiles = 100
 const smallDownload = 20_000
 /** Size of each upload that is open at once. Bytes. */
 const held = 100_000
@@ -64,23 +67,42 @@ export async function benchUploads(
       execFileSync('sync')
       return run()
     }
-    const uploading = (connections: number): Omit<Load, 'seconds'> => ({
+    const uploading = (connections: number, size: number): Omit<Load, 'seconds'> => ({
       connections,
-      script: [post, bucket.token, String(small)],
+      script: [post, bucket.token, String(size)],
     })
+    const form = { connections: 8, script: [postForm, bucket.token, String(formFiles), String(tiny)] }
 
     report('durable small uploads')
     let ours = await started(startMediabucket(data))
     let loops = 0
-    const loop = () => durableLoop(join(scratch, `loop-${loops++}`), extent.seconds)
+    const durableOf = (size: number, name: string) => [
+      {
+        id: `${name} in the loop`,
+        run: afterSync(() => durableLoop(join(scratch, `loop-${loops++}`), size, extent.seconds)),
+      },
+      {
+        id: `${name} uploads`,
+        run: afterSync(async () => {
+          const measured = await measure(ours, '/', { ...uploading(32, size), seconds: extent.seconds })
+          return { ...measured, bytesPerSecond: measured.perSecond * size }
+        }),
+      },
+    ]
     const durable = await runInTurn(
       [
-        { id: 'loop', run: afterSync(loop) },
+        ...durableOf(small, '10 kB'),
+        ...durableOf(tiny, '2 kB'),
         {
-          id: 'durable',
+          id: `2 kB, ${formFiles} files in a form`,
           run: afterSync(async () => {
-            const measured = await measure(ours, '/', { ...uploading(32), seconds: extent.seconds })
-            return { ...measured, bytesPerSecond: measured.perSecond * small }
+            const { perSecond, cpuPerRequest, ...times } = await measure(ours, '/', {
+              ...form,
+              seconds: extent.seconds,
+            })
+            const files = perSecond * formFiles
+            const each = { perSecond: files, cpuPerRequest: cpuPerRequest / formFiles }
+            return { ...times, ...each, bytesPerSecond: files * tiny }
           }),
         },
       ],
@@ -161,7 +183,7 @@ export async function benchUploads(
           run: afterSync(async () => {
             const [measured] = await Promise.all([
               list(),
-              measure(ours, '/', { ...uploading(8), seconds: extent.seconds }),
+              measure(ours, '/', { ...uploading(8, small), seconds: extent.seconds }),
             ])
             return measured
           }),
@@ -189,8 +211,8 @@ export async function benchUploads(
 
 const listening = (printed: string) => /listening on (\S+)/.exec(printed)?.[1] ?? null
 
-async function durableLoop(directory: string, seconds: number): Promise<Measure> {
-  const command = ['node', local('yardsticks/durable-loop.ts'), directory, '32', String(small)]
+async function durableLoop(directory: string, size: number, seconds: number): Promise<Measure> {
+  const command = ['node', local('yardsticks/durable-loop.ts'), directory, '32', String(size)]
   const printed = await runPinned('subject', [...command, String(seconds)], threads)
   const result: { count: number; seconds: number; cpuSeconds: number; p50: number; p99: number } =
     JSON.parse(printed)
@@ -198,7 +220,7 @@ async function durableLoop(directory: string, seconds: number): Promise<Measure>
   const { p50, p99 } = result
   return {
     perSecond,
-    bytesPerSecond: perSecond * small,
+    bytesPerSecond: perSecond * size,
     cpuPerRequest: result.cpuSeconds / result.count,
     p50,
     p99,
