@@ -33,7 +33,6 @@ const skipping = (isSkipped: (call: FileCall) => boolean) =>
 
 const breaks = {
   'no sync of the file': () => skipping((call) => syncs(call, 'temporary', 'part')),
-  'no sync of the intent': () => skipping((call) => syncs(call, 'intents')),
   'no sync of the directory': () => skipping((call) => syncs(call, 'shard')),
   'no sync of a new directory': () => skipping((call) => syncs(call, 'root')),
   'rename before sync': () => {
@@ -43,6 +42,16 @@ const breaks = {
       if (call.name === 'rename' && isFinalRename(call)) await syncPath(call.toPath)
     })
   },
+  'rename before the intent': () =>
+    wrap(Worker.prototype, 'postMessage', function (original, args) {
+      for (const { number, request } of Array.isArray(args[0]) ? args[0] : []) {
+        if (request?.kind !== 'add-intents') continue
+        setTimeout(() => original.call(this, [{ number: 0, request }]), late)
+        if (this instanceof Worker)
+          return this.emit('message', { outcomes: [{ number, output: undefined }], report: 0 })
+      }
+      return original.apply(this, args)
+    }),
   'commit before rename': () => {
     files(async (call, work) => {
       if (call.name === 'rename' && isFinalRename(call)) setTimeout(renameSync, late, call.path, call.toPath)

@@ -8,7 +8,7 @@ import { type SystemCall, traceServer } from './system-calls.ts'
 const failing: readonly StepName[] = [
   'file written',
   'before the file is synced',
-  'before the intent is synced',
+  'before the intent is committed',
   'before the rename',
   'before the directory is synced',
   'before the item is committed',

@@ -34,7 +34,6 @@ function placeOf(path: unknown): FileCall['place'] {
   const [top, ...rest] = relative(data, String(path)).split('/')
   if (top === 'tmp' && rest.length === 1) return 'temporary'
   if (top === 'uploads' && rest.length === 1) return 'part'
-  if (top === 'pending') return rest.length === 1 ? 'intent' : 'intents'
   if (top !== 'blobs') return 'other'
   return (['root', 'shard', 'blob'] as const)[rest.length] ?? 'other'
 }
@@ -103,12 +102,14 @@ function interceptedFiles(files: Files, interceptor: Interceptor): Files {
 
 /** The change that a statement makes. */
 const changes: readonly (readonly [RegExp, Change])[] = [
+  [/^\s*INSERT INTO intents\b/, 'intents'],
   [/^\s*INSERT INTO media\b/, 'item'],
   [/^\s*INSERT INTO uploads\b/, 'upload'],
   [/^\s*UPDATE uploads SET received = \?/, 'offset'],
   [/^\s*UPDATE uploads SET received = length/, 'finish'],
   [/^\s*DELETE FROM media\b/, 'removal'],
   [/^\s*DELETE FROM tombstones\b/, 'tombstones'],
+  [/^\s*DELETE FROM intents\b/, 'settled intents'],
 ]
 
 function interceptCommits({ commit }: Interceptor): void {

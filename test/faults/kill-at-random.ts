@@ -1,7 +1,5 @@
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { checkLeftovers } from './check-leftovers.ts'
+import { checkCleared, checkLeftovers } from './check-leftovers.ts'
 import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
@@ -38,7 +36,8 @@ async function onOneDirectory(
     await instance.server.kill()
     await working
     instance = await instances.start()
-    await checkCleared(instances.directory, ledger)
+    // A start removes the files of interrupted uploads.
+    await checkCleared(instances.directory, ['tmp'], ledger)
     await ledger.check(instance)
     ledger.tally.rounds += 1
     onRound()
@@ -48,13 +47,6 @@ async function onOneDirectory(
   await instance.server.stop()
   await checkLeftovers(instances.directory, ledger)
   return ledger
-}
-
-/** A start removes the files of interrupted uploads. */
-async function checkCleared(directory: string, ledger: Ledger): Promise<void> {
-  for (const place of ['tmp', 'pending'])
-    for (const name of await readdir(join(directory, place)))
-      ledger.fault('halfVisible', `${place}/${name} remains after a start`)
 }
 
 const killing =

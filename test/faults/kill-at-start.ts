@@ -15,6 +15,7 @@ const pairs: readonly (readonly [StepName, StepName])[] = [
   ['row removed', 'before the tombstone is removed'],
   ['before the upload is finished', 'last chunk moved back'],
   ['row removed', 'unlinked'],
+  ['renamed', 'before the intents are removed'],
 ]
 
 export const killAtStart: Fault = {

@@ -29,12 +29,10 @@ const inTurn: readonly StepName[] = stepsOf('removal')
   .flatMap((step, index) => [step, ...stepsOf('upload').slice(index, index + 1)])
   .concat(stepsOf('upload').slice(stepsOf('removal').length), stepsOf('resumable'))
 
-/** A start that recovers from a killed upload removes bytes and intents and syncs directories. */
+/** A start that recovers from a killed upload removes bytes and syncs directories. */
 const alsoReachedByStart: ReadonlySet<StepName> = new Set([
   'before the directory is synced',
   'directory synced',
-  'before the intent is removed',
-  'intent removed',
 ])
 
 /** The start must not be killed there. */

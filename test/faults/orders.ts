@@ -4,7 +4,7 @@ import { Value } from 'typebox/value'
 /** Orders in which an upload is not durable; broken-orders.ts applies them to a server. */
 export const brokenOrders = [
   'no sync of the file',
-  'no sync of the intent',
+  'rename before the intent',
   'no sync of the directory',
   'no sync of a new directory',
   'rename before sync',

@@ -4,10 +4,18 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 
 /** The kind of entry at a path of the data directory. */
-type Place = 'temporary' | 'part' | 'intent' | 'intents' | 'blob' | 'shard' | 'root' | 'other'
+type Place = 'temporary' | 'part' | 'blob' | 'shard' | 'root' | 'other'
 
 /** The changes of a transaction. */
-export type Change = 'item' | 'upload' | 'offset' | 'finish' | 'removal' | 'tombstones'
+export type Change =
+  | 'intents'
+  | 'item'
+  | 'upload'
+  | 'offset'
+  | 'finish'
+  | 'removal'
+  | 'tombstones'
+  | 'settled intents'
 
 /** A call that changes a file of the service. */
 export type FileCall = { readonly path: string; readonly place: Place } & (
@@ -43,9 +51,8 @@ export const steps = {
   'file written': { when: 'after', matches: at('write', 'temporary'), by: 'upload' },
   'before the file is synced': { when: 'before', matches: at('sync', 'temporary'), by: 'upload' },
   'file synced': { when: 'after', matches: at('sync', 'temporary'), by: 'upload' },
-  'intent created': { when: 'after', matches: at('open', 'intent'), by: 'upload' },
-  'before the intent is synced': { when: 'before', matches: at('sync', 'intents'), by: 'upload' },
-  'intent synced': { when: 'after', matches: at('sync', 'intents'), by: 'upload' },
+  'before the intent is committed': { when: 'before', matches: commits('intents'), by: 'upload' },
+  'intent committed': { when: 'after', matches: commits('intents'), by: 'upload' },
   'shard created': { when: 'after', matches: at('mkdir', 'shard'), by: 'upload' },
   'before the rename': { when: 'before', matches: renames('temporary', 'blob'), by: 'upload' },
   renamed: { when: 'after', matches: renames('temporary', 'blob'), by: 'upload' },
@@ -53,8 +60,6 @@ export const steps = {
   'directory synced': { when: 'after', matches: at('sync', 'shard'), by: 'upload' },
   'before the item is committed': { when: 'before', matches: commits('item'), by: 'upload' },
   'item committed': { when: 'after', matches: commits('item'), by: 'upload' },
-  'before the intent is removed': { when: 'before', matches: at('unlink', 'intent'), by: 'upload' },
-  'intent removed': { when: 'after', matches: at('unlink', 'intent'), by: 'upload' },
   'upload created': { when: 'after', matches: commits('upload'), by: 'resumable' },
   'chunk written': { when: 'after', matches: at('write', 'part'), by: 'resumable' },
   'before the chunk is synced': { when: 'before', matches: at('sync', 'part'), by: 'resumable' },
@@ -65,6 +70,7 @@ export const steps = {
   'last chunk renamed': { when: 'after', matches: renames('part', 'blob'), by: 'resumable' },
   'before the upload is finished': { when: 'before', matches: commits('finish'), by: 'resumable' },
   'upload finished': { when: 'after', matches: commits('finish'), by: 'resumable' },
+  'before the intents are removed': { when: 'before', matches: commits('settled intents'), by: 'start' },
   'last chunk moved back': { when: 'after', matches: renames('blob', 'part'), by: 'start' },
   'before the row is removed': { when: 'before', matches: commits('removal'), by: 'removal' },
   'row removed': { when: 'after', matches: commits('removal'), by: 'removal' },

@@ -81,7 +81,7 @@ const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
     resumable: expect.arrayContaining(['a chunk was not synced']),
     inlineResumable: expect.arrayContaining(['a chunk was not synced']),
   },
-  'no sync of the intent': {
+  'rename before the intent': {
     inline: [],
     raw: ['the file was renamed before its intent was synced'],
     form: ['the file was renamed before its intent was synced'],
@@ -118,8 +118,8 @@ const shown: Readonly<Record<(typeof brokenOrders)[number], object>> = {
   },
   'commit without sync': {
     inline: expect.arrayContaining(['the commit was not synced']),
-    raw: ['the commit was not synced'],
-    form: ['the commit was not synced'],
+    raw: ['the file was renamed before its intent was synced', 'the commit was not synced'],
+    form: ['the file was renamed before its intent was synced', 'the commit was not synced'],
     resumable: expect.arrayContaining(['the response was sent before the sync of the offset']),
     inlineResumable: expect.arrayContaining(['the response was sent before the sync of the offset']),
   },

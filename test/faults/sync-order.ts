@@ -22,6 +22,12 @@ const logged =
     words.every((word) => call.args.includes(word)) &&
     !without.some((word) => call.args.includes(word))
 
+/** Matches writes of the row of an item, which contains its type, and not of its intent. */
+const logsItem =
+  (mediaId: string, without: readonly string[] = []) =>
+  (call: SystemCall) =>
+    logged([mediaId], without)(call) && /text\/plain|application\/octet-stream/.test(call.args)
+
 const syncsLog = (call: SystemCall) => isSync(call) && succeeded(call) && /catalog\.db-wal>/.test(call.args)
 
 const answers = (status: number, word: string) => (call: SystemCall) =>
@@ -45,18 +51,16 @@ function renameTo(calls: readonly SystemCall[], mediaId: string): Renamed | null
 
 const parentOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
-/** The intent is created and its directory synced before the rename, so that a crash leaves no file without a row. */
+/** The intent is committed and synced before the rename, so that a crash leaves no file without a row. */
 function* orderOfIntent(
   calls: readonly SystemCall[],
   { call: rename, to }: Renamed,
+  uploadId: string | undefined,
 ): Generator<string, void> {
-  const intent = `/pending/${to.slice(to.lastIndexOf('/') + 1)}`
-  const created = calls.find((call) => call.name.startsWith('open') && call.args.includes(`${intent}"`))
-  if (!created) return yield 'there was no intent'
-  const synced = calls.find(
-    (call) =>
-      isSync(call) && succeeded(call) && /^\d+<[^>]*\/pending>/.test(call.args) && call.begin > created.end,
-  )
+  const mediaId = to.slice(to.lastIndexOf('/') + 1)
+  // The first write with the id of the item, except for those of the row of its upload.
+  const written = calls.find(logged([mediaId], uploadId === undefined ? [] : [uploadId]))
+  const synced = calls.find((call) => written && syncsLog(call) && call.begin > written.end)
   if (!synced || synced.end > rename.begin) yield 'the file was renamed before its intent was synced'
 }
 
@@ -64,8 +68,9 @@ function* orderOfIntent(
 function* orderOfFile(
   calls: readonly SystemCall[],
   { call: rename, from, to }: Renamed,
+  uploadId?: string,
 ): Generator<string, number> {
-  yield* orderOfIntent(calls, { call: rename, from, to })
+  yield* orderOfIntent(calls, { call: rename, from, to }, uploadId)
   const shard = parentOf(to)
   const lastWrite = calls.findLast((call) => isWrite(call) && (on(from)(call) || on(to)(call)))
   const synced = calls.find(
@@ -113,7 +118,7 @@ export function* wholeUpload(calls: readonly SystemCall[], mediaId: string): Gen
   const renamed = renameTo(calls, mediaId)
   if (!renamed) return yield 'the file was not renamed'
   const durable = yield* orderOfFile(calls, renamed)
-  const committed = yield* orderOfCommit(calls, calls.find(logged([mediaId])), durable)
+  const committed = yield* orderOfCommit(calls, calls.find(logsItem(mediaId)), durable)
   const answered = calls.find(answers(201, mediaId))
   if (!answered) return yield 'there was no response'
   if (answered.begin < committed) yield 'the response was sent before the sync of the commit'
@@ -126,7 +131,7 @@ export function* inlineUpload(
 ): Generator<string, void> {
   const bytes = calls.find(logged([content]))
   if (!bytes) return yield 'the bytes were not committed'
-  const committed = yield* orderOfCommit(calls, calls.find(logged([mediaId])), 0)
+  const committed = yield* orderOfCommit(calls, calls.find(logsItem(mediaId)), 0)
   const bytesSynced = calls.find((call) => syncsLog(call) && call.begin > bytes.end)
   if (!bytesSynced) yield 'the bytes were not synced'
   const answered = calls.find(answers(201, mediaId))
@@ -195,7 +200,7 @@ function* lastChunk(
   if (content === undefined) {
     const renamed = renameTo(calls, mediaId)
     if (!renamed) return yield 'the file was not renamed'
-    const durable = yield* orderOfFile(calls, renamed)
+    const durable = yield* orderOfFile(calls, renamed, id)
     if (moved.begin < durable) yield 'the upload was finished before its file was durable'
   } else {
     const bytes = calls.find(logged([content]))
@@ -203,6 +208,6 @@ function* lastChunk(
       yield 'the offset reached the end before the bytes were committed'
   }
   // The row of an upload contains the item's id; the row of the item does not contain the upload's id.
-  const item = calls.find(logged([mediaId], [id]))
+  const item = calls.find(logsItem(mediaId, [id]))
   if (!item || item.begin > logSynced.begin) yield 'the offset reached the end before the item was committed'
 }

@@ -120,23 +120,17 @@ export interface BlobStore {
   /** The received bytes as a file that other processes of this machine can read. */
   pathOf(blob: ReceivedBlob): string
 
-  /**
-   * Stores received bytes under a new id. Until `markCommitted` or `remove` is called, a start after a crash finds the id
-   * among `orphanCandidates`.
-   */
+  /** Stores received bytes under a new id. The caller has recorded the id, so that a start after a crash finds the bytes. */
   commit(blob: ReceivedBlob, id: MediaId): Promise<void>
 
   /** False while the directory of the blobs is not the one that belongs to the catalog. */
   isReachable(): boolean
 
-  /** Call it when the rows of these ids are committed. */
-  markCommitted(ids: readonly MediaId[]): void
+  /** Ids that an earlier version recorded before it committed bytes under them, and ids stored in the same directories. */
+  earlierIntents(): Promise<MediaId[]>
 
-  /** Ids that an earlier process did not mark as committed, and ids stored in the same directories. */
-  orphanCandidates(): Promise<MediaId[]>
-
-  /** Call it when each candidate has a row or is removed. */
-  clearOrphanCandidates(): void
+  /** Call it when each earlier intent has a row or no bytes. */
+  clearEarlierIntents(): Promise<void>
 
   /** Removes received bytes that are not committed. */
   discard(blob: ReceivedBlob): Promise<void>

@@ -66,7 +66,7 @@ export interface CatalogAudit {
   /** Writes a snapshot of all rows into an existing directory without a catalog. Not synced. */
   snapshot(directory: string): Promise<void>
 
-  /** Makes a restored copy independent: a new epoch, no unfinished uploads, no tombstones. */
+  /** Makes a restored copy independent: a new epoch, no unfinished uploads, tombstones and intents. */
   renew(): Promise<void>
 
   close(): Promise<void>

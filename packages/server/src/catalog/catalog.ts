@@ -216,6 +216,17 @@ export interface Catalog {
    */
   removeMedia(bucketId: BucketId, id: MediaId): Promise<RemovedMedia | null>
 
+  /**
+   * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,
+   * so after a crash the remaining ones name all committed bytes without an item.
+   */
+  addIntents(ids: readonly MediaId[]): Promise<void>
+
+  intents(): Promise<MediaId[]>
+
+  /** Removes intents. Call it when the blob store has no bytes under these ids. */
+  clearIntents(ids: readonly MediaId[]): Promise<void>
+
   /** Returns the ids that no item, tombstone or unfinished upload has. */
   findUnreferenced(ids: readonly MediaId[]): Promise<MediaId[]>
 

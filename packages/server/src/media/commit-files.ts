@@ -20,6 +20,11 @@ export interface Arrival {
   readonly item: NewMedia
 }
 
+export type CommitCatalog = Pick<
+  Catalog,
+  'addMedia' | 'addMediaOnce' | 'addIntents' | 'clearIntents' | 'findRepeated'
+>
+
 /** The idempotency key of a request (docs/interface.md I1). */
 export interface RequestKey {
   readonly tokenId: TokenId
@@ -50,19 +55,25 @@ const parallelism = 4
 const keyLifetime = 86_400_000
 
 export function commitFilesOperation(parts: {
-  readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated'>
-  readonly blobs: Pick<BlobStore, 'commit' | 'discard' | 'remove' | 'markCommitted'>
+  readonly catalog: CommitCatalog
+  readonly blobs: Pick<BlobStore, 'commit' | 'discard' | 'remove'>
   readonly now: () => number
 }): CommitFiles {
   const { catalog, blobs, now } = parts
 
   async function commitBlobs(stored: readonly StoredBlob[]): Promise<void> {
+    await catalog.addIntents(stored.map(({ id }) => id))
     for (const result of await settleAll(stored, parallelism, ({ blob, id }) => blobs.commit(blob, id)))
       if (result.status === 'rejected') throw result.reason
   }
 
-  const removeBlobs = (stored: readonly StoredBlob[]) =>
-    settleAll(stored, parallelism, ({ id }) => blobs.remove(id))
+  /** If a removal fails, the intents stay, and the next start removes the files. */
+  async function removeBlobs(stored: readonly StoredBlob[]): Promise<void> {
+    if (stored.length === 0) return
+    const results = await settleAll(stored, parallelism, ({ id }) => blobs.remove(id))
+    if (results.some(({ status }) => status === 'rejected')) return
+    await catalog.clearIntents(stored.map(({ id }) => id)).catch(() => undefined)
+  }
 
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commitRows(
@@ -100,7 +111,6 @@ export function commitFilesOperation(parts: {
       const media = await commitRows(bucketId, items, request)
       const repeated = media[0]?.id !== items[0]?.item.id
       if (repeated) await removeBlobs(stored)
-      else blobs.markCommitted(stored.map(({ id }) => id))
       return { media, repeated }
     } catch (error) {
       // After any other error, the rows may be committed, so their bytes stay.

@@ -16,11 +16,17 @@ interface Leftover {
 export async function recover(parts: {
   readonly catalog: Pick<
     Catalog,
-    'tombstones' | 'clearTombstones' | 'unfinishedUploads' | 'moveUpload' | 'findUnreferenced'
+    | 'tombstones'
+    | 'clearTombstones'
+    | 'unfinishedUploads'
+    | 'moveUpload'
+    | 'intents'
+    | 'clearIntents'
+    | 'findUnreferenced'
   >
   readonly blobs: Pick<
     BlobStore,
-    'partialUploads' | 'recover' | 'remove' | 'orphanCandidates' | 'clearOrphanCandidates'
+    'partialUploads' | 'recover' | 'remove' | 'earlierIntents' | 'clearEarlierIntents'
   >
   readonly isBackupRunning: () => boolean
 }): Promise<{
@@ -45,18 +51,20 @@ async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
   onDeletionFailure: (id: MediaId, error: unknown) => void,
 ): Promise<number> {
-  const orphans = await catalog.findUnreferenced(await blobs.orphanCandidates())
-  let removed = 0
+  const intents = await catalog.intents()
+  const orphans = await catalog.findUnreferenced([...intents, ...(await blobs.earlierIntents())])
+  const failed = new Set<MediaId>()
   for (const id of orphans) {
     try {
       await blobs.remove(id)
-      removed += 1
     } catch (error) {
+      failed.add(id)
       onDeletionFailure(id, error)
     }
   }
-  if (removed === orphans.length) blobs.clearOrphanCandidates()
-  return removed
+  if (intents.length > 0) await catalog.clearIntents(intents.filter((id) => !failed.has(id)))
+  if (failed.size === 0) await blobs.clearEarlierIntents()
+  return orphans.length - failed.size
 }
 
 /** Lowers the offsets that are beyond the end of their file. */

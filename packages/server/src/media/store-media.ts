@@ -3,6 +3,7 @@ import type { BucketId, Catalog } from '../catalog/catalog.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import {
   type Arrival,
+  type CommitCatalog,
   commitFilesOperation,
   discardBlobs,
   type RequestKey,
@@ -39,7 +40,7 @@ export type StoreMedia = (
  * to its end before it takes the next one. Without files, it stores nothing.
  */
 export function storeMediaOperation(parts: {
-  readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated' | 'bucket'>
+  readonly catalog: CommitCatalog & Pick<Catalog, 'bucket'>
   readonly blobs: BlobStore
   readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture

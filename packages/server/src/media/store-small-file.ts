@@ -1,7 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { BucketId, Catalog, NewMedia } from '../catalog/catalog.ts'
+import type { BucketId, NewMedia } from '../catalog/catalog.ts'
 import { createMediaIds } from '../core/media-id.ts'
-import { commitFilesOperation, type RequestKey } from './commit-files.ts'
+import { type CommitCatalog, commitFilesOperation, type RequestKey } from './commit-files.ts'
 import { newItem } from './new-item.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
 import { type FileReceiver, receivedBytes } from './receive-files.ts'
@@ -33,7 +33,7 @@ export type BeginSmallUpload = (size: number) => SmallUpload | null
  * which follows at once.
  */
 export function storeSmallFileOperation(parts: {
-  readonly catalog: Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated'>
+  readonly catalog: CommitCatalog
   readonly blobs: BlobStore
   readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture

@@ -163,12 +163,13 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(found?.contentId && (await audit.content(found.contentId))).toEqual(contentOf(item))
     })
 
-    test('F7, F8 a snapshot has the rows of one moment; renewed, it has its own epoch and no uploads', async () => {
+    test('F7, F8 a snapshot has the rows of one moment; renewed, it has its own epoch, and no uploads and intents', async () => {
       const { catalog, audit, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
       const items = newItems(12)
       await catalog.addMedia(bucketId, inBlobStore(items))
       await catalog.createUpload(newUpload(bucketId))
+      await catalog.addIntents([newMediaId()])
       const { directory, open: openCopy } = await copy()
       await audit.snapshot(directory)
       await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
@@ -177,6 +178,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(copied.catalog.epoch).toBe(catalog.epoch)
       await copied.audit.renew()
       expect(await copied.catalog.unfinishedUploads()).toEqual([])
+      expect(await copied.catalog.intents()).toEqual([])
       expect(await copied.audit.bucketFaults()).toEqual([])
       const again = await openCopy()
       expect(again.catalog.epoch).not.toBe(catalog.epoch)

@@ -93,6 +93,22 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await catalog.tombstones()).toEqual([])
     })
 
+    test('S8 the transaction that adds an item of the blob store removes its intent', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [stored, failed] = newItems(2)
+      if (!stored || !failed) throw new Error('no item')
+      await catalog.addIntents([stored.id, failed.id])
+      await catalog.addIntents([failed.id])
+      expect((await catalog.intents()).toSorted()).toEqual([stored.id, failed.id].toSorted())
+      await expect(catalog.addMedia(99 as BucketId, inBlobStore([stored]))).rejects.toThrow()
+      expect(await catalog.intents()).toHaveLength(2)
+      await catalog.addMedia(bucketId, inBlobStore([stored]))
+      expect(await catalog.intents()).toEqual([failed.id])
+      await catalog.clearIntents([failed.id, stored.id])
+      expect(await catalog.intents()).toEqual([])
+    })
+
     test('an item is stored with its bytes, which are read unchanged, also none and the largest number', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')

@@ -10,10 +10,10 @@ import { createFileCommitter } from './commit-file.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
 import { createDiskVariants } from './disk-variants.ts'
+import { createEarlierIntents } from './earlier-intents.ts'
 import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import { createFileReaders } from './file-readers.ts'
 import { asStorageFault, type Files, nodeFiles, unlinkIfThere } from './files.ts'
-import { openIntents } from './intents.ts'
 import { openStoredFile } from './open-stored-file.ts'
 import { receiveFile } from './receive-file.ts'
 import { openShards } from './shards.ts'
@@ -48,13 +48,11 @@ export async function openDiskBlobs(options: {
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
   const uploads = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
-  const records = options.thread ? await ensureOwnDirectory(directory, 'pending', files) : null
   requireOneDisk(root, temporary, uploads)
   await sync(directory)
   const shards = await openShards(root, files, sync, options.thread !== undefined)
 
   const received = ({ handle }: { handle: string }) => join(directory, handle)
-  const intents = records === null ? null : await openIntents({ directory: records, root, files, sync })
   const variantRows = options.thread
     ? createVariantThread(
         directory,
@@ -76,7 +74,6 @@ export async function openDiskBlobs(options: {
   const commits = new Set<Promise<void>>()
   async function commit(from: string, id: MediaId): Promise<void> {
     try {
-      await intents?.add(id)
       await commitFile(from, id)
     } catch (error) {
       throw asStorageFault(error)
@@ -119,7 +116,6 @@ export async function openDiskBlobs(options: {
         // Also if there was no file: the process that unlinked it may have ended before its sync.
         await sync(shard)
       }
-      intents?.delete(id)
       await variants.remove(id)
     },
 
@@ -132,11 +128,7 @@ export async function openDiskBlobs(options: {
       }
     },
 
-    markCommitted(ids) {
-      for (const id of ids) intents?.delete(id)
-    },
-    orphanCandidates: async () => (await intents?.orphanCandidates()) ?? [],
-    clearOrphanCandidates: () => intents?.clearOrphanCandidates(),
+    ...createEarlierIntents(join(directory, 'pending'), root),
 
     async recover() {
       const names = await readdir(temporary)
@@ -148,7 +140,6 @@ export async function openDiskBlobs(options: {
       await Promise.allSettled(commits)
       await readers?.close()
       await variantRows.close()
-      await intents?.settled()
     },
   }
 }

@@ -128,7 +128,8 @@ const renewal = `
   DELETE FROM meta WHERE key = 'blobs';
   DELETE FROM uploads WHERE finished = 0;
   UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
-  DELETE FROM tombstones;`
+  DELETE FROM tombstones;
+  DELETE FROM intents;`
 
 const auditedItem = (row: Row): AuditedItem => ({
   bucketId: integer(row, 0) as BucketId,

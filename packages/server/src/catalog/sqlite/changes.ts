@@ -32,6 +32,8 @@ interface Changes {
   }
   'forget-requests': { input: { now: number }; output: number }
   'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: RemovedMedia | null }
+  'add-intents': { input: { ids: readonly MediaId[] }; output: undefined }
+  'clear-intents': { input: { ids: readonly MediaId[] }; output: undefined }
   'clear-tombstones': { input: { ids: readonly MediaId[] }; output: undefined }
   'create-upload': { input: NewUpload; output: undefined }
   'declare-length': { input: { id: UploadId; length: number }; output: boolean }
@@ -85,6 +87,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
   const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
   const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
+  const addIntent = db.prepare('INSERT INTO intents (id) VALUES (?) ON CONFLICT DO NOTHING')
+  const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
   const insertToken = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`)
@@ -124,6 +128,14 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       const row = one(findSeq, id, bucketId)
       if (!row) return null
       return { hasTombstone: media.remove(bucketId, [integer(row, 0)]).length > 0 }
+    },
+
+    'add-intents'({ ids }) {
+      for (const id of ids) addIntent.run(id)
+    },
+
+    'clear-intents'({ ids }) {
+      for (const id of ids) clearIntent.run(id)
     },
 
     'clear-tombstones'({ ids }) {

@@ -24,6 +24,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const remove = db.prepare(`DELETE FROM media WHERE bucket_id = ? AND seq = ?
     RETURNING size, content_id, id, content_type, sha256 IS NOT NULL`)
+  const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const contents = prepareContentRows(db)
   const grow = db.prepare(`UPDATE buckets
@@ -56,6 +57,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
           item.createdAt,
           bytes === null ? null : contents.add(bytes),
         )
+        if (bytes === null) clearIntent.run(item.id)
         size += item.size
       }
       ranks.add(bucketId, total, nextSeq, items.length)

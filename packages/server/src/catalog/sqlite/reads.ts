@@ -33,6 +33,7 @@ export interface Reads {
   media(id: MediaId): Media | null
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
   findUnreferenced(ids: readonly MediaId[]): MediaId[]
+  intents(): MediaId[]
   tombstones(): MediaId[]
   upload(id: UploadId): Upload | null
   unfinishedUploads(): Upload[]
@@ -59,6 +60,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     created_at, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id
     FROM media WHERE id = ?`)
   const findUnreferenced = prepareFindUnreferenced(db)
+  const intents = db.prepare('SELECT id FROM intents')
   const tombstones = db.prepare('SELECT id FROM tombstones')
   const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
     last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
@@ -179,6 +181,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     buckets: () => all(buckets).map(bucketOf),
 
     findUnreferenced,
+    intents: () => all(intents).map((row) => mediaId(row, 0)),
     tombstones: () => all(tombstones).map((row) => mediaId(row, 0)),
 
     token(id) {

@@ -36,7 +36,16 @@ const never = () => false
  * `upload-unknown`, those of `checkChunk`, `quota-exceeded`, `storage-full`, and what the source throws.
  */
 export function appendUploadOperation(parts: {
-  readonly catalog: Pick<Catalog, 'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
+  readonly catalog: Pick<
+    Catalog,
+    | 'upload'
+    | 'declareLength'
+    | 'moveUpload'
+    | 'finishUpload'
+    | 'removeUpload'
+    | 'addIntents'
+    | 'clearIntents'
+  >
   readonly blobs: BlobStore
   readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture
@@ -112,11 +121,13 @@ export function appendUploadOperation(parts: {
     blob: ReceivedBlob,
     expiresAt: number,
   ): Promise<boolean> {
+    await catalog.addIntents([mediaId])
     await blobs.commit(blob, mediaId)
     const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt)
-    if (isFinished) blobs.markCommitted([mediaId])
-    else await blobs.remove(mediaId)
-    return isFinished
+    if (isFinished) return true
+    await blobs.remove(mediaId)
+    await catalog.clearIntents([mediaId])
+    return false
   }
 
   /** While the lock is held: a length that is declared during a write would let that write reach it without an item. */
