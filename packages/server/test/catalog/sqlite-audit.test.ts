@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { BucketId } from '../../src/catalog/catalog.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
 import { acquireBackupHold, BackupHoldError, watchBackupHold } from '../../src/catalog/sqlite/backup-hold.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
@@ -193,5 +194,54 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
   test('is read in short transactions, so that the write-ahead log starts again between them', async () => {
     const { largestLog } = await copyDuringChanges()
     expect(largestLog).toBe(0)
+  })
+})
+
+describe('F10 a snapshot of a catalog with a long write-ahead log', () => {
+  const logSize = (directory: string) => statSync(join(directory, 'catalog.db-wal')).size
+
+  /** A catalog with a log of 40 MB, and a reader that has kept it from starting again. */
+  async function openLong() {
+    const directory = tempDirectory()
+    const { catalog, audit } = await openBoth(directory)
+    const reader = new DatabaseSync(join(directory, 'catalog.db'))
+    onTestFinished(async () => {
+      reader.close()
+      await audit.close()
+      await catalog.close()
+    })
+    const bucketId = await newBucket(catalog, 'b')
+    reader.exec('BEGIN; SELECT * FROM media')
+    const bytes = () => new Uint8Array(1024 * 1024)
+    const items = newItems(40)
+    await catalog.addMedia(
+      bucketId,
+      items.map((item) => ({ item, bytes: bytes() })),
+    )
+    expect(logSize(directory)).toBeGreaterThan(40 * 1024 * 1024)
+    return { directory, catalog, audit, reader, pages: items.map(({ id }) => id), bucketId }
+  }
+
+  async function copyOfIds(audit: Awaited<ReturnType<typeof openLong>>['audit'], bucketId: BucketId) {
+    const into = tempDirectory()
+    await audit.snapshot(into)
+    const copied = await openBoth(into)
+    const ids = await allPages(copied.catalog, bucketId)
+    await copied.audit.close()
+    await copied.catalog.close()
+    return ids
+  }
+
+  test('truncates the log', async () => {
+    const { directory, audit, reader, pages, bucketId } = await openLong()
+    reader.exec('COMMIT')
+    expect(await copyOfIds(audit, bucketId)).toEqual(pages)
+    expect(logSize(directory)).toBe(0)
+  })
+
+  test('is complete, and the log stays, while another process reads for longer', async () => {
+    const { directory, audit, pages, bucketId } = await openLong()
+    expect(await copyOfIds(audit, bucketId)).toEqual(pages)
+    expect(logSize(directory)).toBeGreaterThan(40 * 1024 * 1024)
   })
 })

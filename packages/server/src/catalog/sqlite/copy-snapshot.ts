@@ -1,16 +1,23 @@
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import { all, integer, one, text } from './rows.ts'
 
-/** Items, and bytes of items, that are copied in one transaction, which takes some milliseconds. */
+/** Items, and bytes of items, that are read in one transaction, which takes some milliseconds. */
 const chunk = 2_000
-const contentsChunk = 100
+const contentsChunk = 50
+/** The copy truncates a longer write-ahead log between two reads. Bytes. */
+const maxLogSize = 32 * 1024 * 1024
+/** Milliseconds that writers and the truncation wait for other reads. */
+const truncationTimeout = 100
+/** Milliseconds until the next attempt if other reads took longer. */
+const truncationInterval = 5_000
 /** Rows that may be left for the last transaction. */
 const lastChunk = 500
 /** A pass copies what was added during the one before. On a busy machine, uploads may be faster than the copy. */
 const maxPasses = 10
-/** Milliseconds between two of these transactions. */
+/** Milliseconds between two reads. */
 const pause = 2
 /** Milliseconds that a read waits, as in catalog.ts. */
 const readTimeout = 5_000
@@ -18,7 +25,8 @@ const readTimeout = 5_000
 /**
  * Copies the catalog `source` as of one moment into the new file `target`, which is not synced. While a transaction reads a
  * catalog, its write-ahead log cannot start again and grows with each upload. So the rows and bytes of items, which never change,
- * are copied in short transactions first. The last transaction copies the items that were added since, removes those that were
+ * are copied in chunks first: a short transaction reads a chunk into memory, and ends before the chunk is written to the copy,
+ * which may wait for the disk. The last transaction copies the items that were added since, removes those that were
  * deleted since, and copies all other tables: its snapshot is the moment of the copy.
  *
  * Not SQLite's `backup`, which starts again whenever another connection writes, and not `VACUUM INTO`, which reads everything in
@@ -33,13 +41,20 @@ export async function copySnapshot(source: string, target: string): Promise<void
   try {
     db.exec(`${creationSettings}; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF`)
     db.prepare('ATTACH ? AS source').run(source)
+    db.exec("ATTACH ':memory:' AS chunk")
     createAll(db, 'table')
-    const items = prepareItems(db)
-    const contents = prepareContents(db)
+    const limitLog = prepareLogLimit(db, source)
+    const afterChunk = async () => {
+      limitLog()
+      await sleep(pause)
+    }
+    const items = prepareItems(db, afterChunk)
+    const contents = prepareContents(db, afterChunk)
     for (let pass = 0; pass < maxPasses; pass += 1) {
       const copied = (await items.copyInChunks()) + (await contents.copyInChunks())
       if (copied <= lastChunk) break
     }
+    limitLog()
     db.exec('BEGIN')
     items.copyAdded()
     items.removeDeleted()
@@ -59,19 +74,34 @@ export async function copySnapshot(source: string, target: string): Promise<void
   }
 }
 
-function prepareItems(db: DatabaseSync) {
+/** Copies rows of one table by way of memory, with `condition` and a limit as in SQL. Returns how many. */
+function prepareCopy(db: DatabaseSync, table: string, condition: string): (...values: number[]) => number {
+  db.exec(`CREATE TABLE chunk."${table}" AS SELECT * FROM source."${table}" WHERE 0`)
+  const read = db.prepare(
+    `INSERT INTO chunk."${table}" SELECT * FROM source."${table}" WHERE ${condition} LIMIT ?`,
+  )
+  const write = db.prepare(`INSERT INTO main."${table}" SELECT * FROM chunk."${table}"`)
+  const clear = db.prepare(`DELETE FROM chunk."${table}"`)
+  return (...values) => {
+    const { changes } = read.run(...values)
+    write.run()
+    clear.run()
+    return Number(changes)
+  }
+}
+
+function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const buckets = db.prepare('SELECT id FROM source.buckets ORDER BY id')
   const last = db.prepare('SELECT coalesce(max(seq), -1) FROM main.media WHERE bucket_id = ?')
   // Sequence numbers grow and are never reused.
-  const copy = db.prepare(`INSERT INTO main.media SELECT * FROM source.media
-    WHERE bucket_id = ? AND seq > ? ORDER BY seq LIMIT ?`)
+  const copy = prepareCopy(db, 'media', 'bucket_id = ? AND seq > ? ORDER BY seq')
   const total = db.prepare('SELECT total FROM source.buckets WHERE id = ?')
   const removeDeleted = db.prepare(`DELETE FROM main.media WHERE bucket_id = ?
     AND NOT EXISTS (SELECT 1 FROM source.media AS now WHERE now.bucket_id = media.bucket_id AND now.seq = media.seq)`)
   /** Copied items of each bucket. */
   const counts = new Map<number, number>()
   function copyFrom(bucket: number, limit: number): number {
-    const copied = Number(copy.run(bucket, integer(one(last, bucket) ?? [], 0), limit).changes)
+    const copied = copy(bucket, integer(one(last, bucket) ?? [], 0), limit)
     counts.set(bucket, copied + (counts.get(bucket) ?? 0))
     return copied
   }
@@ -83,14 +113,14 @@ function prepareItems(db: DatabaseSync) {
       for (const bucket of bucketIds()) {
         for (let copied = chunk; copied === chunk; total += copied) {
           copied = copyFrom(bucket, chunk)
-          if (copied > 0) await sleep(pause)
+          if (copied > 0) await afterChunk()
         }
       }
       return total
     },
     /** The same in the transaction of the caller. */
     copyAdded(): void {
-      for (const bucket of bucketIds()) copyFrom(bucket, -1)
+      for (const bucket of bucketIds()) while (copyFrom(bucket, chunk) === chunk);
     },
     /** Compares only the buckets that have lost items: that reads all their items. */
     removeDeleted(): void {
@@ -101,25 +131,42 @@ function prepareItems(db: DatabaseSync) {
 }
 
 /** As prepareItems. */
-function prepareContents(db: DatabaseSync) {
+function prepareContents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.contents')
-  const copy = db.prepare(`INSERT INTO main.contents SELECT * FROM source.contents
-    WHERE id > ? ORDER BY id LIMIT ?`)
+  const copy = prepareCopy(db, 'contents', 'id > ? ORDER BY id')
   const removeDeleted = db.prepare(`DELETE FROM main.contents
     WHERE id NOT IN (SELECT content_id FROM main.media WHERE content_id IS NOT NULL)`)
-  const copyUpTo = (limit: number): number => Number(copy.run(integer(one(last) ?? [], 0), limit).changes)
+  const copyChunk = (): number => copy(integer(one(last) ?? [], 0), contentsChunk)
   return {
     async copyInChunks(): Promise<number> {
       let total = 0
       for (let copied = contentsChunk; copied === contentsChunk; total += copied) {
-        copied = copyUpTo(contentsChunk)
-        if (copied > 0) await sleep(pause)
+        copied = copyChunk()
+        if (copied > 0) await afterChunk()
       }
       return total
     },
-    copyAdded: () => void copyUpTo(-1),
+    copyAdded(): void {
+      while (copyChunk() === contentsChunk);
+    },
     /** Removes the bytes of items that are not in the copy; reads nothing of the source. */
     removeDeleted: () => void removeDeleted.run(),
+  }
+}
+
+/**
+ * Truncates the log if it is too long. The writer's own checkpoints cannot start it again while a read of the copy is in
+ * progress. Writers wait during the truncation, as they do during their own checkpoints.
+ */
+function prepareLogLimit(db: DatabaseSync, source: string): () => void {
+  let nextAttempt = 0
+  return () => {
+    const size = statSync(`${source}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    if (size <= maxLogSize || performance.now() < nextAttempt) return
+    db.exec(`PRAGMA busy_timeout = ${truncationTimeout}`)
+    const isBusy = integer(one(db.prepare('PRAGMA source.wal_checkpoint(TRUNCATE)')) ?? [], 0) !== 0
+    db.exec(`PRAGMA busy_timeout = ${readTimeout}`)
+    if (isBusy) nextAttempt = performance.now() + truncationInterval
   }
 }
 
