@@ -142,13 +142,13 @@ test.each([
 )
 
 test('U12, O4 a client that waits for the service is not idle', async () => {
-  const { blobs } = await countStored(server)
+  const { temporary } = await countStored(server)
   const catalog = new DatabaseSync(join(server.data, 'catalog.db'))
   catalog.exec('BEGIN IMMEDIATE')
   // Larger than a file that is stored in the catalog.
   const body = 'x'.repeat(70_000)
   const stored = server.request('/api/media', { method: 'POST', body })
-  await until('the blob is stored', async () => (await countStored(server)).blobs === blobs + 1)
+  await until('a temporary file', async () => (await countStored(server)).temporary === temporary + 1)
   await setTimeout(2 * idleTimeout)
   catalog.exec('ROLLBACK')
   catalog.close()
