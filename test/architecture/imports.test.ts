@@ -17,7 +17,7 @@ const folderImports: Readonly<Record<string, readonly string[]>> = {
   http: ['media', 'access', 'catalog', 'blobs', 'core'],
   config: ['core'],
   'engines.ts': ['catalog', 'blobs', 'config', 'core'],
-  server: ['http', 'media', 'access', 'catalog', 'blobs', 'core', 'config', 'engines.ts'],
+  server: ['http', 'upkeep', 'media', 'access', 'catalog', 'blobs', 'core', 'config', 'engines.ts'],
   cli: ['server', 'engines.ts', 'config', 'upkeep', 'access', 'catalog', 'core'],
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { acquireDataLock } from '../../packages/server/src/catalog/sqlite/data-lock.ts'
 import { requireNoRestore } from '../../packages/server/src/upkeep/restore-stage.ts'
 import { runAndKillAt } from '../faults/kill-upkeep.ts'
 import { runHere } from '../harness/commands.ts'
@@ -28,6 +29,10 @@ test('F8 no service starts on a directory in which a killed restore has created 
     expect(() => requireNoRestore(data), `after call ${call}: ${names}`).toThrow(/restore .* was interrupted/)
     marked ||= data
   }
+  // A restore that runs has the lock. The service looks for a restore only when it has the lock itself.
+  const lock = acquireDataLock(marked)
+  await expect(startServer({}, marked)).rejects.toThrow(/exited with 1: .*already served/)
+  lock.release()
   await expect(startServer({}, marked)).rejects.toThrow(/exited with 1: .*A restore into .* was interrupted/)
   const completed = await outcome(['restore', at('backup')], marked)
   expect(completed.stdout).toMatch(/^Restored 3 items/)

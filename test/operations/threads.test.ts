@@ -61,7 +61,7 @@ test('U10 a service whose writing thread has ended stops with an error, and ackn
   expect(response?.status ?? 500).toBeGreaterThanOrEqual(500)
   expect(await exited).toBe(1)
   const line = await until('the log', () =>
-    server.log().find(({ msg }) => msg.includes('a thread that writes data has failed')),
+    server.log().find(({ msg }) => msg.includes('the thread catalog-writer has ended')),
   )
   expect(line).toMatchObject({ level: 60 })
 })

@@ -1,6 +1,5 @@
 import { writeSync } from 'node:fs'
 import { redactTokens } from '../core/redact-tokens.ts'
-import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import { banner } from './banner.ts'
 import { createBufferedLogLines } from './buffered-log-lines.ts'
 import { type Command, UsageError } from './command.ts'
@@ -53,7 +52,6 @@ The log is written to standard error: as JSON, one object per line, or as readab
 
   async run(args, { config, warnings, print }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, but received: ${args.join(' ')}`)
-    requireNoRestore(config.data)
     // Loaded here, so that other commands start faster.
     const [{ startServer }, { pino }, { default: closeWithGrace }] = await Promise.all([
       import('../server/start-server.ts'),
@@ -71,7 +69,7 @@ The log is written to standard error: as JSON, one object per line, or as readab
     const failed = new AbortController()
     const writeLine = log.isLevelEnabled('info') ? lines.write : () => undefined
     const server = await startServer(config, log, writeLine, (error) => {
-      log.fatal({ err: error }, 'a thread that writes data has failed; stopping')
+      log.fatal({ err: error }, `${error.message}; stopping`)
       failed.abort(error)
     })
     lowerWorkerPriority()

@@ -13,6 +13,7 @@ import { createDeferredDeletions } from '../media/deletion/deferred-deletions.ts
 import type { BlobDeletionParts } from '../media/deletion/delete-blobs.ts'
 import { matchBlobsDirectory } from '../media/match-blobs-directory.ts'
 import { recover } from '../media/recover.ts'
+import { requireNoRestore } from '../upkeep/restore-stage.ts'
 import type { StartContext } from './start-context.ts'
 
 export interface OpenData {
@@ -34,6 +35,8 @@ export async function openData(
 ): Promise<OpenData> {
   const lock = lockData(config)
   closers.add('the data lock', () => lock.release())
+  // With the lock: a restore that is killed after an earlier check would leave a catalog to be created here.
+  requireNoRestore(config.data)
   const exposed = findExposed(config)
   if (exposed.length > 0)
     log.warn({ exposed }, `other users may read these in ${config.data}; run: chmod -R go= on each`)

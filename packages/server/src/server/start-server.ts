@@ -36,7 +36,7 @@ export async function startServer(
   log: Logger,
   /** Writes one line per request to the log. */
   writeLine: (line: string) => void,
-  /** Called when a thread that writes has failed; the process must stop then. */
+  /** Called when a thread has ended unexpectedly; the process must stop then. */
   onFailure: (error: Error) => void,
 ): Promise<Server> {
   const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
