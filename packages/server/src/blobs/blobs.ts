@@ -96,8 +96,12 @@ export interface VariantStore {
    */
   store(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
 
-  /** As `BlobStore.open`. */
-  open(id: MediaId, variant: Variant): Promise<Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'> | null>
+  /** As `BlobStore.open`. With `pictureSize`, also null unless a blob of this size is stored under the id. */
+  open(
+    id: MediaId,
+    variant: Variant,
+    options?: { readonly pictureSize?: number; readonly wholeUpTo?: number },
+  ): Promise<Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'> | null>
 
   /** Removes all variants of the item, as `BlobStore.remove` does. */
   remove(id: MediaId): Promise<void>

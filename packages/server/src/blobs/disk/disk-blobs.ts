@@ -63,6 +63,7 @@ export async function openDiskBlobs(options: {
   const readers = options.thread ? createFileReaders(options.thread.onFailure) : null
   const variants = createDiskVariants({
     root: join(directory, 'variants'),
+    pictures: root,
     temporary,
     files,
     database: variantRows,
@@ -102,7 +103,11 @@ export async function openDiskBlobs(options: {
     discard: (blob) => unlinkIfThere(files, received(blob)),
 
     async open(id: MediaId, wholeUpTo = 0) {
-      if (readers) return readers.open({ root, shard: shardOf(id), name: id, hasIdentity: true, wholeUpTo })
+      if (readers)
+        return readers.open({
+          ...{ root, shard: shardOf(id), name: id },
+          ...{ hasIdentity: true, wholeUpTo, required: null },
+        })
       const shard = shards.directory(id)
       const opened = await openStoredFile(join(shard, id), () => shards.exists(shard))
       if (opened === null) shards.requireIdentity()

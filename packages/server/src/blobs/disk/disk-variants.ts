@@ -11,6 +11,7 @@ import { entryTypeAt, ForeignEntry } from './entry-type.ts'
 import type { FileReaders } from './file-readers.ts'
 import { type Files, unlinkIfThere } from './files.ts'
 import { openStoredFile } from './open-stored-file.ts'
+import { isStored } from './stored-file.ts'
 import type { VariantOutput } from './variant-database.ts'
 import type { VariantRequests } from './variant-requests.ts'
 
@@ -22,6 +23,8 @@ import type { VariantRequests } from './variant-requests.ts'
  */
 export function createDiskVariants(parts: {
   readonly root: string
+  /** The root of the blobs, which contains the pictures. */
+  readonly pictures: string
   readonly temporary: string
   readonly files: Files
   readonly database: Pick<VariantRequests, 'run'>
@@ -30,7 +33,7 @@ export function createDiskVariants(parts: {
   /** Bytes of the largest variant that is stored in `variants.db`. */
   readonly inlineSize: number
 }): VariantStore {
-  const { root, temporary, files, database, readers, inlineSize } = parts
+  const { root, pictures, temporary, files, database, readers, inlineSize } = parts
   const nameOf = (id: MediaId, variant: Variant) => `${id}.${variantKey(variant)}`
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
   const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), nameOf(id, variant))
@@ -75,11 +78,14 @@ export function createDiskVariants(parts: {
       await database.run({ kind: 'store', name: nameOf(id, variant), bytes })
     },
 
-    async open(id, variant) {
-      const bytes = await database.run({ kind: 'read', name: nameOf(id, variant) }).catch(nullIfUnreadable)
+    async open(id, variant, { pictureSize, wholeUpTo = 0 } = {}) {
+      const [name, shard] = [nameOf(id, variant), shardOf(id)]
+      const required =
+        pictureSize === undefined ? null : { root: pictures, shard, name: id, size: pictureSize }
+      const bytes = await database.run({ kind: 'read', name, required }).catch(nullIfUnreadable)
       if (bytes) return openMemoryBlob(bytes)
-      const name = nameOf(id, variant)
-      if (readers) return readers.open({ root, shard: shardOf(id), name, hasIdentity: false, wholeUpTo: 0 })
+      if (readers) return readers.open({ root, shard, name, hasIdentity: false, wholeUpTo, required })
+      if (required !== null && !isStored(required)) return null
       return openStoredFile(pathOf(id, variant), () => exists(directoryOf(id)))
     },
 

@@ -5,28 +5,29 @@ import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
 import { BlobTruncatedError } from '../blobs.ts'
 import { identityName } from './blobs-directory.ts'
-import { entryTypeAt, ForeignEntry } from './entry-type.ts'
+import { entryTypeAt } from './entry-type.ts'
 import { nodeFiles } from './files.ts'
 import { asUnknown, type FileDescriptor, openRegularFile } from './open-stored-file.ts'
+import { isOwnDirectory, isStored, type RequiredFile, type StoredFile } from './stored-file.ts'
 
 // A thread of the server that opens and reads stored files. A call for one file through libuv's thread pool costs four
 // times as much, and looking up a name that the system has not cached waits for the disk too.
 
-/** A file to open: its path is `root`/`shard`/`name`. */
-export interface FileToRead {
-  readonly root: string
-  readonly shard: string
-  readonly name: string
+/** A file to open. */
+export interface FileToRead extends StoredFile {
   /** Whether the root must have an identity: a missing file is an error if it does not. */
   readonly hasIdentity: boolean
   /** Files up to this length are read whole. Bytes. */
   readonly wholeUpTo: number
+  /** If this one is not stored, the result is null. */
+  readonly required: RequiredFile | null
 }
 
 /** The whole bytes, or the open file, which the receiver closes. Null if nothing is stored under the name. */
 export type ReadFile = Uint8Array<ArrayBuffer> | FileDescriptor | null
 
-function readStored({ root, shard, name, hasIdentity, wholeUpTo }: FileToRead): ReadFile {
+function readStored({ root, shard, name, hasIdentity, wholeUpTo, required }: FileToRead): ReadFile {
+  if (required !== null && !isStored(required)) return null
   const directory = join(root, shard)
   const file =
     isOwnDirectory(root) && isOwnDirectory(directory) ? openRegularFile(join(directory, name)) : null
@@ -37,13 +38,6 @@ function readStored({ root, shard, name, hasIdentity, wholeUpTo }: FileToRead): 
     return null
   }
   return file.size > wholeUpTo ? file : readAndClose(file)
-}
-
-/** False if there is nothing. Throws ForeignEntry if it is not a directory. */
-function isOwnDirectory(path: string): boolean {
-  const found = entryTypeAt(nodeFiles, path)
-  if (found !== 'nothing' && found !== 'directory') throw new ForeignEntry(`${path} is not a directory`)
-  return found === 'directory'
 }
 
 function readAndClose({ descriptor, size }: FileDescriptor): Uint8Array<ArrayBuffer> {

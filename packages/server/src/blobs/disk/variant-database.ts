@@ -2,16 +2,24 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MediaId } from '../../core/media-id.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
+import { isStored, type RequiredFile } from './stored-file.ts'
 import { openVariantRows, type VariantRows, VariantsDamaged, variantDatabase } from './variant-rows.ts'
 
 /** A name is `<id>.<key>`. */
 export type VariantRequest =
-  | { readonly kind: 'read'; readonly name: string }
+  | {
+      readonly kind: 'read'
+      readonly name: string
+      /** If this file is not stored, the output is null. */
+      readonly required: RequiredFile | null
+    }
   | { readonly kind: 'store'; readonly name: string; readonly bytes: Uint8Array }
   | { readonly kind: 'remove'; readonly id: MediaId }
 
+type Reading = VariantRequest & { readonly kind: 'read' }
+
 /** The bytes that were read, or null. */
-export type VariantOutput = Uint8Array | null
+export type VariantOutput = Uint8Array<ArrayBuffer> | null
 
 export interface VariantDatabase {
   /** Runs the reads in one transaction and the changes in another one. Never throws. */
@@ -95,14 +103,13 @@ function createVariantDatabase(
     }
   }
 
-  function readAll(names: readonly string[]): VariantOutput[] {
+  function readAll(requests: readonly Reading[]): VariantOutput[] {
     const rows = open(false)
-    if (rows === null) return names.map(() => null)
-    const [first, ...others] = names
-    if (first === undefined) return []
+    if (rows === null) return requests.map(() => null)
+    const read = ({ name, required }: Reading) =>
+      required === null || isStored(required) ? rows.read(name) : null
     // A transaction costs more than one read.
-    if (others.length === 0) return [rows.read(first)]
-    return rows.transaction('BEGIN', () => names.map(rows.read))
+    return requests.length > 1 ? rows.transaction('BEGIN', () => requests.map(read)) : requests.map(read)
   }
 
   function changeAll(requests: readonly Exclude<VariantRequest, { kind: 'read' }>[]): VariantOutput[] {
@@ -120,9 +127,9 @@ function createVariantDatabase(
 
   return {
     apply(requests) {
-      const names = requests.flatMap((request) => (request.kind === 'read' ? [request] : []))
+      const reads = requests.flatMap((request) => (request.kind === 'read' ? [request] : []))
       const changes = requests.flatMap((request) => (request.kind === 'read' ? [] : [request]))
-      const read = outcomesOf(names, () => readAll(names.map(({ name }) => name))).values()
+      const read = outcomesOf(reads, () => readAll(reads)).values()
       const changed = outcomesOf(changes, () => changeAll(changes)).values()
       return requests.map(({ kind }) => {
         const { value } = kind === 'read' ? read.next() : changed.next()

@@ -19,7 +19,7 @@ export class VariantsDamaged extends Error {
 /** The rows of `variants.db`: each is a variant, under the name `<id>.<key>`. All functions throw VariantsDamaged. */
 export interface VariantRows {
   /** Null if the variant is not stored. */
-  read(name: string): Uint8Array | null
+  read(name: string): Uint8Array<ArrayBuffer> | null
   store(name: string, bytes: Uint8Array): void
   /** Removes all variants of the item. */
   remove(id: MediaId): void
@@ -122,14 +122,17 @@ function prepare(db: DatabaseSync, path: string): VariantRows {
   }
 }
 
-function readRow(find: StatementSync, name: string): Uint8Array | null {
+function readRow(find: StatementSync, name: string): Uint8Array<ArrayBuffer> | null {
   const row: unknown = find.get(name)
   if (row === undefined) return null
   const [checksum, bytes]: readonly unknown[] = Array.isArray(row) ? row : []
-  if (!(bytes instanceof Uint8Array) || checksum !== checksumOf(name, bytes))
+  if (!isBytes(bytes) || checksum !== checksumOf(name, bytes))
     throw new VariantsDamaged(`the bytes of ${name} do not have their checksum`)
   return bytes
 }
+
+const isBytes = (value: unknown): value is Uint8Array<ArrayBuffer> =>
+  value instanceof Uint8Array && value.buffer instanceof ArrayBuffer
 
 /** Includes the name, because a damaged page may connect a row with the bytes of another one. */
 const checksumOf = (name: string, bytes: Uint8Array): number => crc32(bytes, crc32(name))

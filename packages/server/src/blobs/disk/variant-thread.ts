@@ -18,7 +18,11 @@ const stopReleasing = releaseInBackground(variants.releaseSpace)
 
 serveBatches<VariantRequest, VariantOutput, string | null>(
   (requests, reply) => {
-    reply(variants.apply(requests), damage)
+    const outcomes = variants.apply(requests)
+    const buffers = outcomes.flatMap((outcome) =>
+      'output' in outcome && outcome.output ? [outcome.output.buffer] : [],
+    )
+    reply(outcomes, damage, buffers)
     damage = null
   },
   () => {

@@ -25,8 +25,8 @@ export function cachedBytesOperations(parts: {
     openVariant: async (media, variant) =>
       media.isDamaged
         ? openVariant(media, variant)
-        : cache.open(`${media.id}.${variantKey(variant)}`, { size: null, sha256: null }, () =>
-            openVariant(media, variant),
+        : cache.open(`${media.id}.${variantKey(variant)}`, { size: null, sha256: null }, (wholeUpTo) =>
+            openVariant(media, variant, wholeUpTo),
           ),
   }
 }

@@ -15,8 +15,9 @@ export interface Variants {
   /**
    * The variant of an item, rendered if it is not stored. Concurrent requests for one variant share one render. Throws
    * Fault `variant-unavailable`, `variants-busy`, and the faults of opening the bytes (docs/interface.md, Variants).
+   * Up to `wholeUpTo` bytes, 0 by default, may be returned in memory.
    */
-  open(media: Media, variant: Variant): Promise<OpenVariant>
+  open(media: Media, variant: Variant, wholeUpTo?: number): Promise<OpenVariant>
   /** Resolves when no variant is being rendered or stored. */
   settled(): Promise<void>
 }
@@ -146,19 +147,35 @@ export function createVariants(parts: {
     return rendered
   }
 
+  /** A variant is served only while the bytes of its picture are (docs/interface.md V7). A file is checked by the same read. */
+  async function openStored(media: Media, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
+    const isFile = !media.isDamaged && media.contentId === null
+    if (!isFile) await openPicture(media)
+    return blobs.variants.open(
+      media.id,
+      variant,
+      isFile ? { wholeUpTo, pictureSize: media.size } : { wholeUpTo },
+    )
+  }
+
+  async function openPicture(media: Media): Promise<OpenBlob['content']> {
+    const opened = await openBytes(media)
+    await opened.close()
+    return opened.content
+  }
+
   return {
-    async open(media, variant) {
+    async open(media, variant, wholeUpTo = 0) {
       if (!isPictured(media.contentType))
         throw unavailable(
           `Pictures are made of JPEG, PNG, GIF, WebP, TIFF and AVIF; this item is ${media.contentType}.`,
         )
-      const source = await openBytes(media)
-      await source.close()
-      const stored = await blobs.variants.open(media.id, variant)
+      const stored = await openStored(media, variant, wholeUpTo)
       if (stored !== null) return stored
+      const picture = await openPicture(media)
       const reason = failed.get(keyOf(media, variant))
       if (reason !== undefined) throw unavailable(reason)
-      const bytes = await renderOnce(media, variant, source.content)
+      const bytes = await renderOnce(media, variant, picture)
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
       return openMemoryBlob(bytes)
     },
