@@ -138,6 +138,34 @@ test.each(requests)(
   },
 )
 
+test.each([...plain, ...variants])(
+  'B1 to B6, V4 %s from memory, again and again on one connection, is the response of the framework',
+  async (path) => {
+    const target = path.replace(/^[A-Z_]+/, (word) => paths[word] ?? word)
+    const get = async (url: string, method: string) => {
+      const response = await fetch(server.url + url, { method })
+      const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== 'date'))
+      return { status: response.status, headers, body: Buffer.from(await response.arrayBuffer()) }
+    }
+    for (const method of ['GET', 'HEAD']) {
+      const framework = await get(`${target}${target.includes('?') ? '&' : '?'}other=1`, method)
+      for (let round = 0; round < 4; round += 1) expect(await get(target, method)).toEqual(framework)
+    }
+  },
+)
+
+test('B1, V1 an extension of another item, and a variant that does not exist, are not served from memory', async () => {
+  const { TEXT = '', PICTURE = '' } = paths
+  for (let round = 0; round < 2; round += 1) {
+    await (await fetch(server.url + TEXT)).arrayBuffer()
+    await (await fetch(`${server.url}${PICTURE}?variant=thumb`)).arrayBuffer()
+  }
+  const other = TEXT.replace(/\.txt$/, '.png')
+  await expectProblem(await fetch(server.url + other), 404, 'media-unknown')
+  await expectProblem(await fetch(`${server.url}${PICTURE}?variant=large`), 400, 'variant-unknown')
+  expect((await fetch(server.url + TEXT.replace(/\..*/, ''))).status).toBe(200)
+})
+
 describe('bytes that are requested often', () => {
   const get = async (url: string) => {
     const response = await fetch(url)

@@ -188,6 +188,9 @@ export interface Catalog {
   /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>
 
+  /** For each id, whether an item of any bucket has it and is not marked as damaged; all as of one moment. Never cached. */
+  areServable(ids: readonly MediaId[]): Promise<readonly boolean[]>
+
   /** Bytes that are stored in the catalog; null if their item was deleted. */
   content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
 

@@ -3,6 +3,7 @@ import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
 import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
 import type { OpenVariant, Variants } from '../media/pictures/open-variant.ts'
@@ -31,6 +32,7 @@ export interface Operations {
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']
+  readonly openCached: CachedBytesOperations['openCached']
   readonly readiness: () => Promise<Readiness>
 }
 

@@ -10,6 +10,7 @@ import { galleryRoutes } from './gallery/serve-gallery.ts'
 import { createCorsPolicy, varyHeader } from './headers/cors.ts'
 import { createListingResponder } from './listing/listing-response.ts'
 import { createBytesResponder } from './media/bytes-response.ts'
+import { createCachedResponses } from './media/cached-responses.ts'
 import { createMediaHost } from './media/media-host.ts'
 import { createBodyPreparer } from './media/prepare-body.ts'
 import { createRequestLogger } from './metrics/request-log.ts'
@@ -39,8 +40,10 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
   })
   const countStorageError = metrics.storage.countError
+  const cachedResponses = createCachedResponses({ ...operations, areServable: catalog.areServable })
   const respondToBytes = createBytesResponder({
     ...operations,
+    ...cachedResponses,
     prepareBody: createBodyPreparer((err, requestId) => {
       countStorageError(err)
       log.error({ requestId, err }, 'a response was aborted')
@@ -75,6 +78,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
           metrics,
           respondToListing,
           respondToBytes,
+          cachedResponses,
           reportFault,
           baseUrl,
           isStopping: parts.isStopping,

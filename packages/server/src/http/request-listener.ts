@@ -10,6 +10,7 @@ import { coalesceRequests } from './listing/coalesce-requests.ts'
 import { createListingFastPath } from './listing/fast-path.ts'
 import type { ListingResponder } from './listing/listing-response.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
+import type { CachedResponses } from './media/cached-responses.ts'
 import { createBytesFastPath } from './media/fast-path.ts'
 import type { MediaHost } from './media/media-host.ts'
 import { createUploadFastPath } from './media/upload-fast-path.ts'
@@ -25,6 +26,7 @@ export function createRequestListener(
     readonly verifyAuthorization: AuthorizationVerifier
     readonly respondToListing: ListingResponder
     readonly respondToBytes: BytesResponder
+    readonly cachedResponses: CachedResponses
     readonly logRequest: RequestLogger
     readonly corsHeaders: CorsPolicy
     readonly limits: RequestLimits
@@ -46,9 +48,9 @@ export function createRequestListener(
     framework(request, response)
   }
   const respondToListing = coalesceRequests({ ...parts, countToken: limits.countToken })
-  const serveDirectly = createDirectServer(parts)
-  const serveBytes = createBytesFastPath({ ...parts, serveDirectly }, useFramework)
-  const storeSmallFiles = createUploadFastPath({ ...parts, serveDirectly }, serveBytes)
-  const serve = createListingFastPath({ ...parts, respondToListing, serveDirectly }, storeSmallFiles)
+  const direct = createDirectServer(parts)
+  const serveBytes = createBytesFastPath({ ...parts, direct }, useFramework)
+  const storeSmallFiles = createUploadFastPath({ ...parts, direct }, serveBytes)
+  const serve = createListingFastPath({ ...parts, respondToListing, direct }, storeSmallFiles)
   return requireHttp1(parts, mediaHost?.routeByHost(serve, serveBytes) ?? serve)
 }

@@ -31,6 +31,40 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       expect(await readVariant(store, other, 'thumb')).toBeNull()
     })
 
+    test('V7 a variant is null if the picture that is required is not stored, or has another size', async () => {
+      await using opened = await openStore()
+      const { store } = opened
+      const id = await storeBytes(store, randomBytes(9))
+      for (const [variant, size] of [
+        ['thumb', 50],
+        ['medium', 70_000],
+      ] as const) {
+        await store.variants.store(id, variant, randomBytes(size))
+        const openIf = async (pictureSize: number) => {
+          const found = await store.variants.open(id, variant, { pictureSize })
+          await found?.close()
+          return found?.size ?? null
+        }
+        expect([await openIf(9), await openIf(8)]).toEqual([size, null])
+      }
+      await store.remove(id)
+      await store.variants.store(id, 'thumb', randomBytes(5))
+      expect(await store.variants.open(id, 'thumb', { pictureSize: 9 })).toBeNull()
+      await store.variants.remove(id)
+    })
+
+    test('V5 a variant of up to the given length is returned in memory', async () => {
+      await using opened = await openStore()
+      const { store } = opened
+      const [id, bytes] = [newMediaId(), randomBytes(70_000)]
+      await store.variants.store(id, 'medium', bytes)
+      const found = await store.variants.open(id, 'medium', { wholeUpTo: 70_000 })
+      const read = Buffer.alloc(70_000)
+      await found?.read(read, 0)
+      await found?.close()
+      expect(read).toEqual(bytes)
+    })
+
     test('V7 removing the bytes removes their variants, and variants without bytes can be removed', async () => {
       await using opened = await openStore()
       const { store } = opened

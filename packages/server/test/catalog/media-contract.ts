@@ -37,6 +37,19 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await catalog.media(newMediaId())).toBeNull()
     })
 
+    test('M2 an item can be served from its addition to its removal, in any bucket', async () => {
+      const catalog = await openOne(fresh)
+      const [one, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      const [first, second, unknown] = [newItem(), newItem(), newItem()]
+      const ids = [second.id, unknown.id, first.id, first.id]
+      await catalog.addMedia(one, inBlobStore([first]))
+      expect(await catalog.areServable(ids)).toEqual([false, false, true, true])
+      await catalog.addMedia(other, inBlobStore([second]))
+      await catalog.removeMedia(one, first.id)
+      expect(await catalog.areServable(ids)).toEqual([true, false, false, false])
+      expect(await catalog.areServable([])).toEqual([])
+    })
+
     test('L10 items are listed in the order of their addition, ten on a page', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')

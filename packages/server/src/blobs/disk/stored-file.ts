@@ -27,7 +27,7 @@ export function isStored({ root, shard, name, size }: RequiredFile): boolean {
   try {
     if (!isOwnDirectory(root) || !isOwnDirectory(directory)) return false
     const status = nodeFiles.lstat(join(directory, name))
-    return status !== null && status.isFile() && status.size === size
+    return status?.isFile() === true && status.size === size
   } catch {
     return false
   }

@@ -60,6 +60,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     authorise: grants.read,
     page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
     media: media.read,
+    areServable: async (ids) => reading(() => reads.areServable(ids)),
     content: contents.read,
     addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
     addMediaOnce: (bucketId, items, request) =>

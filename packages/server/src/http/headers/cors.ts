@@ -50,6 +50,8 @@ const preflightHeaders = {
   'access-control-max-age': '7200',
 }
 
+export const noCorsHeaders: Readonly<Record<string, string>> = {}
+
 /** Returns the response headers for the headers of a request. */
 export type CorsPolicy = (request: IncomingHttpHeaders) => Readonly<Record<string, string>>
 
@@ -59,10 +61,9 @@ export type CorsPolicy = (request: IncomingHttpHeaders) => Readonly<Record<strin
  */
 export function createCorsPolicy(origins: readonly string[]): CorsPolicy {
   const allowsAny = origins.includes('*')
-  const none = {}
-  const base = allowsAny || origins.length === 0 ? none : { vary: 'Origin' }
+  const base = allowsAny || origins.length === 0 ? noCorsHeaders : { vary: 'Origin' }
   return (request) => {
-    if (origins.length === 0) return none
+    if (origins.length === 0) return noCorsHeaders
     const { origin } = request
     const allowed = allowsAny ? '*' : origins.find((configured) => configured === origin)
     if (allowed === undefined) return base

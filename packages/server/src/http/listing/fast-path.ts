@@ -13,7 +13,7 @@ import type { ListingResponse } from './listing-response.ts'
 
 interface Parts {
   readonly respondToListing: (request: FastPathRequest) => Promise<ListingResponse>
-  readonly serveDirectly: DirectServer
+  readonly direct: DirectServer
   /** While the service stops, responses must close their connections, which the framework does. */
   readonly isStopping: () => boolean
 }
@@ -22,12 +22,14 @@ const routes = listingPaths.map((url) => ({ url, problemHeaders: {} }))
 
 /** Responds to plain listings directly and passes all other requests to `framework`. */
 export function createListingFastPath(parts: Parts, framework: RequestListener): RequestListener {
-  const { respondToListing, serveDirectly, isStopping } = parts
+  const { respondToListing, direct, isStopping } = parts
   return (request, response) => {
     const listing = isStopping() ? null : parseFastPathRequest(request)
     const route = listing && listingRoute(listing.url)
     if (!listing || !route) return framework(request, response)
-    void serveDirectly(route, request, response, async () => {
+    const id = direct.begin(route, request, response)
+    if (id === null) return
+    void direct.run(route, request, response, id, async () => {
       const { status, head, body } = await respondToListing(listing)
       response.writeHead(status, head)
       if (body === null) response.end()

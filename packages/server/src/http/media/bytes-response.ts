@@ -6,13 +6,15 @@ import { type SendFile, sendFileValue } from '../../core/send-file.ts'
 import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'
 import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts'
 import { parseByteRange } from '../headers/byte-range.ts'
+import type { CorsPolicy } from '../headers/cors.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
 import { checkPreconditions, rangeApplies, type Validators } from '../headers/preconditions.ts'
 import { RangeFault } from '../headers/range-fault.ts'
+import type { CachedResponses } from './cached-responses.ts'
 import { deliveryOf } from './delivery.ts'
 import type { BodyPreparer, BodyWriter } from './prepare-body.ts'
 
-export interface BytesParts {
+export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   /** Finds the item for a name (`id` or `id.ext`). Throws Fault `media-unknown`. */
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenVariant>
@@ -40,7 +42,7 @@ export interface BytesRequest {
 export interface BytesResponse {
   readonly status: 200 | 206 | 304
   /** The headers as alternating names and values, the form that Node writes fastest. */
-  readonly head: readonly string[]
+  readonly head: string[]
   /** Null where no bytes are sent. Must be called once. */
   readonly write: BodyWriter | null
 }
@@ -68,14 +70,14 @@ export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
 interface Representation {
   readonly validators: Validators
   /** The headers of every success. */
-  readonly common: readonly string[]
+  readonly common: string[]
   /** The further headers of responses with bytes, except those of ranges and of the length. */
   readonly content: readonly string[]
 }
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
 export function createBytesResponder(parts: BytesParts): BytesResponder {
-  const { findByName, openBytes, openVariant, prepareBody, maxAge, sendFile, vary } = parts
+  const { findByName, openBytes, openVariant, headOf, prepareBody, maxAge, sendFile, vary } = parts
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
   const [inlineVary, attachmentVary] = [vary.inline, vary.attachment].map((value) =>
     value === '' ? [] : ['vary', value],
@@ -107,17 +109,17 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     }
   }
 
-  /** The headers of whole bytes in memory, for as long as these are: building the headers costs more than a lookup. */
-  const heads = new WeakMap<Uint8Array, readonly string[]>()
-
-  async function whole(blob: OpenVariant, isHead: boolean, id: string, describeIt: () => Representation) {
-    const key = typeof blob.content === 'string' ? null : blob.content
-    let head = key && heads.get(key)
-    if (!head) {
+  async function whole(
+    blob: OpenVariant,
+    { extension }: Media,
+    { id, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
+    describeIt: () => Representation,
+  ) {
+    const build = () => {
       const { common, content } = describeIt()
-      head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
-      if (key) heads.set(key, head)
+      return { head: [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`], extension }
     }
+    const { head } = typeof blob.content === 'string' ? build() : headOf(blob.content, build)
     return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
   }
 
@@ -147,7 +149,9 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
       const blob = await open()
       const describeIt = () => describe(media, variant, false)
-      return (canHandOver && (await handOver(blob, describeIt))) || whole(blob, isHead, id, describeIt)
+      return (
+        (canHandOver && (await handOver(blob, describeIt))) || whole(blob, media, { id, isHead }, describeIt)
+      )
     }
 
     const representation = describe(media, variant, isDownload)
@@ -183,18 +187,21 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
   }
 }
 
-/** Begins the response, with the CORS headers of its request. `Vary` of the head includes that of CORS. */
+/** The CORS headers of a response whose own `Vary` includes that of CORS. */
+export const corsHead = ({ vary, ...cors }: ReturnType<CorsPolicy>): string[] => Object.entries(cors).flat()
+
+/** Begins the response, with the CORS headers of its request. */
 export function sendBytes(
   response: ServerResponse,
   { status, head, write }: BytesResponse,
-  { vary, ...cors }: Readonly<Record<string, string>>,
+  cors: ReturnType<CorsPolicy>,
 ): void {
-  response.writeHead(status, [...Object.entries(cors).flat(), ...head])
+  response.writeHead(status, [...corsHead(cors), ...head])
   if (write) write(response)
   else response.end()
 }
 
-const hasConditions = (headers: IncomingHttpHeaders): boolean =>
+export const hasConditions = (headers: IncomingHttpHeaders): boolean =>
   headers['if-none-match'] !== undefined ||
   headers['if-modified-since'] !== undefined ||
   headers['if-match'] !== undefined ||

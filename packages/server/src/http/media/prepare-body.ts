@@ -68,7 +68,8 @@ type BlockWriter = (response: ServerResponse) => Promise<void>
 
 const closed = new Error('the connection was closed')
 
-function writeMemory(blob: OpenVariant, bytes: Uint8Array): BodyWriter {
+/** Sends bytes that are in memory, and closes the blob. */
+export function writeMemory(blob: Pick<OpenVariant, 'size' | 'close'>, bytes: Uint8Array): BodyWriter {
   return (response) => {
     // Large bytes in memory are in use until the client has received them.
     if (blob.size > wholeLength && !response.destroyed) response.once('close', () => void blob.close())

@@ -21,7 +21,7 @@ interface Parts {
   readonly beginSmallUpload: BeginSmallUpload
   readonly authorize: Authorizer
   readonly readWholeBody: WholeBodyReader
-  readonly serveDirectly: DirectServer
+  readonly direct: DirectServer
   readonly corsHeaders: CorsPolicy
   readonly urlSettings: UrlSettings
   readonly metrics: Pick<Metrics, 'activeUploads' | 'uploadedItems' | 'uploadedBytes'>
@@ -35,7 +35,7 @@ const routes: ReadonlyMap<string, DirectRoute> = new Map(
 
 /** Stores small files that are sent as raw bodies, and passes all other requests to `framework`. */
 export function createUploadFastPath(parts: Parts, framework: RequestListener): RequestListener {
-  const { beginSmallUpload, authorize, readWholeBody, serveDirectly, corsHeaders, urlSettings } = parts
+  const { beginSmallUpload, authorize, readWholeBody, direct, corsHeaders, urlSettings } = parts
   const { metrics, isStopping } = parts
 
   async function store(request: IncomingMessage, upload: SmallUpload) {
@@ -61,7 +61,12 @@ export function createUploadFastPath(parts: Parts, framework: RequestListener): 
     discardUnreadBody(request, response)
     metrics.activeUploads.inc()
     response.once('close', () => metrics.activeUploads.dec())
-    void serveDirectly(route, request, response, async () => {
+    const id = direct.begin(route, request, response)
+    if (id === null) {
+      upload.release()
+      return
+    }
+    void direct.run(route, request, response, id, async () => {
       try {
         const media = await store(request, upload)
         const body = JSON.stringify(media)

@@ -20,31 +20,54 @@ export interface DirectRoute {
   readonly problemHeaders: Readonly<Record<string, string>>
 }
 
-/** Serves one request: `respond` sends the response, or throws before it has begun. */
-export type DirectServer = (
-  route: DirectRoute,
-  request: IncomingMessage,
-  response: ServerResponse,
-  respond: (requestId: string) => Promise<void>,
-) => Promise<void>
-
 /** What the framework's hooks and error handler do, for requests that bypass it: logs, metrics, rate limits, problems. */
+export interface DirectServer {
+  /** Logs and counts the request. Returns its id, or null where it has been refused. */
+  begin(route: DirectRoute, request: IncomingMessage, response: ServerResponse): string | null
+  /** `respond` sends the response, or throws before it has begun. */
+  run(
+    route: DirectRoute,
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string,
+    respond: () => Promise<void>,
+  ): Promise<void>
+}
+
 export function createDirectServer(parts: DirectParts): DirectServer {
   const { logRequest, corsHeaders, limits, reportFault, baseUrl } = parts
-  return async (route, request, response, respond) => {
-    const { method = '', url = '' } = request
-    const id = randomUUID()
-    logRequest({ id, method, url, route: route.url }, response)
-    try {
+
+  function fail(
+    { problemHeaders }: DirectRoute,
+    request: IncomingMessage,
+    response: ServerResponse,
+    id: string,
+    error: unknown,
+  ): void {
+    const fault = reportFault(error, request, id)
+    if (response.headersSent) return void response.destroy()
+    const { status, headers, body } = problemResponse(fault, baseUrl, id)
+    response.writeHead(status, { ...corsHeaders(request.headers), ...problemHeaders, ...headers })
+    response.end(body)
+  }
+
+  return {
+    begin(route, request, response) {
+      const { method = '', url = '' } = request
+      const id = randomUUID()
+      logRequest({ id, method, url, route: route.url }, response)
       const refusal = limits.countAddress(request)
-      if (refusal) throw refusal
-      await respond(id)
-    } catch (error) {
-      const fault = reportFault(error, request, id)
-      if (response.headersSent) return void response.destroy()
-      const { status, headers, body } = problemResponse(fault, baseUrl, id)
-      response.writeHead(status, { ...corsHeaders(request.headers), ...route.problemHeaders, ...headers })
-      response.end(body)
-    }
+      if (refusal === null) return id
+      fail(route, request, response, id, refusal)
+      return null
+    },
+
+    async run(route, request, response, id, respond) {
+      try {
+        await respond()
+      } catch (error) {
+        fail(route, request, response, id, error)
+      }
+    },
   }
 }

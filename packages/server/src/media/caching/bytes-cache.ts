@@ -43,6 +43,8 @@ export interface BytesCache {
    * Concurrent requests for one key share one read, so only call it for a key that exists now.
    */
   open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant>
+  /** The cached bytes, or null. As `open`, but does not read; counts as a request only if the bytes are cached. */
+  openCached(key: string): OpenVariant | null
   statistics(): CacheStatistics
 }
 
@@ -157,6 +159,14 @@ export function createBytesCache(capacity: number): BytesCache {
       const entry = await (cached ?? readOnce(key, known, open))
       return entry ? openEntry(entry) : open(0)
     },
+    openCached(key) {
+      const entry = entries?.get(key)
+      if (!entry) return null
+      frequency.count(key)
+      hits += 1
+      return openEntry(entry)
+    },
+
     statistics: () => ({ hits, misses, size: entries?.calculatedSize ?? 0 }),
   }
 }

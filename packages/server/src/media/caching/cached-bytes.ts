@@ -1,8 +1,16 @@
 import type { Media } from '../../catalog/catalog.ts'
-import { variantKey } from '../../core/variant.ts'
+import type { MediaId } from '../../core/media-id.ts'
+import { type Variant, variantKey } from '../../core/variant.ts'
 import type { OpenBytes } from '../open-bytes.ts'
 import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
 import type { BytesCache } from './bytes-cache.ts'
+
+export interface CachedBytesOperations {
+  readonly openBytes: (media: Media) => Promise<OpenVariant>
+  readonly openVariant: Variants['open']
+  /** Cached bytes, or null. They may be sent only if `areServable` of the catalog is true for the id after this request. */
+  readonly openCached: (id: MediaId, variant: Variant | null) => OpenVariant | null
+}
 
 /**
  * Opens bytes and variants through the cache. The bytes of an id never change, so only the row can say that they must not
@@ -14,19 +22,23 @@ export function cachedBytesOperations(parts: {
   readonly openVariant: Variants['open']
   /** True if files on the disk are opened for a proxy that sends them. */
   readonly leavesFiles: boolean
-}): { openBytes: (media: Media) => Promise<OpenVariant>; openVariant: Variants['open'] } {
+}): CachedBytesOperations {
   const { cache, openBytes, openVariant, leavesFiles } = parts
   return {
+    openCached: (id, variant) => cache.openCached(keyOf(id, variant)),
     openBytes: async (media) =>
       // The operation below refuses damaged bytes.
       media.isDamaged || (leavesFiles && media.contentId === null)
         ? openBytes(media)
-        : cache.open(media.id, media, (wholeUpTo) => openBytes(media, wholeUpTo)),
+        : cache.open(keyOf(media.id, null), media, (wholeUpTo) => openBytes(media, wholeUpTo)),
     openVariant: async (media, variant) =>
       media.isDamaged
         ? openVariant(media, variant)
-        : cache.open(`${media.id}.${variantKey(variant)}`, { size: null, sha256: null }, (wholeUpTo) =>
+        : cache.open(keyOf(media.id, variant), { size: null, sha256: null }, (wholeUpTo) =>
             openVariant(media, variant, wholeUpTo),
           ),
   }
 }
+
+const keyOf = (id: MediaId, variant: Variant | null): string =>
+  variant === null ? id : `${id}.${variantKey(variant)}`

@@ -22,7 +22,7 @@ test('L7 a large response waits for its reader, and arrives complete and in orde
         head: ['content-length', `${length}`],
         body: { length, own: 0, whole: null, chunks },
       }),
-      serveDirectly: (_route, _request, _response, respond) => respond('id'),
+      direct: { begin: () => 'id', run: (_route, _request, _response, _id, respond) => respond() },
       isStopping: () => false,
     },
     (_request, response) => void response.writeHead(404).end(),

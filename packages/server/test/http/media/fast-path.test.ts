@@ -22,8 +22,13 @@ function isDirect(
   const listener = createBytesFastPath(
     {
       respondToBytes: () => expect.unreachable(),
-      serveDirectly: async () => {
-        taken = true
+      cachedResponses: { open: () => expect.unreachable(), areServable: () => expect.unreachable() },
+      direct: {
+        begin() {
+          taken = true
+          return null
+        },
+        run: () => expect.unreachable(),
       },
       corsHeaders: () => ({}),
       mediaHost: createMediaHost('http://main', mediaBaseUrl || null),
