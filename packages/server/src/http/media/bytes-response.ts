@@ -29,7 +29,7 @@ export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
 }
 
 /** The parts of a request that determine the response. */
-export interface BytesRequest {
+interface BytesRequest {
   readonly id: string
   readonly isHead: boolean
   readonly name: string

@@ -7,7 +7,7 @@ import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 const maxText = 4_096
 
 /** The headers of a response with whole bytes, as alternating names and values. */
-export interface WholeHead {
+interface WholeHead {
   readonly head: string[]
   /** The extension of the item. */
   readonly extension: string | null
