@@ -1,10 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import type { IdempotentRequest, NewMedia } from '../catalog.ts'
-import { bytes, one, text } from './rows.ts'
+import { all, bytes, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
 
 /** The items of the first request with each key. They are stored here because they may be deleted before the retry. */
 export interface IdempotencyRecords {
@@ -16,8 +14,12 @@ export interface IdempotencyRecords {
 }
 
 export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords {
-  const select = db.prepare(`SELECT fingerprint, items FROM keyed_requests
+  const select = db.prepare(`SELECT fingerprint FROM keyed_requests
     WHERE token_id = ? AND key = ? AND expires_at > ?`)
+  const selectItems =
+    db.prepare(`SELECT value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
+    value ->> 'size', unhex(value ->> 'sha256'), value ->> 'width', value ->> 'height', value ->> 'createdAt'
+    FROM keyed_requests, json_each(items) AS item WHERE token_id = ? AND keyed_requests.key = ? ORDER BY item.key`)
   const upsert = db.prepare(`INSERT INTO keyed_requests (token_id, key, fingerprint, items, expires_at)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
     fingerprint = excluded.fingerprint, items = excluded.items, expires_at = excluded.expires_at`)
@@ -32,7 +34,7 @@ export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords 
           'idempotency-key-reused',
           'This Idempotency-Key was used for other files; use a new one.',
         )
-      return parseItems(text(row, 1))
+      return all(selectItems, tokenId, key).map(readItem)
     },
 
     store({ tokenId, key, fingerprint, expiresAt }, items) {
@@ -48,26 +50,14 @@ const serializeItems = (items: readonly NewMedia[]): string =>
     items.map((item) => ({ ...item, sha256: item.sha256 && Buffer.from(item.sha256).toString('hex') })),
   )
 
-const TextOrNull = Type.Union([Type.String(), Type.Null()])
-const CountOrNull = Type.Union([Type.Integer(), Type.Null()])
-
-const StoredItems = Type.Array(
-  Type.Object({
-    id: Type.String(),
-    filename: TextOrNull,
-    contentType: Type.String(),
-    extension: TextOrNull,
-    size: Type.Integer(),
-    sha256: TextOrNull,
-    width: CountOrNull,
-    height: CountOrNull,
-    createdAt: Type.Integer(),
-  }),
-)
-
-const parseItems = (stored: string): readonly NewMedia[] =>
-  Value.Parse(StoredItems, JSON.parse(stored)).map((item) => ({
-    ...item,
-    id: item.id as MediaId,
-    sha256: item.sha256 === null ? null : new Uint8Array(Buffer.from(item.sha256, 'hex')),
-  }))
+const readItem = (row: Row): NewMedia => ({
+  id: text(row, 0) as MediaId,
+  filename: textOrNull(row, 1),
+  contentType: text(row, 2),
+  extension: textOrNull(row, 3),
+  size: integer(row, 4),
+  sha256: bytesOrNull(row, 5),
+  width: integerOrNull(row, 6),
+  height: integerOrNull(row, 7),
+  createdAt: integer(row, 8),
+})
