@@ -80,7 +80,7 @@ describe('migrations', () => {
   })
 
   test('processes that open a new directory concurrently create one catalog', async () => {
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       const directory = join(tempDirectory(), 'data')
       const options = (writer: string) => JSON.stringify({ directory, writer })
       const opening = ['thread', 'direct', 'direct', 'thread'].map((writer) =>
