@@ -16,21 +16,21 @@ const log = (text: string) => console.error(text)
 const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async listing(short) {
     const extent = short
-      ? { rounds: 1, seconds: 0.5, large: 5_000, buckets: 5 }
+      ? { rounds: 1, seconds: 0.2, large: 5_000, buckets: 5 }
       : { rounds: 5, seconds: 3, large: 1_000_000, buckets: 1000 }
     return reportListing(await benchListing(extent, log))
   },
 
   async uploads(short) {
     const extent = short
-      ? { rounds: 1, seconds: 0.5, large: 10_000_000, largeDownload: 1_000_000, open: 20 }
+      ? { rounds: 1, seconds: 0.2, large: 10_000_000, largeDownload: 1_000_000, open: 20 }
       : { rounds: 5, seconds: 3, large: 1_000_000_000, largeDownload: 100_000_000, open: 5000 }
     return reportUploads(await benchUploads(extent, log))
   },
 
   async downloads(short) {
     const extent = short
-      ? { rounds: 1, seconds: 0.5, many: 60, thumbnails: 4, slow: 40 }
+      ? { rounds: 1, seconds: 0.2, many: 60, thumbnails: 4, slow: 40 }
       : { rounds: 5, seconds: 3, many: 50_000, thumbnails: 1000, slow: 1000 }
     return reportDownloads(await benchDownloads(extent, log))
   },
@@ -42,7 +42,7 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
 
   async variants(short) {
     const extent = short
-      ? { rounds: 1, seconds: 0.5, pictures: 4, width: 800 }
+      ? { rounds: 1, seconds: 0.2, pictures: 4, width: 800 }
       : { rounds: 5, seconds: 3, pictures: 100, width: 4000 }
     return reportVariants(await benchVariants(extent, log))
   },

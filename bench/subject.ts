@@ -151,13 +151,17 @@ export async function measure(
     subject.url + path,
     ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
   ]
-  const before = subject.cpu()
   // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
   const limit = seconds < 1 ? ['timeout', '--preserve-status', '-s', 'INT', `${seconds}`] : []
-  const text = await runPinned('load', [...limit, 'wrk', ...args])
-  const spent = subject.cpu() - before
+  const before = subject.cpu()
+  let text = await runPinned('load', [...limit, 'wrk', ...args])
   const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
-  const requests = Number(figure(/(\d+) requests in/))
+  const requestCount = () => Number(figure(/(\d+) requests in/))
+  // On a busy machine a short run may end before the first response.
+  for (let more = 0; seconds < 1 && requestCount() === 0 && more < 30; more += 1)
+    text = await runPinned('load', [...limit, 'wrk', ...args])
+  const spent = subject.cpu() - before
+  const requests = requestCount()
   const wrong = figure(/Non-2xx or 3xx responses: (\d+)/) || figure(/Socket errors: (.*)/)
   if (requests === 0 || (wrong && !refusals)) throw new Error(`${subject.name} ${path}: ${text}`)
   return {
