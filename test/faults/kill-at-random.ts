@@ -38,7 +38,7 @@ async function onOneDirectory(
     instance = await instances.start()
     // A start removes the files of interrupted uploads.
     await checkCleared(instances.directory, ['tmp'], ledger)
-    await ledger.check(instance)
+    await ledger.check(instance, 'new')
     ledger.tally.rounds += 1
     onRound()
   }

@@ -53,7 +53,7 @@ export const killAtSteps: Fault = {
         const nth = 1 + ((index + round) % 3)
         if (isReachedByStart(step)) await (await instances.start()).server.kill()
         const instance = await instances.start(withFailpoints({ step, nth, action: 'kill' }))
-        await ledger.check(instance)
+        await ledger.check(instance, 'new')
         await workInto(step, clients, instance)
         ledger.tally.rounds += 1
         onRound()

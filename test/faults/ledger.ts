@@ -42,6 +42,8 @@ interface Item {
   readonly sha256: string
   id: string | null
   removal: 'none' | 'asked' | 'answered'
+  /** Whether a check has found its bytes, or after its removal that they are gone. */
+  isChecked: boolean
 }
 
 /** Records the requests of the clients and their responses, and compares the service with that record. */
@@ -53,8 +55,11 @@ export interface Ledger {
   stored(sending: Sending, ids: readonly string[]): void
   /** Takes a random stored item for its removal; null if there is none. */
   takeForRemoval(): { readonly id: string; answered(): void } | null
-  /** Checks all listed items of an idle service and settles every request whose outcome was unknown. */
-  check(instance: Instance): Promise<void>
+  /**
+   * Checks all pages and the bytes of all listed items of an idle service, and settles every request whose outcome was
+   * unknown. With `new`, it reads the bytes of new items only: for repeated checks, before one of `all`.
+   */
+  check(instance: Instance, scope?: 'all' | 'new'): Promise<void>
   /** Counts a violation and records it in words. */
   fault(kind: FaultKind, what: string): void
   /** The violations in words; empty if there are none. */
@@ -127,7 +132,14 @@ export function createLedger(): Ledger {
       const files = lengths.map((length) => ({ name: `${randomUUID()}.bin`, bytes: randomBytes(length) }))
       const sending: Sending = { files, state: 'open' }
       for (const { name, bytes } of files)
-        items.set(name, { sending, name, sha256: sha256Of(bytes), id: null, removal: 'none' })
+        items.set(name, {
+          sending,
+          name,
+          sha256: sha256Of(bytes),
+          id: null,
+          removal: 'none',
+          isChecked: false,
+        })
       return sending
     },
 
@@ -145,6 +157,7 @@ export function createLedger(): Ledger {
       const item = removable[random(removable.length)]
       if (!item?.id) return null
       item.removal = 'asked'
+      item.isChecked = false
       return {
         id: item.id,
         answered() {
@@ -153,40 +166,56 @@ export function createLedger(): Ledger {
       }
     },
 
-    async check(instance) {
+    async check(instance, scope = 'all') {
       const urls = await listAll(instance.server, instance.authorization)
       const seen = new Set<Item>()
+      const checked = new Map(
+        [...items.values()]
+          .filter(({ isChecked, removal }) => scope === 'new' && isChecked && removal === 'none')
+          .map((item) => [item.id, item]),
+      )
       await Promise.all(
         Array.from({ length: atOnce }, async (_, lane) => {
           for (let at = lane; at < urls.length; at += atOnce) {
+            const id = idOf(urls[at] ?? '')
+            const known = checked.get(id)
+            if (known) {
+              seen.add(known)
+              continue
+            }
             const found = await fetchListed(instance, urls[at] ?? '')
             const item = items.get(found.filename ?? '')
             if (!item) fault('halfVisible', `${urls[at]} is listed and was never sent`)
             else if (seen.has(item)) fault('halfVisible', `${item.name} is listed twice`)
             else {
               seen.add(item)
-              lookAt(item, found.id, found.sha256 === item.sha256)
+              lookAt(item, id, found.sha256 === item.sha256)
+              item.isChecked = true
             }
           }
         }),
       )
-      for (const { id, removal } of items.values()) {
-        if (removal !== 'answered' || id === null) continue
+      for (const item of items.values()) {
+        const { id, removal, isChecked } = item
+        if (removal !== 'answered' || id === null || (scope === 'new' && isChecked)) continue
         const { status } = await fetch(`${instance.server.url}/media/${id}`, { method: 'HEAD' })
         if (status !== 404) fault('returned', `${id} was deleted and receives ${status}`)
+        item.isChecked = true
       }
       settle(seen)
     },
   }
 }
 
+const idOf = (url: string): string => /\/media\/(\w+)/.exec(new URL(url).pathname)?.[1] ?? ''
+
 /** The name under which an item was sent, and the hash of its served bytes; null if they are not served. */
 async function fetchListed({ server, authorization }: Instance, url: string) {
   const { pathname } = new URL(url)
-  const id = /\/media\/(\w+)/.exec(pathname)?.[1] ?? ''
+  const id = idOf(url)
   const item = await readMedia(await server.request(`/api/media/${id}`, { headers: { authorization } }))
   const answer = await fetch(new URL(pathname, server.url))
   const sha256 = sha256Of(Buffer.from(await answer.arrayBuffer()))
   const isSound = answer.status === 200 && sha256 === item.sha256
-  return { id, filename: item.filename, sha256: isSound ? sha256 : null }
+  return { filename: item.filename, sha256: isSound ? sha256 : null }
 }
