@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ContentId } from '../catalog.ts'
-import { bytes, integer, one } from './rows.ts'
+import { bytes, one } from './rows.ts'
 
 /** The bytes of items that are stored in the catalog; to be called within the transaction that changes their media rows. */
 export interface ContentRows {
@@ -9,10 +9,11 @@ export interface ContentRows {
 }
 
 export function prepareContentRows(db: DatabaseSync): ContentRows {
-  const insert = db.prepare('INSERT INTO contents (bytes) VALUES (?) RETURNING id')
+  const insert = db.prepare('INSERT INTO contents (bytes) VALUES (?)')
   const remove = db.prepare('DELETE FROM contents WHERE id = ?')
   return {
-    add: (bytes) => integer(one(insert, bytes) ?? [], 0) as ContentId,
+    // RETURNING costs a quarter more.
+    add: (bytes) => Number(insert.run(bytes).lastInsertRowid) as ContentId,
     remove(id) {
       remove.run(id)
     },
