@@ -47,7 +47,7 @@ test('ls --json prints the page objects of the service, one per line', async () 
   expect(all.flatMap(({ data }) => data)).toEqual(urls)
 })
 
-test('ls -l prints id, size, date, type and name; for scripts by tabs, with --json as objects, on a terminal as a table', async () => {
+test('ls -l prints id, size, date, type and name: separated by tabs in a pipe, as objects with --json, as a table on a terminal', async () => {
   const page = await run('ls', '-l', '--page', '3')
   const items = await Promise.all(
     urls.slice(20).map(async (url) => {
@@ -92,13 +92,13 @@ test('get writes the bytes to standard output, by id and by URL', async () => {
 
 test('get -o replaces a file when the download is complete, and leaves nothing if it fails', async () => {
   await using directory = await temporaryDirectory()
-  const file = join(directory.path, 'kept')
+  const file = join(directory.path, 'copy')
   await writeFile(file, 'old')
   expect(await run('get', 'nosuchitem', '-o', file)).toMatchObject({ code: 4, stdout: '' })
   expect(await readFile(file, 'utf8')).toBe('old')
   expect(await run('get', urls[0] ?? '', '-o', file)).toEqual({ code: 0, stdout: '', stderr: '' })
   expect(await readFile(file, 'utf8')).toBe('item 1')
-  expect(await readdir(directory.path)).toEqual(['kept'])
+  expect(await readdir(directory.path)).toEqual(['copy'])
 })
 
 test('get -o follows links, also to a file that does not exist yet', async () => {
@@ -126,7 +126,7 @@ test('get -o writes into a FIFO, and leaves it a FIFO', async () => {
   expect((await read).stdout).toBe('item 1')
 })
 
-// The node is one of the test's own, with the numbers of the null device: only root may create it.
+// The test creates a device node with the numbers of /dev/null; only root may do that.
 test.skipIf(process.getuid?.() !== 0)('get -o writes into a device, and leaves it a device', async () => {
   await using directory = await temporaryDirectory()
   const device = join(directory.path, 'device')
@@ -226,10 +226,10 @@ test.each<[string, { url?: string; token?: string }, string[], number, RegExp]>(
     /no connection to .*Is the service running/,
   ],
 ])('%s: the message contains a remedy', async (_name, wrong, args, code, message) => {
-  const ran = await runClient({ url: server.url, token: server.token, ...wrong }, ...args)
-  expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) })
-  expect(lines(ran.stderr)).toHaveLength(1)
-  expect(ran.stderr).not.toMatch(/mbkt_nope|\.[jt]s:/)
+  const result = await runClient({ url: server.url, token: server.token, ...wrong }, ...args)
+  expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) })
+  expect(lines(result.stderr)).toHaveLength(1)
+  expect(result.stderr).not.toMatch(/mbkt_nope|\.[jt]s:/)
 })
 
 test('get of a URL of another server names that server in its errors', async () => {
@@ -248,8 +248,8 @@ test('get of a URL of another server names that server in its errors', async () 
 
 test('a service URL with an unknown path exits with 4, and names the URL and its setting', async () => {
   const url = `${server.url}/elsewhere`
-  const ran = await runClient({ url, token: server.token }, 'ls')
-  expect(ran).toMatchObject({
+  const result = await runClient({ url, token: server.token }, 'ls')
+  expect(result).toMatchObject({
     code: 4,
     stdout: '',
     stderr: `mediabucket: ${url} responded: The service has no such path. Check MEDIABUCKET_URL.\n`,
@@ -259,9 +259,9 @@ test('a service URL with an unknown path exits with 4, and names the URL and its
 test('W5 a command that waits for the rate limit says so, and completes', async () => {
   await using limited = await startServer({ MEDIABUCKET_TOKEN_RATE: '2/3s' })
   const { token } = await seed(limited, '--items', '21')
-  const ran = await runClient({ url: limited.url, token }, 'ls', '--all')
-  expect([ran.code, lines(ran.stdout).length]).toEqual([0, 21])
-  expect(ran.stderr).toMatch(/^The service limits the rate of requests; retrying in [1-4] s\.\n$/)
+  const result = await runClient({ url: limited.url, token }, 'ls', '--all')
+  expect([result.code, lines(result.stdout).length]).toEqual([0, 21])
+  expect(result.stderr).toMatch(/^The service limits the rate of requests; retrying in [1-4] s\.\n$/)
 })
 
 test('client commands ignore the settings of a server', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { basics, bin, runCommand, type TestServer } from '../harness/server.ts'
 
 /** The result of a command. */
-export interface Ran {
+export interface CommandResult {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
@@ -19,10 +19,10 @@ const settingsOf = ({ url, token }: Service) => ({
 })
 
 /** Runs a client command with these settings only. */
-export async function runClient(service: Service, ...args: string[]): Promise<Ran> {
+export async function runClient(service: Service, ...args: string[]): Promise<CommandResult> {
   return await runCommand(args, settingsOf(service)).then(
     (output) => ({ code: 0, ...output }),
-    (failure: Ran) => failure,
+    (failure: CommandResult) => failure,
   )
 }
 

@@ -54,7 +54,7 @@ describe.each(documents.filter((path) => blocksOf(path).some(isRun)))('the examp
   }
 })
 
-test('docs/api.md has an example of every path of the description', () => {
+test('docs/api.md has an example of every path of the OpenAPI document', () => {
   const codes = blocksOf('docs/api.md').map(({ code }) => code)
   const paths = Object.keys(JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8')).paths)
   const missing = paths
@@ -67,10 +67,10 @@ test('docs/api.md has an example of every path of the description', () => {
 
 test('every code block of the documents names a language, which is run or listed as not run', () => {
   const known = [...shown, ...Object.keys(interpreters)]
-  const strangers = documents.flatMap((path) =>
+  const unknown = documents.flatMap((path) =>
     blocksOf(path)
       .filter(({ language }) => !known.includes(language))
       .map(({ language, line }) => `${path}:${line} ${language}`),
   )
-  expect(strangers).toEqual([])
+  expect(unknown).toEqual([])
 })

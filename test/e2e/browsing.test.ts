@@ -111,12 +111,12 @@ browserTest(
     expect(link).toMatch(new RegExp(`^${baseUrl}/media/[0-9a-z]+\\.png$`))
     await guest.page.keyboard.press('Escape')
     expect(guest.requests).toContain(`${proxy.url}/api/media`)
-    // Large files are resumable uploads, whose URLs the server names.
+    // A large file is a resumable upload: the client sends its chunks to the URL in the `Location` of a response.
     const film = { name: 'film.bin', mimeType: 'video/mp4', buffer: Buffer.alloc(1_200_000) }
     await guest.choose(strings.header.upload, [film])
     await guest.files.getByText('film.bin').waitFor()
-    expect(guest.requests.some((asked) => asked.startsWith(`${proxy.url}/api/uploads/`))).toBe(true)
-    expect(guest.requests.filter((asked) => !asked.startsWith(`${proxy.url}/`))).toEqual([])
+    expect(guest.requests.some((url) => url.startsWith(`${proxy.url}/api/uploads/`))).toBe(true)
+    expect(guest.requests.filter((url) => !url.startsWith(`${proxy.url}/`))).toEqual([])
   },
 )
 

@@ -19,7 +19,7 @@ const fullDisk =
       let status = 0
       // The write-ahead log may have room left for some commits.
       for (let tries = 0; tries < 300 && status !== refused; tries += 1) status = await way(instance())
-      must(`a full disk is a 507, not ${status}`, status === refused)
+      must(`a full disk gets a 507, not ${status}`, status === refused)
     }
     must('a delete receives 204 or 507', [204, refused].includes(await clients.remove(instance())))
     // Lists all items and reads their bytes.

@@ -30,7 +30,7 @@ const operations = [
   ['GET', '/api/token'],
 ] as const
 
-test.each(operations)('A1, A2 %s %s without a token is a 401 problem', async (method, path) => {
+test.each(operations)('A1, A2 %s %s without a token gets a 401 problem', async (method, path) => {
   const body = method === 'POST' ? 'x' : null
   const response = await fetch(new URL(path, server.url), { method, body })
   expect(response.headers.get('www-authenticate')).toBe('Bearer realm="mediabucket"')
@@ -59,13 +59,13 @@ describe('A2', () => {
     ['two words', () => `${server.token} ${server.token}`],
     ['in upper case', () => server.token.toUpperCase()],
     ['quoted', () => `"${server.token}"`],
-  ])('A2 a token that is %s is a 401 problem with invalid_token', async (_, make) => {
+  ])('A2 a token that is %s gets a 401 problem with invalid_token', async (_, make) => {
     const response = await list(`Bearer ${make()}`)
     expect(response.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
     await expectProblem(response, 401, 'token-malformed')
   })
 
-  test('A2 a well-formed token of another service is a 401 problem with invalid_token', async () => {
+  test('A2 a well-formed token of another service gets a 401 problem with invalid_token', async () => {
     await using other = await startServer()
     const response = await list(`Bearer ${other.token}`)
     expect(response.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/)
@@ -83,7 +83,7 @@ describe('A2', () => {
     await expectProblem(response, 401, 'token-missing')
   })
 
-  test('A2 a token of 1 MB is a 431 problem, and the server continues', async () => {
+  test('A2 a token of 1 MB gets a 431 problem, and the server continues', async () => {
     const raw = `GET /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${'a'.repeat(1_000_000)}\r\n\r\n`
     const response = await sendRaw(server.url, raw)
     await expectProblem(responseOf(response), 431, 'headers-too-large')
@@ -142,7 +142,7 @@ describe('A4', () => {
     ['a good one first', () => [`Bearer ${server.token}`, 'Bearer x']],
     ['a good one last', () => ['Basic x', `Bearer ${server.token}`]],
     ['an empty one first', () => ['', `Bearer ${server.token}`]],
-  ])('A4 two Authorization headers are a 400 problem: %s', async (_, values) => {
+  ])('A4 two Authorization headers get a 400 problem: %s', async (_, values) => {
     await expectProblem(
       responseOf(await sendRaw(server.url, raw(...values()))),
       400,

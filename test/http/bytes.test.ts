@@ -42,7 +42,7 @@ test('B1 no token is needed, and a sent one is ignored', async () => {
 })
 
 test.each(['.txt', '.CSV', '.csv.csv', '.', '.csv.', '..csv', '.csv%00', '.csv/', '/', '%2ecsv.csv'])(
-  'B1, B7 any other extension is a 404 problem: %s',
+  'B1, B7 any other extension gets a 404 problem: %s',
   async (extension) => {
     const { id } = await upload(server, 'a,b', { name: 'a.csv', type: 'text/csv' })
     const raw = `GET /media/${id}${extension} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
@@ -130,7 +130,7 @@ describe('B7 no path reaches a file of the server', () => {
       `/media/${'a'.repeat(10_000)}`,
       `/media/${'%2e%2e%2f'.repeat(1_000)}etc/passwd`,
     ].map((path) => [path.slice(0, 60), path] as const),
-  )('B7 %s is a 404 problem', async (_, path) => {
+  )('B7 %s gets a 404 problem', async (_, path) => {
     const raw = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
     const response = await sendRaw(server.url, raw)
     expect(response.body).not.toContain('root:')
@@ -144,7 +144,7 @@ describe('B7 no path reaches a file of the server', () => {
     '/media/%c0%af',
     '/media/%e0%80%af..',
     '/api/media/%zz',
-  ])('B7 %s cannot be decoded and is a 400 problem', async (path) => {
+  ])('B7 %s cannot be decoded and gets a 400 problem', async (path) => {
     const raw = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
     await expectProblem(responseOf(await sendRaw(server.url, raw)), 400, 'request-malformed')
   })
@@ -204,30 +204,33 @@ describe('B9 bytes that do not match their row', () => {
     ['gone', (path: string) => rm(path)],
     ['cut short', (path: string) => truncate(path, 3)],
     ['too long', (path: string) => appendFile(path, 'more')],
-  ])('B9, P3 bytes that are %s are a 500 problem, and the log names the item', async (_, damage) => {
-    const { id, url } = await upload(server, large)
-    await damage(blobPath(server, id))
-    const response = await fetch(url)
-    for (const name of ['etag', 'last-modified', 'content-disposition', 'accept-ranges', 'content-range']) {
-      expect([name, response.headers.get(name)]).toEqual([name, null])
-    }
-    const { instance } = await expectProblem(response, 500, 'bytes-missing')
-    const ranged = await fetch(url, { headers: { range: 'bytes=0-1' } })
-    expect(ranged.headers.get('content-range')).toBe(null)
-    await expectProblem(ranged, 500, 'bytes-missing')
-    const head = await fetch(url, { method: 'HEAD' })
-    expect([head.status, head.headers.get('cache-control')]).toEqual([500, 'no-store'])
+  ])(
+    'B9, P3 a request for bytes that are %s gets a 500 problem, and the log names the item',
+    async (_, damage) => {
+      const { id, url } = await upload(server, large)
+      await damage(blobPath(server, id))
+      const response = await fetch(url)
+      for (const name of ['etag', 'last-modified', 'content-disposition', 'accept-ranges', 'content-range']) {
+        expect([name, response.headers.get(name)]).toEqual([name, null])
+      }
+      const { instance } = await expectProblem(response, 500, 'bytes-missing')
+      const ranged = await fetch(url, { headers: { range: 'bytes=0-1' } })
+      expect(ranged.headers.get('content-range')).toBe(null)
+      await expectProblem(ranged, 500, 'bytes-missing')
+      const head = await fetch(url, { method: 'HEAD' })
+      expect([head.status, head.headers.get('cache-control')]).toEqual([500, 'no-store'])
 
-    const lines = await until('the request is logged', () => {
-      const found = server.log().filter(({ requestId }) => requestId === instance)
-      return found.some(({ msg }) => msg === 'completed') && found
-    })
-    expect(lines).toContainEqual(expect.objectContaining({ level: 50, err: expect.anything() }))
-    expect(lines).toContainEqual(expect.objectContaining({ path: new URL(url).pathname, status: 500 }))
-    expect((await server.request(`/api/media/${id}`)).status).toBe(200)
-  })
+      const lines = await until('the request is logged', () => {
+        const found = server.log().filter(({ requestId }) => requestId === instance)
+        return found.some(({ msg }) => msg === 'completed') && found
+      })
+      expect(lines).toContainEqual(expect.objectContaining({ level: 50, err: expect.anything() }))
+      expect(lines).toContainEqual(expect.objectContaining({ path: new URL(url).pathname, status: 500 }))
+      expect((await server.request(`/api/media/${id}`)).status).toBe(200)
+    },
+  )
 
-  test('B9, S9 while the directory is missing every item is a 503 problem, not a 404', async () => {
+  test('B9, S9 while the directory is missing, a request for any item gets a 503 problem, not a 404', async () => {
     const { url } = await upload(server, large)
     const root = join(server.data, 'blobs')
     await rename(root, `${root}-aside`)

@@ -137,7 +137,7 @@ describe('with configured origins', () => {
     expect([response.status, cors(response)]).toEqual([204, []])
   })
 
-  test('P4, C2 a preflight to an unknown path is a 404 problem that the page can read', async () => {
+  test('P4, C2 a preflight to an unknown path gets a 404 problem that the page can read', async () => {
     const response = await fetch(`${server.url}/nowhere`, {
       method: 'OPTIONS',
       headers: { origin: ours, 'access-control-request-method': 'POST' },

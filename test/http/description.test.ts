@@ -54,32 +54,38 @@ describe('D2', () => {
 })
 
 describe('D3', () => {
-  test.each(['/openapi.json', '/docs'])('D3 an unchanged %s is a 304', async (path) => {
-    const etag = (await get(path)).headers.get('etag') ?? ''
-    const same = await get(path, { 'if-none-match': `"other", W/${etag}` })
-    expect([same.status, same.headers.get('etag'), await same.text()]).toEqual([304, etag, ''])
-    expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200)
-  })
-})
-
-test.each(Object.entries(problemKinds))('P2 /problems/%s shows cause and cure', async (code, kind) => {
-  const path = `/problems/${code}`
-  const plain = await get(path)
-  expect(plain.headers.get('content-type')).toBe('text/plain; charset=utf-8')
-  expect(await plain.text()).toBe(
-    `${kind.title} (${kind.status}, ${code})\n\n${kind.cause}\n\n${kind.cure}\n`,
+  test.each(['/openapi.json', '/docs'])(
+    'D3 a conditional request for an unchanged %s gets a 304',
+    async (path) => {
+      const etag = (await get(path)).headers.get('etag') ?? ''
+      const same = await get(path, { 'if-none-match': `"other", W/${etag}` })
+      expect([same.status, same.headers.get('etag'), await same.text()]).toEqual([304, etag, ''])
+      expect((await get(path, { 'if-none-match': '"other"' })).status).toBe(200)
+    },
   )
-
-  const html = await get(path, { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' })
-  expect(html.headers.get('content-type')).toBe('text/html; charset=utf-8')
-  expect(html.headers.get('content-security-policy')).toContain("default-src 'none'")
-  expect(html.headers.get('x-content-type-options')).toBe('nosniff')
-  expect(html.headers.get('vary')).toBe('Origin, Accept')
-  const text = (await html.text())
-    .replaceAll(/<[^>]+>/g, '')
-    .replaceAll('&#39;', "'")
-    .replaceAll('&quot;', '"')
-  for (const part of [kind.title, `${kind.status}`, code, kind.cause, kind.cure]) {
-    expect(text).toContain(part.replaceAll('`', ''))
-  }
 })
+
+test.each(Object.entries(problemKinds))(
+  'P2 /problems/%s shows the cause and the remedy',
+  async (code, kind) => {
+    const path = `/problems/${code}`
+    const plain = await get(path)
+    expect(plain.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    expect(await plain.text()).toBe(
+      `${kind.title} (${kind.status}, ${code})\n\n${kind.cause}\n\n${kind.cure}\n`,
+    )
+
+    const html = await get(path, { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' })
+    expect(html.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(html.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(html.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(html.headers.get('vary')).toBe('Origin, Accept')
+    const text = (await html.text())
+      .replaceAll(/<[^>]+>/g, '')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&quot;', '"')
+    for (const part of [kind.title, `${kind.status}`, code, kind.cause, kind.cure]) {
+      expect(text).toContain(part.replaceAll('`', ''))
+    }
+  },
+)

@@ -18,7 +18,7 @@ const disposition = (more = '; filename="a.txt"') => `Content-Disposition: form-
 const part = (content: string, head = disposition()) => `--b\r\n${head}\r\n\r\n${content}\r\n`
 const last = '--b--\r\n'
 
-describe('U10 a form that RFC 2046 or RFC 7578 does not allow is a 400 problem, and nothing is stored', () => {
+describe('U10 a form that RFC 2046 or RFC 7578 does not allow is refused with 400, and nothing is stored', () => {
   test.each<[string, string, string?]>([
     ['text behind a delimiter', `${part('one')}--bX\r\n${disposition()}\r\n\r\ntwo\r\n${last}`],
     ['text behind the last delimiter', `${part('one\r\n--b--X\r\ntwo')}${last}`],

@@ -135,7 +135,7 @@ test('G2 the policy of the page allows only its own origin and nothing inline', 
 })
 
 describe('G3', () => {
-  test('G3 caches must revalidate the page, and an unchanged page is a 304', async () => {
+  test('G3 caches must revalidate the page, and a request for an unchanged page gets a 304', async () => {
     const { headers } = await get('/')
     expect(headers.get('cache-control')).toBe('no-cache')
     const etag = headers.get('etag') ?? ''

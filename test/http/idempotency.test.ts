@@ -136,7 +136,7 @@ describe('I2 the same key and the same content', () => {
   })
 })
 
-describe('I3 the same key with other content is a 422 problem', () => {
+describe('I3 the same key with other content gets a 422 problem', () => {
   test.each([
     ['bytes', 'other', {}],
     ['name', 'content', { 'content-disposition': 'attachment; filename=b.txt' }],
@@ -173,7 +173,7 @@ describe('I1 the key', () => {
   })
 
   test.each(['', '""', '"open', 'two words', 'a, b', '"a"; b', '"é"', '"a\\n"', 'k'.repeat(256)])(
-    'malformed is a 400 problem: %s',
+    'malformed gets a 400 problem: %s',
     async (key) => {
       const before = await countStored(server)
       const request = [
@@ -190,7 +190,7 @@ describe('I1 the key', () => {
     },
   )
 
-  test('sent twice is a 400 problem', async () => {
+  test('sent twice gets a 400 problem', async () => {
     const headers = new Headers({ 'idempotency-key': '"a"' })
     headers.append('idempotency-key', '"a"')
     const response = await server.request('/api/media', { method: 'POST', body: 'x', headers })

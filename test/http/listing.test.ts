@@ -77,7 +77,7 @@ describe('a bucket of 25 items', () => {
   })
 
   test.each(['0', '-1', 'abc', '1.5', '02', '1e3', '', '%201', '+1', '9007199254740992', '１'])(
-    'L11, P1 page=%s is a problem that names the parameter',
+    'L11, P1 page=%s gets a problem that names the parameter',
     async (page) => {
       const problem = await expectProblem(await bucket.list(`?page=${page}`), 400, 'page-malformed')
       expect(problem.errors).toEqual([
@@ -87,7 +87,7 @@ describe('a bucket of 25 items', () => {
   )
 
   test.each(['?page=1&page=1', '?page=1&page=2', '?page=&page=1'])(
-    'L11 a repeated page is a problem: %s',
+    'L11 a repeated page gets a problem: %s',
     async (query) => {
       await expectProblem(await bucket.list(query), 400, 'page-malformed')
     },
@@ -136,7 +136,7 @@ describe('a bucket of 25 items', () => {
     expect(headers.get('vary')).toMatch(/\bAuthorization\b.*\bAccept-Encoding\b/)
   })
 
-  test('L16 a matching If-None-Match is a 304', async () => {
+  test('L16 a request with a matching If-None-Match gets a 304', async () => {
     const tag = (await bucket.list('?page=2')).headers.get('etag') ?? ''
     expect(tag).toMatch(/^"[^"]+"$/)
     for (const match of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {

@@ -38,7 +38,7 @@ test.each([
   ['an unknown method', 'BREW /healthz HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['a space in the path', 'GET /health z HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-])('P1 %s is a 400 problem, and the connection is closed', async (_, bytes) => {
+])('P1 %s gets a 400 problem, and the connection is closed', async (_, bytes) => {
   const response = await sendRaw(server.url, bytes + smuggled)
   expect(response.headers.get('connection')).toBe('close')
   expect(response.body).not.toContain('"ok"')
@@ -51,7 +51,7 @@ test.each([
 test.each([
   ['no Host header', ''],
   ['two Host headers', 'Host: a\r\nHost: b\r\n'],
-])('P1 a request with %s is a 400 problem', async (_, hosts) => {
+])('P1 a request with %s gets a 400 problem', async (_, hosts) => {
   const response = await sendRaw(server.url, `GET /healthz HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`)
   await expectProblem(responseOf(response), 400, 'request-malformed')
 })

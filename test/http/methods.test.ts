@@ -39,7 +39,7 @@ test.each(routes)('P4 %s responds to other methods with 405 and the allowed meth
   }
 })
 
-test.each(routes)('P4 OPTIONS on %s is a 204 with the same list', async (path, allow) => {
+test.each(routes)('P4 OPTIONS on %s gets a 204 with the same list', async (path, allow) => {
   const response = await send('OPTIONS', path)
   expect([response.status, response.headers.get('allow'), response.body]).toEqual([204, allow, ''])
 })

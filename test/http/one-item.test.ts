@@ -75,7 +75,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
   ).toBe(text)
 })
 
-test('M2 a deleted item is neither listed nor served, and a second delete is a 404 problem', async () => {
+test('M2 a deleted item is neither listed nor served, and a second delete gets a 404 problem', async () => {
   const before = await countStored(server)
   const { id, url } = await upload(server, 'gone soon')
   const deleted = await call('DELETE', id)

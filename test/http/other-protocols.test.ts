@@ -58,7 +58,7 @@ test.each<[string, string | Uint8Array, number, string]>([
   ['* of a GET', head('GET * HTTP/1.1'), 400, 'request-malformed'],
   ['another scheme', head('GET ftp://x/healthz HTTP/1.1'), 400, 'request-malformed'],
   ['101 headers', head('GET /healthz HTTP/1.1', ...Array(100).fill('A: b')), 431, 'headers-too-large'],
-])('N4, P1 %s is a problem, and the connection is closed', async (_, bytes, status, code) => {
+])('N4, P1 %s gets a problem, and the connection is closed', async (_, bytes, status, code) => {
   await expectProblem(responseOf(await sendRaw(server.url, bytes)), status, code)
   expect(failures()).toEqual([])
 })

@@ -135,7 +135,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
 for (const [code, provoke] of Object.entries(provocations)) {
   if (typeof provoke === 'string') continue
   const { status, title } = problemKinds[code as FaultCode]
-  test(`P1, P2, P5 ${code} is a ${status} problem whose type links to its page`, async () => {
+  test(`P1, P2, P5 ${code} has the status ${status}, and a type that links to its page`, async () => {
     const problem = await expectProblem(await provoke(), status, code)
     expect(Object.keys(problem).slice(0, 6)).toEqual([
       'type',
@@ -156,7 +156,7 @@ for (const [code, provoke] of Object.entries(provocations)) {
   })
 }
 
-test('P2 every code has a page with its cause and cure', async () => {
+test('P2 every code has a page with its cause and remedy', async () => {
   for (const [code, { status, title, cause, cure }] of Object.entries(problemKinds)) {
     const response = await fetch(`${server.url}/problems/${code}`)
     expect(response.status).toBe(200)
@@ -167,13 +167,13 @@ test('P2 every code has a page with its cause and cure', async () => {
 })
 
 test.each(['unknown', 'constructor', '__proto__', 'Internal', ''])(
-  'P2, P4 the page of the unknown code "%s" is a 404 problem',
+  'P2, P4 a request for the page of the unknown code "%s" gets a 404 problem',
   async (code) => {
     await expectProblem(await fetch(`${server.url}/problems/${code}`), 404, 'route-unknown')
   },
 )
 
-test('P3 an unexpected error is without details in the response and complete in the log', async () => {
+test('P3 the response to an unexpected error has no details; the log has all of them', async () => {
   const response = await uploadWithoutDirectory()
   const { instance, detail, errors } = await expectProblem(response, 500, 'internal')
   expect([detail, errors]).toEqual(['The service met an unexpected error and has logged it.', undefined])

@@ -45,7 +45,7 @@ test('B3, B2, B5 a 206 has the headers of the 200', async () => {
 })
 
 test.each(['bytes=10-', 'bytes=10-20', 'bytes=99999999999999999999-', 'bytes=-0'])(
-  'B3 %s begins after the end and is a 416 problem',
+  'B3 %s begins after the end and is refused with 416',
   async (range) => {
     const response = await get(range)
     expect(response.headers.get('content-range')).toBe('bytes */10')

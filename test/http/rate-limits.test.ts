@@ -34,7 +34,7 @@ describe('requests of a token', () => {
   const as = (authorization: string, path: string, init: RequestInit = {}) =>
     server.request(path, { ...init, headers: { authorization } })
 
-  test('W2, W5 beyond the limit every operation with the token is a 429 problem, on the fast path of listings too', async () => {
+  test('W2, W5 beyond the limit every operation with the token is refused with 429, on the fast path of listings too', async () => {
     const { authorization } = await makeToken(server, '--bucket', 'default')
     const { id, url } = await upload(server, 'x', { authorization })
     for (let i = 1; i < 20; i += 1) {

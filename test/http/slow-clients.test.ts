@@ -71,7 +71,7 @@ test('N6 many clients that read nothing use a limited amount of memory, and othe
   for (const reader of readers) reader[Symbol.dispose]()
 })
 
-test('N5, P1 a body of 100 MB for an operation without a body is a 413 problem, and uses no memory', async () => {
+test('N5, P1 a body of 100 MB for an operation without a body is refused with 413, and uses no memory', async () => {
   await using server = await startServer()
   const authorization = `Authorization: Bearer ${server.token}`
   await forgetPeak(server)

@@ -67,7 +67,7 @@ describe('R7 a checksum', () => {
     ['in the other alphabet', `sha256 ${createHash('sha256').update('abc').digest('base64url')}`],
     ['with two values', `${checksumOf('sha1', 'abc')} x`],
     ['twice', `${checksumOf('sha1', 'abc')}, ${checksumOf('sha1', 'abc')}`],
-  ])('%s is a 400 problem, and the offset stays', async (_, checksum) => {
+  ])('%s gets a 400 problem, and the offset stays', async (_, checksum) => {
     const url = await tus.createWithLength(3)
     await expectProblem(await sendChunk(url, 0, 'abc', checksum), 400, 'checksum-malformed')
     expect(await tus.offset(url)).toBe(0)

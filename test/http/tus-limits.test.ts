@@ -136,7 +136,7 @@ test.each([
   'x'.repeat(5_000),
   '__proto__',
   'lock.db',
-])('R10 an id that is none is a 404 problem and reaches no file: %s', async (id) => {
+])('R10 a malformed id gets a 404 problem and reaches no file: %s', async (id) => {
   const before = [await uploads(), await readdir(server.data)]
   const head = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${server.token}\r\nTus-Resumable: 1.0.0\r\n`
   const chunk = `Content-Type: ${chunkType}\r\nUpload-Offset: 0\r\nContent-Length: 1\r\n\r\nx`

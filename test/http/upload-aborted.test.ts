@@ -70,7 +70,7 @@ test('P3 an upload that its client aborts is not logged as an error of the servi
 })
 
 test.each(halves)(
-  'U10 a %s body that ends early is a 400 problem, and nothing of it is stored',
+  'U10 a %s body that ends early is refused with 400, and nothing of it is stored',
   async (_, temporary, start, bytes) => {
     const before = await countStored(server)
     using connection = await openConnection(server.url)
@@ -88,7 +88,7 @@ test.each(halves)(
 test.each([
   ['ends before its last boundary', halfForm.length, 'upload-incomplete'],
   ['goes on past its Content-Length', 100, 'upload-incomplete'],
-])('U10 a form that %s is a 400 problem, and nothing of it stays', async (_, length, code) => {
+])('U10 a form that %s is refused with 400, and nothing of it stays', async (_, length, code) => {
   const before = await countStored(server)
   const lines = `Content-Type: ${formType}\r\nContent-Length: ${length}\r\nConnection: close`
   const response = await sendRaw(server.url, Buffer.concat([Buffer.from(head(lines)), halfForm]))
@@ -97,7 +97,7 @@ test.each([
   expect(await countStored(server)).toEqual(before)
 })
 
-test('U10 malformed chunks are a 400 problem, and nothing of the upload is stored', async () => {
+test('U10 malformed chunks are refused with 400, and nothing of the upload is stored', async () => {
   const before = await countStored(server)
   using connection = await openConnection(server.url)
   connection.send(`${head('Transfer-Encoding: chunked')}13880\r\n${half}\r\n`)
@@ -112,7 +112,7 @@ test('U10 malformed chunks are a 400 problem, and nothing of the upload is store
 test.each([
   ['raw body', 'Content-Length: 40000', smallHalf],
   ['form', `Content-Type: ${formType}\r\nContent-Length: 40000`, smallHalfForm],
-])('U10 a small %s that ends early is a 400 problem, and nothing of it stays', async (_, lines, bytes) => {
+])('U10 a small %s that ends early is refused with 400, and nothing of it stays', async (_, lines, bytes) => {
   const before = await countStored(server)
   using connection = await openConnection(server.url)
   connection.send(head(lines))

@@ -130,7 +130,7 @@ const disposition = 'Content-Disposition: form-data; name="file"; filename="a.tx
 const whole = formBytes(filePart('a.txt', 'aaaa'), filePart('b.txt', 'bbbb')).toString()
 const headed = (head: string) => formBytes(filePart('first'), { head, body: 'x' }).toString()
 
-describe('U10 a malformed form is a 400 problem, and nothing of it is stored', () => {
+describe('U10 a malformed form is refused with 400, and nothing of it is stored', () => {
   test.each([
     ['no file', 'form-without-file', formBytes(fieldPart('a', 'b')).toString(), undefined],
     ['no part', 'form-without-file', '--frontier--\r\n', undefined],

@@ -42,7 +42,7 @@ describe.each(ways)('%s', (_, send) => {
   })
 
   test.each([1, 4_000_000])(
-    'U6 a file over the limit by %i bytes is a 413 problem, and nothing of it is stored',
+    'U6 a file over the limit by %i bytes is refused with 413, and nothing of it is stored',
     async (over) => {
       const before = await countStored(server)
       const problem = await expectProblem(await send(Buffer.alloc(limit + over, 'x')), 413, 'file-too-large')
@@ -77,7 +77,7 @@ test.each([0, 10, 20])(
   },
 )
 
-test('U6 a form of a thousand parts is stored, and one of a thousand and one is a 413 problem', async () => {
+test('U6 a form of a thousand parts is stored, and one of a thousand and one is refused with 413', async () => {
   const before = await countStored(server)
   const fields = Array.from({ length: 999 }, (_, i) => fieldPart(`${i}`, 'x'))
   expect((await sendForm(server, formBytes(...fields, filePart('a')))).status).toBe(201)

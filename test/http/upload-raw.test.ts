@@ -115,7 +115,7 @@ describe('U3, U8 the filename of Content-Disposition is stored', () => {
     'attachment; filename*=a.txt; filename=a.txt',
     '"',
     '',
-  ])('and a malformed one is a 400 problem: %s', async (header) => {
+  ])('and a malformed one is refused with 400: %s', async (header) => {
     const before = await countStored(server)
     const bytes = postBytes(`Content-Length: 1\r\nContent-Disposition: ${header}`, 'x')
     await expectProblem(responseOf(await sendRaw(server.url, bytes)), 400, 'filename-malformed')
@@ -123,7 +123,7 @@ describe('U3, U8 the filename of Content-Disposition is stored', () => {
   })
 })
 
-test('U9 a body with a Content-Encoding is a 415 problem', async () => {
+test('U9 a body with a Content-Encoding is refused with 415', async () => {
   const before = await countStored(server)
   for (const coding of ['gzip', 'identity', 'br, gzip'])
     for (const type of ['text/plain', 'multipart/form-data; boundary=b']) {

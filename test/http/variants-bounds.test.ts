@@ -65,7 +65,7 @@ test('V6 a picture above the memory limit has no variant, and the next one has',
   expect([detail, response.status]).toEqual([expect.stringContaining('memory'), 200])
 })
 
-test('V6 requests beyond the queue are 503 problems with Retry-After, and succeed when they are repeated', async () => {
+test('V6 requests beyond the queue get 503 problems with Retry-After, and succeed when they are repeated', async () => {
   await using server = await startServer({
     MEDIABUCKET_VARIANT_PROCESSES: '1',
     MEDIABUCKET_VARIANT_QUEUE: '1',

@@ -51,7 +51,7 @@ describe('V1', () => {
   })
 
   test.each(['variant=large', 'variant=', 'variant', 'variant=thumb&variant=thumb'])(
-    'V1 ?%s is a 400 problem that names the parameter and its values',
+    'V1 ?%s gets a 400 problem that names the parameter and its values',
     async (query) => {
       const { url } = await upload(server, 'x')
       const response = await fetch(`${url}?${query}`)
@@ -60,7 +60,7 @@ describe('V1', () => {
     },
   )
 
-  test('V1, B7 a wrong extension is a 404 with a variant too', async () => {
+  test('V1, B7 a wrong extension gets a 404, with a variant too', async () => {
     const { id } = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
     await expectProblem(await fetch(`${server.url}/media/${id}.jpg?variant=thumb`), 404, 'media-unknown')
   })
@@ -119,23 +119,29 @@ describe('V3', () => {
     ['a drawing', svg, 'drawing.svg', 'image/svg+xml'],
     ['a document', '%PDF-1.7\n%%EOF', 'a.pdf', 'application/pdf'],
     ['an empty file', '', 'empty.jpg', 'image/jpeg'],
-  ])('V3 %s is a 404 problem that says so', async (_what, bytes, name, type) => {
-    const { url } = await upload(server, bytes, { name, type })
-    const { detail } = await expectProblem(await fetch(`${url}?variant=thumb`), 404, 'variant-unavailable')
-    expect(detail).toContain('JPEG')
-    expect((await fetch(url)).status).toBe(200)
-  })
+  ])(
+    'V3 a request for a variant of %s gets a 404 problem that says why',
+    async (_what, bytes, name, type) => {
+      const { url } = await upload(server, bytes, { name, type })
+      const { detail } = await expectProblem(await fetch(`${url}?variant=thumb`), 404, 'variant-unavailable')
+      expect(detail).toContain('JPEG')
+      expect((await fetch(url)).status).toBe(200)
+    },
+  )
 
   test.each([
     { 'if-none-match': '*' },
     { 'if-modified-since': 'Fri, 31 Dec 2100 00:00:00 GMT' },
     { 'if-match': '"x"' },
-  ])('V3, B4 an item without variants is a 404 problem, regardless of preconditions: %o', async (headers) => {
-    const { url } = await upload(server, 'hello', { name: 'text.txt', type: 'text/plain' })
-    await expectProblem(await fetch(`${url}?variant=thumb`, { headers }), 404, 'variant-unavailable')
-  })
+  ])(
+    'V3, B4 a request for a variant that the item does not have gets a 404 problem, regardless of preconditions: %o',
+    async (headers) => {
+      const { url } = await upload(server, 'hello', { name: 'text.txt', type: 'text/plain' })
+      await expectProblem(await fetch(`${url}?variant=thumb`, { headers }), 404, 'variant-unavailable')
+    },
+  )
 
-  test('V3 a damaged or truncated picture is a 404 problem at every request, and its bytes are served', async () => {
+  test('V3 each request for a variant of a damaged or truncated picture gets a 404 problem, and its bytes are served', async () => {
     const whole = await quarters(600, 400).jpeg().toBuffer()
     const broken = [
       whole.subarray(0, whole.length / 2),

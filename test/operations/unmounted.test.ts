@@ -84,7 +84,7 @@ test('S9 the remedy in the message works', async () => {
 test('S9 a new catalog beside the bytes of another one is refused', async () => {
   await using server = await stoppedServer()
   for (const name of ['catalog.db', 'catalog.db-ballast']) await rm(join(server.data, name), { force: true })
-  expect(await failedStart(server.data)).toMatch(/catalog\.db, which is new.*restore/)
+  expect(await failedStart(server.data)).toMatch(/catalog\.db is new.*restore/)
 })
 
 test('S9 data of earlier versions and restored data receive an identity if their bytes exist', async () => {
@@ -93,7 +93,7 @@ test('S9 data of earlier versions and restored data receive an identity if their
   const data = join(server.data, 'earlier')
   await cp(fixture, data, { recursive: true })
   await rename(join(data, 'blobs'), join(data, 'aside'))
-  expect(await failedStart(data)).toMatch(/blobs has the bytes of none of the items/)
+  expect(await failedStart(data)).toMatch(/blobs does not have the bytes of the items/)
   await rm(join(data, 'blobs'), { recursive: true, force: true })
   await rename(join(data, 'aside'), join(data, 'blobs'))
   await using earlier = await startServer({}, data)

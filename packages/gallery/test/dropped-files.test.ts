@@ -8,14 +8,14 @@ interface Tree {
 
 type Entry = Pick<FileSystemEntry, 'name' | 'fullPath' | 'isFile' | 'isDirectory'>
 
-function entryOf(name: string, content: string | null | Tree, above: string): Entry {
-  const fullPath = `${above}/${name}`
+function entryOf(name: string, content: string | null | Tree, parentPath: string): Entry {
+  const fullPath = `${parentPath}/${name}`
   if (content === null || typeof content === 'string') {
     const file = (resolve: (file: File) => void, reject: (error: Error) => void) =>
       content === null ? reject(new Error('NotReadableError')) : resolve(new File([content], name))
     return Object.assign({ name, fullPath, isFile: true, isDirectory: false }, { file })
   }
-  const entries = Object.entries(content).map(([inner, of]) => entryOf(inner, of, fullPath))
+  const entries = Object.entries(content).map(([childName, child]) => entryOf(childName, child, fullPath))
   const createReader = () => {
     let at = 0
     return {
@@ -41,7 +41,7 @@ function transferOf(tree: Tree): DataTransfer {
   return { items } as unknown as DataTransfer
 }
 
-test('G9 every entry of a drop is a file, an unreadable file, or skipped with the reason', async () => {
+test('G9 every dropped entry is returned as a file, returned as an unreadable file, or skipped with a reason', async () => {
   const many = Object.fromEntries(Array.from({ length: 250 }, (_, number) => [`${number}.txt`, 'x']))
   const counts: number[] = []
   const { files, skipped } = await droppedFiles(

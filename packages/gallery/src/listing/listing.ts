@@ -15,8 +15,8 @@ export interface Listing {
   readonly error: ReadonlySignal<string | null>
   reload(): Promise<void>
   /**
-   * Loads the current page again if it changed; resolves with whether it did. Does nothing while a page is loading, or if
-   * `canShow` returns false when the response arrives.
+   * Loads the current page again if it changed on the server; resolves to true if it did. Does nothing while a page is
+   * loading, or if `canShow` returns false when the response arrives.
    */
   refresh(canShow: () => boolean): Promise<boolean>
   close(): void

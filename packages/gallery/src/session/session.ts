@@ -19,9 +19,9 @@ export interface SignedIn {
 }
 
 export type SessionState =
-  | { readonly at: 'out'; readonly message: string; readonly failed: boolean; readonly busy: boolean }
+  | { readonly at: 'signed-out'; readonly message: string; readonly failed: boolean; readonly busy: boolean }
   | { readonly at: 'resuming'; readonly unreachable: boolean }
-  | { readonly at: 'in'; readonly signedIn: SignedIn }
+  | { readonly at: 'signed-in'; readonly signedIn: SignedIn }
 
 export interface Session {
   readonly state: ReadonlySignal<SessionState>
@@ -36,7 +36,7 @@ export interface Session {
 }
 
 const signedOut = (message: string, failed: boolean): SessionState => ({
-  at: 'out',
+  at: 'signed-out',
   message,
   failed,
   busy: false,
@@ -56,13 +56,13 @@ export function createSession(): Session {
   }
 
   const otherTabs = connectTabs(() => {
-    if (state.value.at !== 'out') close(strings.signIn.signedOut, false)
+    if (state.value.at !== 'signed-out') close(strings.signIn.signedOut, false)
   })
 
   /** Ends the session when its time is over. Also called when the tab becomes visible, because timers stop during sleep. */
   function scheduleEnd(session: StoredSession): void {
     clearTimeout(endTimer)
-    if (state.value.at !== 'in' || state.value.signedIn.token !== session.token) return
+    if (state.value.at !== 'signed-in' || state.value.signedIn.token !== session.token) return
     const left = session.until - Date.now()
     if (left <= 0) close(strings.signIn.dayPassed, false, session.token)
     else endTimer = setTimeout(() => scheduleEnd(session), left)
@@ -78,7 +78,7 @@ export function createSession(): Session {
     }
     store()
     current = session
-    state.value = { at: 'in', signedIn: { token, tokenInfo, client } }
+    state.value = { at: 'signed-in', signedIn: { token, tokenInfo, client } }
     scheduleEnd(session)
   }
 
@@ -94,7 +94,7 @@ export function createSession(): Session {
         state.value = signedOut(token === '' ? strings.signIn.missing : strings.signIn.malformed, true)
         return
       }
-      state.value = { at: 'out', message: '', failed: false, busy: true }
+      state.value = { at: 'signed-out', message: '', failed: false, busy: true }
       try {
         const session = { token, until: Date.now() + sessionLength }
         await open(session, () => storeSession(session, everyTab))
@@ -118,7 +118,7 @@ export function createSession(): Session {
       otherTabs.signOut()
     },
     end() {
-      const token = state.value.at === 'in' ? state.value.signedIn.token : undefined
+      const token = state.value.at === 'signed-in' ? state.value.signedIn.token : undefined
       close(strings.signIn.ended, true, token)
     },
   }

@@ -4,7 +4,7 @@ import { Logo } from '../components/logo.tsx'
 import { strings } from '../strings.ts'
 import type { Session, SessionState } from './session.ts'
 
-type Out = Extract<SessionState, { at: 'out' }>
+type Out = Extract<SessionState, { at: 'signed-out' }>
 
 /** The sign-in form. Password managers store the host as the user name and the token as the password. */
 export function SignIn({ session, state }: { session: Session; state: Out }) {

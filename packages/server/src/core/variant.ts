@@ -34,4 +34,5 @@ const pictured: ReadonlySet<string> = new Set([
   'image/webp',
 ])
 
+/** Whether items of this stored type have variants. */
 export const isPictured = (contentType: string): boolean => pictured.has(contentType)

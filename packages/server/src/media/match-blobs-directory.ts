@@ -13,8 +13,8 @@ interface BlobsDirectory {
 }
 
 /**
- * Checks that the directory of the blobs belongs to the catalog: both store the same identity (docs/interface.md S9). Gives
- * one to data of earlier versions and to restored data, if their blobs are there. Throws BlobsMismatchError.
+ * Checks that the directory of the blobs belongs to the catalog: both store the same identity (docs/interface.md S9). Data of
+ * earlier versions and restored data have no identity: it is created if the directory has their blobs. Throws BlobsMismatchError.
  */
 export async function matchBlobsDirectory(parts: {
   readonly catalog: Pick<Catalog, 'blobsIdentity' | 'setBlobsIdentity' | 'someWithBlobs'>
@@ -30,8 +30,8 @@ export async function matchBlobsDirectory(parts: {
   if (!belongs)
     throw new BlobsMismatchError(
       items.length === 0
-        ? `${path} holds the bytes of another catalog than catalog.db, which is new. Put the right catalog.db back, restore a backup with mediabucket restore, or set MEDIABUCKET_DATA to another directory.`
-        : `${path} has the bytes of none of the items of the catalog: perhaps its disk is not mounted. Mount it there, then start again, or restore a backup with mediabucket restore.`,
+        ? `${path} holds the bytes of another catalog: catalog.db is new and has no items. Put the right catalog.db back, restore a backup with mediabucket restore, or set MEDIABUCKET_DATA to another directory.`
+        : `${path} does not have the bytes of the items in the catalog: perhaps its disk is not mounted. Mount it there, then start again, or restore a backup with mediabucket restore.`,
     )
   const identity = found ?? randomBytes(16).toString('hex')
   // The directory first: after a crash between the two writes, the next start adopts the identity it finds there.

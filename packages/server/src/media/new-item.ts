@@ -22,15 +22,15 @@ export async function newItem(
   const filename = cleanFilename(given.filename)
   const sniffed = await sniffType(parts.blobs, file)
   const type = storedType({ sniffed, declared: given.declaredType, filename })
-  const displayed = await parts.measurePicture(file, type.contentType)
+  const dimensions = await parts.measurePicture(file, type.contentType)
   return {
     id: given.id,
     filename,
     ...type,
     size: file.size,
     sha256: file.sha256,
-    width: displayed?.width ?? null,
-    height: displayed?.height ?? null,
+    width: dimensions?.width ?? null,
+    height: dimensions?.height ?? null,
     createdAt: given.createdAt,
   }
 }

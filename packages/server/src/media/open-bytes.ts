@@ -4,7 +4,7 @@ import type { Catalog, Media } from '../catalog/catalog.ts'
 import { Fault } from '../core/fault.ts'
 import { mediaUnknown } from './find-media.ts'
 
-/** Up to `wholeUpTo` bytes, 0 by default, may be returned in memory. */
+/** If the item has at most `wholeUpTo` bytes (0 by default), the blob may hold them in memory. */
 export type OpenBytes = (media: Media, wholeUpTo?: number) => Promise<OpenBlob>
 
 /**

@@ -18,12 +18,12 @@ import { BlobTruncatedError } from '../../src/blobs/blobs.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
-import { describePartStore } from './partial-upload-contract.ts'
+import { describePartialUploads } from './partial-upload-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 describeBlobStore('the disk', temporaryStore)
 describeBlobStore('the disk with a thread', () => temporaryStore({ thread: { onFailure: unexpected } }))
-describePartStore('the disk', temporaryStore)
+describePartialUploads('the disk', temporaryStore)
 
 const unexpected = (error: Error): void => expect.unreachable(error.message)
 

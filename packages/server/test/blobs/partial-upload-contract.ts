@@ -10,7 +10,7 @@ const limit = Number.MAX_SAFE_INTEGER
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest()
 
 /** The behaviour of every blob engine with resumable uploads. */
-export function describePartStore(engine: string, openStore: () => Promise<OpenedStore>): void {
+export function describePartialUploads(engine: string, openStore: () => Promise<OpenedStore>): void {
   describe(`${engine}: partial uploads`, () => {
     test.each([1, 7, headLength, 300_000])(
       'R5 chunks of %d bytes become the complete file',
@@ -48,7 +48,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       await opened.store.commit(received, newMediaId())
     })
 
-    test('R6 bytes received before the source failed count, and the upload resumes after them', async () => {
+    test('R6 if the source fails, the bytes received before are stored, and the upload resumes after them', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const id = newUploadId()
@@ -76,7 +76,7 @@ export function describePartStore(engine: string, openStore: () => Promise<Opene
       expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
     })
 
-    test('U6 a chunk that exceeds the limit does not count', async () => {
+    test('U6 a chunk that exceeds the limit is discarded', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
       const id = newUploadId()

@@ -37,7 +37,7 @@ export interface VariantRows {
   close(): void
 }
 
-/** Milliseconds that a write waits for a command beside the server. */
+/** Milliseconds that a write waits while another process, such as a command, is writing. */
 const busyTimeout = 5_000
 
 /**
@@ -77,7 +77,7 @@ function prepare(db: DatabaseSync, path: string): VariantRows {
   `)
   const find = db.prepare('SELECT checksum, bytes FROM variants WHERE name = ?')
   const replace = db.prepare('INSERT OR REPLACE INTO variants (name, checksum, bytes) VALUES (?, ?, ?)')
-  // A slash is the character after the point, so this range contains all names that begin with the id and a point.
+  // The character after `.` is `/`, so this range contains all names that begin with the id and a dot.
   const deleteAll = db.prepare("DELETE FROM variants WHERE name > ?1 || '.' AND name < ?1 || '/'")
   const deleteOne = db.prepare('DELETE FROM variants WHERE name = ?')
   const findAny = db.prepare("SELECT 1 FROM variants WHERE name > ?1 || '.' AND name < ?1 || '/' LIMIT 1")

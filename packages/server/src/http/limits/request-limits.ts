@@ -10,11 +10,11 @@ import { type LimitName, RateLimitFault } from './rate-limit-fault.ts'
 
 /** The limits of all requests (docs/interface.md, Rate limits). */
 export interface RequestLimits {
-  /** Counts a request of an address; returns the reason for a refusal, null where the request is accepted. */
+  /** Counts a request of an address; returns the fault that refuses it, or null if it is accepted. */
   readonly countAddress: (request: IncomingMessage) => RateLimitFault | null
-  /** The same for a request of a valid token. */
+  /** Counts a request with a valid token; returns as `countAddress`. */
   readonly countToken: (id: TokenId) => RateLimitFault | null
-  /** Counts the fault where it refuses a token; returns the fault to respond with. */
+  /** Counts the fault if it refuses an invalid token. Returns the same fault, or a RateLimitFault beyond the limit. */
   readonly countAuthFailure: (fault: Fault, request: IncomingMessage) => Fault
 }
 

@@ -33,7 +33,7 @@ interface Components {
 
 export const introduction = `A media bucket: stores files, lists them ten to a page with an exact total, and serves them by permanent URLs.
 
-Every error is a problem document (RFC 9457); its \`code\` is for programs, its \`type\` links to a page with cause and cure.
+Every error is a problem document (RFC 9457); its \`code\` is for programs, its \`type\` links to a page with the cause and remedy.
 Operations under \`/api\` and \`/v1\` need a bearer token in the \`Authorization\` header, never in the URL. Every path responds to
 \`OPTIONS\` with \`Allow\`, and to unsupported methods with a 405 problem. Unknown query parameters are ignored.`
 

@@ -8,7 +8,7 @@ import { ProblemParams } from './schemas.ts'
 
 const isCode = (text: string): text is FaultCode => Object.hasOwn(problemKinds, text)
 
-/** `GET /problems/{code}`: the page that a problem's `type` links to, with cause and cure (docs/interface.md P2). */
+/** `GET /problems/{code}`: the page that a problem's `type` links to, with its cause and remedy (docs/interface.md P2). */
 export function explainProblemRoute(app: FastifyInstance, vary: string): void {
   app.get<{ Params: ProblemParams }>('/problems/:code', routeOptions(description), async (request, reply) => {
     const { code } = request.params

@@ -8,7 +8,7 @@ import { createMediaHost } from '../../../src/http/media/media-host.ts'
 const id = newMediaId()
 
 /** Whether a request takes the fast path. */
-function isDirect(
+function takesFastPath(
   url: string,
   { method = 'GET', headers = ['Host', 'h'], isStopping = false, mediaBaseUrl = '' } = {},
 ): boolean {
@@ -45,7 +45,7 @@ function isDirect(
 test.each([`/media/${id}`, `/media/${id}.jpg`, `/media/${id}?variant=thumb`, `/media/${id}.png?variant=x`])(
   'B1, V1 GET and HEAD on %s take the fast path',
   (url) => {
-    expect([isDirect(url), isDirect(url, { method: 'HEAD' })]).toEqual([true, true])
+    expect([takesFastPath(url), takesFastPath(url, { method: 'HEAD' })]).toEqual([true, true])
   },
 )
 
@@ -60,25 +60,25 @@ test.each([
   `http://h/media/${id}`,
   `/api/media/${id}`,
 ])('%s does not take the fast path', (url) => {
-  expect(isDirect(url)).toBe(false)
+  expect(takesFastPath(url)).toBe(false)
 })
 
 test.each([
   ['POST', { method: 'POST' }],
-  ['B10 code', { headers: ['Host', 'h', 'Sec-Fetch-Dest', 'script'] }],
-  ['B10 a service worker', { headers: ['Host', 'h', 'Service-Worker', 'script'] }],
-  ['a length', { headers: ['Host', 'h', 'Content-Length', '0'] }],
-  ['chunks', { headers: ['Host', 'h', 'Transfer-Encoding', 'chunked'] }],
+  ['B10 a script as its destination', { headers: ['Host', 'h', 'Sec-Fetch-Dest', 'script'] }],
+  ['B10 the header of a service worker', { headers: ['Host', 'h', 'Service-Worker', 'script'] }],
+  ['a Content-Length', { headers: ['Host', 'h', 'Content-Length', '0'] }],
+  ['a chunked body', { headers: ['Host', 'h', 'Transfer-Encoding', 'chunked'] }],
   ['an expectation', { headers: ['Host', 'h', 'Expect', '100-continue'] }],
-  ['no host', { headers: [] }],
-  ['two hosts', { headers: ['Host', 'h', 'Host', 'h'] }],
+  ['no Host', { headers: [] }],
+  ['two Host headers', { headers: ['Host', 'h', 'Host', 'h'] }],
   ['B11 the host of the gallery', { headers: ['Host', 'main'], mediaBaseUrl: 'http://bytes' }],
   ['a stopping service', { isStopping: true }],
-])('a request with %s does not take the fast path', (_what, options) => {
-  expect(isDirect(`/media/${id}`, options)).toBe(false)
+])('%s: the request does not take the fast path', (_what, options) => {
+  expect(takesFastPath(`/media/${id}`, options)).toBe(false)
 })
 
-test('B11 the host of the bytes takes the fast path', () => {
+test('B11 a request to the host of the bytes takes the fast path', () => {
   const options = { headers: ['Host', 'bytes'], mediaBaseUrl: 'http://bytes' }
-  expect(isDirect(`/media/${id}`, options)).toBe(true)
+  expect(takesFastPath(`/media/${id}`, options)).toBe(true)
 })
