@@ -1,4 +1,5 @@
-import type { Catalog, TokenId } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { TokenId } from '../catalog/records.ts'
 import { randomBase32 } from '../core/base32.ts'
 import type { Scope } from '../core/scopes.ts'
 import { hashToken, newToken } from '../core/token-format.ts'

@@ -1,4 +1,5 @@
-import type { Catalog, Grant, TokenId } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Grant, TokenId } from '../catalog/records.ts'
 
 /** Milliseconds between two recorded uses of a token. */
 const interval = 3_600_000

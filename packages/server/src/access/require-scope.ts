@@ -1,4 +1,4 @@
-import type { Grant } from '../catalog/catalog.ts'
+import type { Grant } from '../catalog/records.ts'
 import { Fault } from '../core/fault.ts'
 import type { Scope } from '../core/scopes.ts'
 

@@ -1,4 +1,5 @@
-import type { Catalog, Grant } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Grant } from '../catalog/records.ts'
 import { Fault } from '../core/fault.ts'
 import { hashToken, isWellFormedToken } from '../core/token-format.ts'
 import { recordUseOperation } from './record-use.ts'

@@ -1,5 +1,5 @@
 import type { MediaId } from '../core/media-id.ts'
-import type { BucketId, ContentId } from './catalog.ts'
+import type { BucketId, ContentId } from './records.ts'
 
 /** An item, as checks of the data read it. */
 export interface AuditedItem {

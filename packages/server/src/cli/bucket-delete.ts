@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import type { NamedBucket } from '../catalog/catalog.ts'
+import type { NamedBucket } from '../catalog/records.ts'
 import { openBlobs, openBlobsDirectory, watchBackupHold } from '../engines.ts'
 import { deleteBucket } from '../upkeep/delete-bucket.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'

@@ -1,4 +1,4 @@
-import type { Bucket } from '../catalog/catalog.ts'
+import type { Bucket } from '../catalog/records.ts'
 import { parse } from './arguments.ts'
 import { formatSize } from './client/terminal-text.ts'
 import type { Command } from './command.ts'

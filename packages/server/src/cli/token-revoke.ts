@@ -1,4 +1,5 @@
-import type { Catalog, TokenRecord } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { TokenRecord } from '../catalog/records.ts'
 import { parse } from './arguments.ts'
 import { printableText } from './client/terminal-text.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'

@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
-import type { BucketId, Catalog, Grant, Media } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { BucketId, Grant, Media } from '../catalog/records.ts'
 import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'

@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
-import type {
-  BucketId,
-  Catalog,
-  IdempotentRequest,
-  NewMedia,
-  NewMediaContent,
-  TokenId,
-} from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenId } from '../catalog/records.ts'
 import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'

@@ -1,4 +1,5 @@
-import type { BucketId, Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { BucketId } from '../catalog/records.ts'
 import { bucketDeleted } from '../core/fault.ts'
 
 /** A bucket as in responses (docs/interface.md Q3). */

@@ -1,4 +1,4 @@
-import type { NewMedia } from '../catalog/catalog.ts'
+import type { NewMedia } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */

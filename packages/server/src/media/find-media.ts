@@ -1,4 +1,5 @@
-import type { BucketId, Catalog, Media } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { BucketId, Media } from '../catalog/records.ts'
 import { Fault } from '../core/fault.ts'
 import { isMediaId } from '../core/media-id.ts'
 

@@ -1,5 +1,5 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { NewMedia } from '../catalog/catalog.ts'
+import type { NewMedia } from '../catalog/records.ts'
 import { cleanFilename } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'

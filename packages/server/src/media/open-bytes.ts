@@ -1,6 +1,7 @@
 import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
 import { openMemoryBlob } from '../blobs/memory-blob.ts'
-import type { Catalog, Media } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Media } from '../catalog/records.ts'
 import { Fault } from '../core/fault.ts'
 import { mediaUnknown } from './find-media.ts'
 

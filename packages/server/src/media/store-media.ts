@@ -1,5 +1,6 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { BucketId, Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { BucketId } from '../catalog/records.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import {
   type Arrival,

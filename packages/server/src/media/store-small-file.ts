@@ -1,5 +1,5 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { BucketId, NewMedia } from '../catalog/catalog.ts'
+import type { BucketId, NewMedia } from '../catalog/records.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import { type CommitCatalog, commitFilesOperation, type RequestKey } from './commit-files.ts'
 import { newItem } from './new-item.ts'

@@ -1,5 +1,6 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { BucketId, Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { BucketId } from '../catalog/records.ts'
 import { type BlobDeletionParts, deleteBlobs } from '../media/deletion/delete-blobs.ts'
 import { dropUpload } from '../media/uploads/remove-upload.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { recordUseOperation } from '../../src/access/record-use.ts'
-import type { TokenId } from '../../src/catalog/catalog.ts'
+import type { TokenId } from '../../src/catalog/records.ts'
 
 const hour = 3_600_000
 const noon = Date.UTC(2026, 5, 1, 12)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { BucketId, ContentId, NewMedia, TokenId } from '../../src/catalog/catalog.ts'
+import type { BucketId, ContentId, NewMedia, TokenId } from '../../src/catalog/records.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import {

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { BucketId } from '../../src/catalog/catalog.ts'
+import type { BucketId } from '../../src/catalog/records.ts'
 import { prepareBucketRows } from '../../src/catalog/sqlite/buckets.ts'
 import { prepareMediaRows } from '../../src/catalog/sqlite/media-rows.ts'
 import { migrate } from '../../src/catalog/sqlite/migrate.ts'

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import type {
   BucketId,
-  Catalog,
   NewMedia,
   NewMediaContent,
   NewToken,
   NewUpload,
   TokenId,
-} from '../../src/catalog/catalog.ts'
+} from '../../src/catalog/records.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 

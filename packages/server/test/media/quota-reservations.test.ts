@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Bucket, BucketId } from '../../src/catalog/catalog.ts'
+import type { Bucket, BucketId } from '../../src/catalog/records.ts'
 import { createQuotaReservations } from '../../src/media/space/quota-reservations.ts'
 
 const id = 1 as BucketId

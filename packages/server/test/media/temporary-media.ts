@@ -1,6 +1,7 @@
 import type { BlobStore } from '../../src/blobs/blobs.ts'
 import type { Files } from '../../src/blobs/disk/files.ts'
-import type { BucketId, Catalog, Media } from '../../src/catalog/catalog.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import type { BucketId, Media } from '../../src/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { endsTransaction, isFull } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
-import type { BucketId } from '../catalog.ts'
+import type { BucketId } from '../records.ts'
 import { applyChange, type Change, type ChangeFunctions, type Output } from './changes.ts'
 import { reclaimSpace } from './reclaim-space.ts'
 import { asFault } from './sqlite-errors.ts'

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { BucketId, DeletedChunk } from '../catalog.ts'
+import type { BucketId, DeletedChunk } from '../records.ts'
 import type { MediaRows } from './media-rows.ts'
 import { all, integer, one } from './rows.ts'
 

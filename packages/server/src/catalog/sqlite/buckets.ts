@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { Amount } from '../../core/quota.ts'
 import { type Quota, requireWithinQuota } from '../../core/quota.ts'
-import type { Bucket, BucketId } from '../catalog.ts'
+import type { Bucket, BucketId } from '../records.ts'
 import { integer, integerOrNull, one, type Row, text } from './rows.ts'
 
 /** To be called within a transaction. */

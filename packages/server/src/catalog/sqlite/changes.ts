@@ -13,7 +13,7 @@ import type {
   RemovedMedia,
   TokenId,
   UpkeepRun,
-} from '../catalog.ts'
+} from '../records.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'

@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads'
 import { lowerOwnPriority } from '../../threads/lower-own-priority.ts'
 import { type Outcome, serveBatches } from '../../threads/serve-batches.ts'
-import type { ContentId } from '../catalog.ts'
+import type { ContentId } from '../records.ts'
 import { openConnection } from './connection.ts'
 import { prepareReadContent } from './content-rows.ts'
 import { asFault } from './sqlite-errors.ts'

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
 import { startOnDemand } from '../../threads/start-on-demand.ts'
-import type { ContentId } from '../catalog.ts'
+import type { ContentId } from '../records.ts'
 import { prepareReadContent } from './content-rows.ts'
 import { asFault } from './sqlite-errors.ts'
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import type { IdempotentRequest, NewMedia } from '../catalog.ts'
+import type { IdempotentRequest, NewMedia } from '../records.ts'
 import { all, bytes, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
 
 /** The items of the first request with each key. They are stored here because they may be deleted before the retry. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { BucketId } from '../catalog.ts'
+import type { BucketId } from '../records.ts'
 import { defaultShape, indexOf, RankNode, type RankShape, slotOf, topLevel } from './rank-nodes.ts'
 import { bytes, one } from './rows.ts'
 

@@ -17,7 +17,7 @@ import type {
   TokenId,
   TokenRecord,
   Upload,
-} from '../catalog.ts'
+} from '../records.ts'
 import { bucketColumns, bucketOf } from './buckets.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import type { Ranks } from './ranks.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketFault } from '../audit.ts'
-import type { BucketId } from '../catalog.ts'
+import type { BucketId } from '../records.ts'
 import { indexOf, RankNode, defaultShape as shape, slotOf, topLevel } from './rank-nodes.ts'
 import { all, bytes, integer, one, text } from './rows.ts'
 

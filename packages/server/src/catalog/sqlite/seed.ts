@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { BucketId } from '../catalog.ts'
+import type { BucketId } from '../records.ts'
 import { prepareBucketRows } from './buckets.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareMediaRows } from './media-rows.ts'

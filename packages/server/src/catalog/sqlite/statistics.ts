@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { CatalogStatistics, UpkeepRun } from '../catalog.ts'
+import type { CatalogStatistics, UpkeepRun } from '../records.ts'
 import { integer, one, text } from './rows.ts'
 
 const kinds = ['backup', 'fsck'] as const

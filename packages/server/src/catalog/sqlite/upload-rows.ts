@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { BucketId, NewMediaContent, NewUpload, Upload } from '../catalog.ts'
+import type { BucketId, NewMediaContent, NewUpload, Upload } from '../records.ts'
 import type { Quotas } from './buckets.ts'
 import type { MediaRows } from './media-rows.ts'
 import { integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'

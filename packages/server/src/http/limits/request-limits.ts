@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
-import type { TokenId } from '../../catalog/catalog.ts'
+import type { TokenId } from '../../catalog/records.ts'
 import type { Fault, FaultCode } from '../../core/fault.ts'
 import type { RequestRate } from '../../core/request-rate.ts'
 import type { Metrics } from '../metrics/metrics.ts'

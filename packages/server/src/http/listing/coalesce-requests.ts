@@ -1,5 +1,5 @@
 import { requireScope } from '../../access/require-scope.ts'
-import type { Grant, TokenId } from '../../catalog/catalog.ts'
+import type { Grant, TokenId } from '../../catalog/records.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { CorsPolicy } from '../headers/cors.ts'
 import type { AuthorizationVerifier } from '../tokens/authorizer.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { BucketId, Grant } from '../../catalog/catalog.ts'
+import type { BucketId, Grant } from '../../catalog/records.ts'
 import type { PageSettings } from '../../core/page.ts'
 import { parsePageNumber } from '../../core/page-number.ts'
 import type { Listing, ListMedia } from '../../media/listing/list-media.ts'

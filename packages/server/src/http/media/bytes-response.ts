@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { create } from 'content-disposition'
-import type { Media } from '../../catalog/catalog.ts'
+import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import { type SendFile, sendFileValue } from '../../core/send-file.ts'
 import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'

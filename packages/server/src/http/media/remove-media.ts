@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { BucketId } from '../../catalog/catalog.ts'
+import type { BucketId } from '../../catalog/records.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { sampleMedia } from '../openapi/samples.ts'

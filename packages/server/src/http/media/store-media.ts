@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { Grant } from '../../catalog/catalog.ts'
+import type { Grant } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import type { RequestKey } from '../../media/commit-files.ts'

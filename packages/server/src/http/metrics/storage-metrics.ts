@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { CatalogStatistics } from '../../catalog/catalog.ts'
+import type { CatalogStatistics } from '../../catalog/records.ts'
 import { storageCauseOf, storageCauses } from '../../core/storage-error.ts'
 
 /** The sources of the gauges, read at each scrape. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { requireScope } from '../../access/require-scope.ts'
-import type { Grant } from '../../catalog/catalog.ts'
+import type { Grant } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Scope } from '../../core/scopes.ts'
 import { countHeader } from '../headers/raw-headers.ts'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Grant } from '../../catalog/catalog.ts'
+import type { Grant } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { AppendUpload } from '../../media/uploads/append-upload.ts'
 import { checkChunk, checkFileSize } from '../../media/uploads/check-chunk.ts'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Grant, Upload } from '../../catalog/catalog.ts'
+import type { Grant, Upload } from '../../catalog/records.ts'
 import type { UploadParams } from '../openapi/schemas.ts'
 
 interface UploadExchange {

@@ -1,4 +1,4 @@
-import type { Media } from '../../catalog/catalog.ts'
+import type { Media } from '../../catalog/records.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { type Variant, variantKey } from '../../core/variant.ts'
 import type { OpenBytes } from '../open-bytes.ts'

@@ -1,4 +1,5 @@
-import type { BucketId, Catalog } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BucketId } from '../../catalog/records.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { BucketId, Catalog } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BucketId } from '../../catalog/records.ts'
 import type { PageSettings } from '../../core/page.ts'
 import { gzipBody, type PageBody, plainBody } from './page-body.ts'
 import type { PageLinkCache } from './page-link-cache.ts'

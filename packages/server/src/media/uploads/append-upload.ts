@@ -1,5 +1,6 @@
 import { type BlobStore, PartialUploadLost, type ReceivedBlob } from '../../blobs/blobs.ts'
-import type { Catalog, NewMedia, Upload } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { NewMedia, Upload } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { newItem } from '../new-item.ts'

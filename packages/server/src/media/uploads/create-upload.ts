@@ -1,4 +1,5 @@
-import type { BucketId, Catalog, NewUpload, Upload } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BucketId, NewUpload, Upload } from '../../catalog/records.ts'
 import { newMediaId } from '../../core/media-id.ts'
 import { newUploadId } from '../../core/upload-id.ts'
 import { checkFileSize } from './check-chunk.ts'

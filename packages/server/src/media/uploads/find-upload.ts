@@ -1,4 +1,5 @@
-import type { BucketId, Catalog, Upload } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BucketId, Upload } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import { isUploadId } from '../../core/upload-id.ts'
 

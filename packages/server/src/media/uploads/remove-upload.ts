@@ -1,5 +1,6 @@
 import type { BlobStore } from '../../blobs/blobs.ts'
-import type { BucketId, Catalog, Upload } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BucketId, Upload } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { uploadUnknown } from './find-upload.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BucketId, Grant, TokenId } from '../../../src/catalog/catalog.ts'
+import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { coalesceRequests } from '../../../src/http/listing/coalesce-requests.ts'
 import type { FastPathRequest } from '../../../src/http/listing/fast-path-request.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BucketId, Grant, TokenId } from '../../../src/catalog/catalog.ts'
+import type { BucketId, Grant, TokenId } from '../../../src/catalog/records.ts'
 import { createListingResponder, type ListingParts } from '../../../src/http/listing/listing-response.ts'
 
 const listed = { bucketId: 1 as BucketId, revision: 5 }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import type { CatalogStatistics } from '../../../src/catalog/catalog.ts'
+import type { CatalogStatistics } from '../../../src/catalog/records.ts'
 import { createStorageMetrics } from '../../../src/http/metrics/storage-metrics.ts'
 
 const statistics: CatalogStatistics = {

@@ -1,7 +1,7 @@
 import { rename, symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Media } from '../../../src/catalog/catalog.ts'
+import type { Media } from '../../../src/catalog/records.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { recover } from '../../../src/media/recover.ts'

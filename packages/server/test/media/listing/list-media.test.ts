@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { BucketId, PageRows } from '../../../src/catalog/catalog.ts'
+import type { BucketId, PageRows } from '../../../src/catalog/records.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { pageObject } from '../../../src/core/page.ts'
 import type { PageSettings } from '../../../src/core/page-links.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
-import type { Media } from '../../../src/catalog/catalog.ts'
+import type { Media } from '../../../src/catalog/records.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'

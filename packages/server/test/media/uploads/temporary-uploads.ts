@@ -1,5 +1,6 @@
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
-import type { BucketId, Catalog } from '../../../src/catalog/catalog.ts'
+import type { Catalog } from '../../../src/catalog/catalog.ts'
+import type { BucketId } from '../../../src/catalog/records.ts'
 import type { UploadId } from '../../../src/core/upload-id.ts'
 import { appendUploadOperation } from '../../../src/media/uploads/append-upload.ts'
 import { createUploadOperation } from '../../../src/media/uploads/create-upload.ts'

@@ -1,0 +1,171 @@
+import type { MediaId } from '../core/media-id.ts'
+import type { Quota } from '../core/quota.ts'
+import type { Scope } from '../core/scopes.ts'
+import type { UploadId } from '../core/upload-id.ts'
+
+declare const brand: unique symbol
+export type BucketId = number & { readonly [brand]: 'BucketId' }
+export type TokenId = string & { readonly [brand]: 'TokenId' }
+/** Identifies the bytes of one item; never reused. */
+export type ContentId = number & { readonly [brand]: 'ContentId' }
+
+/** A token and its bucket, read by one statement; times are milliseconds since 1970. */
+export interface Grant {
+  readonly tokenId: TokenId
+  readonly bucketId: BucketId
+  readonly scopes: ReadonlySet<Scope>
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+  readonly lastUsedAt: number | null
+  /** Incremented with every change of the bucket's items; with the catalog's epoch it identifies one state. */
+  readonly revision: number
+  readonly total: number
+}
+
+/** The rows of one page with the bucket's revision and total, from one snapshot. */
+export interface PageRows {
+  readonly revision: number
+  readonly total: number
+  readonly rows: readonly { readonly id: MediaId; readonly extension: string | null }[]
+}
+
+/** An item to be stored. */
+export interface NewMedia {
+  readonly id: MediaId
+  readonly filename: string | null
+  readonly contentType: string
+  /** Without the dot; null if the type is unknown. */
+  readonly extension: string | null
+  /** Bytes. */
+  readonly size: number
+  /** 32 bytes; null only for rows that were seeded without bytes. */
+  readonly sha256: Uint8Array | null
+  readonly width: number | null
+  readonly height: number | null
+  /** Milliseconds since 1970; never used for order. */
+  readonly createdAt: number
+}
+
+export interface Media extends NewMedia {
+  readonly bucketId: BucketId
+  /** True if the last check of its bytes found them changed. */
+  readonly isDamaged: boolean
+  /** Its bytes in the catalog; null if they are in the blob store. */
+  readonly contentId: ContentId | null
+}
+
+/** An item to be stored, with its bytes; null if they are in the blob store. The catalog takes over the buffer of the bytes. */
+export interface NewMediaContent {
+  readonly item: NewMedia
+  readonly bytes: Uint8Array<ArrayBuffer> | null
+}
+
+/** A removed item. */
+export interface RemovedMedia {
+  /** The blob store may hold its bytes or variants. */
+  readonly hasTombstone: boolean
+}
+
+export interface TokenRecord {
+  readonly id: TokenId
+  readonly bucket: string
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly lastUsedAt: number | null
+  readonly revokedAt: number | null
+}
+
+export interface NewToken {
+  readonly id: TokenId
+  /** The bucket's name; the bucket is created if it does not exist. */
+  readonly bucket: string
+  readonly name: string
+  /** SHA-256 of the token, 32 bytes. */
+  readonly hash: Uint8Array
+  readonly scopes: readonly Scope[]
+  readonly createdAt: number
+  readonly expiresAt: number | null
+}
+
+/** A request with an `Idempotency-Key`, which may be retried and takes effect once. */
+export interface IdempotentRequest {
+  readonly tokenId: TokenId
+  readonly key: string
+  /** 32 bytes; differs for another content with the same key. */
+  readonly fingerprint: Uint8Array
+  /** Milliseconds since 1970: records that expired before `now` are ignored; this one expires at `expiresAt`. */
+  readonly now: number
+  readonly expiresAt: number
+}
+
+/** A new resumable upload. */
+export interface NewUpload {
+  readonly id: UploadId
+  readonly bucketId: BucketId
+  /** Bytes of the complete file; null while unknown. */
+  readonly length: number | null
+  /** Upload-Metadata exactly as sent; null if there was none. */
+  readonly metadata: string | null
+  readonly filename: string | null
+  readonly declaredType: string | null
+  /** The id that the item will have. */
+  readonly mediaId: MediaId
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+export interface Upload extends NewUpload {
+  /** Bytes that are received and synced. */
+  readonly offset: number
+  /** True once the item was added, even if it was deleted since. */
+  readonly finished: boolean
+}
+
+export interface Bucket extends Quota {
+  readonly name: string
+  readonly items: number
+  readonly bytes: number
+  /** Reserved by unfinished uploads. */
+  readonly reservedItems: number
+  readonly reservedBytes: number
+}
+
+export interface NamedBucket extends Bucket {
+  readonly id: BucketId
+}
+
+/** The result of one step of a bucket's deletion. */
+export interface DeletedChunk {
+  /** Items whose rows were removed. */
+  readonly items: number
+  /** Those for which the blob store may hold bytes or variants. */
+  readonly tombstones: readonly MediaId[]
+  /** The bucket itself was removed, because no items and uploads are left. */
+  readonly isDeleted: boolean
+}
+
+/** A completed upkeep command. */
+export interface UpkeepRun {
+  readonly kind: 'backup' | 'fsck'
+  /** Milliseconds since 1970. */
+  readonly finishedAt: number
+  /** Faults that it could not repair or copy. */
+  readonly faults: number
+}
+
+/** Values for monitoring. Reading them does not scan items. */
+export interface CatalogStatistics {
+  readonly items: number
+  readonly bytes: number
+  readonly unfinishedUploads: number
+  /** Reserved by unfinished uploads: their lengths if known, otherwise their offsets. */
+  readonly unfinishedBytes: number
+  /** Changes that are queued or in progress. */
+  readonly waitingChanges: number
+  /** Size of the write-ahead log. Bytes. */
+  readonly logBytes: number
+  /** The last run of each kind, if any. */
+  readonly upkeep: readonly UpkeepRun[]
+}
