@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filesBelow, importsOf, read } from './sources.ts'
+import { filesBelow, importsOf, loadedAtStart, read } from './sources.ts'
 
 const src = 'packages/server/src/'
 
@@ -130,6 +130,15 @@ test('no import cycle, including type imports', () => {
   }
   for (const path of files) visit(path, [])
   expect(circles).toEqual([])
+})
+
+// Its 700 files would take half of the time in which a command or a thread starts from the sources.
+test('the command line and the threads do not load the schema library when they start', () => {
+  const starts = files.filter((path) => /\/cli\/main\.ts$|-thread\.ts$|-worker\.ts$/.test(path))
+  expect(starts.length).toBeGreaterThanOrEqual(6)
+  const found = starts.filter((path) => [...loadedAtStart(path)].some((name) => /^typebox\b/.test(name)))
+  expect(found).toEqual([])
+  expect(loadedAtStart(`${src}server/start-server.ts`)).toContain('typebox')
 })
 
 test('the core does no I/O', () => {

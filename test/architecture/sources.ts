@@ -35,3 +35,17 @@ export function importsOf(path: string): { own: string[]; foreign: string[] } {
     foreign: all.filter((name) => !name.startsWith('.')),
   }
 }
+
+/** All packages and Node modules that a file loads at its start: its static imports and those of the files that it imports. */
+export function loadedAtStart(path: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(path)) return seen
+  seen.add(path)
+  const { module } = parseSync(path, read(path))
+  for (const { moduleRequest, entries } of module.staticImports) {
+    if (entries.length > 0 && entries.every(({ isType }) => isType)) continue
+    const { value: name } = moduleRequest
+    if (name.startsWith('.')) loadedAtStart(join(dirname(path), name), seen)
+    else seen.add(name)
+  }
+  return seen
+}

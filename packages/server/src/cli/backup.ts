@@ -1,6 +1,4 @@
 import { acquireBackupHold, openAudit, openBlobs, openBlobsDirectory } from '../engines.ts'
-import { backUp } from '../upkeep/back-up.ts'
-import { openBackupDirectory } from '../upkeep/backup-directory.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
@@ -30,6 +28,11 @@ delete the old DIR.`,
     const [path, ...more] = positionals
     if (!path || more.length > 0) throw new UsageError('backup takes one DIR, the target directory')
     requireData(config)
+    // Loaded here, so that other commands start faster.
+    const [{ backUp }, { openBackupDirectory }] = await Promise.all([
+      import('../upkeep/back-up.ts'),
+      import('../upkeep/backup-directory.ts'),
+    ])
     await withCatalog(config, (catalog) =>
       requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) }),
     )

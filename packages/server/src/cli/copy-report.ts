@@ -1,6 +1,6 @@
 import { Fault } from '../core/fault.ts'
 import type { CopyResult } from '../upkeep/copy-blobs.ts'
-import { copyFaults } from '../upkeep/faulty-items.ts'
+import { copyFaults } from '../upkeep/copy-faults.ts'
 import { formatSize } from './client/terminal-text.ts'
 import { CommandError, exitCodes } from './command.ts'
 import { formatCount } from './table.ts'

@@ -10,7 +10,7 @@ import {
   DataLockedError,
   ForeignEntry,
 } from '../engines.ts'
-import { BackupError } from '../upkeep/backup-directory.ts'
+import { BackupError } from '../upkeep/backup-error.ts'
 import { CommandError, UsageError } from './command.ts'
 
 /** Errors whose messages contain the reason and what to do. */

@@ -4,7 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/config.ts'
 import { errorCode } from '../core/error-code.ts'
 import { hasData, openCatalog } from '../engines.ts'
-import { requireNoRestore } from '../upkeep/restore-stage.ts'
+import { requireNoRestore } from '../upkeep/require-no-restore.ts'
 import { type CommandContext, CommandError, exitCodes } from './command.ts'
 
 type Use<T> = (catalog: Catalog) => Promise<T>

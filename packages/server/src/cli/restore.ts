@@ -1,5 +1,4 @@
 import { lockData, openAudit, openBlobs } from '../engines.ts'
-import { restore as restoreBackup } from '../upkeep/restore.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, exitCodes, UsageError } from './command.ts'
@@ -22,6 +21,8 @@ To complete an interrupted restore, run the same command again. No service start
     const [from, ...more] = positionals
     if (from === undefined || more.length > 0)
       throw new UsageError('restore takes one DIR, the directory of a backup')
+    // Loaded here, so that other commands start faster.
+    const { restore: restoreBackup } = await import('../upkeep/restore.ts')
     const progress = createItemProgress('Restored')
     try {
       const result = await restoreBackup({

@@ -1,5 +1,5 @@
 import { DataLockedError, lockData, openVacuum } from '../engines.ts'
-import { requireNoRestore } from '../upkeep/restore-stage.ts'
+import { requireNoRestore } from '../upkeep/require-no-restore.ts'
 import { vacuumCatalog } from '../upkeep/vacuum-catalog.ts'
 import { createProgressBars } from './client/progress-bars.ts'
 import { formatSize } from './client/terminal-text.ts'

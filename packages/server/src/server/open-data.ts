@@ -13,7 +13,7 @@ import { createDeferredDeletions } from '../media/deletion/deferred-deletions.ts
 import type { BlobDeletionParts } from '../media/deletion/delete-blobs.ts'
 import { matchBlobsDirectory } from '../media/match-blobs-directory.ts'
 import { recover } from '../media/recover.ts'
-import { requireNoRestore } from '../upkeep/restore-stage.ts'
+import { requireNoRestore } from '../upkeep/require-no-restore.ts'
 import type { StartContext } from './start-context.ts'
 
 export interface OpenData {

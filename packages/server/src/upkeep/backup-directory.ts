@@ -7,13 +7,9 @@ import { Value } from 'typebox/value'
 import { errorCode } from '../core/error-code.ts'
 import { CreateDirectoryError, createDirectories } from '../files/create-directories.ts'
 import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
+import { BackupError } from './backup-error.ts'
 import { FaultyItems } from './faulty-items.ts'
 import { hashFile } from './hashes.ts'
-
-/** A directory cannot be used for a backup or a restore. The message gives the reason and the solution. */
-export class BackupError extends Error {
-  override readonly name = 'BackupError'
-}
 
 const marker = 'backup.json'
 const format = 1

@@ -3,7 +3,8 @@ import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/aud
 import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { settleAll } from '../core/settle-all.ts'
-import type { CopyFault, FaultyItem } from './faulty-items.ts'
+import type { CopyFault } from './copy-faults.ts'
+import type { FaultyItem } from './faulty-items.ts'
 import { hashBlob } from './hashes.ts'
 import { openItem } from './open-item.ts'
 

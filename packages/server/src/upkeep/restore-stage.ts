@@ -5,13 +5,13 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { createDirectories } from '../files/create-directories.ts'
 import { readJson, replaceFile, syncPath } from '../files/durable-files.ts'
-import { BackupError } from './backup-directory.ts'
+import { BackupError } from './backup-error.ts'
 import type { CopyResult } from './copy-blobs.ts'
 import { FaultyItems } from './faulty-items.ts'
+import { restoreRecord } from './require-no-restore.ts'
 
 /** A restore copies everything here before it moves it into the data directory. */
 export const stagingDirectory = (data: string): string => join(data, 'restoring')
-const recordOf = (data: string): string => join(data, 'restoring.json')
 
 /** Entries that an empty data directory may contain. */
 const ignored: ReadonlySet<string> = new Set([
@@ -43,10 +43,10 @@ const RestoreRecord = Type.Object({ backup: Type.String(), result: Type.Union([R
  */
 export async function markDirectory(data: string): Promise<void> {
   createDirectories(resolve(data))
-  if (existsSync(recordOf(data)) || existsSync(join(data, 'catalog.db'))) return
+  if (existsSync(restoreRecord(data)) || existsSync(join(data, 'catalog.db'))) return
   await requireEmpty(data, false)
   // Opens an existing file too: another restore may have created it since the check.
-  const file = await open(recordOf(data), 'a', 0o600)
+  const file = await open(restoreRecord(data), 'a', 0o600)
   try {
     await file.sync()
   } finally {
@@ -72,7 +72,7 @@ export async function beginRestore(data: string, backup: string): Promise<CopyRe
   if (record !== null && !existsSync(join(stage, 'blobs')) && existsSync(join(data, 'blobs')))
     await rename(join(data, 'blobs'), join(stage, 'blobs'))
   if (record?.backup !== backup) await rm(stage, { recursive: true, force: true })
-  await replaceFile(recordOf(data), JSON.stringify({ backup, result: null }))
+  await replaceFile(restoreRecord(data), JSON.stringify({ backup, result: null }))
   await mkdir(stage, { recursive: true, mode: 0o700 })
   await syncPath(data)
   return null
@@ -85,7 +85,7 @@ export async function endRestore(
   result: CopyResult,
   move: () => Promise<void>,
 ): Promise<void> {
-  await replaceFile(recordOf(data), JSON.stringify({ backup, result }))
+  await replaceFile(restoreRecord(data), JSON.stringify({ backup, result }))
   await move()
   await clearStage(data)
 }
@@ -93,20 +93,12 @@ export async function endRestore(
 /** The record last: while it exists, another restore completes this one. */
 async function clearStage(data: string): Promise<void> {
   await rm(stagingDirectory(data), { recursive: true, force: true })
-  await rm(recordOf(data), { force: true })
+  await rm(restoreRecord(data), { force: true })
   await syncPath(data)
 }
 
-/** Throws BackupError if a restore was interrupted: a service would start with an empty catalog. */
-export function requireNoRestore(data: string): void {
-  if (existsSync(recordOf(data)) && !existsSync(join(data, 'catalog.db')))
-    throw new BackupError(
-      `A restore into ${data} was interrupted. Complete it with the same command, mediabucket restore DIR, or empty the directory.`,
-    )
-}
-
 async function readRecord(data: string) {
-  const record = await readJson(recordOf(data))
+  const record = await readJson(restoreRecord(data))
   return Value.Check(RestoreRecord, record) ? record : null
 }
 

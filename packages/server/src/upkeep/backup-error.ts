@@ -1,0 +1,4 @@
+/** A directory cannot be used for a backup or a restore. The message gives the reason and the solution. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError'
+}
