@@ -153,15 +153,16 @@ export async function measure(
   ]
   // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
   const limit = seconds < 1 ? ['timeout', '--preserve-status', '-s', 'INT', `${seconds}`] : []
-  const before = subject.cpu()
-  let text = await runPinned('load', [...limit, 'wrk', ...args])
+  let text = ''
   const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
-  const requestCount = () => Number(figure(/(\d+) requests in/))
-  // On a busy machine a short run may end before the first response.
-  for (let more = 0; seconds < 1 && requestCount() === 0 && more < 30; more += 1)
+  let [requests, spent] = [0, 0]
+  // On a busy machine a short run may end before the first response, or before the subject has used a tick of CPU.
+  for (let left = seconds < 1 ? 30 : 1; left > 0 && (requests === 0 || spent === 0); left -= 1) {
+    const before = subject.cpu()
     text = await runPinned('load', [...limit, 'wrk', ...args])
-  const spent = subject.cpu() - before
-  const requests = requestCount()
+    spent = subject.cpu() - before
+    requests = Number(figure(/(\d+) requests in/))
+  }
   const wrong = figure(/Non-2xx or 3xx responses: (\d+)/) || figure(/Socket errors: (.*)/)
   if (requests === 0 || (wrong && !refusals)) throw new Error(`${subject.name} ${path}: ${text}`)
   return {
