@@ -31,7 +31,7 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async downloads(short) {
     const extent = short
       ? { rounds: 1, seconds: 0.2, many: 60, thumbnails: 4, slow: 40 }
-      : { rounds: 5, seconds: 3, many: 50_000, thumbnails: 1000, slow: 1000 }
+      : { rounds: 3, seconds: 3, many: 50_000, thumbnails: 1000, slow: 1000 }
     return reportDownloads(await benchDownloads(extent, log))
   },
 

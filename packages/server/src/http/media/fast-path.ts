@@ -6,7 +6,7 @@ import { type BytesResponder, corsHead, hasConditions, problemHeaders, sendBytes
 import type { CachedResponse, CachedResponses } from './cached-responses.ts'
 import { refusesDestination } from './fetch-metadata.ts'
 import type { MediaHost } from './media-host.ts'
-import { writeMemory } from './prepare-body.ts'
+import { wholeLength, writeMemory } from './prepare-body.ts'
 import { createHeadWriter } from './reuse-heads.ts'
 import { bytesPath } from './serve-bytes.ts'
 
@@ -55,12 +55,14 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
     if (cors === noCorsHeaders) writeHead(request, response, head)
     else response.writeHead(200, [...corsHead(cors), ...head])
     const isHead = request.method === 'HEAD'
-    if (!isHead && text === null) {
+    if (!isHead && bytes.length > wholeLength) {
       writeMemory(blob, bytes)(response)
       return
     }
+    // Few bytes stay in memory as long as they are referenced.
     void blob.close()
-    response.end(isHead ? undefined : text, 'latin1')
+    if (isHead) response.end()
+    else response.end(text ?? bytes, 'latin1')
   }
 
   /** Bytes in memory need no more than one look whether their items exist. */

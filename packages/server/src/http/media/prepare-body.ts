@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 
 /** Ranges up to this length of bytes on disk are read whole and sent in one write with their headers. Bytes. */
-const wholeLength = 65_536
+export const wholeLength = 65_536
 
 /** Bytes per read. Each download holds two blocks; with many downloads blocks are smaller. */
 const blockLength = 256 * 1024
@@ -71,9 +71,9 @@ const closed = new Error('the connection was closed')
 /** Sends bytes that are in memory, and closes the blob. */
 export function writeMemory(blob: Pick<OpenVariant, 'size' | 'close'>, bytes: Uint8Array): BodyWriter {
   return (response) => {
-    // Large bytes in memory are in use until the client has received them.
-    if (blob.size > wholeLength && !response.destroyed) response.once('close', () => void blob.close())
-    else void blob.close()
+    // Bytes in memory are in use until the system has accepted them.
+    if (response.destroyed) void blob.close()
+    else response.once('close', () => void blob.close())
     response.end(bytes)
   }
 }

@@ -30,7 +30,9 @@ export function cachedBytesOperations(parts: {
       // The operation below refuses damaged bytes.
       media.isDamaged || (leavesFiles && media.contentId === null)
         ? openBytes(media)
-        : cache.open(keyOf(media.id, null), media, (wholeUpTo) => openBytes(media, wholeUpTo)),
+        : cache.open(keyOf(media.id, null), { ...media, isOwn: true }, (wholeUpTo) =>
+            openBytes(media, wholeUpTo),
+          ),
     openVariant: async (media, variant) =>
       media.isDamaged
         ? openVariant(media, variant)
