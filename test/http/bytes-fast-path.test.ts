@@ -221,3 +221,25 @@ test('B1, B4 different requests for bytes that arrive in one read get their own 
     ['0123456789', '<p>hello', '234', '0123456789'].map((bytes) => `\r\n\r\n${bytes}`),
   )
 })
+
+test('B1, B3 bytes that are not cached, and are freed when they are sent, are complete in responses of one tick', async () => {
+  await using cold = await startServer({ MEDIABUCKET_BYTES_CACHE: '0' })
+  const files = await Promise.all(
+    [2_000, 60_000, 700_000].map(async (size) => {
+      const bytes = randomBytes(size)
+      return { bytes, ...(await upload(cold, bytes, { name: 'a.bin' })) }
+    }),
+  )
+  for (let round = 0; round < 10; round += 1)
+    await Promise.all(
+      [...files, ...files, ...files].flatMap(({ url, bytes }) => [
+        fetch(url, { method: 'HEAD' }).then((response) => response.text()),
+        fetch(url).then(async (response) =>
+          expect(bytes.equals(Buffer.from(await response.arrayBuffer()))).toBe(true),
+        ),
+        fetch(url, { headers: { range: 'bytes=1000-1999' } }).then(async (response) =>
+          expect(bytes.subarray(1_000, 2_000).equals(Buffer.from(await response.arrayBuffer()))).toBe(true),
+        ),
+      ]),
+    )
+})

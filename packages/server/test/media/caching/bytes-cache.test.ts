@@ -98,6 +98,47 @@ test('concurrent requests share one read, and one failure', async () => {
   expect(await request(cache, disk, 'b')).toBe(true)
 })
 
+test('memory of bytes that are not cached is freed when the last of their requests has closed them', async () => {
+  const [cache, disk] = [createBytesCache(0), createDisk()]
+  const open = (isOwn: boolean) =>
+    cache.open('a', { size: kilobyte, sha256: null, isOwn }, disk.file('a', kilobyte))
+  const [first, second] = await Promise.all([open(true), open(true)])
+  expect(disk.read).toEqual(['a'])
+  await first.close()
+  await first.close()
+  await setImmediate()
+  expect(String(second.content)).toBe('a'.repeat(kilobyte))
+  await second.close()
+  // A request of the same tick may still open them.
+  expect(String(second.content)).toBe('a'.repeat(kilobyte))
+  await setImmediate()
+  expect(second.content.length).toBe(0)
+
+  const shared = await open(false)
+  await shared.close()
+  await setImmediate()
+  expect(shared.content.length).toBe(kilobyte)
+})
+
+test('memory of bytes that are cached is not freed', async () => {
+  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  for (const size of [kilobyte, 100 * kilobyte])
+    for (let round = 0; round < 3; round += 1) {
+      const blob = await cache.open(`${size}`, { size, sha256: null, isOwn: true }, disk.file('a', size))
+      await blob.close()
+      await setImmediate()
+      expect(blob.content.length).toBe(size)
+    }
+})
+
+test('bytes are opened from memory only if they are cached', async () => {
+  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  expect(cache.openCached('a')).toBeNull()
+  await request(cache, disk, 'a')
+  expect(cache.openCached('a')?.size).toBe(kilobyte)
+  expect(cache.statistics()).toMatchObject({ hits: 1, misses: 1 })
+})
+
 test('reading many files once evicts none that are requested often', async () => {
   const [cache, disk] = [createBytesCache(100 * kilobyte), createDisk()]
   const hot = Array.from({ length: 30 }, (_, index) => `hot ${index}`)
