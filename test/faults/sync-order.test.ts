@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
-import { tusOf } from '../harness/tus.ts'
+import { chunkType, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { blobPath } from '../harness/upload.ts'
 import { readMedia } from '../harness/wire.ts'
@@ -19,7 +19,11 @@ const ifTraced = test.skipIf(!traceable && process.env['CI'] === undefined)
 const bytes = new Uint8Array(150_000).fill(120)
 
 /** The start of a file that is stored in the catalog. */
-const content = { raw: 'the first small file', resumable: 'the second small file' }
+const content = {
+  raw: 'the first small file',
+  resumable: 'the second small file',
+  whole: 'the third small file',
+}
 const small = (start: string) => Buffer.from(start.padEnd(3_000, '.'))
 
 /** Uploads in every way under a trace; returns the violations of the order for each way. */
@@ -29,6 +33,7 @@ async function outOfOrder(settings: Record<string, string> = {}) {
   await server.request('/api/media')
   await using trace = await traceServer(server)
   const inline = await post(server, small(content.raw), 'text/plain')
+  const whole = await uploadWhole(server, small(content.whole))
   const raw = await post(server, bytes, 'text/plain')
   const form = await post(server, formBytes(filePart('a.txt', bytes)), formType)
   const resumable = await uploadInChunks(server, bytes, [50_000, 100_000])
@@ -40,7 +45,10 @@ async function outOfOrder(settings: Record<string, string> = {}) {
   await server.request('/healthz')
   const calls = await trace.calls()
   return {
-    inline: [...inlineUpload(calls, { mediaId: inline.id, content: content.raw })],
+    inline: [
+      ...inlineUpload(calls, { mediaId: inline.id, content: content.raw }),
+      ...inlineUpload(calls, { mediaId: whole, content: content.whole }),
+    ],
     raw: [...wholeUpload(calls, raw.id)],
     form: [...wholeUpload(calls, form.id)],
     resumable: [...resumableUpload(calls, resumable)],
@@ -50,6 +58,13 @@ async function outOfOrder(settings: Record<string, string> = {}) {
 
 const post = async (server: TestServer, body: Uint8Array<ArrayBuffer>, type: string) =>
   readMedia(await server.request('/api/media', { method: 'POST', body, headers: { 'content-type': type } }))
+
+/** A resumable upload in one request. Returns the id of its item. */
+async function uploadWhole(server: TestServer, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const headers = { 'upload-length': `${bytes.length}`, 'content-type': chunkType }
+  const response = await tusOf(server).send('POST', '/api/uploads', headers, bytes)
+  return response.headers.get('content-location')?.split('/').at(-1) ?? ''
+}
 
 async function uploadInChunks(server: TestServer, bytes: Uint8Array<ArrayBuffer>, first: readonly number[]) {
   const tus = tusOf(server)

@@ -86,7 +86,8 @@ describe('R7 a checksum', () => {
   })
 
   test('of an interrupted chunk: no byte of it is stored', async () => {
-    const url = await tus.createWithLength(1_000)
+    // Larger than a file that is stored in the catalog.
+    const url = await tus.createWithLength(70_000)
     const { port } = new URL(server.url)
     {
       using connection = await openConnection(server.url)
@@ -97,8 +98,8 @@ describe('R7 a checksum', () => {
         'Tus-Resumable: 1.0.0',
         'Upload-Offset: 0',
         `Content-Type: ${chunkType}`,
-        `Upload-Checksum: ${checksumOf('sha1', 'x'.repeat(1_000))}`,
-        'Content-Length: 1000',
+        `Upload-Checksum: ${checksumOf('sha1', 'x'.repeat(70_000))}`,
+        'Content-Length: 70000',
       ].join('\r\n')
       connection.send(`${head}\r\n\r\n${'x'.repeat(600)}`)
       await until('the chunk has arrived in part', () => sizeOfPart(url).then((size) => size === 600))

@@ -213,11 +213,12 @@ const requirements: readonly (readonly [rule: string, quotation: string, check: 
     'R6 PATCH',
     'The Server SHOULD always attempt to store as much of the received data as possible.',
     async () => {
-      const url = await tus.createWithLength(10)
+      // Larger than a file that is stored in the catalog.
+      const url = await tus.createWithLength(70_000)
       {
         using connection = await openConnection(server.url)
         const head = `PATCH ${url} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nTus-Resumable: 1.0.0\r\n`
-        const chunk = `Upload-Offset: 0\r\nContent-Type: ${chunkType}\r\nContent-Length: 10\r\n\r\nabcdef`
+        const chunk = `Upload-Offset: 0\r\nContent-Type: ${chunkType}\r\nContent-Length: 70000\r\n\r\nabcdef`
         connection.send(head + chunk)
         const file = join(server.data, 'uploads', url.split('/').at(-1) ?? '')
         await until('the bytes are received', async () => existsSync(file) && (await stat(file)).size === 6)

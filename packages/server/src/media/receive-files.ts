@@ -118,7 +118,8 @@ export function receivedBytes(bytes: Uint8Array): ReceivedBytes {
   return received(copy)
 }
 
-const received = (bytes: Uint8Array<ArrayBuffer>): ReceivedBytes => ({
+/** The bytes of a whole file; the commit takes over their buffer. */
+export const received = (bytes: Uint8Array<ArrayBuffer>): ReceivedBytes => ({
   bytes,
   size: bytes.byteLength,
   sha256: hash('sha256', bytes, 'buffer'),
@@ -138,7 +139,7 @@ function joined(chunks: readonly Uint8Array<ArrayBuffer>[], size: number): Uint8
 }
 
 /** The chunks that were read already, then the rest. */
-async function* resumed(
+export async function* resumed(
   start: readonly Uint8Array[],
   rest: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void> {

@@ -5,9 +5,10 @@ import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { newItem } from '../new-item.ts'
 import type { MeasurePicture } from '../pictures/measure-picture.ts'
-import type { FileReceiver, ReceivedBytes } from '../receive-files.ts'
+import { type FileReceiver, type ReceivedBytes, type ReceivedFile, received } from '../receive-files.ts'
 import { type ChunkHeader, checkChunk } from './check-chunk.ts'
 import { uploadUnknown } from './find-upload.ts'
+import { readSmallUpload } from './read-small-upload.ts'
 import { abortable, splitSource } from './split-source.ts'
 import type { UploadLock, UploadLocks } from './upload-locks.ts'
 
@@ -32,7 +33,8 @@ const isFull = (bytes: number, milliseconds: number) =>
 const never = () => false
 
 /**
- * Appends a chunk. The offset moves only after the bytes are synced; bytes received before the source failed count. With
+ * Appends a chunk. The offset moves only after the bytes are synced; bytes received before the source failed count. The chunk
+ * of a whole small upload is received into memory, and its first sync is that of its item. With
  * its last byte the upload becomes an item, before any response shows it complete (docs/interface.md R5, R6). Throws Fault
  * `upload-unknown`, those of `checkChunk`, `quota-exceeded`, `storage-full`, and what the source throws.
  */
@@ -61,12 +63,34 @@ export function appendUploadOperation(parts: {
 
   async function append(upload: Upload, chunk: Chunk, lock: UploadLock): Promise<AppendedUpload> {
     const { id, length, mediaId } = upload
-    const end = length ?? maxFileSize
-    let current = upload
     // An earlier attempt may have renamed the file to its item's name and then failed to commit.
     await blobs.partialUploads.reclaim(id, mediaId)
-    const source = lock.watch(abortable(lock.signal, chunk.source))
-    for await (const segment of splitSource(source, chunk.isAtomic ? never : isFull, now)) {
+    const receiver = parts.newReceiver()
+    const since = now()
+    try {
+      const source = lock.watch(abortable(lock.signal, chunk.source))
+      if (upload.offset > 0 || length === null || !receiver.reserve(length))
+        return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
+      const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
+      if (small.bytes !== null) return await finish(upload, received(small.bytes))
+      return await appendSegments(upload, { ...chunk, source: small.rest }, lock, receiver, since)
+    } finally {
+      receiver.release()
+    }
+  }
+
+  async function appendSegments(
+    upload: Upload,
+    chunk: Chunk,
+    lock: UploadLock,
+    receiver: FileReceiver,
+    /** When the first byte of the chunk was requested. */
+    since: number,
+  ): Promise<AppendedUpload> {
+    const { id, length } = upload
+    const end = length ?? maxFileSize
+    let current = upload
+    for await (const segment of splitSource(chunk.source, chunk.isAtomic ? never : isFull, now, since)) {
       const { offset } = current
       const { size, failure } = await blobs.partialUploads.append(id, {
         offset,
@@ -75,7 +99,7 @@ export function appendUploadOperation(parts: {
       })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && chunk.isAtomic) throw reason
-      if (size === length) return finish(upload, size)
+      if (size === length) return finish(upload, await receiver.complete(id, size))
       if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
     }
@@ -88,20 +112,14 @@ export function appendUploadOperation(parts: {
     return { ...upload, offset, expiresAt }
   }
 
-  async function finish(upload: Upload, size: number): Promise<AppendedUpload> {
-    const receiver = parts.newReceiver()
-    try {
-      const file = await receiver.complete(upload.id, size)
-      const item = await newItem(parts, file, { ...upload, id: upload.mediaId, createdAt: now() })
-      const expiresAt = now() + expiry
-      const isFinished = await ('bytes' in file
-        ? storeBytes(upload, item, file, expiresAt)
-        : storeBlob(upload, item, file, expiresAt))
-      if (!isFinished) throw uploadUnknown()
-      return { upload: { ...upload, offset: size, finished: true, expiresAt }, item }
-    } finally {
-      receiver.release()
-    }
+  async function finish(upload: Upload, file: ReceivedFile): Promise<AppendedUpload> {
+    const item = await newItem(parts, file, { ...upload, id: upload.mediaId, createdAt: now() })
+    const expiresAt = now() + expiry
+    const isFinished = await ('bytes' in file
+      ? storeBytes(upload, item, file, expiresAt)
+      : storeBlob(upload, item, file, expiresAt))
+    if (!isFinished) throw uploadUnknown()
+    return { upload: { ...upload, offset: file.size, finished: true, expiresAt }, item }
   }
 
   /** A partial upload that is not removed here is removed by the next start, or when the upload expires. */

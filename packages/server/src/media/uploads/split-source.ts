@@ -1,17 +1,18 @@
 /**
  * Splits a source into segments. A segment ends after the first buffer for which `isFull` is true, given the segment's
- * bytes and milliseconds so far. Each segment must be read to its end before the next; an empty source has one.
+ * bytes and milliseconds so far; the first one began at `since`. Each segment must be read to its end before the next; an empty source has one.
  */
 export async function* splitSource(
   source: AsyncIterable<Uint8Array>,
   isFull: (bytes: number, milliseconds: number) => boolean,
   now: () => number,
+  since = now(),
 ): AsyncGenerator<AsyncIterable<Uint8Array>, void, void> {
   const buffers = source[Symbol.asyncIterator]()
   let ended = false
+  let start = since
 
   async function* segment(): AsyncGenerator<Uint8Array, void, void> {
-    const start = now()
     for (let bytes = 0; bytes === 0 || !isFull(bytes, now() - start); ) {
       const { done, value } = await buffers.next()
       if (done) {
@@ -24,8 +25,10 @@ export async function* splitSource(
   }
 
   try {
-    do yield segment()
-    while (!ended)
+    do {
+      yield segment()
+      start = now()
+    } while (!ended)
   } finally {
     closeSource(buffers)
   }

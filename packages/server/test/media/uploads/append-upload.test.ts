@@ -43,6 +43,73 @@ describe('R5 the end of an upload', () => {
     expect([await media.disk.parts(), await media.disk.stored()]).toEqual([[], []])
   })
 
+  test('the chunk of a whole small upload is not written to a file', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const partialUploads = {
+      ...media.blobs.partialUploads,
+      append: () => expect.unreachable('the upload is written to a file'),
+    }
+    const { append, id } = await openUpload(media, 100, { blobs: { partialUploads } })
+    const bytes = randomBytes(100)
+    const { item, upload } = await append(id, 0, chunksOf(bytes, 30))
+    expect(upload).toMatchObject({ offset: 100, finished: true })
+    const stored = item && (await media.catalog.media(item.id))
+    const content = stored?.contentId ? await media.catalog.content(stored.contentId) : null
+    expect(content && bytes.equals(content)).toBe(true)
+  })
+
+  test('R6 the bytes of a small upload count that arrived before its source failed, or ended', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const bytes = randomBytes(100)
+    for (const failure of [new Error('gone'), undefined]) {
+      const { append, id } = await openUpload(media, 100)
+      const sent = append(id, 0, chunksOf(bytes.subarray(0, 60), 25, failure))
+      if (failure) await expect(sent).rejects.toThrow('gone')
+      else await sent
+      expect(await media.catalog.upload(id)).toMatchObject({ offset: 60, finished: false })
+      const { item } = await append(id, 60, chunksOf(bytes.subarray(60)))
+      const stored = item && (await media.catalog.media(item.id))
+      const content = stored?.contentId ? await media.catalog.content(stored.contentId) : null
+      expect(content && bytes.equals(content)).toBe(true)
+    }
+  })
+
+  test('R7 nothing of a small upload counts whose checksum is wrong', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const { append, id, bucketId } = await openUpload(media, 100)
+    const sent = append(id, 0, chunksOf(randomBytes(100), 25, new Error('mismatch')), true)
+    await expect(sent).rejects.toThrow('mismatch')
+    expect(await media.catalog.upload(id)).toMatchObject({ offset: 0, finished: false })
+    expect(await media.listed(bucketId)).toEqual([])
+  })
+
+  test('R12 a small upload with more bytes than its length is refused', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const { append, id, bucketId } = await openUpload(media, 50)
+    await expect(append(id, 0, chunksOf(randomBytes(60), 25))).rejects.toMatchObject({
+      code: 'file-too-large',
+    })
+    expect(await media.listed(bucketId)).toEqual([])
+  })
+
+  test('R6 the first bytes of a slow small upload are synced before the others arrive', async () => {
+    await using media = await temporaryMedia(undefined, 100)
+    const { append, id, time } = await openUpload(media, 100)
+    const bytes = randomBytes(100)
+    const offsets: (number | undefined)[] = []
+    async function* slow() {
+      for (let sent = 0; sent < 100; sent += 25) {
+        yield bytes.subarray(sent, sent + 25)
+        time.now += 1_500
+        offsets.push((await media.catalog.upload(id))?.offset)
+      }
+    }
+    const { item } = await append(id, 0, slow())
+    expect(offsets).toEqual([0, 0, 50, 50])
+    const stored = item && (await media.catalog.media(item.id))
+    expect(stored?.contentId).not.toBeNull()
+  })
+
   test('an upload without bytes becomes an item with bytes in the catalog', async () => {
     await using media = await temporaryMedia(undefined, 100)
     const { append, id } = await openUpload(media, 0)
@@ -55,15 +122,18 @@ describe('R5 the end of an upload', () => {
     await using media = await temporaryMedia(undefined, 100)
     const bytes = randomBytes(100)
     const crash = () => Promise.reject(new Error('killed'))
+    const [start, end] = [bytes.subarray(0, 60), bytes.subarray(60)]
     const before = await openUpload(media, 100, { catalog: { finishUpload: crash } })
-    await expect(before.append(before.id, 0, chunksOf(bytes))).rejects.toThrow('killed')
+    await before.append(before.id, 0, chunksOf(start))
+    await expect(before.append(before.id, 60, chunksOf(end))).rejects.toThrow('killed')
     const partialUploads = { ...media.blobs.partialUploads, remove: crash }
     const after = await openUpload(media, 100, { blobs: { partialUploads } })
-    const { item } = await after.append(after.id, 0, chunksOf(bytes))
+    await after.append(after.id, 0, chunksOf(start))
+    const { item } = await after.append(after.id, 60, chunksOf(end))
     expect(await media.disk.parts()).toHaveLength(2)
     await recover(media)
     expect(await media.disk.parts()).toEqual([before.id])
-    const again = await uploadsOf(media).append(before.id, 0, chunksOf(bytes))
+    const again = await uploadsOf(media).append(before.id, 60, chunksOf(end))
     expect(again.upload.finished).toBe(true)
     expect(await media.listed(after.bucketId)).toEqual([item?.id, again.item?.id])
     expect(await media.disk.parts()).toEqual([])
