@@ -72,9 +72,9 @@ export async function benchDownloads(
       const paths = stored.map((path) => path + variant)
       const names = paths.map((_, index) => `${id.replaceAll(' ', '-')}-${index}`)
       for (const [index, name] of names.entries()) {
-        const answer = await fetch(ours.url + (paths[index] ?? ''))
-        if (answer.status !== 200) throw new Error(`${paths[index]} was answered ${answer.status}`)
-        writeFileSync(join(files, name), Buffer.from(await answer.arrayBuffer()))
+        const response = await fetch(ours.url + (paths[index] ?? ''))
+        if (response.status !== 200) throw new Error(`${paths[index]} got ${response.status}`)
+        writeFileSync(join(files, name), Buffer.from(await response.arrayBuffer()))
       }
       return {
         ours: randomLoad(join(scratch, `${id} ours`), paths),
@@ -201,7 +201,7 @@ async function* inForms(contents: AsyncIterable<Buffer<ArrayBuffer>>): AsyncGene
 /** Stores the files of a form; returns the paths of their bytes. */
 async function upload(subject: Subject, { token }: Bucket, body: FormData): Promise<string[]> {
   const headers = { authorization: `Bearer ${token}` }
-  const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body, headers })
-  if (answer.status !== 201) throw new Error(`an upload was answered ${answer.status}`)
-  return [...(await answer.text()).matchAll(/"url":"[^"]*?(\/media\/[^"]+)"/g)].map(([, path = '']) => path)
+  const response = await fetch(`${subject.url}/api/media`, { method: 'POST', body, headers })
+  if (response.status !== 201) throw new Error(`an upload got ${response.status}`)
+  return [...(await response.text()).matchAll(/"url":"[^"]*?(\/media\/[^"]+)"/g)].map(([, path = '']) => path)
 }

@@ -236,8 +236,11 @@ async function sendFile(form: string, subject: Subject, { token }: Bucket, size:
   )
   const cpuPerRequest = subject.cpu() - before
   if (location !== null) {
-    const answer = await fetch(location, { method: 'DELETE', headers: { authorization: `Bearer ${token}` } })
-    if (answer.status !== 204) throw new Error(`a removal was answered ${answer.status}`)
+    const response = await fetch(location, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${token}` },
+    })
+    if (response.status !== 204) throw new Error(`a removal got ${response.status}`)
   }
   const perSecond = 1000 / milliseconds
   return { perSecond, bytesPerSecond: perSecond * size, cpuPerRequest, p50: milliseconds, p99: milliseconds }
@@ -246,8 +249,8 @@ async function sendFile(form: string, subject: Subject, { token }: Bucket, size:
 /** The path prefix of the bytes. */
 async function store(subject: Subject, { token }: Bucket, bytes: Buffer): Promise<string> {
   const headers = { authorization: `Bearer ${token}` }
-  const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body: bytes, headers })
-  if (answer.status !== 201) throw new Error(`an upload was answered ${answer.status}`)
-  await answer.arrayBuffer()
-  return new URL(answer.headers.get('location') ?? '').pathname.replace('/api', '')
+  const response = await fetch(`${subject.url}/api/media`, { method: 'POST', body: bytes, headers })
+  if (response.status !== 201) throw new Error(`an upload got ${response.status}`)
+  await response.arrayBuffer()
+  return new URL(response.headers.get('location') ?? '').pathname.replace('/api', '')
 }

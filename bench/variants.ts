@@ -171,9 +171,9 @@ async function photograph(width: number): Promise<Buffer<ArrayBuffer>> {
 /** The URL of the bytes. */
 async function store(subject: Subject, token: string, bytes: Buffer<ArrayBuffer>): Promise<string> {
   const headers = { authorization: `Bearer ${token}` }
-  const answer = await fetch(`${subject.url}/api/media`, { method: 'POST', body: bytes, headers })
-  await answer.arrayBuffer()
-  const location = answer.headers.get('location')
-  if (answer.status !== 201 || location === null) throw new Error(`an upload was answered ${answer.status}`)
+  const response = await fetch(`${subject.url}/api/media`, { method: 'POST', body: bytes, headers })
+  await response.arrayBuffer()
+  const location = response.headers.get('location')
+  if (response.status !== 201 || location === null) throw new Error(`an upload got ${response.status}`)
   return location.replace('/api/media/', '/media/')
 }

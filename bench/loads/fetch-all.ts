@@ -10,9 +10,9 @@ const taken: number[] = []
 async function keepFetching(): Promise<void> {
   for (const url of waiting) {
     const start = performance.now()
-    const answer = await fetch(url)
-    await answer.arrayBuffer()
-    if (answer.status !== 200) throw new Error(`${url} was answered ${answer.status}`)
+    const response = await fetch(url)
+    await response.arrayBuffer()
+    if (response.status !== 200) throw new Error(`${url} got ${response.status}`)
     taken.push(performance.now() - start)
   }
 }

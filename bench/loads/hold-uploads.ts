@@ -19,9 +19,9 @@ async function open(): Promise<Socket> {
 
 async function finish(socket: Socket): Promise<boolean> {
   socket.write(half)
-  const [answer] = await once(socket, 'data')
+  const [response] = await once(socket, 'data')
   socket.destroy()
-  return String(answer).startsWith('HTTP/1.1 201 ')
+  return String(response).startsWith('HTTP/1.1 201 ')
 }
 
 const startedAt = performance.now()

@@ -21,13 +21,13 @@ async function write(to: NodeJS.WritableStream, length: number): Promise<void> {
     if (!to.write(left < block.length ? block.subarray(0, left) : block)) await once(to, 'drain')
 }
 
-async function answerTo(sent: ClientRequest, status: number): Promise<IncomingMessage> {
-  const [answer]: IncomingMessage[] = await once(sent, 'response')
-  if (!answer) throw new Error('no answer')
-  answer.resume()
-  await once(answer, 'end')
-  if (answer.statusCode !== status) throw new Error(`answered ${answer.statusCode}`)
-  return answer
+async function responseTo(sent: ClientRequest, status: number): Promise<IncomingMessage> {
+  const [response]: IncomingMessage[] = await once(sent, 'response')
+  if (!response) throw new Error('no response')
+  response.resume()
+  await once(response, 'end')
+  if (response.statusCode !== status) throw new Error(`got the status ${response.statusCode}`)
+  return response
 }
 
 async function post(
@@ -41,21 +41,21 @@ async function post(
     method: 'POST',
     headers: { ...authorization, ...headers, 'content-length': length },
   })
-  const answered = answerTo(sent, 201)
+  const response = responseTo(sent, 201)
   if (before) sent.write(before)
   await write(sent, size)
   sent.end(after)
-  return (await answered).headers.location
+  return (await response).headers.location
 }
 
 const forms: Record<string, () => Promise<string | undefined>> = {
   async bare() {
     const { hostname, port } = new URL(base)
     const socket = connect({ host: hostname, port: Number(port) })
-    const answered = once(socket, 'data')
+    const response = once(socket, 'data')
     await write(socket, size)
     socket.end()
-    await answered
+    await response
     return undefined
   },
 
@@ -76,7 +76,7 @@ const forms: Record<string, () => Promise<string | undefined>> = {
       headers: { ...headers, 'upload-length': size },
     })
     created.end()
-    const { location } = (await answerTo(created, 201)).headers
+    const { location } = (await responseTo(created, 201)).headers
     if (location === undefined) throw new Error('an upload without a location')
     for (let offset = 0; ; offset += chunkSize) {
       const length = Math.min(chunkSize, size - offset)
@@ -90,10 +90,10 @@ const forms: Record<string, () => Promise<string | undefined>> = {
           'upload-offset': offset,
         },
       })
-      const answered = answerTo(sent, 204)
+      const response = responseTo(sent, 204)
       await write(sent, length)
       sent.end()
-      const item = (await answered).headers['content-location']
+      const item = (await response).headers['content-location']
       if (offset + length === size) return item?.toString()
     }
   },

@@ -69,18 +69,18 @@ test.skipIf(isSkipped)(
       }
       await until('the disk is full', async () => {
         const body = new Uint8Array(500_000)
-        const answer = await server.request('/api/media', { method: 'POST', body })
-        await answer.arrayBuffer()
-        return answer.status === 507
+        const response = await server.request('/api/media', { method: 'POST', body })
+        await response.arrayBuffer()
+        return response.status === 507
       })
       const { status } = await server.request(`/api/media/${mine[0]?.id}`, { method: 'DELETE' })
       expect(status).toBe(204)
     }
 
     await until('an upload is stored again', async () => {
-      const answer = await server.request('/api/media', { method: 'POST', body: 'afterwards' })
-      await answer.arrayBuffer()
-      return answer.status === 201
+      const response = await server.request('/api/media', { method: 'POST', body: 'afterwards' })
+      await response.arrayBuffer()
+      return response.status === 201
     })
     expect(await server.stop()).toBe(0)
     expect(server.log().filter(({ level }) => Number(level) >= 50)).toEqual([])

@@ -130,9 +130,9 @@ test('Q5 a bucket is deleted during uploads to it: each is stored or refused, an
   async function client(at: number): Promise<void> {
     for (let nth = 0; running; nth += 1) {
       const headers = { authorization, ...(at === 0 ? { 'idempotency-key': `${nth}` } : {}) }
-      const answer = await server.request('/api/media', { method: 'POST', body: 'x', headers })
-      statuses.add(answer.status)
-      await answer.arrayBuffer()
+      const response = await server.request('/api/media', { method: 'POST', body: 'x', headers })
+      statuses.add(response.status)
+      await response.arrayBuffer()
     }
   }
   const clients = Promise.all([client(0), client(1), client(2)])

@@ -33,9 +33,9 @@ test('a reader that closes the output ends ls --all with exit code 0, and no fur
 })
 
 test('a reader that closes the output ends get with exit code 0', async () => {
-  await using endless = await listen(async (_request, answer) => {
-    answer.on('error', () => {})
-    while (answer.writable) if (!answer.write(Buffer.alloc(65_536))) await once(answer, 'drain')
+  await using endless = await listen(async (_request, response) => {
+    response.on('error', () => {})
+    while (response.writable) if (!response.write(Buffer.alloc(65_536))) await once(response, 'drain')
   })
   const { child, exited } = start({ url: endless.url, token: 'x' }, 'get', 'some-id')
   await once(child.stdout, 'data')
@@ -45,7 +45,9 @@ test('a reader that closes the output ends get with exit code 0', async () => {
 
 test('Ctrl-C ends get -o with 130, and leaves no partial file', async () => {
   await using directory = await temporaryDirectory()
-  await using slow = await listen((_request, answer) => void answer.writeHead(200).write('the first part'))
+  await using slow = await listen(
+    (_request, response) => void response.writeHead(200).write('the first part'),
+  )
   const file = join(directory.path, 'file')
   const { child, exited } = start({ url: slow.url, token: 'x' }, 'get', 'some-id', '-o', file)
   await until('a part of the file', async () => (await directory.names()).length > 0)

@@ -16,8 +16,8 @@ test('A8 token create prints only the token on standard output, while a server i
   expect(stderr).toMatch(/tok_\w+.*"fresh".*media:read, media:write, media:delete/)
   expect(stderr).not.toContain(stdout.trim())
   const headers = { authorization: `Bearer ${stdout.trim()}` }
-  const answer = await server.request('/api/media', { headers })
-  expect(await answer.json()).toMatchObject({ total: 0 })
+  const response = await server.request('/api/media', { headers })
+  expect(await response.json()).toMatchObject({ total: 0 })
 })
 
 test('A8 token create works before the first start, and names the directory that it creates', async () => {

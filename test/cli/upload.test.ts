@@ -85,8 +85,8 @@ test('a thousand files of many kinds in nested directories are stored byte for b
   const waiting = paths.values()
   async function compare() {
     for (const path of waiting) {
-      const answer = await client.get(urlOf.get(path) ?? '')
-      const same = Buffer.from(await answer.arrayBuffer()).equals(await readFile(path))
+      const response = await client.get(urlOf.get(path) ?? '')
+      const same = Buffer.from(await response.arrayBuffer()).equals(await readFile(path))
       expect([path, same]).toEqual([path, true])
     }
   }

@@ -27,14 +27,15 @@ const media = {
 }
 
 test('a request to a failing service is repeated after the time in Retry-After', async () => {
-  await using service = await startForeign((_asked, answer, turn) => {
-    if (turn === 0) answer.writeHead(503, { 'retry-after': '0' }).end()
-    else if (turn === 1) answer.writeHead(429, { 'retry-after': new Date(0).toUTCString() }).end('slow down')
-    else sendJson(answer, page)
+  await using service = await startForeign((_request, response, turn) => {
+    if (turn === 0) response.writeHead(503, { 'retry-after': '0' }).end()
+    else if (turn === 1)
+      response.writeHead(429, { 'retry-after': new Date(0).toUTCString() }).end('slow down')
+    else sendJson(response, page)
   })
   const client = createClient({ url: service.url, token, retry })
   expect(await client.listPage(1)).toEqual(page)
-  expect(service.asked).toHaveLength(3)
+  expect(service.requests).toHaveLength(3)
 })
 
 test('a request whose connection is reset is repeated', async () => {
@@ -88,19 +89,19 @@ test('a truncated download is an error, not a shorter file', async () => {
 })
 
 test('an upload is repeated with the same key and the same bytes', async () => {
-  await using service = await startForeign((_asked, answer, turn) => {
-    if (turn === 0) answer.writeHead(503).end()
-    else if (turn === 1) answer.destroy()
-    else sendJson(answer, media, 201)
+  await using service = await startForeign((_request, response, turn) => {
+    if (turn === 0) response.writeHead(503).end()
+    else if (turn === 1) response.destroy()
+    else sendJson(response, media, 201)
   })
   const client = createClient({ url: service.url, token, retry })
   const file = new File(['bytes'], 'a.bin', { type: 'application/x-thing' })
   expect(await client.upload(file)).toEqual(media)
-  expect(service.asked).toHaveLength(3)
+  expect(service.requests).toHaveLength(3)
   expect(
-    new Set(service.asked.map(({ headers, body }) => `${headers['idempotency-key']} ${body}`)).size,
+    new Set(service.requests.map(({ headers, body }) => `${headers['idempotency-key']} ${body}`)).size,
   ).toBe(1)
-  expect(service.asked[0]).toMatchObject({
+  expect(service.requests[0]).toMatchObject({
     method: 'POST',
     path: '/api/media',
     body: 'bytes',
@@ -114,15 +115,15 @@ test('an upload is repeated with the same key and the same bytes', async () => {
 })
 
 test('a stream is sent once, in chunks and without a key', async () => {
-  await using service = await startForeign((_asked, answer) => answer.writeHead(503).end())
+  await using service = await startForeign((_request, response) => response.writeHead(503).end())
   const client = createClient({ url: service.url, token, retry })
   expect(await caught(client.upload(new Blob(['bytes']).stream()))).toMatchObject({
     status: 503,
     attempts: 1,
   })
-  expect(service.asked).toHaveLength(1)
-  expect(service.asked[0]?.headers['idempotency-key']).toBeUndefined()
-  expect(service.asked[0]?.headers['transfer-encoding']).toBe('chunked')
+  expect(service.requests).toHaveLength(1)
+  expect(service.requests[0]?.headers['idempotency-key']).toBeUndefined()
+  expect(service.requests[0]?.headers['transfer-encoding']).toBe('chunked')
 })
 
 /** An endless source, and whether it was cancelled. */
@@ -188,15 +189,15 @@ test('an error response with a truncated body is reported with its status', asyn
 
 test('an abort ends an iteration between two pages', async () => {
   const aborter = new AbortController()
-  await using service = await startForeign((_asked, answer) => {
-    sendJson(answer, foreignPage(Array(30).fill('https://h.example/media/x'), 1, dialect))
+  await using service = await startForeign((_request, response) => {
+    sendJson(response, foreignPage(Array(30).fill('https://h.example/media/x'), 1, dialect))
   })
   const client = createClient({ url: service.url, token, retry })
   const pages = client.pages({ signal: aborter.signal })
   await pages.next()
   aborter.abort('enough')
   expect(await caught(pages.next())).toBe('enough')
-  expect(service.asked).toHaveLength(1)
+  expect(service.requests).toHaveLength(1)
 })
 
 test('an abort ends a download', async () => {

@@ -16,12 +16,12 @@ async function collect<T>(from: AsyncIterable<T>): Promise<T[]> {
 
 /** A service with only a listing, at one exact path. */
 async function serviceOf(items: string[], dialect: Dialect, only = dialect.path) {
-  return await startForeign(({ method, path, headers }, answer) => {
+  return await startForeign(({ method, path, headers }, response) => {
     const url = new URL(path, 'http://x')
-    if (method !== 'GET' || url.pathname !== only) return sendJson(answer, { message: 'Not found' }, 404)
+    if (method !== 'GET' || url.pathname !== only) return sendJson(response, { message: 'Not found' }, 404)
     if (headers.authorization !== `Bearer ${token}`)
-      return sendJson(answer, { message: 'Unauthenticated.' }, 401)
-    sendJson(answer, foreignPage(items, Number(url.searchParams.get('page') ?? 1), dialect))
+      return sendJson(response, { message: 'Unauthenticated.' }, 401)
+    sendJson(response, foreignPage(items, Number(url.searchParams.get('page') ?? 1), dialect))
   })
 }
 
@@ -43,7 +43,7 @@ describe.each(dialects)('a service whose pages are %s', (_name, dialect, extensi
     await using service = await serviceOf(items, dialect, only)
     const client = createClient({ url: `${service.url}${only}`, token, retry })
     expect(await collect(client.media())).toEqual(items)
-    expect(service.asked.map(({ path }) => path)).toEqual(
+    expect(service.requests.map(({ path }) => path)).toEqual(
       Array.from({ length: 24 }, (_, index) => `${only}?page=${index + 1}`),
     )
   })
@@ -66,7 +66,7 @@ test('an iteration can start at any page and requests no page after it was ended
     if (numbers.length === 2) break
   }
   expect(numbers).toEqual([3, 4])
-  expect(service.asked).toHaveLength(2)
+  expect(service.requests).toHaveLength(2)
 })
 
 test('an empty bucket is one empty page; a page past the end is empty', async () => {
@@ -104,29 +104,31 @@ test('an iteration ends if the remaining pages disappear', async () => {
 })
 
 test('a service whose next pages form a cycle causes an error', async () => {
-  await using service = await startForeign((_asked, answer) => {
-    sendJson(answer, foreignPage(itemsOf(30), 1, bare))
+  await using service = await startForeign((_request, response) => {
+    sendJson(response, foreignPage(itemsOf(30), 1, bare))
   })
   const client = createClient({ url: service.url, token, retry })
   await expect(collect(client.pages())).rejects.toMatchObject({ name: 'ShapeError', path: 'next_page_url' })
-  expect(service.asked).toHaveLength(2)
+  expect(service.requests).toHaveLength(2)
 })
 
 test.each<[string, unknown, string]>([
   ['wrapped twice', { data: { data: foreignPage([], 1, bare) } }, 'current_page'],
   ['a list', [], ''],
   ['of another kind', { message: 'hello' }, 'current_page'],
-])('an answer that is %s names what is wrong', async (_name, body, path) => {
-  await using service = await startForeign((_asked, answer) => sendJson(answer, body))
+])('an response that is %s names what is wrong', async (_name, body, path) => {
+  await using service = await startForeign((_request, response) => sendJson(response, body))
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toMatchObject({ name: 'ShapeError', path })
-  expect(service.asked).toHaveLength(1)
+  expect(service.requests).toHaveLength(1)
 })
 
 test('the error for a malformed fourth link names that link', async () => {
   const page = foreignPage(itemsOf(30), 1, bare) as Page
   const links = page.links.map((link, index) => (index === 3 ? { ...link, url: 3 } : link))
-  await using service = await startForeign((_asked, answer) => sendJson(answer, { data: { ...page, links } }))
+  await using service = await startForeign((_request, response) =>
+    sendJson(response, { data: { ...page, links } }),
+  )
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toMatchObject({ name: 'ShapeError', path: 'links[3].url' })
 })
@@ -136,8 +138,8 @@ test.each([
   ['application/json', '', 'must be JSON, and is empty'],
   ['application/json', '{"current_page":1,', 'must be JSON, and is application/json'],
 ])('a successful response of type %s that is not JSON is an error', async (type, body, message) => {
-  await using service = await startForeign((_asked, answer) => {
-    answer.writeHead(200, { 'content-type': type }).end(body)
+  await using service = await startForeign((_request, response) => {
+    response.writeHead(200, { 'content-type': type }).end(body)
   })
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toThrow(message)
@@ -159,5 +161,5 @@ test('an error response without a problem is an AnswerError with the body', asyn
 test('requests accept only JSON, so that a service does not send its sign-in page', async () => {
   await using service = await serviceOf(itemsOf(3), bare)
   await createClient({ url: service.url, token, retry }).listPage(1)
-  expect(service.asked[0]?.headers.accept).toMatch(/^application\/json/)
+  expect(service.requests[0]?.headers.accept).toMatch(/^application\/json/)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../packages/client/src/index.ts'
-import { type Asked, foreignPage, sendJson, startForeign } from './foreign-service.ts'
+import { foreignPage, type ReceivedRequest, sendJson, startForeign } from './foreign-service.ts'
 
 const token = 'never-elsewhere'
 const retry = { delay: 1 }
@@ -17,20 +17,20 @@ const media = {
   height: null,
 }
 
-const holdsToken = (asked: readonly Asked[]) => JSON.stringify(asked).includes(token)
+const holdsToken = (requests: readonly ReceivedRequest[]) => JSON.stringify(requests).includes(token)
 
 /** A service at another origin that accepts every request. */
 const startElsewhere = () =>
-  startForeign(({ path }, answer) => {
-    if (path.startsWith('/api/media/')) return sendJson(answer, media)
-    if (path.startsWith('/api')) return sendJson(answer, foreignPage([], 1, dialect))
-    answer.end('bytes from elsewhere')
+  startForeign(({ path }, response) => {
+    if (path.startsWith('/api/media/')) return sendJson(response, media)
+    if (path.startsWith('/api')) return sendJson(response, foreignPage([], 1, dialect))
+    response.end('bytes from elsewhere')
   })
 
 /** A service that redirects everything to the same path at another base. */
 const startRedirecting = (base: () => string, status: number) =>
-  startForeign(({ path }, answer) => {
-    answer.writeHead(status, { location: `${base()}${path}` }).end('moved')
+  startForeign(({ path }, response) => {
+    response.writeHead(status, { location: `${base()}${path}` }).end('moved')
   })
 
 test.each([301, 302, 303, 307, 308])(
@@ -49,8 +49,8 @@ test.each([301, 302, 303, 307, 308])(
     for (const call of await Promise.allSettled(calls)) {
       expect(call).toMatchObject({ status: 'rejected', reason: { name: 'RedirectError' } })
     }
-    expect(elsewhere.asked).toEqual([])
-    expect(service.asked).toHaveLength(calls.length)
+    expect(elsewhere.requests).toEqual([])
+    expect(service.requests).toHaveLength(calls.length)
   },
 )
 
@@ -74,9 +74,9 @@ test.each([301, 302, 303, 307, 308])(
     for (const reference of ['abc', `${service.url}/media/abc.jpg`]) {
       expect(await (await client.get(reference)).text()).toBe('bytes from elsewhere')
     }
-    expect(elsewhere.asked.map(({ path }) => path)).toEqual(['/media/abc', '/media/abc.jpg'])
-    expect(holdsToken(elsewhere.asked)).toBe(false)
-    expect(service.asked.map(({ headers }) => headers.authorization)).toEqual(
+    expect(elsewhere.requests.map(({ path }) => path)).toEqual(['/media/abc', '/media/abc.jpg'])
+    expect(holdsToken(elsewhere.requests)).toBe(false)
+    expect(service.requests.map(({ headers }) => headers.authorization)).toEqual(
       Array(2).fill(`Bearer ${token}`),
     )
   },
@@ -86,38 +86,38 @@ test.each<[string, typeof fetch]>([
   ['of the platform', fetch],
   ['that never follows', (input, init) => fetch(input, { ...init, redirect: 'manual' })],
 ])('once it was elsewhere, a request does not get the token back: fetch %s', async (_name, fetch) => {
-  await using service = await startForeign(({ path }, answer) => {
-    if (path === '/media/home') answer.end('home')
-    else answer.writeHead(302, { location: `${elsewhere.url}/back` }).end()
+  await using service = await startForeign(({ path }, response) => {
+    if (path === '/media/home') response.end('home')
+    else response.writeHead(302, { location: `${elsewhere.url}/back` }).end()
   })
-  await using elsewhere = await startForeign((_asked, answer) => {
-    answer.writeHead(302, { location: `${service.url}/media/home` }).end()
+  await using elsewhere = await startForeign((_request, response) => {
+    response.writeHead(302, { location: `${service.url}/media/home` }).end()
   })
   const client = createClient({ url: service.url, token, retry, fetch })
   expect(await (await client.get('abc')).text()).toBe('home')
-  expect(service.asked.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${token}`, undefined])
-  expect(holdsToken(elsewhere.asked)).toBe(false)
+  expect(service.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${token}`, undefined])
+  expect(holdsToken(elsewhere.requests)).toBe(false)
 })
 
 test('bytes at a URL of another origin are fetched without the token', async () => {
   await using elsewhere = await startElsewhere()
   const client = createClient({ url: 'http://127.0.0.1:9', token, retry })
-  const answer = await client.get(`${elsewhere.url}/media/abc.jpg?signature=1`)
-  expect(await answer.text()).toBe('bytes from elsewhere')
-  expect(answer.url).toBe(`${elsewhere.url}/media/abc.jpg?signature=1`)
-  expect(elsewhere.asked.map(({ path }) => path)).toEqual(['/media/abc.jpg?signature=1'])
-  expect(holdsToken(elsewhere.asked)).toBe(false)
+  const response = await client.get(`${elsewhere.url}/media/abc.jpg?signature=1`)
+  expect(await response.text()).toBe('bytes from elsewhere')
+  expect(response.url).toBe(`${elsewhere.url}/media/abc.jpg?signature=1`)
+  expect(elsewhere.requests.map(({ path }) => path)).toEqual(['/media/abc.jpg?signature=1'])
+  expect(holdsToken(elsewhere.requests)).toBe(false)
 })
 
 test('describe and delete use only the id of a URL of another origin', async () => {
   await using elsewhere = await startElsewhere()
-  await using service = await startForeign((_asked, answer) => sendJson(answer, media))
+  await using service = await startForeign((_request, response) => sendJson(response, media))
   const client = createClient({ url: service.url, token, retry })
   const reference = `${elsewhere.url}/box/media/abc.jpg`
   expect(await client.describe(reference)).toEqual(media)
   await client.delete(reference)
-  expect(elsewhere.asked).toEqual([])
-  expect(service.asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+  expect(elsewhere.requests).toEqual([])
+  expect(service.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'GET /api/media/abc',
     'DELETE /api/media/abc',
   ])
@@ -136,33 +136,35 @@ test.each([
   'data:text/plain,x',
   'http://[',
 ])('not followed: %s', async (location) => {
-  await using service = await startForeign((_asked, answer) => answer.writeHead(302, { location }).end())
+  await using service = await startForeign((_request, response) =>
+    response.writeHead(302, { location }).end(),
+  )
   const client = createClient({ url: service.url, token, retry })
   await expect(client.get('abc')).rejects.toMatchObject({ name: 'RedirectError' })
 })
 
 test('redirects within the origin are followed with the token', async () => {
-  await using service = await startForeign(({ path }, answer) => {
+  await using service = await startForeign(({ path }, response) => {
     const url = new URL(path, 'http://x')
-    if (url.pathname === '/api/media/') return sendJson(answer, foreignPage([], 1, dialect))
-    answer.writeHead(301, { location: `${url.pathname}/${url.search}` }).end()
+    if (url.pathname === '/api/media/') return sendJson(response, foreignPage([], 1, dialect))
+    response.writeHead(301, { location: `${url.pathname}/${url.search}` }).end()
   })
   const client = createClient({ url: service.url, token, retry })
   expect((await client.listPage(7)).total).toBe(0)
-  expect(service.asked.map(({ path, headers }) => `${path} ${headers.authorization}`)).toEqual([
+  expect(service.requests.map(({ path, headers }) => `${path} ${headers.authorization}`)).toEqual([
     `/api/media?page=7 Bearer ${token}`,
     `/api/media/?page=7 Bearer ${token}`,
   ])
 })
 
 test('an upload follows 307 and 308 within the origin with its body and headers', async () => {
-  await using service = await startForeign(({ path }, answer) => {
-    if (path === '/new') return sendJson(answer, media, 201)
-    answer.writeHead(308, { location: '/new' }).end()
+  await using service = await startForeign(({ path }, response) => {
+    if (path === '/new') return sendJson(response, media, 201)
+    response.writeHead(308, { location: '/new' }).end()
   })
   const client = createClient({ url: service.url, token, retry })
   expect(await client.upload(new File(['abc'], 'a.txt', { type: 'text/plain' }))).toEqual(media)
-  const [first, second] = service.asked
+  const [first, second] = service.requests
   expect(second).toMatchObject({ method: 'POST', path: '/new', body: 'abc' })
   expect(second?.headers['idempotency-key']).toBe(first?.headers['idempotency-key'])
   expect(second?.headers['content-disposition']).toBe('attachment; filename="a.txt"')
@@ -178,11 +180,11 @@ test('a cycle of redirects ends with an error', async () => {
   await using service = await startRedirecting(() => '', 302)
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toThrow('redirects more than 5 times')
-  expect(service.asked).toHaveLength(6)
+  expect(service.requests).toHaveLength(6)
 })
 
 test('a redirect without Location is an ordinary response', async () => {
-  await using service = await startForeign((_asked, answer) => answer.writeHead(302).end())
+  await using service = await startForeign((_request, response) => response.writeHead(302).end())
   const client = createClient({ url: service.url, token, retry })
   await expect(client.listPage(1)).rejects.toMatchObject({ name: 'AnswerError', status: 302 })
 })

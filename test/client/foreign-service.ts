@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /** A request that the service received. */
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string
   /** Path and query. */
   readonly path: string
@@ -14,24 +14,24 @@ export interface Asked {
 /** A service on its own port that records its requests. */
 export interface ForeignService extends AsyncDisposable {
   readonly url: string
-  readonly asked: Asked[]
+  readonly requests: ReceivedRequest[]
 }
 
-type Handler = (asked: Asked, answer: ServerResponse, turn: number) => void
+type Handler = (request: ReceivedRequest, response: ServerResponse, turn: number) => void
 
 /** Starts a service; `turn` counts the requests from 0. Bodies are read before the handler runs. */
 export const startForeign = (handler: Handler): Promise<ForeignService> => {
-  const asked: Asked[] = []
+  const requests: ReceivedRequest[] = []
   return listen(async (request, response) => {
-    const one = await askedBy(request)
-    handler(one, response, asked.push(one) - 1)
-  }, asked)
+    const one = await readRequest(request)
+    handler(one, response, requests.push(one) - 1)
+  }, requests)
 }
 
 /** Starts a service whose handler runs before the body is read; a failing handler closes the connection. */
 export async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>,
-  asked: Asked[] = [],
+  requests: ReceivedRequest[] = [],
 ): Promise<ForeignService> {
   const server = createServer((request, response) => {
     void Promise.resolve(handle(request, response)).catch(() => request.destroy())
@@ -40,7 +40,7 @@ export async function listen(
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    asked,
+    requests,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((done) => server.close(done))
@@ -48,13 +48,13 @@ export async function listen(
   }
 }
 
-async function askedBy(request: IncomingMessage): Promise<Asked> {
+async function readRequest(request: IncomingMessage): Promise<ReceivedRequest> {
   const { method = '', url: path = '', headers } = request
   return { method, path, headers, body: await text(request) }
 }
 
-export function sendJson(answer: ServerResponse, value: unknown, status = 200, headers = {}): void {
-  answer.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+export function sendJson(response: ServerResponse, value: unknown, status = 200, headers = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
 }
 
 /** The page format of a foreign service. */

@@ -23,12 +23,12 @@ test('an item is uploaded, listed, described, fetched and deleted, by its id and
   expect(await client.listPage(1)).toMatchObject({ data: [media.url], total: 1, from: 1, to: 1 })
   for (const reference of [media.id, media.url, new URL(media.url)]) {
     expect(await client.describe(reference)).toEqual(media)
-    const answer = await client.get(reference)
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    const response = await client.get(reference)
+    expect([response.status, response.headers.get('content-type')]).toEqual([
       200,
       expect.stringMatching(/^text\/csv/),
     ])
-    expect(await answer.text()).toBe('a,b\n1,2\n')
+    expect(await response.text()).toBe('a,b\n1,2\n')
   }
   await client.delete(media.url)
   expect(await client.listPage(1)).toMatchObject({ data: [], total: 0, from: null, to: null })

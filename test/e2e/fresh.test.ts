@@ -28,12 +28,12 @@ async function scene(bucket: string, files: number) {
   const add = async (name: string) => {
     const form = new FormData()
     form.append('file', new Blob([name]), name)
-    const answer = await server.request('/api/media', {
+    const response = await server.request('/api/media', {
       method: 'POST',
       body: form,
       headers: { authorization: `Bearer ${token}` },
     })
-    items.push(((await answer.json()) as { id: string }).id)
+    items.push(((await response.json()) as { id: string }).id)
   }
   for (let index = 1; index <= files; index += 1) await add(`${index}.txt`)
   const guest = await visit(browser, as)

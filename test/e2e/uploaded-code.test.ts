@@ -184,14 +184,14 @@ describe('G15, B10 no uploaded code runs in the gallery', () => {
 describe('G16 with a media base URL', () => {
   /** A proxy to the server under another host name, for the media base URL. */
   async function startMediaHost(target: () => string) {
-    const proxy = createServer((asked, answer) => {
-      const { method = '', headers } = asked
-      const onward = request(new URL(asked.url ?? '', target()), { method, headers }, (got) => {
-        answer.writeHead(got.statusCode ?? 502, got.headers)
-        got.pipe(answer)
+    const proxy = createServer((incoming, response) => {
+      const { method = '', headers } = incoming
+      const onward = request(new URL(incoming.url ?? '', target()), { method, headers }, (got) => {
+        response.writeHead(got.statusCode ?? 502, got.headers)
+        got.pipe(response)
       })
-      onward.on('error', () => answer.destroy())
-      asked.pipe(onward)
+      onward.on('error', () => response.destroy())
+      incoming.pipe(onward)
     })
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     const { port } = proxy.address() as AddressInfo

@@ -189,8 +189,8 @@ describe('interruptions', () => {
       await guest.choose(strings.header.upload, files.paths)
       await until('half of the file', () => way.passed() >= half)
       const reserved = async () => {
-        const answer = await server.request('/api/bucket')
-        return Value.Parse(Type.Object({ reserved_bytes: Type.Integer() }), await answer.json())
+        const response = await server.request('/api/bucket')
+        return Value.Parse(Type.Object({ reserved_bytes: Type.Integer() }), await response.json())
           .reserved_bytes
       }
       expect(await reserved()).toBe(6_000_000)

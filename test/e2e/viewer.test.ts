@@ -137,11 +137,11 @@ describe('viewing', () => {
     await using guest = await opened('report.pdf')
     const link = dialogOf(guest, 'report.pdf').getByRole('link', { name: strings.viewer.openPdf })
     const address = await link.evaluate(({ href }) => href)
-    const asked = guest.context.waitForEvent('response', (answer) => answer.url() === address)
+    const received = guest.context.waitForEvent('response', (response) => response.url() === address)
     await link.click()
-    const answer = await asked
-    expect([answer.status(), answer.headers()['content-type']]).toEqual([200, 'application/pdf'])
-    expect(answer.headers()['content-disposition']).toMatch(/^inline/)
+    const response = await received
+    expect([response.status(), response.headers()['content-type']]).toEqual([200, 'application/pdf'])
+    expect(response.headers()['content-disposition']).toMatch(/^inline/)
   })
 
   browserTest('a file is downloaded under its name', async () => {

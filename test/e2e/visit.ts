@@ -56,7 +56,7 @@ export async function visit(
   page.setDefaultTimeout(60_000)
   const faults: string[] = []
   const requests: string[] = []
-  const answers: (readonly [url: string, status: number])[] = []
+  const responses: (readonly [url: string, status: number])[] = []
   await page.addInitScript({ content: tellViolations })
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.stack ?? error.message}`))
   page.on('console', (message) => {
@@ -64,7 +64,7 @@ export async function visit(
     if (message.type() === 'error' && !expected.test(text)) faults.push(text)
   })
   page.on('request', (request) => requests.push(request.url()))
-  page.on('response', (answer) => answers.push([answer.url(), answer.status()]))
+  page.on('response', (response) => responses.push([response.url(), response.status()]))
   const url = where.url ?? server.url
   await page.goto(`${url}/${where.hash ?? ''}`)
 
@@ -73,7 +73,7 @@ export async function visit(
     page,
     context,
     requests,
-    statusesOf: (asked) => answers.filter(([from]) => from === asked).map(([, status]) => status),
+    statusesOf: (url) => responses.filter(([from]) => from === url).map(([, status]) => status),
     button,
     files: page.getByRole('list', { name: strings.listing.grid }).getByRole('listitem'),
     async signIn(token) {
@@ -96,8 +96,8 @@ export async function visit(
       // G2: no violation of the policy; G5: no request to another host; G6: no token in a URL.
       expect(faults).toEqual([])
       const known = [origin, where.alsoAsked]
-      expect(requests.filter((asked) => !known.includes(new URL(asked).origin))).toEqual([])
-      expect([...requests, address].filter((asked) => asked.includes('mbkt_'))).toEqual([])
+      expect(requests.filter((url) => !known.includes(new URL(url).origin))).toEqual([])
+      expect([...requests, address].filter((url) => url.includes('mbkt_'))).toEqual([])
       expect(server.stderr()).not.toMatch(/mbkt_[0-9a-z]/)
     },
   }

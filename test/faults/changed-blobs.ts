@@ -16,12 +16,12 @@ const itemsOf = async ({ server, authorization }: Instance): Promise<string[]> =
 
 /** The status, whether the problem code is `bytes-missing`, and Cache-Control. */
 async function bytesOf({ server }: Instance, id: string) {
-  const answer = await fetch(`${server.url}/media/${id}`)
-  const text = await answer.text()
+  const response = await fetch(`${server.url}/media/${id}`)
+  const text = await response.text()
   return {
-    status: answer.status,
+    status: response.status,
     isProblem: text.includes('"code":"bytes-missing"'),
-    cacheControl: answer.headers.get('cache-control'),
+    cacheControl: response.headers.get('cache-control'),
   }
 }
 

@@ -10,7 +10,7 @@ interface ResumableUpload {
   readonly sending: Sending
   readonly url: string
   /** The last acknowledged offset. */
-  answered: number
+  acknowledged: number
   /** The largest number of bytes that the server may have received. */
   sent: number
   /** A chunk received a 5xx, after which the server may have dropped the upload. */
@@ -47,17 +47,17 @@ export function createClients(ledger: Ledger): Clients {
   async function settle(
     sending: Sending,
     send: () => Promise<Response>,
-    idsOf: (answer: Response) => Promise<string[]>,
+    idsOf: (response: Response) => Promise<string[]>,
   ): Promise<number> {
     try {
-      const answer = await send()
-      if (answer.status === 201) ledger.stored(sending, await idsOf(answer))
+      const response = await send()
+      if (response.status === 201) ledger.stored(sending, await idsOf(response))
       else {
         // A 500 may follow the commit, in which case the item is stored completely.
-        sending.state = answer.status === 500 ? 'unanswered' : 'refused'
-        await answer.arrayBuffer()
+        sending.state = response.status === 500 ? 'unanswered' : 'refused'
+        await response.arrayBuffer()
       }
-      return answer.status
+      return response.status
     } catch (error) {
       sending.state = 'unanswered'
       throw error
@@ -79,7 +79,7 @@ export function createClients(ledger: Ledger): Clients {
     return settle(
       sending,
       () => post(instance, file?.bytes ?? new Uint8Array(), headers),
-      async (answer) => [(await readMedia(answer)).id],
+      async (response) => [(await readMedia(response)).id],
     )
   }
 
@@ -89,7 +89,7 @@ export function createClients(ledger: Ledger): Clients {
     return settle(
       sending,
       () => post(instance, formBytes(...parts), { 'content-type': formType }),
-      async (answer) => (await readManyMedia(answer)).map(({ id }) => id),
+      async (response) => (await readManyMedia(response)).map(({ id }) => id),
     )
   }
 
@@ -97,27 +97,27 @@ export function createClients(ledger: Ledger): Clients {
   async function begin(instance: Instance): Promise<ResumableUpload | number> {
     const sending = ledger.newSending(1 + random(3 * largest))
     const [file] = sending.files
-    const answer = await instance.tus.send('POST', '/api/uploads', {
+    const response = await instance.tus.send('POST', '/api/uploads', {
       'upload-length': `${file?.bytes.length}`,
       'upload-metadata': metadataOf({ filename: file?.name ?? '' }),
     })
-    await answer.arrayBuffer()
-    if (answer.status !== 201) return answer.status
-    const { pathname } = new URL(answer.headers.get('location') ?? '')
-    return { sending, url: pathname, answered: 0, sent: 0, failed: false }
+    await response.arrayBuffer()
+    if (response.status !== 201) return response.status
+    const { pathname } = new URL(response.headers.get('location') ?? '')
+    return { sending, url: pathname, acknowledged: 0, sent: 0, failed: false }
   }
 
   /** Reads the offset of an interrupted upload and compares it with the sent and acknowledged bytes. */
   async function resume(instance: Instance, upload: ResumableUpload): Promise<Response> {
-    const answer = await instance.tus.head(upload.url)
-    const offset = Number(answer.headers.get('upload-offset') ?? Number.NaN)
-    if (answer.status === 404 && upload.failed) return answer
-    if (!(answer.status === 200 && offset >= upload.answered && offset <= upload.sent)) {
-      const { answered, sent } = upload
-      ledger.fault('lost', `an upload has offset ${offset}: ${answered} acknowledged, ${sent} sent`)
+    const response = await instance.tus.head(upload.url)
+    const offset = Number(response.headers.get('upload-offset') ?? Number.NaN)
+    if (response.status === 404 && upload.failed) return response
+    if (!(response.status === 200 && offset >= upload.acknowledged && offset <= upload.sent)) {
+      const { acknowledged, sent } = upload
+      ledger.fault('lost', `an upload has offset ${offset}: ${acknowledged} acknowledged, ${sent} sent`)
       throw new Error('an upload is lost')
     }
-    return answer
+    return response
   }
 
   async function resumable(instance: Instance): Promise<number> {
@@ -126,28 +126,28 @@ export function createClients(ledger: Ledger): Clients {
     if (typeof upload === 'number') return upload
     const bytes = upload.sending.files[0]?.bytes ?? new Uint8Array()
     try {
-      let answer = old ? await resume(instance, old) : null
-      if (answer?.status === 404) {
+      let response = old ? await resume(instance, old) : null
+      if (response?.status === 404) {
         upload.sending.state = 'refused'
         return 404
       }
       for (;;) {
-        const offset = Number(answer?.headers.get('upload-offset') ?? 0)
-        upload.answered = offset
+        const offset = Number(response?.headers.get('upload-offset') ?? 0)
+        upload.acknowledged = offset
         if (offset === bytes.length) break
         const end = Math.min(bytes.length, offset + 1 + random(largest))
         upload.sent = Math.max(upload.sent, end)
-        answer = await instance.tus.sendChunk(upload.url, offset, bytes.subarray(offset, end))
-        if (answer.status !== 204) {
-          upload.failed ||= answer.status >= 500
+        response = await instance.tus.sendChunk(upload.url, offset, bytes.subarray(offset, end))
+        if (response.status !== 204) {
+          upload.failed ||= response.status >= 500
           interrupted.push(upload)
-          return answer.status
+          return response.status
         }
       }
-      const location = answer?.headers.get('content-location')
+      const location = response?.headers.get('content-location')
       if (!location) throw new Error('the response to a complete upload names no item')
       ledger.stored(upload.sending, [location.split('/').at(-1) ?? ''])
-      return answer?.status ?? 0
+      return response?.status ?? 0
     } catch (error) {
       interrupted.push(upload)
       throw error

@@ -28,16 +28,16 @@ export const sameKey = faultOnStage(
   async ({ ledger, instance }) => {
     const sending = ledger.newSending(length)
     const key = randomUUID()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, async () => {
-        const answer = await send(instance(), sending, key)
-        return [answer.status, await answer.text()] as const
+        const response = await send(instance(), sending, key)
+        return [response.status, await response.text()] as const
       }),
     )
-    const [first] = answers
+    const [first] = responses
     must(
-      'twenty answers are equal, and 201',
-      first?.[0] === 201 && answers.every(([status, text]) => status === 201 && text === first[1]),
+      'twenty responses are equal and have the status 201',
+      first?.[0] === 201 && responses.every(([status, text]) => status === 201 && text === first[1]),
     )
     ledger.stored(sending, [(await readMedia(new Response(first?.[1]))).id])
   },
@@ -73,8 +73,8 @@ export const clientGone = faultOnStage(
     await sendAndLeave(instance(), { sending, key, pause: ledger.random(10) })
     // In some rounds the service is killed as well.
     if (nth % 5 === 0) await restart()
-    const answer = await send(instance(), sending, key)
-    must(`it is taken at the second time, not ${answer.status}`, answer.status === 201)
-    ledger.stored(sending, [(await readMedia(answer)).id])
+    const response = await send(instance(), sending, key)
+    must(`it is taken at the second time, not ${response.status}`, response.status === 201)
+    ledger.stored(sending, [(await readMedia(response)).id])
   },
 )

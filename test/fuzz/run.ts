@@ -41,5 +41,5 @@ console.log('kind       inputs  failures')
 for (const [name, { inputs, failures }] of figures)
   console.log(`${name.padEnd(9)}${`${inputs}`.padStart(8)}${`${failures.length}`.padStart(10)}`)
 const shown = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${status} × ${count}`)
-console.log(`answers on raw connections: ${shown.join(', ')}`)
+console.log(`responses on raw connections: ${shown.join(', ')}`)
 if ([...figures.values()].some(({ failures }) => failures.length > 0)) process.exitCode = 1

@@ -21,8 +21,8 @@ export interface Target extends AsyncDisposable {
   readonly random: Random
   /** Sends bytes, reads until the server closes, checks the response; `cut` closes the connection after that many bytes. */
   send(bytes: string | Uint8Array, cut?: number): Promise<RawResponse | null>
-  /** Checks a response against the rules of errors (docs/interface.md P1, P3); a failure shows `asked`. */
-  judge(asked: string, answer: RawResponse): void
+  /** Checks a response against the rules of errors (docs/interface.md P1, P3); a failure shows `requestText`. */
+  checkResponse(requestText: string, response: RawResponse): void
   /** Responses by status. */
   readonly statuses: Map<number, number>
   /** Checks that the server runs and has logged no error. */
@@ -62,13 +62,15 @@ export async function openTarget(random: Random): Promise<Target> {
   const files = await openFiles(server)
   let resting = 0
 
-  function judge(asked: string, answer: RawResponse): void {
-    const { status, headers, body } = answer
+  function checkResponse(requestText: string, response: RawResponse): void {
+    const { status, headers, body } = response
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     const fail = (why: string) => {
-      throw new Error(`${why}: ${status} ${body.slice(0, 500)}\nfor ${JSON.stringify(asked.slice(0, 2_000))}`)
+      throw new Error(
+        `${why}: ${status} ${body.slice(0, 500)}\nfor ${JSON.stringify(requestText.slice(0, 2_000))}`,
+      )
     }
-    if (!(status >= 100 && status < 600)) fail('no HTTP answer')
+    if (!(status >= 100 && status < 600)) fail('no HTTP response')
     if (status >= 500 && !foreseen.has(status)) fail('an error of the server')
     if (status < 400) return
     if (secrets.test(body) || body.includes(token))
@@ -94,9 +96,9 @@ export async function openTarget(random: Random): Promise<Target> {
       socket.on('close', () => {
         if (cut !== undefined || chunks.length === 0) return resolve(null)
         try {
-          const answer = parseResponse(Buffer.concat(chunks).toString('latin1'))
-          judge(all.toString('latin1'), answer)
-          resolve(answer)
+          const response = parseResponse(Buffer.concat(chunks).toString('latin1'))
+          checkResponse(all.toString('latin1'), response)
+          resolve(response)
         } catch (error) {
           reject(error)
         }
@@ -110,13 +112,13 @@ export async function openTarget(random: Random): Promise<Target> {
     otherToken: other.token,
     random,
     send,
-    judge,
+    checkResponse,
     statuses,
     async checkHealth() {
       if (server.process.exitCode !== null || server.process.signalCode !== null)
         throw new Error(`the server ended: ${server.stderr().slice(-2_000)}`)
       const health = await fetch(`${server.url}/healthz`)
-      if (health.status !== 200) throw new Error(`/healthz answers ${health.status}`)
+      if (health.status !== 200) throw new Error(`/healthz responds with ${health.status}`)
       const failed = server.log().find(({ level }) => Number(level) >= 50)
       if (failed) throw new Error(`an error in the log: ${JSON.stringify(failed)}`)
     },

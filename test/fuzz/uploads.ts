@@ -26,13 +26,13 @@ export async function fuzzUploads({ random, send, ledger, instance }: Target): P
   ]
   const request = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
   const cut = random.oneIn(2) ? random.below(request.length + 1) : undefined
-  const answer = await send(request, cut)
-  if (answer === null) sending.state = 'unanswered'
-  else if (answer.status !== 201) sending.state = 'refused'
+  const response = await send(request, cut)
+  if (response === null) sending.state = 'unanswered'
+  else if (response.status !== 201) sending.state = 'refused'
   else
     ledger.stored(
       sending,
-      [...answer.body.matchAll(/"id":"(\w+)"/g)].map(([, id = '']) => id),
+      [...response.body.matchAll(/"id":"(\w+)"/g)].map(([, id = '']) => id),
     )
 }
 
@@ -51,12 +51,12 @@ export async function fuzzNames({ random, send, otherToken }: Target): Promise<v
     `POST /api/uploads HTTP/1.1\r\nTus-Resumable: 1.0.0\r\nUpload-Length: 0\r\nUpload-Metadata: ${metadataOf({ filename: name })}\r\nContent-Length: 0\r\n`,
   ]
   const head = `${heads[way]}Host: x\r\nConnection: close\r\nAuthorization: Bearer ${otherToken}\r\n\r\n`
-  const answer = await send(
+  const response = await send(
     Buffer.concat([Buffer.from(head, 'latin1'), way === 0 ? form : Buffer.from(way === 1 ? 'x' : '')]),
   )
-  if (answer?.status !== 201 || way === 2) return
+  if (response?.status !== 201 || way === 2) return
   const item: { filename: string | null; id: string } = JSON.parse(
-    Buffer.from(answer.body, 'latin1').toString(),
+    Buffer.from(response.body, 'latin1').toString(),
   )
   // Path separators, control characters, and characters that change the direction of text.
   if (/[/\\\p{Cc}\p{Bidi_Control}]/u.test(item.filename ?? ''))
@@ -84,9 +84,9 @@ export async function fuzzTus({ random, send, ledger, instance }: Target): Promi
   for (let step = 0; step < 40; step += 1) {
     const action = random.below(10)
     if (action < 2) {
-      const answer = await tus.head(url)
-      if (answer.status !== 200) fail(`HEAD answers ${answer.status}`)
-      const reported = Number(answer.headers.get('upload-offset'))
+      const response = await tus.head(url)
+      if (response.status !== 200) fail(`HEAD responds with ${response.status}`)
+      const reported = Number(response.headers.get('upload-offset'))
       // After a broken connection the offset is between the acknowledged and the sent bytes.
       if (reported < offset || reported > Math.max(offset, sent)) fail(`HEAD returns ${reported}`)
       offset = reported
@@ -97,7 +97,7 @@ export async function fuzzTus({ random, send, ledger, instance }: Target): Promi
         fail('a wrong offset is taken')
     } else if (action === 3 && random.oneIn(4)) {
       const { status } = await tus.terminate(url)
-      if (status !== 204) fail(`DELETE answers ${status}`)
+      if (status !== 204) fail(`DELETE responds with ${status}`)
       if ((await tus.head(url)).status !== 404) fail('a deleted upload is there')
       sending.state = 'refused'
       return
@@ -128,27 +128,27 @@ export async function fuzzTus({ random, send, ledger, instance }: Target): Promi
         .update(isWrong ? 'x' : '')
         .digest('base64')
       const isDeclared = !declared && (end === bytes.length || random.oneIn(5))
-      const answer = await tus.sendChunk(url, offset, chunk, {
+      const response = await tus.sendChunk(url, offset, chunk, {
         ...(isWrong || random.oneIn(3) ? { 'upload-checksum': `sha1 ${digest}` } : {}),
         ...(isDeclared ? { 'upload-length': `${bytes.length}` } : {}),
       })
-      const { status } = answer
-      await answer.arrayBuffer()
+      const { status } = response
+      await response.arrayBuffer()
       if (sent > offset && status === 409) continue
       if (isDeclared && status !== 400) declared = true
       if (isWrong && status === 460) continue
       // An interrupted request declared the length.
       if (isDeclared && status === 400) continue
-      if (status !== 204 || Number(answer.headers.get('upload-offset')) !== end)
-        fail(`PATCH answers ${status}`)
+      if (status !== 204 || Number(response.headers.get('upload-offset')) !== end)
+        fail(`PATCH responds with ${status}`)
       offset = end
       sent = Math.max(sent, end)
       if (declared && offset === bytes.length) {
-        const item = await itemOf(server, answer)
+        const item = await itemOf(server, response)
         ledger.stored(sending, [item.id])
         return
       }
-      if (answer.headers.get('content-location') !== null) fail('an unfinished upload names an item')
+      if (response.headers.get('content-location') !== null) fail('an unfinished upload names an item')
     }
   }
 }

@@ -30,25 +30,25 @@ export async function startGateway(target: string, prefix = ''): Promise<Gateway
     }
   }
 
-  async function forward(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const { method = '', url = '', headers } = asked
-    if (!url.startsWith(`${prefix}/`)) return void answer.writeHead(404).end()
+  async function forward(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = incoming
+    if (!url.startsWith(`${prefix}/`)) return void response.writeHead(404).end()
     const onward = request(new URL(url.slice(prefix.length), target), { method, headers }, (got) => {
-      answer.writeHead(got.statusCode ?? 502, got.headers)
-      got.pipe(answer)
+      response.writeHead(got.statusCode ?? 502, got.headers)
+      got.pipe(response)
     })
-    onward.on('error', () => answer.destroy())
-    answer.on('close', () => onward.destroy())
+    onward.on('error', () => response.destroy())
+    response.on('close', () => onward.destroy())
     try {
-      for await (const chunk of metered(asked)) onward.write(chunk)
-      if (asked.complete) onward.end()
+      for await (const chunk of metered(incoming)) onward.write(chunk)
+      if (incoming.complete) onward.end()
       else onward.destroy()
     } catch {
       onward.destroy()
     }
   }
 
-  const server = createServer((asked, answer) => void forward(asked, answer))
+  const server = createServer((incoming, response) => void forward(incoming, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${prefix}`,

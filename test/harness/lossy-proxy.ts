@@ -18,8 +18,8 @@ export async function startLossyProxy(
   const seen: string[] = []
   const counts = new Map<string, number>()
 
-  function forward(asked: IncomingMessage, answer: ServerResponse): void {
-    const { method = '', url = '', headers } = asked
+  function forward(incoming: IncomingMessage, response: ServerResponse): void {
+    const { method = '', url = '', headers } = incoming
     const nth = (counts.get(method) ?? 0) + 1
     counts.set(method, nth)
     const lost = loses(method, nth)
@@ -27,17 +27,17 @@ export async function startLossyProxy(
     const onward = request(new URL(url, target), { method, headers }, (got) => {
       if (lost) {
         // Only after the complete response: the server has executed the request.
-        got.resume().on('end', () => asked.socket.destroy())
+        got.resume().on('end', () => incoming.socket.destroy())
         return
       }
       // Locations name the server itself; the client must keep using the proxy.
       const location = got.headers.location?.replace(target, base())
-      answer.writeHead(got.statusCode ?? 502, { ...got.headers, ...(location ? { location } : {}) })
-      got.pipe(answer)
+      response.writeHead(got.statusCode ?? 502, { ...got.headers, ...(location ? { location } : {}) })
+      got.pipe(response)
     })
-    onward.on('error', () => asked.socket.destroy())
-    asked.on('error', () => onward.destroy())
-    asked.pipe(onward)
+    onward.on('error', () => incoming.socket.destroy())
+    incoming.on('error', () => onward.destroy())
+    incoming.pipe(onward)
   }
 
   const server = createServer(forward)

@@ -26,10 +26,10 @@ export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization
 
   /** Creates an upload and returns its path. */
   async function create(headers: Extra): Promise<string> {
-    const answer = await send('POST', '/api/uploads', headers)
-    if (answer.status !== 201)
-      throw new Error(`no upload was created: ${answer.status} ${await answer.text()}`)
-    return new URL(answer.headers.get('location') ?? '').pathname
+    const response = await send('POST', '/api/uploads', headers)
+    if (response.status !== 201)
+      throw new Error(`no upload was created: ${response.status} ${await response.text()}`)
+    return new URL(response.headers.get('location') ?? '').pathname
   }
 
   return {
@@ -43,9 +43,9 @@ export function tusOf(server: Pick<SharedServer, 'url' | 'token'>, authorization
     terminate: (url: string) => send('DELETE', url, {}),
     /** The Upload-Offset of the upload. */
     async offset(url: string): Promise<number> {
-      const answer = await send('HEAD', url, {})
-      if (answer.status !== 200) throw new Error(`no such upload: ${answer.status}`)
-      return Number(answer.headers.get('upload-offset'))
+      const response = await send('HEAD', url, {})
+      if (response.status !== 200) throw new Error(`no such upload: ${response.status}`)
+      return Number(response.headers.get('upload-offset'))
     },
   }
 }
@@ -57,8 +57,8 @@ export const tusHeaders = ({ headers }: Response): Record<string, string> =>
   )
 
 /** The media object that the response to the last chunk names. */
-export async function itemOf(server: Pick<SharedServer, 'request'>, answer: Response) {
-  const location = answer.headers.get('content-location')
+export async function itemOf(server: Pick<SharedServer, 'request'>, response: Response) {
+  const location = response.headers.get('content-location')
   if (!location) throw new Error('the response names no item')
   return await readMedia(await server.request(new URL(location).pathname))
 }

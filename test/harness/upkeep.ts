@@ -71,11 +71,11 @@ export async function brokenItems(
     const { pathname } = new URL(url)
     const id = /\/media\/(\w+)/.exec(pathname)?.[1] ?? ''
     const { sha256 } = await readMedia(await server.request(`/api/media/${id}`, init))
-    const answer = await fetch(new URL(pathname, server.url))
+    const response = await fetch(new URL(pathname, server.url))
     const hash = createHash('sha256')
-      .update(Buffer.from(await answer.arrayBuffer()))
+      .update(Buffer.from(await response.arrayBuffer()))
       .digest('hex')
-    if (answer.status !== 200 || hash !== sha256) broken.push(id)
+    if (response.status !== 200 || hash !== sha256) broken.push(id)
   }
   return broken
 }

@@ -35,31 +35,33 @@ export async function startWatchedProxy(
   const passed: Passed[] = []
   let holding: { when: (passed: Passed) => boolean; reached: () => void } | null = null
 
-  async function forward(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const { method = '', url: path = '', headers } = asked
+  async function forward(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url: path = '', headers } = incoming
     const offset = headers['upload-offset']
     const one: Passed = { method, path, offset: offset === undefined ? null : Number(offset), bytes: 0 }
     passed.push(one)
     const onward = request(new URL(path, target()), { method, headers }, (got) => {
-      answer.writeHead(got.statusCode ?? 502, got.headers)
-      got.on('error', () => asked.socket.destroy()).pipe(answer)
+      response.writeHead(got.statusCode ?? 502, got.headers)
+      got.on('error', () => incoming.socket.destroy()).pipe(response)
     })
-    onward.on('error', () => asked.socket.destroy())
-    asked.on('error', () => onward.destroy())
+    onward.on('error', () => incoming.socket.destroy())
+    incoming.on('error', () => onward.destroy())
     const closed = once(onward, 'close').catch(() => {})
-    for await (const chunk of asked) {
+    for await (const chunk of incoming) {
       one.bytes += chunk.length
       if (!onward.write(change(chunk, one))) await Promise.race([once(onward, 'drain'), closed])
       if (holding?.when(one)) {
         holding.reached()
         holding = null
-        await once(asked, 'close')
+        await once(incoming, 'close')
       }
     }
     onward.end()
   }
 
-  const server = createServer((asked, answer) => void forward(asked, answer).catch(() => asked.destroy()))
+  const server = createServer(
+    (incoming, response) => void forward(incoming, response).catch(() => incoming.destroy()),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

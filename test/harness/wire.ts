@@ -57,18 +57,18 @@ const Problem = Type.Object(
 )
 
 /** The page object of a response in the bare envelope; throws if it is invalid. */
-export const readPage = async (answer: Response) => Value.Parse(Page, await answer.json())
+export const readPage = async (response: Response) => Value.Parse(Page, await response.json())
 
 /** The page object of a response in the wrapped envelope; throws if it is invalid. */
-export const readWrappedPage = async (answer: Response) =>
-  Value.Parse(Type.Object({ data: Page }, closed), await answer.json()).data
+export const readWrappedPage = async (response: Response) =>
+  Value.Parse(Type.Object({ data: Page }, closed), await response.json()).data
 
 /** The media object of a response. */
-export const readMedia = async (answer: Response) => Value.Parse(Media, await answer.json())
+export const readMedia = async (response: Response) => Value.Parse(Media, await response.json())
 
 /** The media objects of a response to a form with several files. */
-export const readManyMedia = async (answer: Response) =>
-  Value.Parse(Type.Object({ data: Type.Array(Media) }, closed), await answer.json()).data
+export const readManyMedia = async (response: Response) =>
+  Value.Parse(Type.Object({ data: Type.Array(Media) }, closed), await response.json()).data
 
 /** The problem in a text. */
 export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(text))

@@ -23,12 +23,12 @@ const raw = async (
 const get = (server: SharedServer, id: string, headers: Record<string, string> = {}) =>
   server.request(`/media/${id}`, { headers })
 
-const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer())
+const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
 
 async function expectServed(server: SharedServer, id: string, bytes: Buffer): Promise<void> {
-  const answer = await get(server, id)
-  expect(answer.status).toBe(200)
-  expect((await bytesOf(answer)).equals(bytes)).toBe(true)
+  const response = await get(server, id)
+  expect(response.status).toBe(200)
+  expect((await bytesOf(response)).equals(bytes)).toBe(true)
 }
 
 const random = (size: number): Buffer<ArrayBuffer> => Buffer.from(randomBytes(size))
@@ -47,12 +47,12 @@ describe('files around the limit of inline storage', () => {
     const server = await sharedServer()
     const files = [...sizes, 20, limit + 5_000, 30].map(random)
     const body = formBytes(...files.map((bytes, index) => filePart(`${index}.bin`, bytes)))
-    const answer = await server.request('/api/media', {
+    const response = await server.request('/api/media', {
       method: 'POST',
       body,
       headers: { 'content-type': formType },
     })
-    const stored = await readManyMedia(answer)
+    const stored = await readManyMedia(response)
     expect(stored.map(({ filename }) => filename)).toEqual(files.map((_, index) => `${index}.bin`))
     for (const [index, bytes] of files.entries()) await expectServed(server, stored[index]?.id ?? '', bytes)
   })
@@ -96,12 +96,12 @@ describe('files around the limit of inline storage', () => {
       ['bytes=9990-', 9_990, 10_000],
       ['bytes=-7', 9_993, 10_000],
     ] as const) {
-      const answer = await get(server, id, { range })
-      expect([answer.status, answer.headers.get('content-range')]).toEqual([
+      const response = await get(server, id, { range })
+      expect([response.status, response.headers.get('content-range')]).toEqual([
         206,
         `bytes ${start}-${end - 1}/10000`,
       ])
-      expect((await bytesOf(answer)).equals(bytes.subarray(start, end))).toBe(true)
+      expect((await bytesOf(response)).equals(bytes.subarray(start, end))).toBe(true)
     }
     expect((await get(server, id, { range: 'bytes=10000-' })).status).toBe(416)
     const head = await server.request(`/media/${id}`, { method: 'HEAD' })

@@ -172,11 +172,11 @@ test('N4, P3 no mutated request gets a 500 or stops the service', async () => {
       sent.slice(first, first + 100).map(async (text) => {
         using connection = await openConnection(server.url)
         connection.send(Buffer.from(text, 'latin1'))
-        const answered = until('a response', () => connection.received().includes('\r\n\r\n'))
-        await Promise.race([connection.closed, answered])
-        answered.catch(() => undefined)
+        const responded = until('a response', () => connection.received().includes('\r\n\r\n'))
+        await Promise.race([connection.closed, responded])
+        responded.catch(() => undefined)
         const { status } = parseResponse(connection.received())
-        if (status === 500) expect.unreachable(`answered 500: ${JSON.stringify(text)}`)
+        if (status === 500) expect.unreachable(`got a 500: ${JSON.stringify(text)}`)
       }),
     )
   }

@@ -29,7 +29,7 @@ test.each([
   ['an end past every end', 'bytes=8-99999999999999999999', '89', 'bytes 8-9/10'],
   ['a suffix longer than the file', 'bytes=-1000', text, 'bytes 0-9/10'],
   ['the unit in another case', 'Bytes=0-1', '01', 'bytes 0-1/10'],
-])('B3 a range of %s is answered 206', async (_, range, part, contentRange) => {
+])('B3 a range of %s gets a 206', async (_, range, part, contentRange) => {
   const response = await get(range)
   expect([response.status, await response.text()]).toEqual([206, part])
   expect(response.headers.get('content-range')).toBe(contentRange)
@@ -69,7 +69,7 @@ test.each([
   'bytes=0-1;x',
   'items=0-1',
   '0-1',
-])('B3 several ranges and what is no byte range are answered whole: %s', async (range) => {
+])('B3 several ranges, and a Range that is not in bytes, get the whole file: %s', async (range) => {
   const response = await get(range)
   expect([response.status, await response.text()]).toEqual([200, text])
   expect(response.headers.get('content-range')).toBe(null)

@@ -51,8 +51,8 @@ const head = (line: string) =>
 describe.concurrent('with short deadlines', () => {
   test.each([
     ['that stop', 'GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow:'],
-    ['of which only a byte comes', 'G'],
-  ])('O4 headers %s are answered 408, or closed for being idle', async (_, bytes) => {
+    ['of which only one byte arrives', 'G'],
+  ])('O4 a connection with headers %s gets a 408, or is closed when it is idle', async (_, bytes) => {
     using connection = await openConnection(server.url)
     connection.send(bytes)
     const received = await closedSoon(connection)

@@ -3,6 +3,6 @@ import { startServer } from '../harness/server.ts'
 
 test('D1 docs/openapi.json is the document of the service; `npm run docs:openapi` updates it', async () => {
   await using server = await startServer({ MEDIABUCKET_BASE_URL: 'https://media.example.org' })
-  const answer = await fetch(`${server.url}/openapi.json`)
-  await expect(await answer.text()).toMatchFileSnapshot('../../docs/openapi.json')
+  const response = await fetch(`${server.url}/openapi.json`)
+  await expect(await response.text()).toMatchFileSnapshot('../../docs/openapi.json')
 })

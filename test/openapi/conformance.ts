@@ -7,14 +7,14 @@ import type { TestServer } from '../harness/server.ts'
 
 const Reference = Type.Object({ $ref: Type.String() })
 const Header = Type.Object({ required: Type.Boolean(), schema: Type.Record(Type.String(), Type.Unknown()) })
-const Answer = Type.Object({
+const DescribedResponse = Type.Object({
   headers: Type.Optional(Type.Record(Type.String(), Reference)),
   content: Type.Optional(Type.Record(Type.String(), Type.Object({ schema: Type.Optional(Type.Unknown()) }))),
 })
 const Operation = Type.Object({
   operationId: Type.String(),
   security: Type.Array(Type.Record(Type.String(), Type.Array(Type.String()))),
-  responses: Type.Record(Type.String(), Type.Union([Reference, Answer])),
+  responses: Type.Record(Type.String(), Type.Union([Reference, DescribedResponse])),
 })
 const Document = Type.Object({
   openapi: Type.Literal('3.1.0'),
@@ -22,7 +22,7 @@ const Document = Type.Object({
   paths: Type.Record(Type.String(), Type.Record(Type.String(), Operation)),
   components: Type.Object({
     headers: Type.Record(Type.String(), Header),
-    responses: Type.Record(Type.String(), Answer),
+    responses: Type.Record(Type.String(), DescribedResponse),
   }),
 })
 
@@ -59,40 +59,41 @@ export async function readDescription(server: TestServer) {
   }
 
   /** Asserts that the document describes the response: its status, type, headers and body. */
-  async function expectDescribed(method: string, path: string, answer: Response): Promise<void> {
+  async function expectDescribed(method: string, path: string, response: Response): Promise<void> {
     const operation = document.paths[path]?.[method.toLowerCase()]
-    const found = operation?.responses[answer.status]
-    if (found === undefined) throw new Error(`${method} ${path} is not described to answer ${answer.status}`)
+    const found = operation?.responses[response.status]
+    if (found === undefined)
+      throw new Error(`${method} ${path} has no description of the response ${response.status}`)
     const described = '$ref' in found ? named(document.components.responses, found) : found
-    expectHeaders(answer, described.headers ?? {})
-    const body = await answer.text()
+    expectHeaders(response, described.headers ?? {})
+    const body = await response.text()
     if (described.content === undefined) return expect(body).toBe('')
-    const type = answer.headers.get('content-type')?.split(';', 1)[0] ?? ''
+    const type = response.headers.get('content-type')?.split(';', 1)[0] ?? ''
     const content = described.content[type] ?? described.content['*/*']
-    expect([type, content], `${method} ${path} is described to answer ${type}`).toEqual([
+    expect([type, content], `${method} ${path} has a description of the type ${type}`).toEqual([
       type,
       expect.anything(),
     ])
     if (content?.schema === undefined) return
-    const where = [path, method.toLowerCase(), 'responses', `${answer.status}`, 'content', type, 'schema']
+    const where = [path, method.toLowerCase(), 'responses', `${response.status}`, 'content', type, 'schema']
     const pointer = '$ref' in found ? `${found.$ref}/${join(where.slice(4))}` : `#/paths/${join(where)}`
     const check = ajv.compile({ $ref: `openapi.json${pointer}` })
     check(/json$/.test(type) ? JSON.parse(body) : body)
-    expect(check.errors, `${method} ${path} ${answer.status}: ${body.slice(0, 200)}`).toBeNull()
+    expect(check.errors, `${method} ${path} ${response.status}: ${body.slice(0, 200)}`).toBeNull()
   }
 
   /** Asserts that all described headers are present and valid, and that no other header of the document is present. */
-  function expectHeaders(answer: Response, described: Readonly<Record<string, { $ref: string }>>): void {
+  function expectHeaders(response: Response, described: Readonly<Record<string, { $ref: string }>>): void {
     for (const [name, reference] of Object.entries(described)) {
       const { required, schema } = named(document.components.headers, reference)
-      const value = answer.headers.get(name)
+      const value = response.headers.get(name)
       if (value === null) expect([name, required]).toEqual([name, false])
       else expect([name, value, ajv.validate(schema, value)]).toEqual([name, value, true])
     }
     const strangers = Object.keys(document.components.headers).filter(
-      (name) => answer.headers.has(name) && !(name in described) && name !== 'X-Content-Type-Options',
+      (name) => response.headers.has(name) && !(name in described) && name !== 'X-Content-Type-Options',
     )
-    expect(strangers, `${answer.status} ${answer.url}`).toEqual([])
+    expect(strangers, `${response.status} ${response.url}`).toEqual([])
   }
 
   return { document, operations, expectDescribed }

@@ -118,8 +118,8 @@ async function expectRestored(
   expect(await listAll(later, `Bearer ${token}`)).toHaveLength(sound.length + faulty.length)
   for (const id of sound) expect((await fetch(`${later.url}/media/${id}`)).status).toBe(200)
   for (const id of faulty) {
-    const answer = await fetch(`${later.url}/media/${id}`)
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-    await expectProblem(answer, 500, 'bytes-missing')
+    const response = await fetch(`${later.url}/media/${id}`)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    await expectProblem(response, 500, 'bytes-missing')
   }
 }

@@ -12,9 +12,9 @@ test('O1 a ready server reports that it is ready, without a token', async () => 
     ['/readyz', ready],
     ['/readyz?writes', ready],
   ] as const) {
-    const answer = await fetch(`${server.url}${path}`)
-    expect([answer.status, await answer.json()]).toEqual([200, body])
-    expect(answer.headers.get('cache-control')).toBe('no-store')
+    const response = await fetch(`${server.url}${path}`)
+    expect([response.status, await response.json()]).toEqual([200, body])
+    expect(response.headers.get('cache-control')).toBe('no-store')
     expect((await fetch(`${server.url}${path}`, { method: 'HEAD' })).status).toBe(200)
   }
 })

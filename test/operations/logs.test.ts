@@ -69,10 +69,10 @@ test('O3 requests on one connection have different ids', async () => {
 })
 
 test('O3, P1 the instance of a problem is the request id in the log, which a client cannot choose', async () => {
-  const answer = await fetch(`${server.url}/some/path`, {
+  const response = await fetch(`${server.url}/some/path`, {
     headers: { 'x-request-id': 'mine', 'request-id': 'mine' },
   })
-  const { instance } = await expectProblem(answer, 404, 'route-unknown')
+  const { instance } = await expectProblem(response, 404, 'route-unknown')
   expect((await lineOf('/some/path'))['requestId']).toBe(instance)
   expect(server.stderr()).not.toContain('mine')
 })

@@ -18,9 +18,9 @@ const counted = async (method: string, route: string, status: string) =>
   ) ?? 0
 
 test('O2 metrics are in the text format of Prometheus', async () => {
-  const answer = await fetch(`${server.url}/metrics`)
-  expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
-  expect(answer.headers.get('cache-control')).toBe('no-store')
+  const response = await fetch(`${server.url}/metrics`)
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  expect(response.headers.get('cache-control')).toBe('no-store')
   const { samples } = await scrape(server)
   expect(samples.get('process_resident_memory_bytes{}')).toBeGreaterThan(1_000_000)
 })

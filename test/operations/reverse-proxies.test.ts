@@ -58,8 +58,8 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     })
     const answered = new Promise<Response>((resolve, reject) => {
       sending.once('error', reject)
-      sending.once('response', async (answer) =>
-        resolve(new Response(await text(answer), { status: answer.statusCode ?? 0 })),
+      sending.once('response', async (response) =>
+        resolve(new Response(await text(response), { status: response.statusCode ?? 0 })),
       )
     })
     for (let count = 0; count < 60; count++) sending.write(pattern)
@@ -108,8 +108,8 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
     await until('some of it has arrived', () => Math.max(0, ...parts()) > 2 * megabyte)
     connection[Symbol.dispose]()
     const offset = await until('the broken request has ended', async () => {
-      const answer = await fetch(location, { method: 'HEAD', headers: tus })
-      return Number(answer.headers.get('upload-offset'))
+      const response = await fetch(location, { method: 'HEAD', headers: tus })
+      return Number(response.headers.get('upload-offset'))
     })
     expect(offset).toBeGreaterThan(2 * megabyte)
     const all = Buffer.concat(Array(5).fill(pattern))
@@ -141,11 +141,11 @@ describe.each(['nginx', 'nginx below a path', 'caddy'] as const)('behind %s as d
       const refused = await new Promise<Response>((resolve, reject) => {
         const asked = request(`${proxy.url}/api/media`, { method: 'POST', headers })
         asked.once('error', reject)
-        asked.once('response', async (answer) => {
+        asked.once('response', async (response) => {
           resolve(
-            new Response(await text(answer), {
-              status: answer.statusCode ?? 0,
-              headers: answer.headers as never,
+            new Response(await text(response), {
+              status: response.statusCode ?? 0,
+              headers: response.headers as never,
             }),
           )
           asked.destroy()

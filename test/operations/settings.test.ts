@@ -80,8 +80,8 @@ test('L18 an IPv6 address is in brackets in every URL', async () => {
   await using server = await startServer({ MEDIABUCKET_HOST: '::1' })
   const base = /ready at (\S+)/.exec(server.stdout())?.[1] ?? ''
   expect(base).toMatch(/^http:\/\/\[::1\]:\d+$/)
-  const answer = await fetch(`${base}/api/media`, { headers: { authorization: `Bearer ${server.token}` } })
-  expect(await answer.json()).toMatchObject({ path: `${base}/api/media` })
+  const response = await fetch(`${base}/api/media`, { headers: { authorization: `Bearer ${server.token}` } })
+  expect(await response.json()).toMatchObject({ path: `${base}/api/media` })
   expect(warnings(server)).toEqual([])
 })
 

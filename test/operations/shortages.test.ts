@@ -26,9 +26,9 @@ test('S7 without file descriptors requests receive 503 with Retry-After; no item
   expect((await fetch(url)).status).toBe(200)
   await limit(10)
   const send = () => server.request('/api/media', { method: 'POST', body: large })
-  for (const answer of [await fetch(url), await send()]) {
-    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
-    await expectProblem(answer, 503, 'overloaded')
+  for (const response of [await fetch(url), await send()]) {
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+    await expectProblem(response, 503, 'overloaded')
   }
   expect((await server.request('/api/media')).status).toBe(200)
 

@@ -105,7 +105,7 @@ test('O5 a download in progress completes', async () => {
   const { url } = await upload(server, new Uint8Array(size), { name: 'a.bin' })
   using connection = await openConnection(server.url)
   connection.send(`GET ${new URL(url).pathname} HTTP/1.1\r\nHost: x\r\n\r\n`)
-  await until('the answer begins', () => connection.received() !== '')
+  await until('the response begins', () => connection.received() !== '')
   connection.pause()
   const exit = await signal('SIGTERM')
   connection.resume()
@@ -146,12 +146,12 @@ test('O5, U2 on SIGTERM a small file that is being committed is stored and ackno
   await using held = await startServer(
     withFailpoints({ step: 'before the item is committed', nth: 1, action: { holdUntil } }),
   )
-  const answer = held.request('/api/media', { method: 'POST', body: 'small' })
+  const response = held.request('/api/media', { method: 'POST', body: 'small' })
   await until('it is held', () => readReached(held.data).length > 0)
   const stopped = held.stop()
   await until('it stops', () => held.log().some(({ msg }) => msg === 'stopping'))
   await writeFile(holdUntil, '')
-  const { url } = await readMedia(await answer)
+  const { url } = await readMedia(await response)
   expect(await stopped).toBe(0)
   await using next = await startServer({}, held.data)
   expect(await (await fetch(`${next.url}${new URL(url).pathname}`)).text()).toBe('small')

@@ -75,8 +75,8 @@ test.skipIf(!(hasTool('systemd-analyze') && hasTool('strace')) && !process.env['
     ])
     const headers = { authorization: `Bearer ${started.token}`, 'content-type': 'image/png' }
     const body = new Uint8Array(await quarters(600, 400).png().toBuffer())
-    const answer = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body })
-    const variant = await fetch(`${(await readMedia(answer)).url}?variant=thumb`)
+    const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body })
+    const variant = await fetch(`${(await readMedia(response)).url}?variant=thumb`)
     expect(variant.headers.get('content-type')).toBe('image/webp')
     process.kill(started.pid(), 'SIGTERM')
     expect(await started.exited).toEqual([0, null])

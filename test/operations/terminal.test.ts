@@ -34,8 +34,8 @@ terminalTest(
   async () => {
     await using started = await startOnTerminal()
     const headers = { authorization: `Bearer ${started.token}` }
-    const answer = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body: 'text' })
-    const { id, url } = await readMedia(answer)
+    const response = await fetch(`${started.url}/api/media`, { method: 'POST', headers, body: 'text' })
+    const { id, url } = await readMedia(response)
     await fetch(`${started.url}/no/such/path?secret=1`)
     await fetch(url)
     // Bytes that begin an escape sequence: 0x9b is \x1b[ in one byte.

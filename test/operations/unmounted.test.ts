@@ -123,10 +123,10 @@ test('S9, O1 while the blobs directory of a running service is missing, large fi
   await rename(blobs, aside)
   for (const replace of [async () => undefined, () => mkdir(blobs)]) {
     await replace()
-    const answers = [await fetch(url), await server.request('/api/media', { method: 'POST', body: large })]
-    for (const answer of answers) {
-      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
-      await expectProblem(answer, 503, 'storage-unavailable')
+    const responses = [await fetch(url), await server.request('/api/media', { method: 'POST', body: large })]
+    for (const response of responses) {
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+      await expectProblem(response, 503, 'storage-unavailable')
     }
     await expectProblem(await fetch(`${server.url}/readyz`), 503, 'not-ready')
     expect((await server.request('/api/media')).status).toBe(200)

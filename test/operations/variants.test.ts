@@ -13,8 +13,8 @@ const variantsOf = (server: TestServer, id: string) => join(server.data, 'varian
 
 async function withThumb(server: TestServer) {
   const item = await uploadPicture(server, quarters(60, 40).png().toBuffer(), 'image/png')
-  const answer = await fetch(variantUrl(server, item.id))
-  const thumb = Buffer.from(await answer.arrayBuffer())
+  const response = await fetch(variantUrl(server, item.id))
+  const thumb = Buffer.from(await response.arrayBuffer())
   await until('the variant is stored', () => storedVariants(server).rows.length === 1)
   return { ...item, thumb }
 }
@@ -53,8 +53,8 @@ test('V9, F1 fsck moves a variants.db that is not a database, and the next start
   expect(await fsck(server.data)).toMatchObject({ code: 1, found: { 'entry-foreign': [1, 0] } })
   expect(await fsck(server.data, '--repair')).toMatchObject({ code: 0, found: { 'entry-foreign': [1, 1] } })
   await using later = await startServer({}, server.data)
-  const answer = await fetch(variantUrl(later, id))
-  expect(Buffer.from(await answer.arrayBuffer())).toEqual(thumb)
+  const response = await fetch(variantUrl(later, id))
+  expect(Buffer.from(await response.arrayBuffer())).toEqual(thumb)
 })
 
 test('bucket delete removes the variants of its items beside a running server', async () => {
@@ -74,6 +74,6 @@ test('V9, F7, F8 backups contain no variants; they are generated again after a r
   expect((await readdir(to)).filter((name) => name.includes('variants'))).toEqual([])
   await runCommand(['restore', to], { MEDIABUCKET_DATA: data })
   await using later = await startServer({}, data)
-  const answer = await fetch(variantUrl(later, id))
-  expect([answer.status, Buffer.from(await answer.arrayBuffer())]).toEqual([200, thumb])
+  const response = await fetch(variantUrl(later, id))
+  expect([response.status, Buffer.from(await response.arrayBuffer())]).toEqual([200, thumb])
 })

@@ -89,8 +89,8 @@ test('G1 the installed server serves the gallery, built and compressed', async (
   expect(names.filter((name) => !others.test(name))).toEqual([])
   const page = await fetch(server.url)
   const script = /src="\.(\/assets\/[^"]+\.js)"/.exec(await page.text())?.[1] ?? ''
-  const answer = await fetch(server.url + script, { headers: { 'accept-encoding': 'br' } })
-  expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'br'])
+  const response = await fetch(server.url + script, { headers: { 'accept-encoding': 'br' } })
+  expect([response.status, response.headers.get('content-encoding')]).toEqual([200, 'br'])
 })
 
 test('V1, V8 the installed server reads the dimensions of pictures and generates variants', async () => {
@@ -109,10 +109,10 @@ async function servePage({ project }: Installed) {
   const bundle = await rolldown({ input: join(project, 'in-page.js'), platform: 'browser' })
   const { output } = await bundle.generate({ format: 'esm' })
   await bundle.close()
-  const server = createServer((request, answer) => {
+  const server = createServer((request, response) => {
     const isScript = request.url === '/page.js'
-    answer.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
-    answer.end(isScript ? output[0].code : '<!doctype html><script type="module" src="/page.js"></script>')
+    response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
+    response.end(isScript ? output[0].code : '<!doctype html><script type="module" src="/page.js"></script>')
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const { port } = server.address() as AddressInfo

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createClient, type RetryOptions } from '../src/index.ts'
-import { type Answer, cut, stubFetch } from './stub-fetch.ts'
+import { cut, type Responder, stubFetch } from './stub-fetch.ts'
 
 const url = 'https://media.example.org/box'
 const media = {
@@ -28,24 +28,24 @@ afterEach(() => {
 
 const caught = (promise: Promise<unknown>) => promise.catch((error: unknown) => error)
 
-const answer =
-  (status: number, headers: Record<string, string> = {}): Answer =>
+const respondWith =
+  (status: number, headers: Record<string, string> = {}): Responder =>
   async ({ init }) => {
     await new Response(init.body).arrayBuffer()
     return new Response(null, { status, headers })
   }
-const created = answer(201, { location: 'https://elsewhere.example/api/uploads/up1' })
-const at = (offset: number) => answer(204, { 'upload-offset': `${offset}` })
-const finished = answer(204, { 'upload-offset': '10', 'content-location': item })
-const found: Answer = () => Response.json(media)
+const created = respondWith(201, { location: 'https://elsewhere.example/api/uploads/up1' })
+const at = (offset: number) => respondWith(204, { 'upload-offset': `${offset}` })
+const finished = respondWith(204, { 'upload-offset': '10', 'content-location': item })
+const found: Responder = () => Response.json(media)
 
 /** A client that receives these responses to each method in order, repeating the last; and the requests it sent. */
-function clientOn(answers: Partial<Record<string, Answer[]>>, retry: RetryOptions = {}) {
+function clientOn(responders: Partial<Record<string, Responder[]>>, retry: RetryOptions = {}) {
   const requests: string[] = []
   const counts = new Map<string, number>()
   const { fetch, sent } = stubFetch((one) => {
     const path = one.url.replace(url, '')
-    const [own = []] = [answers[`${one.method} ${path}`] ?? answers[one.method]]
+    const [own = []] = [responders[`${one.method} ${path}`] ?? responders[one.method]]
     const count = counts.get(one.method) ?? 0
     counts.set(one.method, count + 1)
     requests.push(`${one.method} ${path}`)
@@ -102,7 +102,7 @@ test.each([404, 405, 501])(
   'a service that responds %d to the creation receives the file in one request',
   async (status) => {
     const { upload, requests } = clientOn({
-      'POST /api/uploads': [answer(status)],
+      'POST /api/uploads': [respondWith(status)],
       'POST /api/media': [found],
     })
     expect(await upload()).toEqual(media)
@@ -110,11 +110,11 @@ test.each([404, 405, 501])(
   },
 )
 
-test.each<[string, Answer]>([
+test.each<[string, Responder]>([
   ['a cut connection', cut],
-  ...[408, 409, 423, 429, 460, 500, 502, 503, 504].map((status): [string, Answer] => [
+  ...[408, 409, 423, 429, 460, 500, 502, 503, 504].map((status): [string, Responder] => [
     `${status}`,
-    answer(status),
+    respondWith(status),
   ]),
 ])('R3 after %s the client requests the offset and resumes there', async (_name, failure) => {
   const { upload, requests, sent } = clientOn({
@@ -136,7 +136,11 @@ test.each<[string, Answer]>([
 test.each([400, 401, 403, 413, 507])(
   'R9 after %d the client fails and deletes the upload',
   async (status) => {
-    const { upload, requests } = clientOn({ POST: [created], PATCH: [answer(status)], DELETE: [answer(204)] })
+    const { upload, requests } = clientOn({
+      POST: [created],
+      PATCH: [respondWith(status)],
+      DELETE: [respondWith(204)],
+    })
     expect(await upload()).toMatchObject({ status, method: 'PATCH' })
     expect(requests).toEqual(['POST /api/uploads', 'PATCH /api/uploads/up1', 'DELETE /api/uploads/up1'])
   },
@@ -152,20 +156,25 @@ test('attempts are counted from the last progress of the upload, and end without
       at(3),
       at(4),
       at(5),
-      answer(200, { 'upload-offset': '10', 'content-location': item }),
+      respondWith(200, { 'upload-offset': '10', 'content-location': item }),
     ],
     GET: [found],
   })
   expect(await moving.upload()).toEqual(media)
 
-  const stuck = clientOn({ POST: [created], PATCH: [answer(503)], HEAD: [at(0)], DELETE: [answer(204)] })
+  const stuck = clientOn({
+    POST: [created],
+    PATCH: [respondWith(503)],
+    HEAD: [at(0)],
+    DELETE: [respondWith(204)],
+  })
   expect(await stuck.upload()).toMatchObject({ status: 503, attempts: 4 })
   expect(stuck.requests.filter((one) => one.startsWith('PATCH'))).toHaveLength(4)
 })
 
 test('retry.attempts 1 disables retries', async () => {
   const { upload, requests } = clientOn(
-    { POST: [created], PATCH: [cut], DELETE: [answer(204)] },
+    { POST: [created], PATCH: [cut], DELETE: [respondWith(204)] },
     { attempts: 1 },
   )
   expect(await upload()).toMatchObject({ name: 'ConnectionError' })
@@ -175,40 +184,44 @@ test('retry.attempts 1 disables retries', async () => {
 test('an upload that no longer exists is started again, at most retry.attempts times', async () => {
   const once = clientOn({
     POST: [created],
-    PATCH: [answer(404), finished],
+    PATCH: [respondWith(404), finished],
     GET: [found],
-    DELETE: [answer(404)],
+    DELETE: [respondWith(404)],
   })
   expect(await once.upload()).toEqual(media)
-  const always = clientOn({ POST: [created], PATCH: [answer(410)], DELETE: [answer(404)] })
+  const always = clientOn({ POST: [created], PATCH: [respondWith(410)], DELETE: [respondWith(404)] })
   expect(await always.upload()).toMatchObject({ status: 410 })
   expect(always.requests.filter((one) => one.startsWith('POST'))).toHaveLength(4)
 })
 
 describe('an invalid response is a ShapeError and is not retried', () => {
-  test.each<[string, Record<string, Answer[]>, string]>([
-    ['a creation without Location', { POST: [answer(201)] }, 'Location'],
+  test.each<[string, Record<string, Responder[]>, string]>([
+    ['a creation without Location', { POST: [respondWith(201)] }, 'Location'],
     [
       'a Location without an upload id',
-      { POST: [answer(201, { location: 'https://x.example/' })] },
+      { POST: [respondWith(201, { location: 'https://x.example/' })] },
       'Location',
     ],
     [
       'a Location with an invalid id',
-      { POST: [answer(201, { location: '/api/uploads/a%2fb' })] },
+      { POST: [respondWith(201, { location: '/api/uploads/a%2fb' })] },
       'Location',
     ],
-    ['a response to a chunk without an offset', { POST: [created], PATCH: [answer(204)] }, 'Upload-Offset'],
+    [
+      'a response to a chunk without an offset',
+      { POST: [created], PATCH: [respondWith(204)] },
+      'Upload-Offset',
+    ],
     ['an offset that does not increase', { POST: [created], PATCH: [at(0)] }, 'Upload-Offset'],
     ['an offset past the end', { POST: [created], PATCH: [at(11)] }, 'Upload-Offset'],
     ['a finished upload without an item', { POST: [created], PATCH: [at(10)] }, 'Content-Location'],
     [
       'a Content-Location that is not the URL of an item',
-      { POST: [created], PATCH: [answer(204, { 'upload-offset': '10', 'content-location': '/x' })] },
+      { POST: [created], PATCH: [respondWith(204, { 'upload-offset': '10', 'content-location': '/x' })] },
       'Content-Location',
     ],
-  ])('%s', async (_name, answers, path) => {
-    const { upload } = clientOn({ DELETE: [answer(204)], ...answers })
+  ])('%s', async (_name, responders, path) => {
+    const { upload } = clientOn({ DELETE: [respondWith(204)], ...responders })
     expect(await upload()).toMatchObject({ name: 'ShapeError', path })
   })
 })

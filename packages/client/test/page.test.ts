@@ -8,7 +8,7 @@ const withLinks = (...links: unknown[]) => ({ ...pageOf(1, 2), links })
 const without = (name: string) =>
   Object.fromEntries(Object.entries(pageOf(1, 2)).filter(([key]) => key !== name))
 
-test.each<[path: string, answer: unknown]>([
+test.each<[path: string, body: unknown]>([
   ['', null],
   ['', []],
   ['', 'a page'],
@@ -31,8 +31,8 @@ test.each<[path: string, answer: unknown]>([
   ['total', { ...pageOf(1, 2), total: -1 }],
   ['total', { ...pageOf(1, 2), total: 2 ** 53 }],
   ...Object.keys(pageOf(1, 2)).map((name): [string, unknown] => [name, without(name)]),
-])('the error for an invalid response names the field: %s', (path, answer) => {
-  const error = thrownBy(() => readPage(answer))
+])('the error for an invalid response names the field: %s', (path, body) => {
+  const error = thrownBy(() => readPage(body))
   expect(error).toBeInstanceOf(ShapeError)
   expect(error).toMatchObject({ name: 'ShapeError', path })
   expect(String(error)).toContain(`The response is not a page: ${path || 'the response'} must`)

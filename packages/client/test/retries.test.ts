@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { AnswerError, ConnectionError, createClient, ProblemError, TimeoutError } from '../src/index.ts'
 import { pageOf } from './page-of.ts'
-import { type Answer, cut, hang, json, status, stubFetch } from './stub-fetch.ts'
+import { cut, hang, json, type Responder, status, stubFetch } from './stub-fetch.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
@@ -26,8 +26,8 @@ const media = {
 }
 
 /** A client that receives these responses, and the time at which each of its requests was sent. */
-function clientOn(...answers: Answer[]) {
-  const { fetch, sent } = stubFetch(...answers)
+function clientOn(...responders: Responder[]) {
+  const { fetch, sent } = stubFetch(...responders)
   const start = Date.now()
   const times: number[] = []
   const timed: typeof fetch = (...call) => {
@@ -219,7 +219,7 @@ test('a completed call leaves no listeners on its signal', async () => {
   const removed = vi.spyOn(signal, 'removeEventListener')
   const { client } = clientOn(status(503), json(pageOf(1, 1)))
   await outcome(client.listPage(1, { signal }))
-  await outcome(client.get('abc', { signal }).then((answer) => answer.text()))
+  await outcome(client.get('abc', { signal }).then((response) => response.text()))
   expect(added).toHaveBeenCalledTimes(4)
   const gone = new Set(removed.mock.calls.map(([, listener]) => listener))
   expect(added.mock.calls.every(([, listener]) => gone.has(listener))).toBe(true)

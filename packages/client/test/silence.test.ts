@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createClient, TimeoutError } from '../src/index.ts'
 import { pageOf } from './page-of.ts'
-import { type Answer, stubFetch } from './stub-fetch.ts'
+import { type Responder, stubFetch } from './stub-fetch.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -31,8 +31,8 @@ function controlledStream() {
   }
 }
 
-function clientOn(...answers: Answer[]) {
-  const { fetch } = stubFetch(...answers)
+function clientOn(...responders: Responder[]) {
+  const { fetch } = stubFetch(...responders)
   const retry = { attempts: 1 }
   return createClient({ url: 'https://media.example.org', token: 'secret', fetch, timeout: 60_000, retry })
 }
@@ -88,8 +88,8 @@ test('a cancelled download aborts its request', async () => {
 
 test('a download has the status and headers of its response', async () => {
   const client = clientOn(() => new Response('x', { status: 200, headers: { etag: '"1"' } }))
-  const answer = await client.get('abc')
-  expect([answer.ok, answer.status, answer.headers.get('etag')]).toEqual([true, 200, '"1"'])
+  const response = await client.get('abc')
+  expect([response.ok, response.status, response.headers.get('etag')]).toEqual([true, 200, '"1"'])
 })
 
 test('a slow page does not time out while bytes arrive, and times out without bytes', async () => {
@@ -113,13 +113,13 @@ test('a slow page does not time out while bytes arrive, and times out without by
 /** A service that reads an upload when the test calls `take`. */
 function takingService() {
   let body: ReadableStreamDefaultReader<Uint8Array> | undefined
-  let answer: ((answer: Response) => void) | undefined
+  let respond: ((response: Response) => void) | undefined
   const client = clientOn(async ({ init }) => {
     const reader = new Response(init.body).body?.getReader()
     body = reader
     init.signal?.addEventListener('abort', () => reader?.cancel(init.signal?.reason).catch(() => {}))
     return await new Promise<Response>((resolve) => {
-      answer = resolve
+      respond = resolve
     })
   })
   const media = {
@@ -134,7 +134,7 @@ function takingService() {
   return {
     client,
     take: async () => (await body?.read())?.value?.length,
-    accept: () => answer?.(Response.json({ ...media, width: null, height: null }, { status: 201 })),
+    accept: () => respond?.(Response.json({ ...media, width: null, height: null }, { status: 201 })),
   }
 }
 

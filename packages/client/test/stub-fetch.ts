@@ -6,10 +6,10 @@ interface Sent {
   readonly init: RequestInit
 }
 
-export type Answer = (sent: Sent) => Response | Promise<Response>
+export type Responder = (sent: Sent) => Response | Promise<Response>
 
 /** A fetch that returns these responses in order, repeating the last, and records its calls. */
-export function stubFetch(...answers: Answer[]) {
+export function stubFetch(...responders: Responder[]) {
   const sent: Sent[] = []
   const fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const call = {
@@ -18,29 +18,29 @@ export function stubFetch(...answers: Answer[]) {
       headers: new Headers(init.headers),
       init,
     }
-    const answer = answers[Math.min(sent.length, answers.length - 1)]
+    const respond = responders[Math.min(sent.length, responders.length - 1)]
     sent.push(call)
-    if (!answer) throw new Error('no answer is left')
-    return await answer(call)
+    if (!respond) throw new Error('the test has no response')
+    return await respond(call)
   }
   return { fetch, sent }
 }
 
-export const json = (value: unknown, init?: ResponseInit): Answer => {
+export const json = (value: unknown, init?: ResponseInit): Responder => {
   return () => Response.json(value, init)
 }
 
-export const status = (code: number, headers: Record<string, string> = {}, body = ''): Answer => {
+export const status = (code: number, headers: Record<string, string> = {}, body = ''): Responder => {
   return () => new Response(body, { status: code, headers })
 }
 
 /** Rejects as the fetch of Node.js and of browsers does without a connection. */
-export const cut: Answer = () => {
+export const cut: Responder = () => {
   throw new TypeError('fetch failed', { cause: new Error('ECONNRESET') })
 }
 
 /** Does not respond, and rejects when it is aborted, as fetch does. */
-export const hang: Answer = ({ init }) =>
+export const hang: Responder = ({ init }) =>
   new Promise((_, reject) => {
     init.signal?.addEventListener('abort', () => reject(init.signal?.reason))
   })

@@ -28,7 +28,7 @@ class ControlledXhr {
   aborted = false
   body: Blob | null = null
   readonly headers = new Headers()
-  answers = 'content-type: application/problem+json\r\nretry-after: 7\r\n'
+  responseHeaders = 'content-type: application/problem+json\r\nretry-after: 7\r\n'
   constructor() {
     ControlledXhr.made.push(this)
   }
@@ -40,7 +40,7 @@ class ControlledXhr {
     this.headers.set(name, value)
   }
   getAllResponseHeaders() {
-    return this.answers
+    return this.responseHeaders
   }
   send(body: Blob) {
     this.body = body
@@ -48,7 +48,7 @@ class ControlledXhr {
   abort() {
     this.aborted = true
   }
-  answer(status: number, body: unknown) {
+  respond(status: number, body: unknown) {
     this.status = status
     this.responseText = JSON.stringify(body)
     this.onload?.()
@@ -89,7 +89,7 @@ test('with onProgress a browser uploads by XMLHttpRequest, sends all headers and
   })
   xhr.upload.onprogress?.({ loaded: 1 })
   xhr.upload.onprogress?.({ loaded: 3 })
-  xhr.answer(201, media)
+  xhr.respond(201, media)
   expect(await upload).toEqual(media)
   expect(seen).toEqual([
     { sent: 1, total: 3 },
@@ -100,7 +100,7 @@ test('with onProgress a browser uploads by XMLHttpRequest, sends all headers and
 test('an error response has its status, headers and problem', async () => {
   const upload = caught(client.upload(file, { onProgress: () => {} }))
   const xhr = await latest()
-  xhr.answer(413, { type: 'x', code: 'file-too-large' })
+  xhr.respond(413, { type: 'x', code: 'file-too-large' })
   expect(await upload).toMatchObject({ status: 413, retryAfter: 7000, problem: { code: 'file-too-large' } })
 })
 
@@ -110,7 +110,7 @@ test('I2 a failed connection is retried with the same key', async () => {
   first.onerror?.()
   await vi.advanceTimersByTimeAsync(100)
   const second = await latest(2)
-  second.answer(201, media)
+  second.respond(201, media)
   expect(await upload).toEqual(media)
   expect(second.headers.get('idempotency-key')).toBe(first.headers.get('idempotency-key'))
 })
@@ -166,7 +166,7 @@ test('a response from another origin is refused', async () => {
   const upload = caught(client.upload(file, { onProgress: () => {} }))
   const xhr = await latest()
   xhr.responseURL = 'https://elsewhere.example/'
-  xhr.answer(201, media)
+  xhr.respond(201, media)
   expect(await upload).toMatchObject({ name: 'RedirectError', location: 'https://elsewhere.example/' })
 })
 
@@ -175,7 +175,7 @@ test('a stream is collected first, because browsers cannot upload streams', asyn
   const xhr = await latest()
   expect(await xhr.body?.text()).toBe('abc')
   expect(xhr.headers.has('idempotency-key')).toBe(true)
-  xhr.answer(201, media)
+  xhr.respond(201, media)
   expect(await upload).toEqual(media)
 })
 
@@ -191,18 +191,18 @@ test('an abort while a stream is collected cancels the stream', async () => {
 })
 
 test('without onProgress a browser uploads the Blob by fetch, without a timeout', async () => {
-  let answer: ((answer: Response) => void) | undefined
+  let respond: ((response: Response) => void) | undefined
   const { fetch, sent } = stubFetch(
     () =>
       new Promise<Response>((resolve) => {
-        answer = resolve
+        respond = resolve
       }),
   )
   vi.stubGlobal('fetch', fetch)
   const upload = client.upload(file)
-  await vi.waitUntil(() => answer, { timeout: 60_000 })
+  await vi.waitUntil(() => respond, { timeout: 60_000 })
   await vi.advanceTimersByTimeAsync(3_600_000)
-  answer?.(Response.json(media, { status: 201 }))
+  respond?.(Response.json(media, { status: 201 }))
   expect(await upload).toEqual(media)
   expect(sent[0]?.init.body).toBe(file)
   expect(ControlledXhr.made).toEqual([])
@@ -230,13 +230,13 @@ test('in a resumable upload XMLHttpRequest sends only the chunks, and progress i
   expect(first.opened).toBe(`PATCH ${url}/api/uploads/up1`)
   expect(first.body?.size).toBe(total - 3)
   first.upload.onprogress?.({ loaded: 5 })
-  first.answers = `upload-offset: ${total - 3}\r\n`
-  first.answer(204, null)
+  first.responseHeaders = `upload-offset: ${total - 3}\r\n`
+  first.respond(204, null)
   const second = await latest(2)
   expect([second.headers.get('upload-offset'), await second.body?.text()]).toEqual([`${total - 3}`, 'abc'])
   second.upload.onprogress?.({ loaded: 2 })
-  second.answers = `upload-offset: ${total}\r\ncontent-location: ${url}/api/media/abc\r\n`
-  second.answer(204, null)
+  second.responseHeaders = `upload-offset: ${total}\r\ncontent-location: ${url}/api/media/abc\r\n`
+  second.respond(204, null)
   expect(await upload).toEqual(media)
   expect(seen.map((progress) => progress.sent)).toEqual([0, 5, total - 3, total - 1, total])
   expect(sent.map((call) => call.method)).toEqual(['POST', 'GET'])

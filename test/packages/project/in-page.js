@@ -11,8 +11,8 @@ globalThis.tryOut = async (url, token) => {
   })
   const listed = []
   for await (const item of client.media()) listed.push(item)
-  const answer = await client.get(media.url)
-  const back = new Uint8Array(await answer.arrayBuffer())
+  const response = await client.get(media.url)
+  const back = new Uint8Array(await response.arrayBuffer())
   await client.delete(media.id)
   const gone = await client.describe(media.id).catch((error) => `${error.name} ${error.problem.code}`)
   return {

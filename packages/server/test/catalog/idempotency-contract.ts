@@ -28,16 +28,16 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
     test('I2 the first request adds its items, later ones return them, at any concurrency', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      const answers = await Promise.all(
+      const results = await Promise.all(
         Array.from({ length: 40 }, (_, i) =>
           (i % 2 ? catalog : other).addMediaOnce(bucketId, inBlobStore(newItems(2)), request()),
         ),
       )
       const listed = await allPages(catalog, bucketId)
       expect(listed).toHaveLength(2)
-      for (const answer of answers) expect(answer).toEqual(answers[0])
-      expect(answers[0]?.map(({ id }) => id)).toEqual(listed)
-      expect(await other.findRepeated(request())).toEqual(answers[0])
+      for (const result of results) expect(result).toEqual(results[0])
+      expect(results[0]?.map(({ id }) => id)).toEqual(listed)
+      expect(await other.findRepeated(request())).toEqual(results[0])
     })
 
     test('I2 the items are returned completely, also after they are deleted', async () => {

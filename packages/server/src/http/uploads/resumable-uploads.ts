@@ -59,14 +59,14 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
     DELETE: createDeleteHandler(parts),
   }
 
-  async function answerCreation(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async function respondToCreation(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const grant = await authorize(request, 'media:write')
     requireVersion(request, reply)
     return create(grant, request, reply)
   }
 
   type Request = FastifyRequest<{ Params: UploadParams }>
-  const answer =
+  const respond =
     (handlerOf: (request: Request, reply: FastifyReply) => UploadHandler) =>
     async (request: Request, reply: FastifyReply): Promise<FastifyReply> => {
       const grant = await authorize(request, 'media:write')
@@ -84,23 +84,23 @@ export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts):
     return { schema, config: { ...config, optionsHeaders, headers: versionHeader } }
   }
   for (const url of ['/api/uploads', '/api/uploads/'])
-    app.post(url, options(descriptions.createUpload), answerCreation)
+    app.post(url, options(descriptions.createUpload), respondToCreation)
   const url = '/api/uploads/:id'
   app.head(
     url,
     options(descriptions.findUpload),
-    answer(() => handlers.HEAD),
+    respond(() => handlers.HEAD),
   )
   app.patch(
     url,
     options(descriptions.appendUpload),
-    answer(() => handlers.PATCH),
+    respond(() => handlers.PATCH),
   )
   app.delete(
     url,
     options(descriptions.removeUpload),
-    answer(() => handlers.DELETE),
+    respond(() => handlers.DELETE),
   )
   const overridden = (request: Request, reply: FastifyReply) => handlers[overriddenMethod(request, reply)]
-  app.post(url, options(descriptions.overrideUpload), answer(overridden))
+  app.post(url, options(descriptions.overrideUpload), respond(overridden))
 }

@@ -8,5 +8,5 @@ interface UploadExchange {
   readonly reply: FastifyReply
 }
 
-/** Answers a request with a valid token to an upload of the token's bucket. */
+/** Responds to a request with a valid token to an upload of the token's bucket. */
 export type UploadHandler = (upload: Upload, exchange: UploadExchange) => Promise<FastifyReply>

@@ -24,7 +24,7 @@ export interface PictureWorkers {
 interface Job {
   readonly bucket: string
   readonly task: PictureTask
-  readonly resolve: (answer: PictureResult) => void
+  readonly resolve: (result: PictureResult) => void
   readonly reject: (error: Error) => void
 }
 
@@ -87,8 +87,8 @@ export function createPictureWorkers(limits: {
     }
     const worker: Worker = { process: child, job: null, preempted: false, timer: setTimeout(() => undefined) }
     workers.add(worker)
-    child.on('message', (answer: PictureResult) => {
-      worker.job?.resolve(answer)
+    child.on('message', (result: PictureResult) => {
+      worker.job?.resolve(result)
       worker.job = null
       endWhenIdle(worker)
       next()

@@ -86,8 +86,8 @@ async function readingServer() {
   }
 }
 
-async function listening(answer: RequestListener) {
-  const server = createServer(answer)
+async function listening(handle: RequestListener) {
+  const server = createServer(handle)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : 0
@@ -146,8 +146,8 @@ test('a connection whose body is complete is read while others are paused', asyn
   const client = await server.send('first')
   await server.began('first')
   server.goOn('first')
-  const [answer] = await once(client, 'data')
-  expect(String(answer)).toContain('taken')
+  const [response] = await once(client, 'data')
+  expect(String(response)).toContain('taken')
   await server.send('second')
   await server.began('second')
   client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -198,12 +198,12 @@ test.each([
       5,
     ),
   )
-  let answers = ''
+  let received = ''
   for await (const chunk of socket) {
-    answers += chunk
-    if (answers.split('took 60000.').length === 6) break
+    received += chunk
+    if (received.split('took 60000.').length === 6) break
   }
-  expect(answers.match(/took \d+\./g)).toEqual(Array(5).fill('took 60000.'))
+  expect(received.match(/took \d+\./g)).toEqual(Array(5).fill('took 60000.'))
 })
 
 test('with many readers no request buffers more than the high-water mark of a stream', async () => {

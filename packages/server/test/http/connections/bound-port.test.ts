@@ -15,8 +15,8 @@ test('a free port is bound at once: no other process gets it, and early connecti
   await once(early, 'connect')
   const server = createServer((request, response) => response.end(`served ${request.url}`))
   await bound.serve(server)
-  const [answer] = await once(early, 'data')
-  expect(String(answer)).toContain('served /early')
+  const [response] = await once(early, 'data')
+  expect(String(response)).toContain('served /early')
   expect(await (await fetch(`http://127.0.0.1:${bound.port}/later`)).text()).toBe('served /later')
 
   early.destroy()

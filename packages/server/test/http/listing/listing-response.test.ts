@@ -30,8 +30,8 @@ const defaults: ListingParts & { url: string; acceptEncoding: string; granted: G
 
 async function tagWith(change: Partial<typeof defaults>): Promise<string | undefined> {
   const { url, acceptEncoding, granted, ...parts } = { ...defaults, ...change }
-  const answer = createListingResponder(parts)
-  const { head } = await answer(granted, { url, acceptEncoding, ifNoneMatch: undefined })
+  const respond = createListingResponder(parts)
+  const { head } = await respond(granted, { url, acceptEncoding, ifNoneMatch: undefined })
   return head[head.indexOf('etag') + 1]
 }
 
@@ -60,9 +60,9 @@ const cachedListing = {
 } as const
 
 test('L16 the headers of a cached listing are built once, and a matching tag is still a 304', async () => {
-  const answer = createListingResponder({ ...defaults, listMedia: async () => cachedListing })
+  const respond = createListingResponder({ ...defaults, listMedia: async () => cachedListing })
   const request = (ifNoneMatch?: string) =>
-    answer(grant, { url: '/api/media?page=2', acceptEncoding: undefined, ifNoneMatch })
+    respond(grant, { url: '/api/media?page=2', acceptEncoding: undefined, ifNoneMatch })
   const first = await request()
   expect(await request()).toBe(first)
   expect(await request('"another"')).toEqual(first)

@@ -13,7 +13,7 @@ const rendered = Buffer.from('a picture')
 
 /** Variants whose renders wait until the test ends them. */
 function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants']> = {}) {
-  const renders: { resolve: (answer: PictureResult) => void; reject: (error: Error) => void }[] = []
+  const renders: { resolve: (result: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
   const storeFailures: unknown[] = []
   const { catalog } = media

@@ -158,9 +158,9 @@ describe('processes that decode pictures', () => {
 
   test('V6 tasks beyond the length of the queue are refused, the others run in order', async () => {
     const workers = start({ queue: 2 })
-    const answers = await Promise.allSettled(Array.from({ length: 5 }, () => workers.run(shrink('/nowhere'))))
-    const outcomes = answers.map((answer) =>
-      answer.status === 'fulfilled' ? answer.value.outcome : answer.reason.name,
+    const results = await Promise.allSettled(Array.from({ length: 5 }, () => workers.run(shrink('/nowhere'))))
+    const outcomes = results.map((result) =>
+      result.status === 'fulfilled' ? result.value.outcome : result.reason.name,
     )
     expect(outcomes).toEqual([
       'unreadable',
@@ -173,15 +173,15 @@ describe('processes that decode pictures', () => {
 
   test('V6, V8 a task that exceeds the queue timeout is refused and does not delay the next', async () => {
     const workers = start({ queueTimeout: 1 })
-    const answers = await Promise.allSettled([1, 2].map(() => workers.run(shrink('/nowhere'))))
-    expect(answers).toMatchObject([{ status: 'fulfilled' }, { reason: { name: 'PictureWorkersBusy' } }])
+    const results = await Promise.allSettled([1, 2].map(() => workers.run(shrink('/nowhere'))))
+    expect(results).toMatchObject([{ status: 'fulfilled' }, { reason: { name: 'PictureWorkersBusy' } }])
     expect(await workers.run(shrink('/nowhere'))).toEqual({ outcome: 'unreadable' })
   })
 
   test('V6 waiting tasks are refused when the service stops', async () => {
     const workers = start({ queueTimeout: 600_000 })
-    const answers = [1, 2].map(() => workers.run(shrink('/nowhere')))
-    const settled = Promise.allSettled(answers)
+    const runs = [1, 2].map(() => workers.run(shrink('/nowhere')))
+    const settled = Promise.allSettled(runs)
     workers.close()
     expect((await settled).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     await expect(workers.run(shrink('/nowhere'))).rejects.toMatchObject({ name: 'PictureWorkersBusy' })

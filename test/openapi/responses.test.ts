@@ -27,17 +27,17 @@ afterAll(() => server[Symbol.asyncDispose]())
 const fill = (path: string) =>
   path.replace('{id}', media.id).replace('{name}', `${media.id}.txt`).replace('{code}', 'internal')
 
-async function meet(method: string, path: string, answer: Response, status: number): Promise<void> {
-  expect([method, path, answer.status]).toEqual([method, path, status])
-  await description.expectDescribed(method, path, answer)
+async function meet(method: string, path: string, response: Response, status: number): Promise<void> {
+  expect([method, path, response.status]).toEqual([method, path, status])
+  await description.expectDescribed(method, path, response)
   met.add(`${method} ${path} ${status}`)
 }
 
 /** The response to an invalid request has a body, even after HEAD, and closes the connection. */
 async function raw(method: string, path: string, headers: string): Promise<Response> {
   const request = `${method} ${fill(path)} HTTP/1.1\r\nConnection: close\r\n${headers}\r\n`
-  const answer = await sendRaw(server.url, request)
-  return responseOf(method === 'HEAD' ? { ...answer, body: '' } : answer)
+  const response = await sendRaw(server.url, request)
+  return responseOf(method === 'HEAD' ? { ...response, body: '' } : response)
 }
 
 describe('D1 the common problems of all operations are as described', () => {
@@ -54,8 +54,8 @@ describe('D1 the common problems of all operations are as described', () => {
       await meet(method, path, await raw(method, path, 'Host: x\r\nAuthorization: Bearer x\r\n'), 401)
       const twice = 'Authorization: Bearer x\r\n'.repeat(2)
       await meet(method, path, await raw(method, path, `Host: x\r\n${twice}`), 400)
-      const answer = await raw(method, path, `Host: x\r\nAuthorization: ${powerless}\r\n`)
-      if (statuses.includes(403)) await meet(method, path, answer, 403)
+      const response = await raw(method, path, `Host: x\r\nAuthorization: ${powerless}\r\n`)
+      if (statuses.includes(403)) await meet(method, path, response, 403)
     }
   })
 })
@@ -107,8 +107,8 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
 
 test.each(Object.entries(reads))('D1 responses to reads of %s are as described', async (path, calls) => {
   for (const [status, target, init] of calls) {
-    const answer = await server.request(fill(target), init?.())
-    await meet('GET', path, answer, status)
+    const response = await server.request(fill(target), init?.())
+    await meet('GET', path, response, status)
     if (!description.operations.some((one) => one.path === path && one.method === 'HEAD')) continue
     // Range is defined for GET only.
     const same = status === 206 || status === 416 ? 200 : status
@@ -117,8 +117,8 @@ test.each(Object.entries(reads))('D1 responses to reads of %s are as described',
 })
 
 test.each(['/openapi.json', '/docs'])('D1, D3 the 304 of %s is as described', async (path) => {
-  const answer = await server.request(path, { headers: { 'if-none-match': await tagged(path)() } })
-  await meet('GET', path, answer, 304)
+  const response = await server.request(path, { headers: { 'if-none-match': await tagged(path)() } })
+  await meet('GET', path, response, 304)
 })
 
 const form = (...parts: Parameters<typeof formBytes>) => ({
