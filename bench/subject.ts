@@ -37,8 +37,8 @@ export async function startSubject(
   let printed = ''
   const url = await new Promise<string>((resolve, reject) => {
     let isReady = false
-    // Once it is ready its log is discarded: searching it cost the server a sixth of its rate.
-    const see = (chunk: Buffer) => {
+    // After the server is ready its output is discarded, because searching it cost the server a sixth of its rate.
+    const readOutput = (chunk: Buffer) => {
       if (isReady) return
       printed += chunk
       const found = ready(printed)
@@ -46,8 +46,8 @@ export async function startSubject(
       isReady = true
       resolve(found)
     }
-    child.stdout.on('data', see)
-    child.stderr.on('data', see)
+    child.stdout.on('data', readOutput)
+    child.stderr.on('data', readOutput)
     child.once('exit', (code) => reject(new Error(`${name} exited with ${code}: ${printed}`)))
   })
   const pid = child.pid ?? 0

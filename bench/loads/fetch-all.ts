@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
-// Fetches the URLs in a JSON file with the given concurrency; prints the time of each and the total time.
+// Fetches the URLs in a JSON file with the given concurrency; prints the milliseconds of each request and in total.
 // Arguments: the file, the concurrency.
-const [file = '', atOnce] = process.argv.slice(2)
+const [file = '', concurrency] = process.argv.slice(2)
 const urls: string[] = JSON.parse(readFileSync(file, 'utf8'))
 const waiting = urls.values()
 const taken: number[] = []
@@ -18,7 +18,7 @@ async function keepFetching(): Promise<void> {
 }
 
 const startedAt = performance.now()
-await Promise.all(Array.from({ length: Number(atOnce) }, keepFetching))
+await Promise.all(Array.from({ length: Number(concurrency) }, keepFetching))
 console.log(
   JSON.stringify({ milliseconds: performance.now() - startedAt, taken: taken.toSorted((a, b) => a - b) }),
 )

@@ -33,7 +33,7 @@ const openBlobs = () =>
     }
   }).length
 
-const cutShort = () =>
+const abortedDownloads = () =>
   server.log().filter((line) => line.msg === 'aborted' && line['path'] === path && line['status'] === 200)
 
 test('O4, B1 clients that stop reading are disconnected when idle, and use little memory', async () => {
@@ -44,13 +44,13 @@ test('O4, B1 clients that stop reading are disconnected when idle, and use littl
     reader.send(request())
   }
   await until('all downloads run', () => openBlobs() === readers.length)
-  let most = 0
+  let peak = 0
   await until('all are disconnected', () => {
-    most = Math.max(most, memory())
-    return cutShort().length === readers.length
+    peak = Math.max(peak, memory())
+    return abortedDownloads().length === readers.length
   })
   // The requested bytes are 1280 MB.
-  expect(most - before).toBeLessThan(100_000_000)
+  expect(peak - before).toBeLessThan(100_000_000)
   await until('all files are closed', () => openBlobs() === 0)
   for (const reader of readers) {
     reader.resume()
@@ -72,7 +72,7 @@ test('O4, B1 a slow reader is not disconnected while it reads', async () => {
   })
   const startedAt = performance.now()
   const ended = finished(socket, { writable: false })
-  // Two megabytes every 80 ms: several idle deadlines long, and never silent for one.
+  // Two megabytes every 80 ms: the download takes several idle timeouts, and no pause is as long as one.
   const pace = setInterval(() => {
     quota = 2_000_000
     socket.resume()

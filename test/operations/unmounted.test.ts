@@ -71,12 +71,12 @@ test('S9 commands that read or remove bytes refuse a blobs directory of other da
   expect(await fsck(server.data)).toMatchObject({ code: 0, found: {}, report: { items: 2 } })
 })
 
-test('S9 the remedy in the message works', async () => {
+test('S9 the remedy that the message names works', async () => {
   await using server = await stoppedServer()
   const identity = join(server.data, 'blobs', '.identity')
   await rm(identity)
-  const [, words] = /write (\w+) into \S+\/\.identity/.exec(await failedStart(server.data)) ?? []
-  await writeFile(identity, `${words}\n`)
+  const [, expectedIdentity] = /write (\w+) into \S+\/\.identity/.exec(await failedStart(server.data)) ?? []
+  await writeFile(identity, `${expectedIdentity}\n`)
   await using again = await startServer({}, server.data)
   expect((await fetch(`${again.url}/readyz`)).status).toBe(200)
 })

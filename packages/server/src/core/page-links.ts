@@ -15,37 +15,37 @@ export interface Link {
 
 // Equal to Laravel's UrlWindow with onEachSide = 3, for compatibility with its clients.
 const onEachSide = 3
-const fewestPagesElided = 2 * onEachSide + 8
+const minPagesWithGap = 2 * onEachSide + 8
 const edge = onEachSide + 4
 const shownAtEdge = edge + onEachSide
 const gap = null
 
 /** The listing's URL without a page (docs/interface.md L6). */
-export const listingUrl = (form: UrlSettings): string => `${form.baseUrl}/api/media`
+export const listingUrl = (settings: UrlSettings): string => `${settings.baseUrl}/api/media`
 
 /** Does not depend on the requested path or on unknown parameters (docs/interface.md L1, L13). */
-export const pageUrl = (form: UrlSettings, page: number): string => `${listingUrl(form)}?page=${page}`
+export const pageUrl = (settings: UrlSettings, page: number): string => `${listingUrl(settings)}?page=${page}`
 
 /** docs/interface.md L6, L12: the page before the requested one, also past the last page. */
-export const previousUrl = (form: UrlSettings, page: number): string | null =>
-  page > 1 ? pageUrl(form, page - 1) : null
+export const previousUrl = (settings: UrlSettings, page: number): string | null =>
+  page > 1 ? pageUrl(settings, page - 1) : null
 
 /** docs/interface.md L6, L12. */
-export const nextUrl = (form: UrlSettings, page: number, lastPage: number): string | null =>
-  page < lastPage ? pageUrl(form, page + 1) : null
+export const nextUrl = (settings: UrlSettings, page: number, lastPage: number): string | null =>
+  page < lastPage ? pageUrl(settings, page + 1) : null
 
 /** Previous, the page numbers, next (docs/interface.md L7 to L9). O(lastPage), or O(1) with `window`. */
-export function pageLinks(form: PageSettings, page: number, lastPage: number): readonly Link[] {
-  const numbers = numbersShown(form.links, page, lastPage)
-  const links: Link[] = [{ url: previousUrl(form, page), label: '&laquo; Previous', active: false }]
+export function pageLinks(settings: PageSettings, page: number, lastPage: number): readonly Link[] {
+  const numbers = numbersShown(settings.links, page, lastPage)
+  const links: Link[] = [{ url: previousUrl(settings, page), label: '&laquo; Previous', active: false }]
   for (const number of numbers) {
     links.push(
       number === gap
         ? { url: null, label: '...', active: false }
-        : { url: pageUrl(form, number), label: `${number}`, active: number === page },
+        : { url: pageUrl(settings, number), label: `${number}`, active: number === page },
     )
   }
-  links.push({ url: nextUrl(form, page, lastPage), label: 'Next &raquo;', active: false })
+  links.push({ url: nextUrl(settings, page, lastPage), label: 'Next &raquo;', active: false })
   return links
 }
 
@@ -56,7 +56,7 @@ function numbersShown(links: PageSettings['links'], page: number, lastPage: numb
 
 /** docs/interface.md L9. A page past the last one gets the same links as the last page. */
 function windowed(page: number, lastPage: number): readonly (number | typeof gap)[] {
-  if (lastPage < fewestPagesElided) return range(1, lastPage)
+  if (lastPage < minPagesWithGap) return range(1, lastPage)
   const start = range(1, 2)
   const end = range(lastPage - 1, lastPage)
   if (page <= edge) return [...range(1, shownAtEdge), gap, ...end]

@@ -18,10 +18,10 @@ export interface MediaObject {
   readonly height: number | null
 }
 
-export function describeMedia(form: UrlSettings, media: NewMedia): MediaObject {
+export function describeMedia(settings: UrlSettings, media: NewMedia): MediaObject {
   return {
     id: media.id,
-    url: mediaUrl(form, media.id, media.extension),
+    url: mediaUrl(settings, media.id, media.extension),
     filename: media.filename,
     content_type: media.contentType,
     size: media.size,

@@ -34,7 +34,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
       await fc.assert(property, { numRuns: 20 })
     })
 
-    test('concurrent changes are all stored, each with adjacent items', async () => {
+    test('concurrent changes are all stored, and the items of each are adjacent', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const doomed = newItems(20)

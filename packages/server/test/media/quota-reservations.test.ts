@@ -59,7 +59,7 @@ describe('Q2 a reservation that does not fit waits for pending commits', () => {
     await refused
   })
 
-  test('the reservation of a failed commit is free', async () => {
+  test('the reservation of a failed commit becomes available', async () => {
     const { reserve } = open({ maxBytes: 100 })
     const [first, second] = [reserve(id), reserve(id)]
     await first.hold(one(60))

@@ -6,7 +6,7 @@ export const serviceProblems = {
     status: 503,
     title: 'Too many connections are open',
     cause:
-      'The service has as many open connections as `MEDIABUCKET_MAX_CONNECTIONS` allows, or as many from one address as `MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS` allows.',
+      'The service has reached its limit of open connections (`MEDIABUCKET_MAX_CONNECTIONS`), or of connections from one address (`MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS`).',
     cure: 'Reuse connections, close unused ones, and try again after the seconds in `Retry-After`.',
   },
   'catalog-busy': {

@@ -16,8 +16,8 @@ try {
 } catch {
   // Not permitted on some systems, and not required.
 }
-// Ctrl-C in a terminal signals this process too. It ends when the service closes the channel, by SIGKILL: exit would wait
-// for the decoder.
+// Ctrl-C in a terminal sends its signal to this process too, which ignores it and ends when the service closes the channel. It
+// ends by SIGKILL, because process.exit would wait for the decoder.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 const end = () => process.kill(process.pid, 'SIGKILL')
 process.on('disconnect', end)
