@@ -159,7 +159,7 @@ export function createClients(ledger: Ledger): Clients {
     if (item === null) return raw(instance)
     const headers = { authorization: instance.authorization }
     const { status } = await instance.server.request(`/api/media/${item.id}`, { method: 'DELETE', headers })
-    if (status === 204) item.answered()
+    if (status === 204) item.acknowledge()
     return status
   }
 

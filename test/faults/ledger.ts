@@ -41,7 +41,7 @@ interface Item {
   readonly name: string
   readonly sha256: string
   id: string | null
-  removal: 'none' | 'asked' | 'answered'
+  removal: 'none' | 'requested' | 'acknowledged'
   /** Whether a check has found its bytes, or after its removal that they are gone. */
   isChecked: boolean
 }
@@ -54,7 +54,7 @@ export interface Ledger {
   newSending(...lengths: number[]): Sending
   stored(sending: Sending, ids: readonly string[]): void
   /** Takes a random stored item for its removal; null if there is none. */
-  takeForRemoval(): { readonly id: string; answered(): void } | null
+  takeForRemoval(): { readonly id: string; acknowledge(): void } | null
   /**
    * Checks all pages and the bytes of all listed items of an idle service, and settles every request whose outcome was
    * unknown. With `new`, it reads the bytes of new items only: for repeated checks, before one of `all`.
@@ -82,13 +82,14 @@ export function createLedger(): Ledger {
     faults.push(`${kind}: ${what}`)
   }
 
-  const isAcknowledged = ({ sending, removal }: Item) => sending.state === 'stored' && removal !== 'answered'
+  const isAcknowledged = ({ sending, removal }: Item) =>
+    sending.state === 'stored' && removal !== 'acknowledged'
 
   function lookAt(item: Item, id: string, sound: boolean): void {
     const { name, sending, removal } = item
     if (item.id !== null && item.id !== id)
       fault('halfVisible', `${name} is listed as ${id} and was ${item.id}`)
-    else if (removal === 'answered') fault('returned', `${name} was deleted and is listed`)
+    else if (removal === 'acknowledged') fault('returned', `${name} was deleted and is listed`)
     else if (sending.state === 'refused') fault('halfVisible', `${name} was refused and is listed`)
     else if (!sound)
       fault(
@@ -107,10 +108,10 @@ export function createLedger(): Ledger {
     for (const item of items.values()) {
       const { sending, name } = item
       const isSeen = seen.has(item)
-      if (item.removal === 'asked') item.removal = isSeen ? 'none' : 'answered'
+      if (item.removal === 'requested') item.removal = isSeen ? 'none' : 'acknowledged'
       else if (isAcknowledged(item) && !isSeen) {
         fault('lost', `${name} was acknowledged and is not listed`)
-        item.removal = 'answered'
+        item.removal = 'acknowledged'
       }
       if (sending.state !== 'unanswered') continue
       const isWhole = sending.files.every((file) => isListed(file.name, seen) === isSeen)
@@ -156,12 +157,12 @@ export function createLedger(): Ledger {
       const removable = [...items.values()].filter((item) => isAcknowledged(item) && item.removal === 'none')
       const item = removable[random(removable.length)]
       if (!item?.id) return null
-      item.removal = 'asked'
+      item.removal = 'requested'
       item.isChecked = false
       return {
         id: item.id,
-        answered() {
-          item.removal = 'answered'
+        acknowledge() {
+          item.removal = 'acknowledged'
         },
       }
     },
@@ -197,7 +198,7 @@ export function createLedger(): Ledger {
       )
       for (const item of items.values()) {
         const { id, removal, isChecked } = item
-        if (removal !== 'answered' || id === null || (scope === 'new' && isChecked)) continue
+        if (removal !== 'acknowledged' || id === null || (scope === 'new' && isChecked)) continue
         const { status } = await fetch(`${instance.server.url}/media/${id}`, { method: 'HEAD' })
         if (status !== 404) fault('returned', `${id} was deleted and receives ${status}`)
         item.isChecked = true
@@ -214,8 +215,8 @@ async function fetchListed({ server, authorization }: Instance, url: string) {
   const { pathname } = new URL(url)
   const id = idOf(url)
   const item = await readMedia(await server.request(`/api/media/${id}`, { headers: { authorization } }))
-  const answer = await fetch(new URL(pathname, server.url))
-  const sha256 = sha256Of(Buffer.from(await answer.arrayBuffer()))
-  const isSound = answer.status === 200 && sha256 === item.sha256
+  const response = await fetch(new URL(pathname, server.url))
+  const sha256 = sha256Of(Buffer.from(await response.arrayBuffer()))
+  const isSound = response.status === 200 && sha256 === item.sha256
   return { filename: item.filename, sha256: isSound ? sha256 : null }
 }

@@ -30,7 +30,7 @@ const logsItem =
 
 const syncsLog = (call: SystemCall) => isSync(call) && succeeded(call) && /catalog\.db-wal>/.test(call.args)
 
-const answers = (status: number, word: string) => (call: SystemCall) =>
+const isResponse = (status: number, word: string) => (call: SystemCall) =>
   isWrite(call) && call.args.includes(`HTTP/1.1 ${status}`) && call.args.includes(word)
 
 interface Renamed {
@@ -119,9 +119,9 @@ export function* wholeUpload(calls: readonly SystemCall[], mediaId: string): Gen
   if (!renamed) return yield 'the file was not renamed'
   const durable = yield* orderOfFile(calls, renamed)
   const committed = yield* orderOfCommit(calls, calls.find(logsItem(mediaId)), durable)
-  const answered = calls.find(answers(201, mediaId))
-  if (!answered) return yield 'there was no response'
-  if (answered.begin < committed) yield 'the response was sent before the sync of the commit'
+  const response = calls.find(isResponse(201, mediaId))
+  if (!response) return yield 'there was no response'
+  if (response.begin < committed) yield 'the response was sent before the sync of the commit'
 }
 
 /** An upload of a file whose bytes are in the catalog: row and bytes < commit < 201. `content` is a part of the bytes. */
@@ -134,9 +134,9 @@ export function* inlineUpload(
   const committed = yield* orderOfCommit(calls, calls.find(logsItem(mediaId)), 0)
   const bytesSynced = calls.find((call) => syncsLog(call) && call.begin > bytes.end)
   if (!bytesSynced) yield 'the bytes were not synced'
-  const answered = calls.find(answers(201, mediaId))
-  if (!answered) return yield 'there was no response'
-  if (answered.begin < Math.max(committed, bytesSynced?.end ?? 0))
+  const response = calls.find(isResponse(201, mediaId))
+  if (!response) return yield 'there was no response'
+  if (response.begin < Math.max(committed, bytesSynced?.end ?? 0))
     yield 'the response was sent before the sync of the commit'
 }
 
@@ -156,13 +156,13 @@ export function* resumableUpload(
   const { id, mediaId, offsets, content } = upload
   const onPart = (call: SystemCall) =>
     /^\d+<[^>]*\/uploads\//.test(call.args) && call.args.includes(`/uploads/${id}>`)
-  let after = calls.findLast(answers(201, id))?.end ?? 0
+  let after = calls.findLast(isResponse(201, id))?.end ?? 0
   for (const [nth, offset] of offsets.entries()) {
     const isLast = nth === offsets.length - 1
     const window = calls.filter(({ begin }) => begin > after)
-    const answered = window.find(answers(204, `upload-offset: ${offset}\\r`))
-    if (!answered) return yield `there was no response with offset ${offset}`
-    const before = window.filter(({ begin }) => begin < answered.begin)
+    const response = window.find(isResponse(204, `upload-offset: ${offset}\\r`))
+    if (!response) return yield `there was no response with offset ${offset}`
+    const before = window.filter(({ begin }) => begin < response.begin)
     const lastWrite = before.findLast((call) => isWrite(call) && onPart(call))
     const synced = before.find(
       (call) => isSync(call) && succeeded(call) && onPart(call) && call.begin > (lastWrite?.end ?? 0),
@@ -177,7 +177,7 @@ export function* resumableUpload(
       if (!logSynced) yield 'the response was sent before the sync of the offset'
       else if (isLast) yield* lastChunk(before, { mediaId, id, moved, logSynced, content })
     }
-    after = answered.end
+    after = response.end
   }
 }
 

@@ -83,7 +83,7 @@ function download({ url, bytes }: { readonly url: string; readonly bytes: Buffer
 const threadIsBlocked = () =>
   until('a thread waits for the disk', () => globSync(`${held}.blocked.*`).length > 0)
 
-test('B1 while the disk answers nothing, 16 downloads wait; listings and cached bytes do not', async () => {
+test('B1 while the disk does not respond, 16 downloads wait; listings and cached bytes do not', async () => {
   const cold = [...(await store(16, 300_000)), ...(await store(1, 2_000_000))]
   const [hot] = await store(1, 1_000)
   if (!hot) throw new Error('one item')

@@ -22,7 +22,7 @@ function create(failures: Error[] = []) {
   return { thread, send, starts: () => starts }
 }
 
-test('the thread starts once, with the first requests, and answers them and later ones', async () => {
+test('the thread starts once, with the first requests, and processes them and later ones', async () => {
   const { send, starts } = create()
   expect(starts()).toBe(0)
   expect(await Promise.all(['a', 'b'].map(send))).toEqual(['A', 'B'])
