@@ -89,7 +89,10 @@ export function createBytesCache(capacity: number): BytesCache {
       const evicted = cache.peek(victim)
       room += evicted ? evicted.blob.size + entryOverhead : 0
       demand -= frequency.of(victim)
-      if (demand <= 0) return false
+      if (demand > 0) continue
+      // Otherwise entries that were in demand and no longer are would keep out all others.
+      cache.get(victim)
+      return false
     }
     return room >= size
   }

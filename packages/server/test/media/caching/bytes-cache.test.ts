@@ -164,6 +164,16 @@ test('files that are requested often replace those that were', async () => {
   expect(cache.statistics().size).toBeLessThanOrEqual(15 * kilobyte)
 })
 
+test('files that were in great demand do not keep others from being cached', async () => {
+  const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
+  for (let round = 0; round < 200; round += 1) await request(cache, disk, 'past')
+  for (let index = 0; index < 9; index += 1) await request(cache, disk, `once ${index}`)
+  for (let round = 0; round < 5; round += 1) await request(cache, disk, 'now')
+  disk.read.length = 0
+  await request(cache, disk, 'now')
+  expect(disk.read).toEqual([])
+})
+
 test('a large file is cached once it is requested more often than all files that it displaces', async () => {
   const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
   for (let index = 0; index < 10; index += 1) await request(cache, disk, `small ${index}`)
