@@ -1,4 +1,6 @@
+import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,6 +11,7 @@ import { sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
 import { readPage } from '../harness/wire.ts'
 
 const origin = 'https://app.example.org'
@@ -129,6 +132,9 @@ test.each(requests)(
   },
 )
 
+const activeUploads = async () =>
+  /^mediabucket_active_uploads (\d+)$/m.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1]
+
 const Id = Type.Object({ id: Type.String() })
 
 describe('small files', () => {
@@ -172,8 +178,6 @@ describe('small files', () => {
     const { authorization } = await makeToken(server, '--bucket', 'cut')
     const headers = { authorization }
     const port = Number(new URL(server.url).port)
-    const active = async () =>
-      /^mediabucket_active_uploads (\d+)$/m.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1]
     // Three times the memory for small files.
     for (let round = 0; round < 8; round += 1) {
       const sockets = Array.from({ length: 125 }, () =>
@@ -183,12 +187,24 @@ describe('small files', () => {
         socket.write(
           `${head('/api/media', ['Host: h', `Authorization: ${authorization}`, 'Content-Length: 50000'])}${'x'.repeat(49_999)}`,
         )
-      await until('all uploads are open', async () => (await active()) === '125')
+      await until('all uploads are open', async () => (await activeUploads()) === '125')
       for (const socket of sockets) socket.destroy()
-      await until('no upload is open', async () => (await active()) === '0')
+      await until('no upload is open', async () => (await activeUploads()) === '0')
     }
     expect((await readPage(await server.request('/api/media', { headers }))).total).toBe(0)
     const stored = await server.request('/api/media', { method: 'POST', body: 'x', headers })
     expect(stored.status).toBe(201)
+  })
+
+  test('S9 are stored in the catalog while many clients have begun uploads and send nothing', async () => {
+    const port = Number(new URL(server.url).port)
+    const sockets = Array.from({ length: 400 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
+    for (const socket of sockets) socket.write(head('/api/media', [...plain, 'Content-Length: 50000']))
+    await until('all uploads are open', async () => (await activeUploads()) === '400')
+    for (let count = 0; count < 5; count += 1) await upload(server, `small ${count}`)
+    const entries = await readdir(join(server.data, 'blobs'), { recursive: true, withFileTypes: true })
+    expect(entries.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual(['.identity'])
+    for (const socket of sockets) socket.destroy()
+    await until('no upload is open', async () => (await activeUploads()) === '0')
   })
 })

@@ -9,7 +9,7 @@ import type { Readiness } from '../media/check-readiness.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
 import type { OpenVariant, Variants } from '../media/pictures/open-variant.ts'
 import type { StoreMedia } from '../media/store-media.ts'
-import type { BeginSmallUpload } from '../media/store-small-file.ts'
+import type { StoreSmallFile } from '../media/store-small-file.ts'
 import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
 import type { RemoveUpload } from '../media/uploads/remove-upload.ts'
@@ -23,7 +23,7 @@ export interface Operations {
   readonly verifyToken: (token: string) => Promise<Grant>
   readonly listMedia: ListMedia
   readonly storeMedia: StoreMedia
-  readonly beginSmallUpload: BeginSmallUpload
+  readonly storeSmallFile: StoreSmallFile
   readonly createUpload: CreateUpload
   readonly appendUpload: AppendUpload
   readonly removeUpload: RemoveUpload
@@ -45,6 +45,7 @@ export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
   readonly envelope: 'bare' | 'wrapped'
   readonly corsOrigins: readonly string[]
   readonly maxFileSize: number
+  readonly inlineSize: number
   readonly maxParts: number
   readonly mediaMaxAge: number
   readonly sendFile: SendFile | null

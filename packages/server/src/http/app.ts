@@ -32,6 +32,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
   const authorize = createAuthorizer(verifyAuthorization, limits)
   const pageSettings = pageSettingsOf(settings)
   const backpressure = createBackpressure(maxUnprocessedBytes)
+  const readBody = createBodyReader(backpressure)
   const respondToListing = createListingResponder({
     listMedia: operations.listMedia,
     pageSettings,
@@ -73,7 +74,9 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
           ...operations,
           verifyAuthorization,
           authorize,
+          readBody,
           readWholeBody: createWholeBodyReader(backpressure),
+          smallFileSize: Math.min(settings.inlineSize, settings.maxFileSize),
           urlSettings: pageSettings,
           metrics,
           respondToListing,
@@ -96,7 +99,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     operations,
     operationList,
     authorize,
-    readBody: createBodyReader(backpressure),
+    readBody,
     respondToListing,
     respondToBytes,
     corsHeaders: handling.corsHeaders,

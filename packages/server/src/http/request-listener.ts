@@ -1,7 +1,8 @@
 import type { RequestListener } from 'node:http'
 import type { UrlSettings } from '../core/media-url.ts'
-import type { BeginSmallUpload } from '../media/store-small-file.ts'
-import type { WholeBodyReader } from './bodies/body-reader.ts'
+import type { StoreMedia } from '../media/store-media.ts'
+import type { StoreSmallFile } from '../media/store-small-file.ts'
+import type { BodyReader, WholeBodyReader } from './bodies/body-reader.ts'
 import { discardUnreadBody } from './bodies/unread-bodies.ts'
 import { requireHttp1 } from './connections/require-http1.ts'
 import type { CorsPolicy } from './headers/cors.ts'
@@ -34,9 +35,13 @@ export function createRequestListener(
     readonly mediaHost: MediaHost | null
     readonly baseUrl: string
     readonly isStopping: () => boolean
-    readonly beginSmallUpload: BeginSmallUpload
+    readonly storeSmallFile: StoreSmallFile
+    readonly storeMedia: StoreMedia
     readonly authorize: Authorizer
+    readonly readBody: BodyReader
     readonly readWholeBody: WholeBodyReader
+    /** The size of a small file: up to this many bytes. */
+    readonly smallFileSize: number
     readonly urlSettings: UrlSettings
     readonly metrics: Metrics
   },

@@ -1,6 +1,6 @@
 import type { FreeSpace, SpaceClaim } from './space/free-space.ts'
 import type { IncomingFile, StoreMedia } from './store-media.ts'
-import type { BeginSmallUpload } from './store-small-file.ts'
+import type { StoreSmallFile } from './store-small-file.ts'
 import type { AppendUpload } from './uploads/append-upload.ts'
 import type { CreateUpload } from './uploads/create-upload.ts'
 
@@ -18,22 +18,14 @@ export const storeMediaWithSpaceCheck =
   }
 
 export const storeSmallFileWithSpaceCheck =
-  (space: FreeSpace, begin: BeginSmallUpload): BeginSmallUpload =>
-  (size) => {
-    const upload = begin(size)
-    return (
-      upload && {
-        release: upload.release,
-        async store(bucketId, file, key) {
-          const claim = space.claim(size)
-          try {
-            return await upload.store(bucketId, file, key)
-          } finally {
-            claim.release()
-          }
-        },
-      }
-    )
+  (space: FreeSpace, store: StoreSmallFile): StoreSmallFile =>
+  async (bucketId, file, key) => {
+    const claim = space.claim(file.bytes.byteLength)
+    try {
+      return await store(bucketId, file, key)
+    } finally {
+      claim.release()
+    }
   }
 
 export const createUploadWithSpaceCheck =

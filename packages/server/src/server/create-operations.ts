@@ -41,6 +41,7 @@ export function createOperations(
   metrics.watchPageLinkCache(() => pageLinkCache.size())
   const cache = createBytesCache(config.bytesCache)
   metrics.watchBytesCache(cache.statistics)
+  const storeMedia = storeMediaOperation(uploading)
   return {
     verifyToken: verifyTokenOperation({
       catalog,
@@ -54,8 +55,11 @@ export function createOperations(
       pageLinkCache,
       cacheSize: config.pageCache,
     }),
-    storeMedia: storeMediaWithSpaceCheck(space, storeMediaOperation(uploading)),
-    beginSmallUpload: storeSmallFileWithSpaceCheck(space, storeSmallFileOperation(uploading)),
+    storeMedia: storeMediaWithSpaceCheck(space, storeMedia),
+    storeSmallFile: storeSmallFileWithSpaceCheck(
+      space,
+      storeSmallFileOperation({ ...uploading, storeMedia }),
+    ),
     createUpload: createUploadWithSpaceCheck(space, createUploadOperation(uploading)),
     appendUpload: appendUploadWithSpaceCheck(space, appendUploadOperation(uploading)),
     removeUpload: removeUploadOperation(uploading),

@@ -28,37 +28,52 @@ export function createBodyReader(backpressure: Backpressure): BodyReader {
   }
 }
 
-/** Reads the whole body of a request without `Expect`, whose memory the caller has reserved. */
-export type WholeBodyReader = (request: IncomingMessage) => Promise<Uint8Array>
+/**
+ * Reads the whole body of a request that has a Content-Length and no `Expect`. Returns null, and reads nothing, where the body has not
+ * arrived and the bodies that are being read fill the room for them.
+ */
+export type WholeBodyReader = (request: IncomingMessage) => Promise<Uint8Array | null>
 
-export function createWholeBodyReader(backpressure: Backpressure): WholeBodyReader {
+export function createWholeBodyReader(backpressure: Backpressure, room = 8 * 1024 * 1024): WholeBodyReader {
+  let reserved = 0
   return async (request) => {
     // Most small bodies arrive together with their headers.
-    if (request.complete) return joined(request)
+    if (request.complete) return joined(arrivedChunks(request), request)
+    const length = contentLength(request)
+    if (reserved + length > room) return null
+    reserved += length
     const ticket = backpressure.open(request)
     try {
       await ticket.waitUntilResumed()
-      return await collect(request)
+      return joined(await collect(request), request)
     } finally {
+      reserved -= length
       ticket.close()
     }
   }
 }
 
-/** Returns all bytes that have arrived. */
-function joined(request: IncomingMessage): Uint8Array {
+const contentLength = ({ headers }: IncomingMessage): number => Number(headers['content-length'])
+
+function arrivedChunks(request: IncomingMessage): Uint8Array[] {
   const chunks: Uint8Array[] = []
   for (;;) {
     const chunk: unknown = request.read()
-    if (!(chunk instanceof Uint8Array)) break
+    if (!(chunk instanceof Uint8Array)) return chunks
     chunks.push(chunk)
   }
+}
+
+/** Throws where bytes are missing, which Node reports as an error before. */
+function joined(chunks: readonly Uint8Array[], request: IncomingMessage): Uint8Array {
   const [first, ...others] = chunks
-  return first && others.length === 0 ? first : Buffer.concat(chunks)
+  const bytes = first && others.length === 0 ? first : Buffer.concat(chunks)
+  if (bytes.byteLength !== contentLength(request)) throw abortedError()
+  return bytes
 }
 
 /** For one or two chunks Node's iterator is twice as expensive as its events. */
-function collect(request: IncomingMessage): Promise<Uint8Array> {
+function collect(request: IncomingMessage): Promise<Uint8Array[]> {
   return new Promise((resolve, reject) => {
     const rejectIfIncomplete = () => {
       if (!request.readableEnded) reject(request.errored ?? abortedError())
@@ -66,7 +81,7 @@ function collect(request: IncomingMessage): Promise<Uint8Array> {
     if (request.destroyed) return reject(request.errored ?? abortedError())
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.once('end', () => resolve(Buffer.concat(chunks)))
+    request.once('end', () => resolve(chunks))
     request.once('error', reject)
     request.once('close', rejectIfIncomplete)
   })

@@ -88,7 +88,10 @@ export const locationOf = ({ baseUrl }: UrlSettings, { id }: Pick<MediaObject, '
   `${baseUrl}/api/media/${id}`
 
 /** The idempotency key of the request, null without one. Throws Fault where it is malformed. */
-export function requestKey({ headers }: IncomingMessage, { tokenId }: Grant): RequestKey | null {
+export function requestKey(
+  { headers }: IncomingMessage,
+  { tokenId }: Pick<Grant, 'tokenId'>,
+): RequestKey | null {
   const header = headers['idempotency-key']
   return header === undefined ? null : { tokenId, key: parseIdempotencyKey(header.toString()) }
 }

@@ -1,11 +1,13 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
+import type { NewMedia } from '../../catalog/records.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
-import type { BeginSmallUpload, SmallUpload } from '../../media/store-small-file.ts'
-import type { WholeBodyReader } from '../bodies/body-reader.ts'
+import type { StoreMedia } from '../../media/store-media.ts'
+import type { StoreSmallFile } from '../../media/store-small-file.ts'
+import type { BodyReader, WholeBodyReader } from '../bodies/body-reader.ts'
 import { discardUnreadBody } from '../bodies/unread-bodies.ts'
 import { isMultipartForm } from '../forms/boundary.ts'
-import { rawFileHeaders } from '../forms/raw-file.ts'
+import { rawFileHeaders, readRawFile } from '../forms/raw-file.ts'
 import type { CorsPolicy } from '../headers/cors.ts'
 import { countHeader } from '../headers/raw-headers.ts'
 import { listingPaths } from '../listing/list-media.ts'
@@ -18,9 +20,12 @@ import { locationOf, requestKey, storedHeaders } from './store-media.ts'
 // file as a raw body bypasses them. A test compares the responses of both paths.
 
 interface Parts {
-  readonly beginSmallUpload: BeginSmallUpload
+  readonly storeSmallFile: StoreSmallFile
+  readonly storeMedia: StoreMedia
   readonly authorize: Authorizer
+  readonly readBody: BodyReader
   readonly readWholeBody: WholeBodyReader
+  readonly smallFileSize: number
   readonly direct: DirectServer
   readonly corsHeaders: CorsPolicy
   readonly urlSettings: UrlSettings
@@ -35,63 +40,63 @@ const routes: ReadonlyMap<string, DirectRoute> = new Map(
 
 /** Stores small files that are sent as raw bodies, and passes all other requests to `framework`. */
 export function createUploadFastPath(parts: Parts, framework: RequestListener): RequestListener {
-  const { beginSmallUpload, authorize, readWholeBody, direct, corsHeaders, urlSettings } = parts
-  const { metrics, isStopping } = parts
+  const { storeSmallFile, storeMedia, authorize, readBody, readWholeBody, smallFileSize } = parts
+  const { direct, corsHeaders, urlSettings, metrics, isStopping } = parts
 
-  async function store(request: IncomingMessage, upload: SmallUpload) {
-    const grant = await authorize({ raw: request }, 'media:write')
+  async function store(request: IncomingMessage): Promise<NewMedia> {
+    const { bucketId, ...grant } = await authorize({ raw: request }, 'media:write')
     const key = requestKey(request, grant)
     const headers = rawFileHeaders(request)
     const bytes = await readWholeBody(request)
-    const { item, repeated } = await upload.store(grant.bucketId, { ...headers, bytes }, key)
+    const { media, repeated } =
+      bytes === null
+        ? await storeMedia(bucketId, readRawFile(request, readBody), { key, ...sizeOf(request) })
+        : await storeSmallFile(bucketId, { ...headers, bytes }, key)
+    const [item] = media
+    if (item === undefined) throw new Error('an upload has stored no item')
     if (!repeated) {
       metrics.uploadedItems.inc()
       metrics.uploadedBytes.inc(item.size)
     }
-    return describeMedia(urlSettings, item)
+    return item
   }
 
   return (request, response) => {
     const route = request.method === 'POST' ? routes.get(request.url ?? '') : undefined
-    const upload =
-      route && !isStopping() && isPlainUpload(request)
-        ? beginSmallUpload(Number(request.headers['content-length']))
-        : null
-    if (!route || !upload) return framework(request, response)
+    if (!route || isStopping() || !isPlainUpload(request, smallFileSize)) return framework(request, response)
     discardUnreadBody(request, response)
     metrics.activeUploads.inc()
     response.once('close', () => metrics.activeUploads.dec())
     const id = direct.begin(route, request, response)
-    if (id === null) {
-      upload.release()
-      return
-    }
+    if (id === null) return
     void direct.run(route, request, response, id, async () => {
-      try {
-        const media = await store(request, upload)
-        const body = JSON.stringify(media)
-        response.writeHead(201, {
-          ...corsHeaders(request.headers),
-          ...storedHeaders,
-          location: locationOf(urlSettings, media),
-          'content-type': 'application/json; charset=utf-8',
-          'content-length': Buffer.byteLength(body),
-        })
-        response.end(body)
-      } finally {
-        upload.release()
-      }
+      const media = describeMedia(urlSettings, await store(request))
+      const body = JSON.stringify(media)
+      response.writeHead(201, {
+        ...corsHeaders(request.headers),
+        ...storedHeaders,
+        location: locationOf(urlSettings, media),
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': Buffer.byteLength(body),
+      })
+      response.end(body)
     })
   }
+}
+
+function sizeOf({ headers }: IncomingMessage): { declaredBytes: number; atMost: number } {
+  const size = Number(headers['content-length'])
+  return { declaredBytes: size, atMost: size }
 }
 
 /** The framework refuses other values of Content-Type. */
 const mediaType = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?:;|$)/
 
 /** False for requests that need the framework, such as forms, empty bodies, bodies without a length, and requests with `Expect`. */
-function isPlainUpload(request: IncomingMessage): boolean {
+function isPlainUpload(request: IncomingMessage, maxSize: number): boolean {
   const { headers } = request
-  if (headers['content-length'] === undefined || Number(headers['content-length']) === 0) return false
+  const size = Number(headers['content-length'] ?? 0)
+  if (size === 0 || size > maxSize) return false
   if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return false
   if (headers.expect !== undefined || headers['service-worker'] !== undefined) return false
   const type = headers['content-type']

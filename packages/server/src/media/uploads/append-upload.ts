@@ -73,6 +73,8 @@ export function appendUploadOperation(parts: {
         return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
       const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
       if (small.bytes !== null) return await finish(upload, received(small.bytes))
+      // A slow client would keep memory from others.
+      receiver.release()
       return await appendSegments(upload, { ...chunk, source: small.rest }, lock, receiver, since)
     } finally {
       receiver.release()

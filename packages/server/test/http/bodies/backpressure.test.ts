@@ -175,7 +175,8 @@ test('failed readers release their bytes', async () => {
 async function* wholeBody(request: IncomingMessage) {
   // Some ticks later all of a body may have arrived.
   for (let tick = 0; tick < Number(request.headers['x-ticks']); tick += 1) await setImmediate()
-  yield await createWholeBodyReader(createBackpressure(room))(request)
+  yield (await createWholeBodyReader(createBackpressure(room))(request)) ??
+    expect.unreachable('there is room')
 }
 
 test.each([
@@ -250,4 +251,30 @@ test('U12 a client whose connection is paused is not idle', async () => {
     await server.reading(name).done
     expect(server.reading(name).taken).toBe(size)
   }
+})
+
+test('only a limited number of incomplete small bodies is collected', async () => {
+  const size = 60_000
+  const readWholeBody = createWholeBodyReader(createBackpressure(8 * oneRead), 10 * size)
+  let refused = 0
+  const results: Promise<unknown>[] = []
+  await using server = await listening(async (request) => {
+    const whole = readWholeBody(request)
+    results.push(whole.catch(() => undefined))
+    if ((await whole.catch(() => undefined)) === null) refused += 1
+  })
+  const open = () => {
+    const socket = connect(server.port, '127.0.0.1').on('error', () => undefined)
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n${'x'.repeat(size - 1)}`)
+    return socket
+  }
+  const sockets = Array.from({ length: 25 }, open)
+  await expect.poll(() => refused, { timeout: 60_000 }).toBe(15)
+  // Those that fail release their room.
+  for (const socket of sockets) socket.destroy()
+  await expect.poll(() => results.length, { timeout: 60_000 }).toBe(25)
+  await Promise.all(results)
+  const more = Array.from({ length: 11 }, open)
+  await expect.poll(() => refused, { timeout: 60_000 }).toBe(16)
+  for (const socket of more) socket.destroy()
 })

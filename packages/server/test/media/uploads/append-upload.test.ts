@@ -92,6 +92,22 @@ describe('R5 the end of an upload', () => {
     expect(await media.listed(bucketId)).toEqual([])
   })
 
+  test('R6 the first bytes of a small upload are synced, and its memory is released, while its client sends nothing', async () => {
+    await using media = await temporaryMedia()
+    const { append, id } = await openUpload(media, 2_500)
+    const bytes = randomBytes(2_500)
+    const stalled = Promise.withResolvers<void>()
+    async function* source() {
+      yield bytes.subarray(0, 999)
+      await stalled.promise
+      yield bytes.subarray(999)
+    }
+    const appended = append(id, 0, source())
+    await expect.poll(() => media.disk.parts(), { timeout: 60_000 }).toHaveLength(1)
+    stalled.resolve()
+    expect((await appended).upload).toMatchObject({ offset: 2_500, finished: true })
+  })
+
   test('R6 the first bytes of a slow small upload are synced before the others arrive', async () => {
     await using media = await temporaryMedia(undefined, 100)
     const { append, id, time } = await openUpload(media, 100)
