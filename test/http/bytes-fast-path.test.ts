@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newMediaId } from '../../packages/server/src/core/media-id.ts'
+import { freshMetrics } from '../harness/fresh-metrics.ts'
 import { quarters } from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { sendRaw } from '../harness/raw-http.ts'
@@ -197,6 +198,53 @@ describe('bytes that are requested often', () => {
     for (let round = 0; round < 3; round += 1) expect((await fetch(`${url}?variant=thumb`)).status).toBe(200)
     await server.request(`/api/media/${id}`, { method: 'DELETE' })
     await expectProblem(await fetch(`${url}?variant=thumb`), 404, 'media-unknown')
+  })
+})
+
+describe('the cache of bytes', () => {
+  const statistics = async () => {
+    const text = await freshMetrics(server.url)
+    const metricOf = (name: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(name))
+          ?.split(' ')[1],
+      )
+    const requestsOf = (result: string) =>
+      metricOf(`mediabucket_bytes_cache_requests_total{result="${result}"}`)
+    return {
+      requests: requestsOf('hit') + requestsOf('miss'),
+      bytes: metricOf('mediabucket_bytes_cache_bytes'),
+    }
+  }
+  const get = async (url: string, headers = {}) => {
+    const response = await fetch(url, { headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+
+  test('counts each request that receives bytes once, and no other', async () => {
+    const { url } = await upload(server, 'counted', { name: 'a.txt', type: 'text/plain' })
+    const { requests } = await statistics()
+    // The headers of the response are prepared by the first request without a range.
+    expect(await get(url, { range: 'bytes=0-1' })).toBe(206)
+    for (let count = 0; count < 3; count += 1) expect(await get(url)).toBe(200)
+    for (let count = 0; count < 3; count += 1) expect(await get(url.replace(/\.txt$/, '.png'))).toBe(404)
+    expect((await statistics()).requests).toBe(requests + 4)
+  })
+
+  test('M2, V7 forgets a deleted item and its variants when they are requested', async () => {
+    const bytes = new Uint8Array(await quarters(50, 50).png().toBuffer())
+    const { bytes: before } = await statistics()
+    const { id, url } = await upload(server, bytes, { name: 'b.png', type: 'image/png' })
+    for (let count = 0; count < 3; count += 1)
+      expect([await get(url), await get(`${url}?variant=thumb`)]).toEqual([200, 200])
+    const { requests, bytes: after } = await statistics()
+    expect(after).toBeGreaterThan(before + bytes.length)
+    await server.request(`/api/media/${id}`, { method: 'DELETE' })
+    for (let count = 0; count < 3; count += 1) expect(await get(url)).toBe(404)
+    expect(await statistics()).toEqual({ requests, bytes: before })
   })
 })
 

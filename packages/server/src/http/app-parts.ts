@@ -33,7 +33,7 @@ export interface Operations {
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']
-  readonly openCached: CachedBytesOperations['openCached']
+  readonly cachedBytes: CachedBytesOperations['cachedBytes']
   readonly readiness: () => Promise<Readiness>
 }
 

@@ -1,5 +1,6 @@
 import { verifyTokenOperation } from '../access/verify-token.ts'
 import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
+import { responseMemory } from '../http/media/cached-responses.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
@@ -39,7 +40,7 @@ export function createOperations(
   const { catalog, blobs, locks, removeMedia } = uploading
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
   metrics.watchPageLinkCache(() => pageLinkCache.size())
-  const cache = createBytesCache(config.bytesCache)
+  const cache = createBytesCache(config.bytesCache, responseMemory)
   metrics.watchBytesCache(cache.statistics)
   const storeMedia = storeMediaOperation(uploading)
   return {

@@ -109,7 +109,7 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     }
   }
 
-  async function whole(
+  async function fullResponse(
     blob: OpenVariant,
     { extension }: Media,
     { id, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
@@ -150,7 +150,8 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
       const blob = await open()
       const describeIt = () => describe(media, variant, false)
       return (
-        (canHandOver && (await handOver(blob, describeIt))) || whole(blob, media, { id, isHead }, describeIt)
+        (canHandOver && (await handOver(blob, describeIt))) ||
+        fullResponse(blob, media, { id, isHead }, describeIt)
       )
     }
 

@@ -1,13 +1,17 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
 import { type Variant, variants } from '../../core/variant.ts'
+import type { CachedBytes } from '../../media/caching/cached-bytes.ts'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 
 /** Longer bodies are sent faster as bytes. */
 const maxText = 4_096
 
-/** The headers of a response with whole bytes, as alternating names and values. */
-interface WholeHead {
+/** The measured memory of the headers of a response, and of their text (reuse-heads.ts). */
+const headMemory = 1_400
+
+/** The headers of a response with all bytes, as alternating names and values. */
+interface PreparedHead {
   readonly head: string[]
   /** The extension of the item. */
   readonly extension: string | null
@@ -16,6 +20,7 @@ interface WholeHead {
 /** A response that may be sent if its item is servable. */
 export interface CachedResponse {
   readonly id: MediaId
+  readonly variant: Variant | null
   readonly head: string[]
   readonly bytes: Uint8Array
   /** The same as a string of latin1 if they are few: Node then sends head and body in one write. */
@@ -33,17 +38,21 @@ export interface CachedResponses {
   open(name: string, variant: string | undefined): CachedResponse | null
   /** For each id, whether the item can be served now: the response to a later request needs another call. */
   readonly areServable: Catalog['areServable']
+  /** Counts a request to which a cached response is sent. */
+  readonly countRequest: CachedBytes['countRequest']
+  /** Removes the bytes of an item that is not servable. */
+  readonly remove: CachedBytes['remove']
   /** The headers of these bytes in memory, which `build` creates once. */
-  headOf(bytes: Uint8Array, build: () => WholeHead): WholeHead
+  headOf(bytes: Uint8Array, build: () => PreparedHead): PreparedHead
 }
 
 export function createCachedResponses(parts: {
-  readonly openCached: (id: MediaId, variant: Variant | null) => OpenVariant | null
+  readonly cachedBytes: CachedBytes
   readonly areServable: Catalog['areServable']
 }): CachedResponses {
-  const { openCached, areServable } = parts
+  const { cachedBytes, areServable } = parts
   /** For as long as the bytes are in memory. */
-  const heads = new WeakMap<Uint8Array, WholeHead & Pick<CachedResponse, 'text'>>()
+  const heads = new WeakMap<Uint8Array, PreparedHead & Pick<CachedResponse, 'text'>>()
 
   return {
     open(name, variantName) {
@@ -51,19 +60,21 @@ export function createCachedResponses(parts: {
       const id = dot < 0 ? name : name.slice(0, dot)
       const variant = variantName === undefined ? null : variants.find((known) => known === variantName)
       if (variant === undefined || !isMediaId(id)) return null
-      const blob = openCached(id, variant)
+      const blob = cachedBytes.open(id, variant)
       if (blob === null) return null
       const { content: bytes } = blob
-      const whole = typeof bytes === 'string' ? undefined : heads.get(bytes)
-      if (typeof bytes !== 'string' && whole && (dot < 0 || name.slice(dot + 1) === whole.extension))
-        return { id, head: whole.head, text: whole.text, bytes, blob }
+      const prepared = typeof bytes === 'string' ? undefined : heads.get(bytes)
+      if (typeof bytes !== 'string' && prepared && (dot < 0 || name.slice(dot + 1) === prepared.extension))
+        return { id, variant, head: prepared.head, text: prepared.text, bytes, blob }
       void blob.close()
       return null
     },
     areServable,
+    countRequest: cachedBytes.countRequest,
+    remove: cachedBytes.remove,
     headOf(bytes, build) {
-      const known = heads.get(bytes)
-      if (known) return known
+      const prepared = heads.get(bytes)
+      if (prepared) return prepared
       const text = bytes.length <= maxText ? Buffer.from(bytes).toString('latin1') : null
       const built = { ...build(), text }
       heads.set(bytes, built)
@@ -71,3 +82,6 @@ export function createCachedResponses(parts: {
     },
   }
 }
+
+/** The memory of a cached response without its bytes, for as long as they are in memory. Bytes. */
+export const responseMemory = (size: number): number => headMemory + (size <= maxText ? size : 0)

@@ -27,6 +27,9 @@ export function createHeadWriter(now: () => number = Date.now): HeadWriter {
     }
     response.writeHead(200, head)
     const text = isUsual && '_header' in response ? response._header : null
-    if (typeof text === 'string') texts.set(head, { second, text })
+    if (typeof text === 'string') texts.set(head, { second, text: contiguous(text) })
   }
 }
+
+/** The same text in one piece of memory: V8 keeps a concatenated string as a tree of its parts, which takes four times as much. */
+const contiguous = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')

@@ -9,7 +9,7 @@ import { type BytesResponder, problemHeaders, sendBytes } from './bytes-response
 /** The route of every item's bytes. */
 export const bytesPath = '/media/:name'
 
-/** `GET` and `HEAD /media/{id}[.ext]`: requests that do not take the fast path (fast-path.ts). */
+/** `GET` and `HEAD /media/{id}[.ext]`: requests that do not take the fast path (bytes-fast-path.ts). */
 export function serveBytesRoute(
   app: FastifyInstance,
   { respondToBytes, corsHeaders }: { respondToBytes: BytesResponder; corsHeaders: CorsPolicy },

@@ -15,14 +15,14 @@ const smallLength = 65_536
 /** The limit for bytes in memory that are being read or sent, except small ones. */
 const memoryLimit = 64 * 1024 * 1024
 
-/** The estimated memory of an entry without its bytes. */
-const entryOverhead = 500
+/** The measured memory of an entry without its bytes. */
+const entryOverhead = 600
 
 interface CacheStatistics {
   readonly hits: number
   /** Reads. */
   readonly misses: number
-  /** Bytes in the cache. */
+  /** The memory of the cache in bytes. */
   readonly size: number
 }
 
@@ -45,8 +45,11 @@ export interface BytesCache {
    * Concurrent requests for one key share one read, so only call it for a key that exists now.
    */
   open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant>
-  /** The cached bytes, or null. As `open`, but does not read; counts as a request only if the bytes are cached. */
+  /** The cached bytes, or null. Does not count as a request, since the response may not be sent. */
   openCached(key: string): OpenVariant | null
+  /** Counts a request that received the bytes of `openCached`. */
+  countRequest(key: string): void
+  remove(key: string): void
   statistics(): CacheStatistics
 }
 
@@ -62,14 +65,19 @@ interface Entry {
 /**
  * `capacity` is in bytes; 0 disables the cache. The least recently requested entries are evicted, but only for bytes that
  * are requested more often than all of these together: reading many files once evicts none that are in demand.
+ * `responseMemory` returns the memory that callers keep as long as bytes of this size are cached.
  */
-export function createBytesCache(capacity: number): BytesCache {
+export function createBytesCache(
+  capacity: number,
+  responseMemory: (size: number) => number = () => 0,
+): BytesCache {
   const frequency = createRequestFrequency()
+  const memoryOf = ({ blob }: Entry) => blob.size + entryOverhead + responseMemory(blob.size)
   const entries =
     capacity > 0
       ? new LRUCache<string, Entry>({
           maxSize: capacity,
-          sizeCalculation: ({ blob }) => blob.size + entryOverhead,
+          sizeCalculation: memoryOf,
         })
       : null
   const reads = new Map<string, Promise<Entry | null>>()
@@ -87,7 +95,7 @@ export function createBytesCache(capacity: number): BytesCache {
     for (const victim of cache.rkeys()) {
       if (room >= size) break
       const evicted = cache.peek(victim)
-      room += evicted ? evicted.blob.size + entryOverhead : 0
+      room += evicted ? memoryOf(evicted) : 0
       demand -= frequency.of(victim)
       if (demand > 0) continue
       // Otherwise entries that were in demand and no longer are would keep out all others.
@@ -144,8 +152,7 @@ export function createBytesCache(capacity: number): BytesCache {
     { sha256, isOwn = false }: KnownBytes,
   ): Promise<void> {
     if (entry === null) return
-    const size = entry.blob.size + entryOverhead
-    if (entries && isAdmitted(entries, key, size) && (await isIntact(entry.bytes, sha256)))
+    if (entries && isAdmitted(entries, key, memoryOf(entry)) && (await isIntact(entry.bytes, sha256)))
       entries.set(key, entry)
     else entry.isDisposable = isOwn
   }
@@ -176,12 +183,17 @@ export function createBytesCache(capacity: number): BytesCache {
       return entry ? openEntry(key, entry) : open(0)
     },
     openCached(key) {
-      const entry = entries?.get(key)
+      const entry = entries?.peek(key)
       if (!entry) return null
-      frequency.count(key)
-      hits += 1
       return openEntry(key, entry)
     },
+    countRequest(key) {
+      frequency.count(key)
+      hits += 1
+      // The eviction order is that of the last requests.
+      entries?.get(key)
+    },
+    remove: (key) => void entries?.delete(key),
 
     statistics: () => ({ hits, misses, size: entries?.calculatedSize ?? 0 }),
   }
@@ -189,10 +201,11 @@ export function createBytesCache(capacity: number): BytesCache {
 
 /**
  * Frees the memory at once. Left to the garbage collector, the bytes of a few thousand cold files start a complete
- * collection, which took a third of the time of such requests. Runs in a later tick: requests of one tick share a read.
+ * collection, which took a third of the time of such requests. Runs in a later tick: requests of one tick share a read,
+ * so one may have opened the bytes again, and closed them too: then this runs twice.
  */
 function dispose({ users, bytes }: Entry): void {
-  if (users === 0) bytes.buffer.transfer(0)
+  if (users === 0 && !bytes.buffer.detached) bytes.buffer.transfer(0)
 }
 
 /** The whole bytes, in memory of their own. */

@@ -1,6 +1,6 @@
 import type { Media } from '../../catalog/records.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { type Variant, variantKey } from '../../core/variant.ts'
+import { type Variant, variantKey, variants } from '../../core/variant.ts'
 import type { OpenBytes } from '../open-bytes.ts'
 import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
 import type { BytesCache } from './bytes-cache.ts'
@@ -8,8 +8,17 @@ import type { BytesCache } from './bytes-cache.ts'
 export interface CachedBytesOperations {
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']
-  /** Cached bytes, or null. They may be sent only if `areServable` of the catalog is true for the id after this request. */
-  readonly openCached: (id: MediaId, variant: Variant | null) => OpenVariant | null
+  readonly cachedBytes: CachedBytes
+}
+
+/** The bytes that are in the cache. */
+export interface CachedBytes {
+  /** Null if they are not cached. They may be sent only if `areServable` of the catalog is true for the id after this request. */
+  open(id: MediaId, variant: Variant | null): OpenVariant | null
+  /** Counts a request to which opened bytes are sent. */
+  countRequest(id: MediaId, variant: Variant | null): void
+  /** Removes the bytes of an item that is not servable, and their variants. */
+  remove(id: MediaId): void
 }
 
 /**
@@ -25,7 +34,13 @@ export function cachedBytesOperations(parts: {
 }): CachedBytesOperations {
   const { cache, openBytes, openVariant, leavesFiles } = parts
   return {
-    openCached: (id, variant) => cache.openCached(keyOf(id, variant)),
+    cachedBytes: {
+      open: (id, variant) => cache.openCached(keyOf(id, variant)),
+      countRequest: (id, variant) => cache.countRequest(keyOf(id, variant)),
+      remove(id) {
+        for (const variant of [null, ...variants]) cache.remove(keyOf(id, variant))
+      },
+    },
     openBytes: async (media) =>
       // The operation below refuses damaged bytes.
       media.isDamaged || (leavesFiles && media.contentId === null)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
 import type { OpenVariant } from '../../../src/media/pictures/open-variant.ts'
 
@@ -51,7 +51,7 @@ test('bytes are read once while they are cached', async () => {
     expect(Buffer.from(content).toString()).toBe('a'.repeat(kilobyte))
   }
   expect([disk.read, disk.openFiles()]).toEqual([['a'], 0])
-  expect(cache.statistics()).toEqual({ hits: 2, misses: 1, size: kilobyte + 500 })
+  expect(cache.statistics()).toEqual({ hits: 2, misses: 1, size: kilobyte + 600 })
 })
 
 test('F3 bytes without the hash of their row are returned, but not cached', async () => {
@@ -72,7 +72,7 @@ test('F3 bytes without the hash of their row are returned, but not cached', asyn
       await open(right)
       return cache.statistics().size
     })
-    .toBe(kilobyte + 500)
+    .toBe(kilobyte + 600)
 })
 
 test('with the size 0 nothing is cached', async () => {
@@ -120,6 +120,35 @@ test('memory of bytes that are not cached is freed when the last of their reques
   expect(shared.content.length).toBe(kilobyte)
 })
 
+test('bytes that are opened again when all have closed them are freed once, after their last use', async () => {
+  // An error of dispose is thrown by runAllTimers.
+  vi.useFakeTimers({ toFake: ['setImmediate'] })
+  try {
+    let shared = 0
+    for (let delay = 0; delay < 20; delay += 1)
+      for (const isUsed of [true, false]) {
+        const [cache, disk] = [createBytesCache(0), createDisk()]
+        const open = () =>
+          cache.open('a', { size: kilobyte, sha256: null, isOwn: true }, disk.file('a', kilobyte))
+        const closing = open().then((blob) => blob.close())
+        for (let tick = 0; tick < delay; tick += 1) await Promise.resolve()
+        const again = await open()
+        await closing
+        if (disk.read.length === 1) shared += 1
+        if (isUsed) {
+          vi.runAllTimers()
+          expect(String(again.content)).toBe('a'.repeat(kilobyte))
+        }
+        await again.close()
+        vi.runAllTimers()
+        expect(again.content.length).toBe(0)
+      }
+    expect(shared).toBeGreaterThan(0)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
 test('memory of bytes that are cached is not freed', async () => {
   const [cache, disk] = [createBytesCache(megabyte), createDisk()]
   for (const size of [kilobyte, 100 * kilobyte])
@@ -136,7 +165,39 @@ test('bytes are opened from memory only if they are cached', async () => {
   expect(cache.openCached('a')).toBeNull()
   await request(cache, disk, 'a')
   expect(cache.openCached('a')?.size).toBe(kilobyte)
-  expect(cache.statistics()).toMatchObject({ hits: 1, misses: 1 })
+  cache.remove('a')
+  expect(cache.openCached('a')).toBeNull()
+  expect(cache.statistics().size).toBe(0)
+})
+
+test('bytes that are opened from memory count as requested only if they are sent', async () => {
+  for (const isSent of [true, false]) {
+    const [cache, disk] = [createBytesCache(2_000), createDisk()]
+    await request(cache, disk, 'a')
+    for (let count = 0; count < 5; count += 1) {
+      await cache.openCached('a')?.close()
+      if (isSent) cache.countRequest('a')
+    }
+    expect(cache.statistics().hits).toBe(isSent ? 5 : 0)
+    // The cache has room for one of them.
+    for (let count = 0; count < 3; count += 1) await request(cache, disk, 'b')
+    expect([cache.openCached('a') !== null, cache.openCached('b') !== null]).toEqual([isSent, !isSent])
+  }
+})
+
+test('bytes that are opened from memory and sent are not the next to be evicted', async () => {
+  const [cache, disk] = [createBytesCache(4_000), createDisk()]
+  for (const name of ['a', 'b']) await request(cache, disk, name)
+  cache.countRequest('a')
+  for (let count = 0; count < 2; count += 1) await request(cache, disk, 'c')
+  expect(['a', 'b', 'c'].map((name) => cache.openCached(name) !== null)).toEqual([true, false, true])
+})
+
+test('the memory of the responses is counted', async () => {
+  const [cache, disk] = [createBytesCache(3_000, (size) => 2 * size), createDisk()]
+  await request(cache, disk, 'a', 500)
+  await request(cache, disk, 'b')
+  expect(cache.statistics().size).toBe(500 + 600 + 1_000)
 })
 
 test('reading many files once evicts none that are requested often', async () => {
@@ -153,7 +214,7 @@ test('reading many files once evicts none that are requested often', async () =>
 })
 
 test('files that are requested often replace those that were', async () => {
-  const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
+  const [cache, disk] = [createBytesCache(16 * kilobyte), createDisk()]
   for (let round = 0; round < 3; round += 1)
     for (let index = 0; index < 10; index += 1) await request(cache, disk, `old ${index}`)
   for (let round = 0; round < 5; round += 1)
@@ -161,7 +222,7 @@ test('files that are requested often replace those that were', async () => {
   disk.read.length = 0
   for (let index = 0; index < 10; index += 1) await request(cache, disk, `new ${index}`)
   expect(disk.read).toEqual([])
-  expect(cache.statistics().size).toBeLessThanOrEqual(15 * kilobyte)
+  expect(cache.statistics().size).toBeLessThanOrEqual(16 * kilobyte)
 })
 
 test('files that were in great demand do not keep others from being cached', async () => {
@@ -177,7 +238,7 @@ test('files that were in great demand do not keep others from being cached', asy
 test('a large file is cached once it is requested more often than all files that it displaces', async () => {
   const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
   for (let index = 0; index < 10; index += 1) await request(cache, disk, `small ${index}`)
-  // 13,500 bytes displace nine small files.
+  // 13,600 bytes displace nine small files.
   const readsOf = async (times: number) => {
     disk.read.length = 0
     for (let count = 0; count < times; count += 1) await request(cache, disk, 'large', 13_000)

@@ -15,7 +15,7 @@ import { bytesPath } from './serve-bytes.ts'
 
 interface Parts {
   readonly respondToBytes: BytesResponder
-  readonly cachedResponses: Pick<CachedResponses, 'open' | 'areServable'>
+  readonly cachedResponses: Omit<CachedResponses, 'headOf'>
   readonly direct: DirectServer
   readonly corsHeaders: CorsPolicy
   readonly mediaHost: MediaHost | null
@@ -26,11 +26,17 @@ interface Parts {
 const route = { url: bytesPath, problemHeaders }
 
 /** A request that waits for the end of the event-loop tick. */
-interface Waiting {
+interface WaitingRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly id: string
   readonly target: Target
+}
+
+/** A waiting request, and the response to it if its item is servable. */
+interface Exchange {
+  readonly waiting: WaitingRequest
+  readonly cached: CachedResponse
 }
 
 /**
@@ -41,19 +47,25 @@ interface Waiting {
 export function createBytesFastPath(parts: Parts, framework: RequestListener): RequestListener {
   const { respondToBytes, cachedResponses, direct, corsHeaders, mediaHost, isStopping } = parts
   const writeHead = createHeadWriter()
-  let waiting: Waiting[] = []
+  let requests: WaitingRequest[] = []
 
-  const respond = ({ request, response, id, target }: Waiting) =>
-    void direct.run(route, request, response, id, async () => {
+  const run = ({ request, response, id }: WaitingRequest, respond: () => Promise<void>) =>
+    void direct.run(route, request, response, id, respond)
+
+  const respond = (waiting: WaitingRequest) =>
+    run(waiting, async () => {
+      const { request, response, id, target } = waiting
       const { headers, method } = request
       const bytes = { ...target, id, isHead: method === 'HEAD', isDownload: false, headers }
       sendBytes(response, await respondToBytes(bytes), corsHeaders(headers))
     })
 
-  function sendCached({ request, response }: Waiting, { head, bytes, text, blob }: CachedResponse): void {
+  function sendCached({ request, response }: WaitingRequest, cached: CachedResponse): void {
+    const { head, bytes, text, blob } = cached
     const cors = corsHeaders(request.headers)
     if (cors === noCorsHeaders) writeHead(request, response, head)
     else response.writeHead(200, [...corsHead(cors), ...head])
+    cachedResponses.countRequest(cached.id, cached.variant)
     const isHead = request.method === 'HEAD'
     if (!isHead && bytes.length > wholeLength) {
       writeMemory(blob, bytes)(response)
@@ -66,32 +78,45 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
   }
 
   /** Bytes in memory need no more than one look whether their items exist. */
-  async function respondFromMemory(found: readonly (readonly [Waiting, CachedResponse])[]): Promise<void> {
-    const servable = await cachedResponses.areServable(found.map(([, { id }]) => id)).catch(() => [])
-    for (const [index, [one, cached]] of found.entries()) {
-      if (servable[index]) sendCached(one, cached)
-      else {
-        // The response may be a problem, which the other path finds.
+  async function respondFromMemory(exchanges: readonly Exchange[]): Promise<void> {
+    // Null if the catalog cannot be read: then each request finds the error on the other path.
+    const servable = await cachedResponses
+      .areServable(exchanges.map(({ cached }) => cached.id))
+      .catch(() => null)
+    for (const [index, { waiting, cached }] of exchanges.entries()) {
+      if (servable?.[index]) {
+        // An error concerns one response, not the others of the tick.
+        try {
+          sendCached(waiting, cached)
+        } catch (error) {
+          void cached.blob.close()
+          run(waiting, () => Promise.reject(error))
+        }
+      } else {
         void cached.blob.close()
-        respond(one)
+        if (servable) cachedResponses.remove(cached.id)
+        // The response may be a problem, which the other path finds.
+        respond(waiting)
       }
     }
   }
 
   function respondToAll(): void {
-    const all = waiting
-    waiting = []
-    const found: (readonly [Waiting, CachedResponse])[] = []
-    for (const one of all) {
-      const cached = openCached(one)
-      if (cached === null) respond(one)
-      else found.push([one, cached])
+    const arrived = requests
+    requests = []
+    const exchanges: Exchange[] = []
+    for (const waiting of arrived) {
+      const cached = openCached(waiting)
+      if (cached === null) respond(waiting)
+      else exchanges.push({ waiting, cached })
     }
-    if (found.length > 0) void respondFromMemory(found)
+    if (exchanges.length > 0) void respondFromMemory(exchanges)
   }
 
-  function openCached({ request: { headers }, target: { name, variant } }: Waiting): CachedResponse | null {
-    return headers.range === undefined && !hasConditions(headers) ? cachedResponses.open(name, variant) : null
+  function openCached({ request, target }: WaitingRequest): CachedResponse | null {
+    const { headers } = request
+    if (headers.range !== undefined || hasConditions(headers)) return null
+    return cachedResponses.open(target.name, target.variant)
   }
 
   return (request, response) => {
@@ -100,7 +125,7 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
     if (target === null || (mediaHost?.redirectUrl(request, true) ?? null) !== null)
       return framework(request, response)
     const id = direct.begin(route, request, response)
-    if (id !== null && waiting.push({ request, response, id, target }) === 1) setImmediate(respondToAll)
+    if (id !== null && requests.push({ request, response, id, target }) === 1) setImmediate(respondToAll)
   }
 }
 

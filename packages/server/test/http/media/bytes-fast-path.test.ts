@@ -1,8 +1,12 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
+import { type AddressInfo, connect, Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
+import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
-import { createBytesFastPath } from '../../../src/http/media/fast-path.ts'
+import { noCorsHeaders } from '../../../src/http/headers/cors.ts'
+import { createBytesFastPath } from '../../../src/http/media/bytes-fast-path.ts'
 import { createMediaHost } from '../../../src/http/media/media-host.ts'
 
 const id = newMediaId()
@@ -22,7 +26,12 @@ function takesFastPath(
   const listener = createBytesFastPath(
     {
       respondToBytes: () => expect.unreachable(),
-      cachedResponses: { open: () => expect.unreachable(), areServable: () => expect.unreachable() },
+      cachedResponses: {
+        open: () => expect.unreachable(),
+        areServable: () => expect.unreachable(),
+        countRequest: () => expect.unreachable(),
+        remove: () => expect.unreachable(),
+      },
       direct: {
         begin() {
           taken = true
@@ -81,4 +90,56 @@ test.each([
 test('B11 a request to the host of the bytes takes the fast path', () => {
   const options = { headers: ['Host', 'bytes'], mediaBaseUrl: 'http://bytes' }
   expect(takesFastPath(`/media/${id}`, options)).toBe(true)
+})
+
+test('a response that fails is logged, and delays none of the other responses of its tick', async () => {
+  const errors: unknown[] = []
+  let closed = 0
+  const heads: Readonly<Record<string, string[]>> = { a: ['x', 'in\nvalid'], b: ['content-length', '1'] }
+  const listener = createBytesFastPath(
+    {
+      respondToBytes: () => expect.unreachable(),
+      cachedResponses: {
+        open(name) {
+          const bytes = Buffer.from('1')
+          const close = async () => {
+            closed += 1
+          }
+          const blob = { ...openMemoryBlob(bytes), close }
+          return { id, variant: null, head: heads[name] ?? expect.unreachable(), bytes, text: '1', blob }
+        },
+        areServable: async (ids) => ids.map(() => true),
+        countRequest: () => undefined,
+        remove: () => expect.unreachable(),
+      },
+      direct: {
+        begin: () => 'request',
+        run: (_route, _request, response, _id, respond) =>
+          respond().catch((error) => {
+            errors.push(error)
+            response.writeHead(500, { 'content-length': 0 }).end()
+          }),
+      },
+      corsHeaders: () => noCorsHeaders,
+      mediaHost: null,
+      isStopping: () => false,
+    },
+    () => expect.unreachable(),
+  )
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const get = (name: string, connection: string) =>
+      `GET /media/${name} HTTP/1.1\r\nHost: h\r\nConnection: ${connection}\r\n\r\n`
+    socket.end(get('b', 'keep-alive') + get('a', 'keep-alive') + get('b', 'close'))
+    expect((await text(socket)).match(/HTTP\/1.1 \d+/g)).toEqual(
+      [200, 500, 200].map((code) => `HTTP/1.1 ${code}`),
+    )
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+  expect(errors).toEqual([expect.objectContaining({ code: 'ERR_INVALID_CHAR' })])
+  expect(closed).toBe(3)
 })

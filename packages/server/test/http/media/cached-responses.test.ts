@@ -1,0 +1,103 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { beforeAll, expect, test } from 'vitest'
+import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
+import type { Media } from '../../../src/catalog/records.ts'
+import { newMediaId } from '../../../src/core/media-id.ts'
+import { createBytesResponder } from '../../../src/http/media/bytes-response.ts'
+import { createCachedResponses, responseMemory } from '../../../src/http/media/cached-responses.ts'
+import { createHeadWriter } from '../../../src/http/media/reuse-heads.ts'
+import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
+import { cachedBytesOperations } from '../../../src/media/caching/cached-bytes.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+
+async function memoryInUse(): Promise<number> {
+  for (let round = 0; round < 3; round += 1) {
+    await setImmediate()
+    collectGarbage()
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+/** Fills a cache with files of one size as their downloads do. Returns its statistics, and the growth of the process. */
+async function fill(capacity: number, size: number) {
+  const cache = createBytesCache(capacity, responseMemory)
+  let media: Media | null = null
+  const operations = cachedBytesOperations({
+    cache,
+    leavesFiles: false,
+    openBytes: async () => openMemoryBlob(Buffer.allocUnsafeSlow(size).fill('a')),
+    openVariant: () => expect.unreachable(),
+  })
+  const responses = createCachedResponses({ ...operations, areServable: () => expect.unreachable() })
+  const respond = createBytesResponder({
+    ...operations,
+    ...responses,
+    findByName: async () => media ?? expect.unreachable(),
+    prepareBody: async () => () => undefined,
+    maxAge: 1_000,
+    sendFile: null,
+    vary: { inline: 'Origin', attachment: 'Origin, Sec-Fetch-Dest' },
+  })
+  const writeHead = createHeadWriter()
+  const before = await memoryInUse()
+  let previous = -1
+  while (cache.statistics().size > previous) {
+    previous = cache.statistics().size
+    const id = newMediaId()
+    media = item(id, size)
+    const { head } = await respond({
+      id,
+      isHead: false,
+      name: id,
+      variant: undefined,
+      isDownload: false,
+      headers: {},
+    })
+    // The second request is served from memory, with a head that is formatted for it.
+    const request = new IncomingMessage(new Socket())
+    request.httpVersionMajor = 1
+    request.httpVersionMinor = 1
+    await setImmediate()
+    expect(responses.open(id, undefined)?.head ?? head).toBe(head)
+    writeHead(request, new ServerResponse(request), head)
+  }
+  media = null
+  const growth = (await memoryInUse()) - before
+  // Used after the measurement, so that nothing of it has been freed before.
+  return { growth, counted: cache.statistics().size, kept: [responses, writeHead, respond] }
+}
+
+const item = (id: Media['id'], size: number): Media => ({
+  id,
+  filename: `a picture of the harbour ${id.slice(20)}.txt`,
+  contentType: 'text/plain',
+  extension: 'txt',
+  size,
+  sha256: null,
+  createdAt: 1.7e12,
+  width: null,
+  height: null,
+  bucketId: 1 as never,
+  isDamaged: false,
+  contentId: null,
+})
+
+// The first run also allocates what the functions need.
+beforeAll(() => fill(100_000, 1))
+
+test.each([1, 300, 2_000, 4_000, 20_000])(
+  'a cache that is full of files of %i bytes takes at most 1.3 times its size',
+  async (size) => {
+    const capacity = 2_097_152
+    const { growth, counted } = await fill(capacity, size)
+    expect(counted).toBeGreaterThan(0.95 * capacity)
+    expect(growth).toBeLessThan(1.3 * capacity)
+  },
+)
