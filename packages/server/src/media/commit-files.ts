@@ -32,8 +32,9 @@ export interface Stored {
 }
 
 /**
- * Stores the items of one request: all or none, durable when it resolves. Discards the files if it throws. `onCommit` is
- * called before the commit of the rows.
+ * Stores the items of one request: all or none, durable when it resolves. If it throws, the files are discarded. Exception:
+ * if the outcome of the commit is unknown, blobs stay, because rows may name them. `onCommit` is called before the commit of
+ * the rows.
  */
 export type CommitFiles = (
   bucketId: BucketId,
@@ -107,7 +108,7 @@ export function commitFilesOperation(parts: {
       if (repeated) await removeBlobs(stored)
       return { media, repeated }
     } catch (error) {
-      // After any other error, the rows may be committed, so their bytes stay.
+      // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
       if (error instanceof Fault && notCommitted.has(error.code)) await removeBlobs(stored)
       throw error
     }

@@ -78,7 +78,7 @@ export async function openData(
   const { leftovers, ...cleared } = await recover(blobDeletion)
   for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
   if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
-    log.info(cleared, 'removed what an interrupted run left behind')
+    log.info(cleared, 'recovered after an interrupted run')
   return { catalog, blobs, blobDeletion, retryDeferredDeletions: deferred.retry }
 }
 
