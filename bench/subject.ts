@@ -83,7 +83,9 @@ export async function runPinned(
     printed += chunk
   })
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`${command.join(' ')} exited with ${code}: ${printed}`)
+  // `timeout` reports with 124 that it has interrupted the program.
+  if (code !== 0 && !(code === 124 && command[0] === 'timeout'))
+    throw new Error(`${command.join(' ')} exited with ${code}: ${printed}`)
   return printed
 }
 
@@ -152,7 +154,7 @@ export async function measure(
     ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
   ]
   // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
-  const limit = seconds < 1 ? ['timeout', '--preserve-status', '-s', 'INT', `${seconds}`] : []
+  const limit = seconds < 1 ? ['timeout', '-s', 'INT', `${seconds}`] : []
   let text = ''
   const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
   let [requests, spent] = [0, 0]

@@ -45,8 +45,10 @@ afterAll(async () => {
 /** Code for the page: tries every way to run or install uploaded code; returns those that worked. */
 const attempts = `async (urls) => {
     const worked = []
+    // Chromium does not always report that a worker could not start.
+    const timeout = () => new Promise((_, reject) => setTimeout(reject, 10_000))
     const run = async (way, trying) => {
-      await trying().then(
+      await Promise.race([trying(), timeout()]).then(
         () => worked.push(way),
         () => undefined,
       )

@@ -12,7 +12,7 @@ const size = 64_000_000
 let server: TestServer
 let path: string
 beforeAll(async () => {
-  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '1s' })
+  server = await startServer({ MEDIABUCKET_IDLE_TIMEOUT: '4s' })
   path = new URL((await upload(server, new Uint8Array(size), { name: 'large.bin' })).url).pathname
 })
 afterAll(() => server[Symbol.asyncDispose]())
