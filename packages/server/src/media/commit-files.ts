@@ -43,7 +43,7 @@ export type CommitFiles = (
   onCommit?: () => void,
 ) => Promise<Stored>
 
-/** Files of the blob store that are committed in parallel for one request. More would leave other requests too few threads of libuv's pool. */
+/** Blobs that one request commits at the same time. With more, too few threads of libuv's pool are left for other requests. */
 const parallelism = 4
 
 /** Milliseconds until an idempotency key expires (docs/interface.md I5). */
@@ -62,7 +62,7 @@ export function commitFilesOperation(parts: {
       if (result.status === 'rejected') throw result.reason
   }
 
-  /** If a removal fails, the intents stay, and the next start removes the files. */
+  /** If a removal fails, the intents stay, and the next start removes the blobs. */
   async function removeBlobs(stored: readonly StoredBlob[]): Promise<void> {
     if (stored.length === 0) return
     const results = await settleAll(stored, parallelism, ({ id }) => blobs.remove(id))
@@ -115,13 +115,13 @@ export function commitFilesOperation(parts: {
   }
 }
 
-/** If a removal fails, the next start removes temporary files and files without a row. */
+/** If a removal fails, the next start removes the temporary file. */
 export const discardBlobs = (
   blobs: Pick<BlobStore, 'discard'>,
   received: readonly { readonly file: ReceivedFile }[],
 ) => settleAll(received.map(({ file }) => file).filter(isBlob), parallelism, (blob) => blobs.discard(blob))
 
-/** A file of the blob store, and the id of its item. */
+/** A file that the blob store has received, and the id of its item. */
 interface StoredBlob {
   readonly blob: ReceivedBlob
   readonly id: MediaId

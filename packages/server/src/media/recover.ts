@@ -9,9 +9,9 @@ interface Leftover {
 }
 
 /**
- * Cleans up after an earlier process, before the service starts: removes temporary files, deletes the bytes of deleted
- * items, makes resumable uploads and their files agree, and removes bytes without a row. Returns how many of each, and the
- * ids whose bytes could not be deleted.
+ * Completes the work of an earlier process that was interrupted, before the service starts. Removes temporary files, deletes
+ * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Returns the
+ * number of each (`rewound`: lowered offsets), and the ids whose bytes could not be deleted.
  */
 export async function recover(parts: {
   readonly catalog: Pick<
@@ -46,7 +46,7 @@ export async function recover(parts: {
   return { temporary, tombstones, rewound, orphans: await removeOrphans(parts, onDeletionFailure), leftovers }
 }
 
-/** Removes committed files without a row. Runs after `rewindUploads`, which reclaims the files of uploads. */
+/** Removes blobs without a row. Runs after `rewindUploads`, which renames the files of unfinished uploads back. */
 async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
   onDeletionFailure: (id: MediaId, error: unknown) => void,

@@ -16,8 +16,8 @@ interface WholeFile extends Omit<IncomingFile, 'source'> {
 export type StoreSmallFile = (bucketId: BucketId, file: WholeFile, key: RequestKey | null) => Promise<Stored>
 
 /**
- * Stores a small file with less work than StoreMedia: nothing is streamed, and the quota is checked only by the commit,
- * which follows at once. Passes a file to StoreMedia where it is not small, or where there is no memory for it.
+ * Stores a small file with less work than StoreMedia: nothing is streamed, and only the commit checks the quota. Passes the
+ * file to StoreMedia if it is not small, or if the memory for small files is in use.
  */
 export function storeSmallFileOperation(parts: {
   readonly catalog: CommitCatalog

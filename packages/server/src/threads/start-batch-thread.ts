@@ -21,8 +21,8 @@ export interface BatchThread<Request, Output> {
 }
 
 /**
- * Starts a worker thread that calls serveBatches, and resolves when it is ready. Rejects with the worker's error when it
- * throws or exits before.
+ * Starts a worker thread that calls serveBatches. Resolves when the thread is ready. Rejects if the thread throws or exits
+ * before it is ready.
  */
 export async function startBatchThread<Request, Output, Report>(options: {
   /** The worker's module. */
@@ -31,12 +31,12 @@ export async function startBatchThread<Request, Output, Report>(options: {
   readonly workerData: unknown
   /** Called with the report of each batch. */
   readonly onReport: (report: Report) => void
-  /** Called once when the thread ends after it was ready and before `close`; all pending requests are rejected first. */
+  /** Called once if the thread ends after it was ready and before `close`. All pending requests are rejected first. */
   readonly onFailure: (error: Error) => void
 }): Promise<BatchThread<Request, Output>> {
   const { file, name, workerData, onReport, onFailure } = options
-  // Flags of the main program, such as --input-type, would keep the worker from starting. Files that a thread opens are
-  // closed by those that receive them, not at its end.
+  // `execArgv`: some flags of the main program, such as --input-type, prevent the worker from starting.
+  // `trackUnmanagedFds`: the main thread receives open files and closes them. Node must not close them when the thread ends.
   const worker = new Worker(file, { workerData, name, execArgv: [], trackUnmanagedFds: false })
   const ready = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
@@ -90,7 +90,7 @@ export async function startBatchThread<Request, Output, Report>(options: {
   return {
     send(request, callbacks, transfer = []) {
       if (failure) return callbacks.reject(failure)
-      // A request that outlives the shutdown timeout comes this late.
+      // An HTTP request that runs longer than the shutdown timeout can still send requests to the thread.
       if (isClosing) return callbacks.reject(new Fault('shutting-down', 'The service is stopping.'))
       lastNumber += 1
       pending.set(lastNumber, callbacks)

@@ -4,33 +4,37 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
 import { all, integer, one, text } from './rows.ts'
 
-/** Items, and bytes of items, that are read in one transaction, which takes some milliseconds. */
+/** Rows of `media` that one transaction reads. Each transaction takes some milliseconds. */
 const chunk = 2_000
+/** Rows of `contents` that one transaction reads. */
 const contentsChunk = 50
-/** The copy truncates a longer write-ahead log between two reads. Bytes. */
+/** If the write-ahead log is longer, it is truncated between two reads. Bytes. */
 const maxLogSize = 32 * 1024 * 1024
-/** Milliseconds that writers and the truncation wait for other reads. */
+/** Milliseconds that a truncation waits until other connections finish their reads. Writers wait during this time. */
 const truncationTimeout = 100
-/** Milliseconds until the next attempt if other reads took longer. */
+/** Milliseconds until the next truncation if this one had to stop waiting. */
 const truncationInterval = 5_000
-/** Rows that may be left for the last transaction. */
+/** The last transaction begins after a pass that copied at most this many rows. */
 const lastChunk = 500
-/** A pass copies what was added during the one before. On a busy machine, uploads may be faster than the copy. */
+/** Each pass copies the rows that were added during the previous pass. The limit is for uploads that are faster than the copy. */
 const maxPasses = 10
 /** Milliseconds between two reads. */
 const pause = 2
-/** Milliseconds that a read waits, as in catalog.ts. */
+/** Milliseconds that a read waits for a lock, as in catalog.ts. */
 const readTimeout = 5_000
 
 /**
- * Copies the catalog `source` as of one moment into the new file `target`, which is not synced. While a transaction reads a
- * catalog, its write-ahead log cannot start again and grows with each upload. So the rows and bytes of items, which never change,
- * are copied in chunks first: a short transaction reads a chunk into memory, and ends before the chunk is written to the copy,
- * which may wait for the disk. The last transaction copies the items that were added since, removes those that were
- * deleted since, and copies all other tables: its snapshot is the moment of the copy.
+ * Copies the catalog `source` as of one moment into the new file `target`. The target is not synced.
  *
- * Not SQLite's `backup`, which starts again whenever another connection writes, and not `VACUUM INTO`, which reads everything in
- * one transaction.
+ * While a transaction reads the catalog, SQLite cannot reset the write-ahead log, and the log grows with each upload. So
+ * most rows are copied in short transactions:
+ * 1. The rows of `media` and `contents`, which never change, are copied in chunks. A transaction reads a chunk into memory.
+ *    It ends before the chunk is written to the target, because the write may wait for the disk.
+ * 2. The last transaction copies the items that were added since, removes those that were deleted since, and copies all
+ *    other tables. Its snapshot is the moment of the copy.
+ *
+ * SQLite's `backup` would start again whenever another connection writes. `VACUUM INTO` would read everything in one
+ * transaction.
  */
 export async function copySnapshot(source: string, target: string): Promise<void> {
   const db = new DatabaseSync(target, {
@@ -61,7 +65,7 @@ export async function copySnapshot(source: string, target: string): Promise<void
     contents.copyAdded()
     for (const table of namesOf(db, 'table'))
       if (!copiedInChunks.has(table)) db.exec(`INSERT INTO main."${table}" SELECT * FROM source."${table}"`)
-    // The ids that were used last, also those of deleted rows.
+    // The last ids that AUTOINCREMENT used, so that the ids of deleted rows are not reused.
     db.exec('DELETE FROM sqlite_sequence; INSERT INTO sqlite_sequence SELECT * FROM source.sqlite_sequence')
     db.exec('COMMIT')
     contents.removeDeleted()
@@ -74,7 +78,10 @@ export async function copySnapshot(source: string, target: string): Promise<void
   }
 }
 
-/** Copies rows of one table by way of memory, with `condition` and a limit as in SQL. Returns how many. */
+/**
+ * Returns a function that copies the rows of one table through a table in memory, and returns their number. Its arguments are
+ * the parameters of `condition` and the maximum number of rows.
+ */
 function prepareCopy(db: DatabaseSync, table: string, condition: string): (...values: number[]) => number {
   db.exec(`CREATE TABLE chunk."${table}" AS SELECT * FROM source."${table}" WHERE 0`)
   const read = db.prepare(
@@ -93,12 +100,12 @@ function prepareCopy(db: DatabaseSync, table: string, condition: string): (...va
 function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const buckets = db.prepare('SELECT id FROM source.buckets ORDER BY id')
   const last = db.prepare('SELECT coalesce(max(seq), -1) FROM main.media WHERE bucket_id = ?')
-  // Sequence numbers grow and are never reused.
+  // New rows have higher sequence numbers than all earlier rows, because numbers are never reused.
   const copy = prepareCopy(db, 'media', 'bucket_id = ? AND seq > ? ORDER BY seq')
   const total = db.prepare('SELECT total FROM source.buckets WHERE id = ?')
   const removeDeleted = db.prepare(`DELETE FROM main.media WHERE bucket_id = ?
     AND NOT EXISTS (SELECT 1 FROM source.media AS now WHERE now.bucket_id = media.bucket_id AND now.seq = media.seq)`)
-  /** Copied items of each bucket. */
+  /** How many items of each bucket were copied. */
   const counts = new Map<number, number>()
   function copyFrom(bucket: number, limit: number): number {
     const copied = copy(bucket, integer(one(last, bucket) ?? [], 0), limit)
@@ -118,11 +125,11 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
       }
       return total
     },
-    /** The same in the transaction of the caller. */
+    /** The same as `copyInChunks`, but in the transaction of the caller. */
     copyAdded(): void {
       for (const bucket of bucketIds()) while (copyFrom(bucket, chunk) === chunk);
     },
-    /** Compares only the buckets that have lost items: that reads all their items. */
+    /** Compares the items only of buckets whose number of items differs, because the comparison reads all items of a bucket. */
     removeDeleted(): void {
       for (const [bucket, count] of counts)
         if (count !== integer(one(total, bucket) ?? [0], 0)) removeDeleted.run(bucket)
@@ -130,7 +137,7 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   }
 }
 
-/** As prepareItems. */
+/** The same for the table `contents` as `prepareItems` for the table `media`. */
 function prepareContents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.contents')
   const copy = prepareCopy(db, 'contents', 'id > ? ORDER BY id')
@@ -149,14 +156,14 @@ function prepareContents(db: DatabaseSync, afterChunk: () => Promise<void>) {
     copyAdded(): void {
       while (copyChunk() === contentsChunk);
     },
-    /** Removes the bytes of items that are not in the copy; reads nothing of the source. */
+    /** Removes the rows of `contents` whose items are not in the target. Does not read the source. */
     removeDeleted: () => void removeDeleted.run(),
   }
 }
 
 /**
- * Truncates the log if it is too long. The writer's own checkpoints cannot start it again while a read of the copy is in
- * progress. Writers wait during the truncation, as they do during their own checkpoints.
+ * Returns a function that truncates the write-ahead log if it is too long. The checkpoints of the server cannot reset the log
+ * while this copy reads. Writers wait during the truncation, as they do during their own checkpoints.
  */
 function prepareLogLimit(db: DatabaseSync, source: string): () => void {
   let nextAttempt = 0
@@ -174,7 +181,7 @@ const copiedInChunks: ReadonlySet<string> = new Set(['media', 'contents'])
 
 type Kind = 'table' | 'index' | 'trigger'
 
-/** SQLite creates the tables and indexes without SQL text by itself. */
+/** Omits the tables and indexes that SQLite creates itself. */
 const entries = (db: DatabaseSync, kind: Kind) =>
   all(
     db.prepare(`SELECT name, sql FROM source.sqlite_schema

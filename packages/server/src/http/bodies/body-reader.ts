@@ -3,9 +3,9 @@ import type { Backpressure } from './backpressure.ts'
 import { sendContinue } from './unread-bodies.ts'
 
 /**
- * Yields the body as it arrives. The memory of a chunk is freed when the next one is requested. Sends `100 Continue`
- * before the first read where the client expects it. A reader that stops early does not destroy the request, so a
- * response can follow.
+ * Yields the body as it arrives. The memory of a chunk is freed when the next one is requested. If the client expects
+ * `100 Continue`, it is sent before the first read. A reader that stops early does not destroy the request, so a response
+ * can follow.
  */
 export type BodyReader = (request: IncomingMessage) => AsyncGenerator<Uint8Array, void, void>
 
@@ -29,8 +29,8 @@ export function createBodyReader(backpressure: Backpressure): BodyReader {
 }
 
 /**
- * Reads the whole body of a request that has a Content-Length and no `Expect`. Returns null, and reads nothing, where the body has not
- * arrived and the bodies that are being read fill the room for them.
+ * Reads the whole body of a request that has a Content-Length and no `Expect`. If the body has not arrived completely, its
+ * length is reserved from `room`. If there is not enough room, nothing is read and the result is null.
  */
 export type WholeBodyReader = (request: IncomingMessage) => Promise<Uint8Array | null>
 
@@ -64,7 +64,7 @@ function arrivedChunks(request: IncomingMessage): Uint8Array[] {
   }
 }
 
-/** Throws where bytes are missing, which Node reports as an error before. */
+/** Throws if bytes are missing. Node usually reports this earlier as an error. */
 function joined(chunks: readonly Uint8Array[], request: IncomingMessage): Uint8Array {
   const [first, ...others] = chunks
   const bytes = first && others.length === 0 ? first : Buffer.concat(chunks)
@@ -72,7 +72,7 @@ function joined(chunks: readonly Uint8Array[], request: IncomingMessage): Uint8A
   return bytes
 }
 
-/** For one or two chunks Node's iterator is twice as expensive as its events. */
+/** Uses events, because for one or two chunks Node's iterator costs twice as much. */
 function collect(request: IncomingMessage): Promise<Uint8Array[]> {
   return new Promise((resolve, reject) => {
     const rejectIfIncomplete = () => {
@@ -91,8 +91,8 @@ function collect(request: IncomingMessage): Promise<Uint8Array[]> {
 const abortedError = (): Error => Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
 
 /**
- * Frees the memory of a chunk that owns its buffer. Otherwise the garbage collector runs dozens of times for each
- * gigabyte, which takes longer than hashing it.
+ * Frees the memory of a chunk that owns its buffer. Otherwise the garbage collector runs dozens of times for each gigabyte
+ * of bodies. These runs take longer than hashing the bytes.
  */
 function freeMemory({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)

@@ -26,17 +26,18 @@ interface AppendedUpload {
 
 export type AppendUpload = (id: UploadId, chunk: Chunk) => Promise<AppendedUpload>
 
-/** A crash loses at most the segment that was being received: this many bytes or milliseconds. */
+/** A chunk is synced in segments of at most this length. A crash loses at most the segment that is being received. */
 const segmentLimit = { bytes: 16 * 1024 * 1024, milliseconds: 2_000 }
 const isFull = (bytes: number, milliseconds: number) =>
   bytes >= segmentLimit.bytes || milliseconds >= segmentLimit.milliseconds
 const never = () => false
 
 /**
- * Appends a chunk. The offset moves only after the bytes are synced; bytes received before the source failed count. The chunk
- * of a whole small upload is received into memory, and its first sync is that of its item. With
- * its last byte the upload becomes an item, before any response shows it complete (docs/interface.md R5, R6). Throws Fault
- * `upload-unknown`, those of `checkChunk`, `quota-exceeded`, `storage-full`, and what the source throws.
+ * Appends a chunk. The offset is raised only after the bytes are synced. If the source fails, the bytes that were received
+ * before the failure are stored, unless the chunk is atomic. A chunk that contains a whole small upload is received into
+ * memory, and is stored by the commit of its item. The last byte turns the upload into an item before any response reports
+ * the upload as complete (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `quota-exceeded`, `storage-full`, the
+ * faults of `checkChunk`, and the errors of the source.
  */
 export function appendUploadOperation(parts: {
   readonly catalog: Pick<
@@ -73,7 +74,7 @@ export function appendUploadOperation(parts: {
         return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
       const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
       if (small.bytes !== null) return await finish(upload, received(small.bytes))
-      // A slow client would keep memory from others.
+      // A slow client must not occupy the memory that other requests need.
       receiver.release()
       return await appendSegments(upload, { ...chunk, source: small.rest }, lock, receiver, since)
     } finally {
@@ -86,7 +87,7 @@ export function appendUploadOperation(parts: {
     chunk: Chunk,
     lock: UploadLock,
     receiver: FileReceiver,
-    /** When the first byte of the chunk was requested. */
+    /** The time at which the reading of the chunk began. */
     since: number,
   ): Promise<AppendedUpload> {
     const { id, length } = upload
@@ -124,7 +125,7 @@ export function appendUploadOperation(parts: {
     return { upload: { ...upload, offset: file.size, finished: true, expiresAt }, item }
   }
 
-  /** A partial upload that is not removed here is removed by the next start, or when the upload expires. */
+  /** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
   async function storeBytes(
     { id }: Upload,
     item: NewMedia,
@@ -151,7 +152,7 @@ export function appendUploadOperation(parts: {
     return false
   }
 
-  /** While the lock is held: a length that is declared during a write would let that write reach it without an item. */
+  /** Call it with the lock: if the length were declared during a write, that write could reach it and create no item. */
   async function declareLength(upload: Upload, length: number): Promise<Upload> {
     if (upload.length === null && !(await catalog.declareLength(upload.id, length))) throw uploadUnknown()
     return { ...upload, length }
