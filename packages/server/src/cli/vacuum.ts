@@ -12,7 +12,7 @@ export const vacuum: Command = {
 
 The space of deleted rows stays in catalog.db, where new rows use it. This command returns it to the file system. Works while
 the service is running, in steps of a few milliseconds. The service itself returns space when more than a quarter of the
-catalog and more than 64 MB of it are free.
+catalog and more than 64 MiB of it are free.
 
 A catalog that was created by an earlier version is rewritten as a whole, once. Stop the service for that. It
 needs free space of twice the size of the catalog. If it is interrupted, the catalog stays as it was.`,
