@@ -53,7 +53,7 @@ export const openBlobs = (
 ): Promise<BlobStore> =>
   openDiskBlobs(thread === undefined ? { directory } : { directory, inlineSize, thread })
 
-/** False where no server has used the directory yet. */
+/** False if no server has used the directory yet. */
 export const hasData = (config: Data): boolean => existsSync(join(config.data, 'catalog.db'))
 
 /** For checks, backups and restores. Opens a data directory or a backup. */

@@ -19,7 +19,7 @@ interface Group {
 /** Returns a function that calls `respondToListing` once for identical requests of one event-loop tick. */
 export function coalesceRequests(parts: {
   readonly verifyAuthorization: AuthorizationVerifier
-  /** Counts each request; returns the reason for a refusal, null where the request is accepted. */
+  /** Counts each request; returns the reason for a refusal, null if the request is accepted. */
   readonly countToken: (id: TokenId) => Fault | null
   readonly respondToListing: ListingResponder
   readonly corsHeaders: CorsPolicy

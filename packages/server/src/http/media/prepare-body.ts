@@ -15,7 +15,7 @@ const blockRoom = 64 * 1024 * 1024
 export type BodyWriter = (response: ServerResponse) => void
 
 /**
- * Prepares the bytes from `start` to `end`, both inclusive, and closes the blob when they are sent. Rejects where the first
+ * Prepares the bytes from `start` to `end`, both inclusive, and closes the blob when they are sent. Rejects if the first
  * read fails. The writer must be called.
  */
 export type BodyPreparer = (
