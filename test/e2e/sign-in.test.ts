@@ -125,8 +125,10 @@ describe('G6', () => {
     await using guest = await visit(browser, server)
     await guest.signIn(token)
     await guest.files.first().waitFor()
+    // A request of the open page could end the session before a reload.
+    await guest.page.goto('about:blank')
     await runHere(server.data, 'token revoke', id)
-    await guest.page.reload()
+    await guest.page.goto(`${server.url}/`)
     await guest.page.getByText(strings.signIn.ended).waitFor()
     expect(await guest.page.evaluate(stored)).not.toContain('mbkt_')
   })

@@ -22,7 +22,7 @@ export interface TusRequests {
   /** Creates an upload and returns its id; null if the service has no resumable uploads. */
   create(size: number, metadata: string): Promise<string | null>
   find(id: string): Promise<TusState>
-  /** Sends a chunk once. `attempt` is the number of attempts that an error reports. */
+  /** Sends a chunk once. `attempt` is the number of this attempt, which errors include. */
   append(id: string, chunk: TusChunk, attempt: number): Promise<TusState>
   /** Deletes an upload that will not be resumed. One attempt, in the background. */
   abandon(id: string): void

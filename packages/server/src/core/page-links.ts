@@ -26,7 +26,7 @@ export const listingUrl = (settings: UrlSettings): string => `${settings.baseUrl
 /** Does not depend on the requested path or on unknown parameters (docs/interface.md L1, L13). */
 export const pageUrl = (settings: UrlSettings, page: number): string => `${listingUrl(settings)}?page=${page}`
 
-/** docs/interface.md L6, L12: the page before the requested one, also past the last page. */
+/** docs/interface.md L6, L12: the number of the requested page minus one, even if that page is past the last one. */
 export const previousUrl = (settings: UrlSettings, page: number): string | null =>
   page > 1 ? pageUrl(settings, page - 1) : null
 

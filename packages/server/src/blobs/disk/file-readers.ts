@@ -9,7 +9,7 @@ import { toBlob } from './open-stored-file.ts'
 /** The number of files that can wait for the disk at the same time. */
 const maxThreads = 4
 
-/** Files that one thread reads in turn, at most: a slow one delays only those behind it. */
+/** The maximum number of files that a thread is given at once. It reads them in turn, so a slow file delays at most three others. */
 const maxBatch = 4
 
 export interface FileReaders {
@@ -81,7 +81,7 @@ export function createFileReaders(onFailure: (error: Error) => void): FileReader
       readers.push({ thread, pending: 0 })
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(String(error))
-      // With other threads the reads only wait longer.
+      // If other threads run, they take the waiting reads.
       if (readers.length === 0) for (const { reject } of waiting.splice(0)) reject(failure)
     } finally {
       starting = null

@@ -1,6 +1,6 @@
 import type { RequestRate } from '../../core/request-rate.ts'
 
-/** When the quota of a key is full again. Milliseconds of the monotonic clock. */
+/** The time at which a key may make all requests of its quota again. Milliseconds of the monotonic clock. */
 interface Entry {
   fullAt: number
 }
@@ -32,11 +32,11 @@ export function createRateLimit(
   function entryOf(key: string, at: number): Entry {
     const known = current.get(key)
     if (known) return known
+    const entry = previous.get(key) ?? { fullAt: at }
     if (current.size >= maxKeys) {
       previous = current
       current = new Map()
     }
-    const entry = previous.get(key) ?? { fullAt: at }
     current.set(key, entry)
     return entry
   }

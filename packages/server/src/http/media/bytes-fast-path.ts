@@ -71,15 +71,15 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
       writeMemory(blob, bytes)(response)
       return
     }
-    // Few bytes stay in memory as long as they are referenced.
+    // Closing frees only the memory of long bytes, so short bytes can be closed before they are sent.
     void blob.close()
     if (isHead) response.end()
     else response.end(text ?? bytes, 'latin1')
   }
 
-  /** Bytes in memory need no more than one look whether their items exist. */
+  /** Responds with cached bytes. One query checks for all of them whether their items still exist. */
   async function respondFromMemory(exchanges: readonly Exchange[]): Promise<void> {
-    // Null if the catalog cannot be read: then each request finds the error on the other path.
+    // Null if the catalog cannot be read: then `respond` finds the error for each request.
     const servable = await cachedResponses
       .areServable(exchanges.map(({ cached }) => cached.id))
       .catch(() => null)
@@ -95,7 +95,7 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
       } else {
         void cached.blob.close()
         if (servable) cachedResponses.remove(cached.id)
-        // The response may be a problem, which the other path finds.
+        // The response may be a problem, which `respond` finds.
         respond(waiting)
       }
     }

@@ -34,6 +34,7 @@ interface Parts {
   readonly isStopping: () => boolean
 }
 
+/** Files are uploaded to the paths of the listing. */
 const routes: ReadonlyMap<string, DirectRoute> = new Map(
   listingPaths.map((url) => [url, { url, problemHeaders: {} }]),
 )
@@ -47,6 +48,7 @@ export function createUploadFastPath(parts: Parts, framework: RequestListener): 
     const { bucketId, ...grant } = await authorize({ raw: request }, 'media:write')
     const key = requestKey(request, grant)
     const headers = rawFileHeaders(request)
+    // Null if the memory for bodies is used up. Then the body is streamed.
     const bytes = await readWholeBody(request)
     const { media, repeated } =
       bytes === null
@@ -67,9 +69,10 @@ export function createUploadFastPath(parts: Parts, framework: RequestListener): 
     discardUnreadBody(request, response)
     metrics.activeUploads.inc()
     response.once('close', () => metrics.activeUploads.dec())
-    const id = direct.begin(route, request, response)
-    if (id === null) return
-    void direct.run(route, request, response, id, async () => {
+    // Null if the request was refused and has its response.
+    const requestId = direct.begin(route, request, response)
+    if (requestId === null) return
+    void direct.run(route, request, response, requestId, async () => {
       const media = describeMedia(urlSettings, await store(request))
       const body = JSON.stringify(media)
       response.writeHead(201, {

@@ -26,12 +26,12 @@ interface CacheStatistics {
   readonly size: number
 }
 
-/** What the catalog knows of the bytes; null if it does not. */
+/** Size and hash of the bytes from the catalog. A field is null if the catalog does not have it. */
 interface KnownBytes {
   readonly size: number | null
-  /** Other bytes are returned, but not cached: they could be repaired. */
+  /** Bytes with another hash are returned but not cached, so that a repair takes effect. */
   readonly sha256: Uint8Array | null
-  /** Nothing else uses the bytes that are read: unless they are cached, their memory is freed when all have closed them. */
+  /** True if only this cache refers to the memory of the bytes that are read. If they are not cached, the last close frees it. */
   readonly isOwn?: boolean
 }
 
@@ -42,7 +42,8 @@ type Opener = (wholeUpTo: number) => Promise<OpenVariant>
 export interface BytesCache {
   /**
    * The cached bytes, or those that `open` opens. Bytes up to `maxWholeLength` are returned in memory (`content`).
-   * Concurrent requests for one key share one read, so only call it for a key that exists now.
+   * Concurrent calls for a key share one read, which may have begun before its item was deleted. So the caller checks first
+   * that the item exists.
    */
   open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant>
   /** The cached bytes, or null. Does not count as a request, since the response may not be sent. */
@@ -98,7 +99,8 @@ export function createBytesCache(
       room += evicted ? memoryOf(evicted) : 0
       demand -= frequency.of(victim)
       if (demand > 0) continue
-      // Otherwise entries that were in demand and no longer are would keep out all others.
+      // Makes the victim the most recently requested entry. Otherwise the same one would win every comparison, even if nobody
+      // requests it any more.
       cache.get(victim)
       return false
     }
@@ -201,8 +203,8 @@ export function createBytesCache(
 
 /**
  * Frees the memory at once. Left to the garbage collector, the bytes of a few thousand cold files start a complete
- * collection, which took a third of the time of such requests. Runs in a later tick: requests of one tick share a read,
- * so one may have opened the bytes again, and closed them too: then this runs twice.
+ * collection, which took a third of the time of such requests. Runs in a later tick, because another request that shared the
+ * read may still open the bytes. If that request has closed them too, this runs a second time.
  */
 function dispose({ users, bytes }: Entry): void {
   if (users === 0 && !bytes.buffer.detached) bytes.buffer.transfer(0)

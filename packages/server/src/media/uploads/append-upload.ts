@@ -56,7 +56,7 @@ export function appendUploadOperation(parts: {
   readonly locks: UploadLocks
   /** Bytes. */
   readonly maxFileSize: number
-  /** Milliseconds after its last byte at which an upload expires. */
+  /** An upload expires this many milliseconds after bytes were last stored. */
   readonly expiry: number
   readonly now: () => number
 }): AppendUpload {
@@ -152,7 +152,7 @@ export function appendUploadOperation(parts: {
     return false
   }
 
-  /** Call it with the lock: if the length were declared during a write, that write could reach it and create no item. */
+  /** Call it with the lock: a write that does not know the new length could store the last byte without creating the item. */
   async function declareLength(upload: Upload, length: number): Promise<Upload> {
     if (upload.length === null && !(await catalog.declareLength(upload.id, length))) throw uploadUnknown()
     return { ...upload, length }

@@ -75,3 +75,10 @@ test('W6 memory is limited: unused keys are dropped, used ones stay', () => {
   }
   expect(take('idle')).toBe(0)
 })
+
+test('W6 a used key stays if its own request starts a new generation', () => {
+  const { take } = limitAt(1, 1_000_000, 1)
+  expect(take('a')).toBe(0)
+  expect(take('b')).toBe(0)
+  expect(take('a')).toBeGreaterThan(0)
+})
