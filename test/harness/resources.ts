@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SharedServer, TestServer } from './server.ts'
@@ -23,6 +23,16 @@ export async function countStored(server: SharedServer) {
     filesIn(join(server.data, 'tmp')),
   ])
   return { total: page.total, blobs: blobs + contentsIn(server.data), temporary }
+}
+
+/** How many sockets the server has open. Files that it opens in the background do not count. */
+export async function openSockets({ process }: TestServer): Promise<number> {
+  const directory = `/proc/${process.pid}/fd`
+  const targets = await Promise.all(
+    // A descriptor can be closed in between.
+    (await readdir(directory)).map((fd) => readlink(join(directory, fd)).catch(() => '')),
+  )
+  return targets.filter((target) => target.startsWith('socket:')).length
 }
 
 /** How many files and sockets the server has open. */

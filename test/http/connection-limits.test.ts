@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { expectProblem } from '../harness/problem.ts'
 import { parseResponse, responseOf } from '../harness/raw-http.ts'
-import { openFiles } from '../harness/resources.ts'
+import { openSockets } from '../harness/resources.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 
@@ -137,12 +137,12 @@ test('N2, N3 without limits every connection is accepted; a flood of refused con
   await clients(free, 50)
 
   await using server = await startServer({ MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '10' })
-  const before = await openFiles(server)
+  const before = await openSockets(server)
   const flood = Array.from({ length: 1_500 }, () => new Client(server))
   const other = new Client(server, '127.0.0.2')
   expect(await other.ask()).toBe(200)
-  await until('most are closed', async () => (await openFiles(server)) <= before + 11)
+  await until('most are closed', async () => (await openSockets(server)) <= before + 11)
   for (const client of flood) client.close()
   other.close()
-  await until('all are closed', async () => (await openFiles(server)) <= before)
+  await until('all are closed', async () => (await openSockets(server)) <= before)
 })
