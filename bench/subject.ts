@@ -146,22 +146,24 @@ export async function measure(
   refusals = false,
 ): Promise<Measure> {
   const { connections, seconds, headers = [], script } = load
-  const args = [
-    ...['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--timeout', '30s', '--latency'],
-    ...headers.flatMap((header) => ['-H', header]),
-    ...(script ? ['-s', script[0] ?? ''] : []),
-    subject.url + path,
-    ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
-  ]
-  // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
-  const limit = seconds < 1 ? ['timeout', '-s', 'INT', `${seconds}`] : []
+  const run = (duration: number): Promise<string> =>
+    runPinned('load', [
+      // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
+      ...(duration < 1 ? ['timeout', '-s', 'INT', `${duration}`] : []),
+      ...['wrk', '-t1', `-c${connections}`, `-d${Math.ceil(duration)}s`, '--timeout', '30s', '--latency'],
+      ...headers.flatMap((header) => ['-H', header]),
+      ...(script ? ['-s', script[0] ?? ''] : []),
+      subject.url + path,
+      ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
+    ])
   let text = ''
   const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
   let [requests, spent] = [0, 0]
   // On a busy machine a short run may end before the first response, or before the subject has used a tick of CPU.
-  for (let left = seconds < 1 ? 30 : 1; left > 0 && (requests === 0 || spent === 0); left -= 1) {
+  const longest = seconds < 1 ? 16 : seconds
+  for (let duration = seconds; duration <= longest && (requests === 0 || spent === 0); duration *= 2) {
     const before = subject.cpu()
-    text = await runPinned('load', [...limit, 'wrk', ...args])
+    text = await run(duration)
     spent = subject.cpu() - before
     requests = Number(figure(/(\d+) requests in/))
   }
