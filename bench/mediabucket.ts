@@ -5,8 +5,10 @@ import { startSubject } from './subject.ts'
 const bin =
   process.env['MEDIABUCKET_BUNDLE'] ?? resolve(import.meta.dirname, '../packages/server/bin/mediabucket.js')
 
-/** Rate limits that count every request and refuse none. */
+/** Rate limits that count every request and refuse none, and no limits of connections. */
 const unmetLimits = {
+  MEDIABUCKET_MAX_CONNECTIONS: '0',
+  MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS: '0',
   MEDIABUCKET_TOKEN_RATE: '999999999/1m',
   MEDIABUCKET_ADDRESS_RATE: '999999999/1m',
   MEDIABUCKET_AUTH_FAILURE_RATE: '999999999/1m',
