@@ -5,15 +5,12 @@ import { join, resolve } from 'node:path'
 import { type Bucket, fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
-import { type Load, type Measure, measure, runPinned, type Subject, startSubject } from './subject.ts'
+import { small, smallUploads, uploading } from './small-uploads.ts'
+import { type Measure, measure, runPinned, type Subject, startSubject } from './subject.ts'
 import { startNginx } from './yardsticks/nginx.ts'
+import { yardstickThreads } from './yardsticks/threads.ts'
 
 const local = (path: string) => resolve(import.meta.dirname, path)
-const post = local('lua/post-file.lua')
-const postForm = local('lua/post-form.lua')
-
-/** libuv's threads: the same number for the yardsticks as for the service. */
-const threads = { UV_THREADPOOL_SIZE: '16' }
 
 /** How long and how large: the short form proves that the bench runs, and measures nothing. Sizes are bytes. */
 export interface UploadsExtent {
@@ -32,10 +29,7 @@ export interface UploadsResults {
   readonly open: { readonly opened: number; readonly stored: number; readonly peakRss: number }
 }
 
-/** The sizes of small uploads. Bytes. */
-const [small, tiny] = [10_000, 2_000]
-/** Files of a form. */
-const formFiles = 100
+/** Bytes. */
 const smallDownload = 20_000
 /** Size of each upload that is open at once. Bytes. */
 const held = 100_000
@@ -67,45 +61,14 @@ export async function benchUploads(
       execFileSync('sync')
       return run()
     }
-    const uploading = (connections: number, size: number): Omit<Load, 'seconds'> => ({
-      connections,
-      script: [post, bucket.token, String(size)],
-    })
-    const form = { connections: 8, script: [postForm, bucket.token, String(formFiles), String(tiny)] }
 
     report('durable small uploads')
     let ours = await started(startMediabucket(data))
-    let loops = 0
-    const durableOf = (size: number, name: string) => [
-      {
-        id: `${name} in the loop`,
-        run: afterSync(() => durableLoop(join(scratch, `loop-${loops++}`), size, extent.seconds)),
-      },
-      {
-        id: `${name} uploads`,
-        run: afterSync(async () => {
-          const measured = await measure(ours, '/', { ...uploading(32, size), seconds: extent.seconds })
-          return { ...measured, bytesPerSecond: measured.perSecond * size }
-        }),
-      },
-    ]
     const durable = await runInTurn(
-      [
-        ...durableOf(small, '10 kB'),
-        ...durableOf(tiny, '2 kB'),
-        {
-          id: `2 kB, ${formFiles} files in a form`,
-          run: afterSync(async () => {
-            const { perSecond, cpuPerRequest, ...times } = await measure(ours, '/', {
-              ...form,
-              seconds: extent.seconds,
-            })
-            const files = perSecond * formFiles
-            const each = { perSecond: files, cpuPerRequest: cpuPerRequest / formFiles }
-            return { ...times, ...each, bytesPerSecond: files * tiny }
-          }),
-        },
-      ],
+      smallUploads(ours, { token: bucket.token, scratch, seconds: extent.seconds }).map(({ id, run }) => ({
+        id,
+        run: afterSync(run),
+      })),
       extent.rounds,
       report,
     )
@@ -114,7 +77,12 @@ export async function benchUploads(
     report('large uploads')
     ours = await started(startMediabucket(data))
     const receiver = await started(
-      startSubject('receiver', ['node', local('yardsticks/bare-receiver.ts'), scratch], threads, listening),
+      startSubject(
+        'receiver',
+        ['node', local('yardsticks/bare-receiver.ts'), scratch],
+        yardstickThreads,
+        listening,
+      ),
     )
     const fresh = ours.rss()
     const rssGrowth = { raw: 0, multipart: 0, tus: 0 }
@@ -147,7 +115,12 @@ export async function benchUploads(
     ]
     const nginx = await started(startNginx(join(scratch, 'nginx')))
     const stream = await started(
-      startSubject('file stream', ['node', local('yardsticks/node-files.ts'), files], threads, listening),
+      startSubject(
+        'file stream',
+        ['node', local('yardsticks/node-files.ts'), files],
+        yardstickThreads,
+        listening,
+      ),
     )
     const cases = []
     for (const { id, size, connections } of downloads) {
@@ -183,7 +156,7 @@ export async function benchUploads(
           run: afterSync(async () => {
             const [measured] = await Promise.all([
               list(),
-              measure(ours, '/', { ...uploading(8, small), seconds: extent.seconds }),
+              measure(ours, '/', { ...uploading(8, small, bucket.token), seconds: extent.seconds }),
             ])
             return measured
           }),
@@ -210,22 +183,6 @@ export async function benchUploads(
 }
 
 const listening = (printed: string) => /listening on (\S+)/.exec(printed)?.[1] ?? null
-
-async function durableLoop(directory: string, size: number, seconds: number): Promise<Measure> {
-  const command = ['node', local('yardsticks/durable-loop.ts'), directory, '32', String(size)]
-  const printed = await runPinned('subject', [...command, String(seconds)], threads)
-  const result: { count: number; seconds: number; cpuSeconds: number; p50: number; p99: number } =
-    JSON.parse(printed)
-  const perSecond = result.count / result.seconds
-  const { p50, p99 } = result
-  return {
-    perSecond,
-    bytesPerSecond: perSecond * size,
-    cpuPerRequest: result.cpuSeconds / result.count,
-    p50,
-    p99,
-  }
-}
 
 /** Sends one complete file and deletes its item. */
 async function sendFile(form: string, subject: Subject, { token }: Bucket, size: number): Promise<Measure> {

@@ -1,11 +1,6 @@
 import type { RequestListener } from 'node:http'
-import type { UrlSettings } from '../core/media-url.ts'
-import type { StoreMedia } from '../media/store-media.ts'
-import type { StoreSmallFile } from '../media/store-small-file.ts'
-import type { BodyReader, WholeBodyReader } from './bodies/body-reader.ts'
 import { discardUnreadBody } from './bodies/unread-bodies.ts'
 import { requireHttp1 } from './connections/require-http1.ts'
-import type { CorsPolicy } from './headers/cors.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import { coalesceRequests } from './listing/coalesce-requests.ts'
 import { createListingFastPath } from './listing/fast-path.ts'
@@ -14,36 +9,24 @@ import { createBytesFastPath } from './media/bytes-fast-path.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
 import type { CachedResponses } from './media/cached-responses.ts'
 import type { MediaHost } from './media/media-host.ts'
-import { createUploadFastPath } from './media/upload-fast-path.ts'
-import type { Metrics } from './metrics/metrics.ts'
+import { createUploadFastPath, type UploadFastPathParts } from './media/upload-fast-path.ts'
 import type { RequestLogger } from './metrics/request-log.ts'
 import type { FaultReporter } from './problems/report-fault.ts'
 import { createDirectServer } from './problems/serve-directly.ts'
-import type { AuthorizationVerifier, Authorizer } from './tokens/authorizer.ts'
+import type { AuthorizationVerifier } from './tokens/authorizer.ts'
 
 /** The server's listener: refuses other protocols, sends listings, bytes and small uploads to their fast paths and all else to the framework. */
 export function createRequestListener(
-  parts: {
+  parts: Omit<UploadFastPathParts, 'direct'> & {
     readonly verifyAuthorization: AuthorizationVerifier
     readonly respondToListing: ListingResponder
     readonly respondToBytes: BytesResponder
     readonly cachedResponses: CachedResponses
     readonly logRequest: RequestLogger
-    readonly corsHeaders: CorsPolicy
     readonly limits: RequestLimits
     readonly reportFault: FaultReporter
     readonly mediaHost: MediaHost | null
     readonly baseUrl: string
-    readonly isStopping: () => boolean
-    readonly storeSmallFile: StoreSmallFile
-    readonly storeMedia: StoreMedia
-    readonly authorize: Authorizer
-    readonly readBody: BodyReader
-    readonly readWholeBody: WholeBodyReader
-    /** The size of a small file: up to this many bytes. */
-    readonly smallFileSize: number
-    readonly urlSettings: UrlSettings
-    readonly metrics: Metrics
   },
   framework: RequestListener,
 ): RequestListener {

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../../core/fault.ts'
-import type { MediaId } from '../../core/media-id.ts'
 import type { IdempotentRequest, NewMedia } from '../records.ts'
-import { all, bytes, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
+import { readItem } from './item-columns.ts'
+import { all, bytes, one } from './rows.ts'
 
 /** The items of the first request with each key. They are stored here because they may be deleted before the retry. */
 export interface IdempotencyRecords {
@@ -49,15 +49,3 @@ const serializeItems = (items: readonly NewMedia[]): string =>
   JSON.stringify(
     items.map((item) => ({ ...item, sha256: item.sha256 && Buffer.from(item.sha256).toString('hex') })),
   )
-
-const readItem = (row: Row): NewMedia => ({
-  id: text(row, 0) as MediaId,
-  filename: textOrNull(row, 1),
-  contentType: text(row, 2),
-  extension: textOrNull(row, 3),
-  size: integer(row, 4),
-  sha256: bytesOrNull(row, 5),
-  width: integerOrNull(row, 6),
-  height: integerOrNull(row, 7),
-  createdAt: integer(row, 8),
-})

@@ -20,8 +20,9 @@ import type {
 } from '../records.ts'
 import { bucketColumns, bucketOf } from './buckets.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
+import { readItem } from './item-columns.ts'
 import type { Ranks } from './ranks.ts'
-import { all, bytesOrNull, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
+import { all, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 import { uploadColumns, uploadOf } from './upload-rows.ts'
 
@@ -144,15 +145,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
       const row = one(media, id)
       return (
         row && {
-          id: mediaId(row, 0),
-          filename: textOrNull(row, 1),
-          contentType: text(row, 2),
-          extension: textOrNull(row, 3),
-          size: integer(row, 4),
-          sha256: bytesOrNull(row, 5),
-          width: integerOrNull(row, 6),
-          height: integerOrNull(row, 7),
-          createdAt: integer(row, 8),
+          ...readItem(row),
           bucketId: bucketId(row, 9),
           isDamaged: integer(row, 10) === 1,
           contentId: contentId(row, 11),

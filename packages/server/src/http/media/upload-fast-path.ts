@@ -19,12 +19,13 @@ import { locationOf, requestKey, storedHeaders } from './store-media.ts'
 // The framework, its streams and their generators cost twice as much as storing a small file. So an upload of one small
 // file as a raw body bypasses them. A test compares the responses of both paths.
 
-interface Parts {
+export interface UploadFastPathParts {
   readonly storeSmallFile: StoreSmallFile
   readonly storeMedia: StoreMedia
   readonly authorize: Authorizer
   readonly readBody: BodyReader
   readonly readWholeBody: WholeBodyReader
+  /** The size of a small file: up to this many bytes. */
   readonly smallFileSize: number
   readonly direct: DirectServer
   readonly corsHeaders: CorsPolicy
@@ -40,20 +41,23 @@ const routes: ReadonlyMap<string, DirectRoute> = new Map(
 )
 
 /** Stores small files that are sent as raw bodies, and passes all other requests to `framework`. */
-export function createUploadFastPath(parts: Parts, framework: RequestListener): RequestListener {
+export function createUploadFastPath(
+  parts: UploadFastPathParts,
+  framework: RequestListener,
+): RequestListener {
   const { storeSmallFile, storeMedia, authorize, readBody, readWholeBody, smallFileSize } = parts
   const { direct, corsHeaders, urlSettings, metrics, isStopping } = parts
 
   async function store(request: IncomingMessage): Promise<NewMedia> {
-    const { bucketId, ...grant } = await authorize({ raw: request }, 'media:write')
+    const grant = await authorize({ raw: request }, 'media:write')
     const key = requestKey(request, grant)
     const headers = rawFileHeaders(request)
     // Null if the memory for bodies is used up. Then the body is streamed.
     const bytes = await readWholeBody(request)
     const { media, repeated } =
       bytes === null
-        ? await storeMedia(bucketId, readRawFile(request, readBody), { key, ...sizeOf(request) })
-        : await storeSmallFile(bucketId, { ...headers, bytes }, key)
+        ? await storeMedia(grant.bucketId, readRawFile(request, readBody), { key, ...sizeOf(request) })
+        : await storeSmallFile(grant.bucketId, { ...headers, bytes }, key)
     const [item] = media
     if (item === undefined) throw new Error('an upload has stored no item')
     if (!repeated) {

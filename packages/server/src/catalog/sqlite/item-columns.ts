@@ -1,0 +1,16 @@
+import type { MediaId } from '../../core/media-id.ts'
+import type { NewMedia } from '../records.ts'
+import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
+
+/** Reads an item from the first nine columns of a row: id, filename, type, extension, size, hash, width, height, time. */
+export const readItem = (row: Row): NewMedia => ({
+  id: text(row, 0) as MediaId,
+  filename: textOrNull(row, 1),
+  contentType: text(row, 2),
+  extension: textOrNull(row, 3),
+  size: integer(row, 4),
+  sha256: bytesOrNull(row, 5),
+  width: integerOrNull(row, 6),
+  height: integerOrNull(row, 7),
+  createdAt: integer(row, 8),
+})
