@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { endsTransaction, isFull } from '../../sqlite/result-codes.ts'
 import type { Outcome } from '../../threads/serve-batches.ts'
-import type { BucketId } from '../records.ts'
-import { applyChange, type Change, type ChangeFunctions, type Output } from './changes.ts'
+import { type Change, groupUploads, isUpload, type Output } from '../changes.ts'
+import { applyChange, type ChangeFunctions } from './changes.ts'
 import { reclaimSpace } from './reclaim-space.ts'
 import { asFault } from './sqlite-errors.ts'
 import { begin, commit, rollback } from './transaction.ts'
@@ -36,21 +36,6 @@ export function commitBatch(
     return changes.map(() => failed)
   }
 }
-
-/** Groups consecutive uploads to one bucket. Every other change is a group of its own. */
-function groupUploads(changes: readonly Change[]): Change[][] {
-  const groups: Change[][] = []
-  let bucketId: BucketId | null = null
-  for (const change of changes) {
-    const next = isUpload(change) ? change.input.bucketId : null
-    if (next !== null && next === bucketId) groups.at(-1)?.push(change)
-    else groups.push([change])
-    bucketId = next
-  }
-  return groups
-}
-
-const isUpload = (change: Change): change is Change<'add-media'> => change.kind === 'add-media'
 
 /**
  * Applies uploads to one bucket as one change, because a savepoint copies every page that changes in it. If they fail

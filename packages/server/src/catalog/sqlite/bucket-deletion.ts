@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId, DeletedChunk } from '../records.ts'
+import { integer } from '../rows.ts'
 import type { MediaRows } from './media-rows.ts'
-import { all, integer, one } from './rows.ts'
+import { all, one } from './rows.ts'
 
 /** One step of the deletion of a bucket; to be called within a transaction. */
 export type DeleteBucketChunk = (id: BucketId, limit: number, now: number) => DeletedChunk

@@ -2,8 +2,10 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { Amount } from '../../core/quota.ts'
 import { type Quota, requireWithinQuota } from '../../core/quota.ts'
+import { bucketColumns, bucketOf } from '../bucket-columns.ts'
 import type { Bucket, BucketId } from '../records.ts'
-import { integer, integerOrNull, one, type Row, text } from './rows.ts'
+import { integer } from '../rows.ts'
+import { one } from './rows.ts'
 
 /** To be called within a transaction. */
 export interface BucketRows {
@@ -29,18 +31,6 @@ export function prepareBucketRows(db: DatabaseSync): BucketRows {
       insert.run(name, createdAt, maxItems, maxBytes).changes === 1,
   }
 }
-
-export const bucketColumns = 'name, total, bytes, reserved_items, reserved_bytes, max_items, max_bytes'
-
-export const bucketOf = (row: Row): Bucket => ({
-  name: text(row, 0),
-  items: integer(row, 1),
-  bytes: integer(row, 2),
-  reservedItems: integer(row, 3),
-  reservedBytes: integer(row, 4),
-  maxItems: integerOrNull(row, 5),
-  maxBytes: integerOrNull(row, 6),
-})
 
 /** The authoritative quota check, within the transaction that adds items. All methods throw Fault `quota-exceeded`. */
 export interface Quotas {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ContentId } from '../records.ts'
-import { bytes, one } from './rows.ts'
+import { bytes } from '../rows.ts'
+import { one } from './rows.ts'
 
 /** The bytes of items that are stored in the catalog; to be called within the transaction that changes their media rows. */
 export interface ContentRows {

@@ -2,7 +2,8 @@ import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { creationSettings } from '../../sqlite/creation-settings.ts'
-import { all, integer, one, text } from './rows.ts'
+import { integer, text } from '../rows.ts'
+import { all, one } from './rows.ts'
 
 /** Rows of `media` that one transaction reads. Each transaction takes some milliseconds. */
 const chunk = 2_000

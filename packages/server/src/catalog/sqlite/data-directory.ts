@@ -1,12 +1,13 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { integer } from '../rows.ts'
 import { reclaimSpaceToOpen } from './ballast.ts'
 import { openConnection } from './connection.ts'
 import { makeDirectory } from './make-directory.ts'
 import { migrate } from './migrate.ts'
 import { DataDirectoryError, explainOpenError } from './open-errors.ts'
-import { integer, one } from './rows.ts'
+import { one } from './rows.ts'
 
 /**
  * Opens the catalog and migrates it to this program's version; creates the directory, accessible to its owner only, and the catalog if

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../../core/fault.ts'
+import { readItem } from '../item-columns.ts'
 import type { IdempotentRequest, NewMedia } from '../records.ts'
-import { readItem } from './item-columns.ts'
-import { all, bytes, one } from './rows.ts'
+import { bytes } from '../rows.ts'
+import { all, one } from './rows.ts'
 
 /** The items of the first request with each key. They are stored here because they may be deleted before the retry. */
 export interface IdempotencyRecords {

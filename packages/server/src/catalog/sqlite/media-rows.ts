@@ -3,9 +3,10 @@ import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured } from '../../core/variant.ts'
 import type { BucketId, ContentId, NewMediaContent } from '../records.ts'
+import { integer, integerOrNull, text } from '../rows.ts'
 import { prepareContentRows } from './content-rows.ts'
 import type { Ranks } from './ranks.ts'
-import { integer, integerOrNull, one, text } from './rows.ts'
+import { one } from './rows.ts'
 
 /** The only code that writes media rows. Also updates their contents, the bucket's counters, its revision and the ranks. */
 export interface MediaRows {

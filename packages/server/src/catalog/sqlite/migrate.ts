@@ -1,10 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { integer } from '../rows.ts'
 import { initial } from './migrations/0001-initial.ts'
 import { uploads } from './migrations/0002-uploads.ts'
 import { upkeep } from './migrations/0003-upkeep.ts'
 import { contents } from './migrations/0004-contents.ts'
 import { intents } from './migrations/0005-intents.ts'
-import { integer, one } from './rows.ts'
+import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
 /** A migration at index n leads to version n + 1, which is stored in PRAGMA user_version. */

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId } from '../records.ts'
+import { bytes } from '../rows.ts'
 import { defaultShape, indexOf, RankNode, type RankShape, slotOf, topLevel } from './rank-nodes.ts'
-import { bytes, one } from './rows.ts'
+import { one } from './rows.ts'
 
 /**
  * A tree of counters of live items (docs/architecture.md, Ranks). With it, the n-th item of a bucket is found by one read

@@ -2,12 +2,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
-import { isScope, type Scope } from '../../core/scopes.ts'
 import type { UploadId } from '../../core/upload-id.ts'
+import { bucketColumns, bucketOf } from '../bucket-columns.ts'
+import { readMedia } from '../item-columns.ts'
 import type {
   Bucket,
   BucketId,
-  ContentId,
   Grant,
   IdempotentRequest,
   Media,
@@ -18,13 +18,13 @@ import type {
   TokenRecord,
   Upload,
 } from '../records.ts'
-import { bucketColumns, bucketOf } from './buckets.ts'
+import { integer, type Row, text, textOrNull } from '../rows.ts'
+import { readGrant, readToken } from '../token-columns.ts'
+import { uploadColumns, uploadOf } from '../upload-columns.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
-import { readItem } from './item-columns.ts'
 import type { Ranks } from './ranks.ts'
-import { all, integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
+import { all, one } from './rows.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
-import { uploadColumns, uploadOf } from './upload-rows.ts'
 
 /** The reads of one connection. None leaves a transaction open when it returns. */
 export interface Reads {
@@ -84,7 +84,6 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
   const begin = db.prepare('BEGIN')
   const end = db.prepare('COMMIT')
-  const scopeSet = createScopeParser()
 
   const readPage = (bucketId: BucketId, page: number): PageRows => {
     const bucket = one(bucketState, bucketId)
@@ -102,34 +101,12 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     return { revision, total, rows }
   }
 
-  const tokenRecord = (row: Row): TokenRecord => ({
-    id: tokenId(row, 0),
-    bucket: text(row, 1),
-    name: text(row, 2),
-    scopes: [...scopeSet(text(row, 3))],
-    createdAt: integer(row, 4),
-    expiresAt: integerOrNull(row, 5),
-    lastUsedAt: integerOrNull(row, 6),
-    revokedAt: integerOrNull(row, 7),
-  })
-
   return {
     epoch: () => text(one(epoch) ?? [], 0),
 
     authorise(tokenHash) {
       const row = one(authorise, tokenHash)
-      return (
-        row && {
-          tokenId: tokenId(row, 0),
-          bucketId: bucketId(row, 1),
-          scopes: scopeSet(text(row, 2)),
-          expiresAt: integerOrNull(row, 3),
-          revokedAt: integerOrNull(row, 4),
-          lastUsedAt: integerOrNull(row, 5),
-          revision: integer(row, 6),
-          total: integer(row, 7),
-        }
-      )
+      return row && readGrant(row)
     },
 
     page(bucketId, page) {
@@ -143,14 +120,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
     media(id) {
       const row = one(media, id)
-      return (
-        row && {
-          ...readItem(row),
-          bucketId: bucketId(row, 9),
-          isDamaged: integer(row, 10) === 1,
-          contentId: contentId(row, 11),
-        }
-      )
+      return row && readMedia(row)
     },
 
     areServable(ids) {
@@ -196,10 +166,10 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
     token(id) {
       const row = one(token, id)
-      return row && tokenRecord(row)
+      return row && readToken(row)
     },
 
-    tokens: (bucket) => all(tokens, bucket).map(tokenRecord),
+    tokens: (bucket) => all(tokens, bucket).map(readToken),
 
     blobsIdentity() {
       const row = one(db.prepare("SELECT value FROM meta WHERE key = 'blobs'"))
@@ -218,19 +188,4 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
 
 // The columns contain only ids of these kinds.
 const mediaId = (row: Row, column: number) => text(row, column) as MediaId
-const tokenId = (row: Row, column: number) => text(row, column) as TokenId
 const bucketId = (row: Row, column: number) => integer(row, column) as BucketId
-const contentId = (row: Row, column: number) => integerOrNull(row, column) as ContentId | null
-
-/** Parses stored scopes, each distinct text once. Unknown names grant nothing. */
-function createScopeParser(): (stored: string) => ReadonlySet<Scope> {
-  const sets = new Map<string, ReadonlySet<Scope>>()
-  return (stored) => {
-    let set = sets.get(stored)
-    if (!set) {
-      set = new Set(stored.split(' ').filter(isScope))
-      sets.set(stored, set)
-    }
-    return set
-  }
-}

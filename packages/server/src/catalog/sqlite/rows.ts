@@ -1,7 +1,5 @@
-import type { SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
-
-/** One row as an array, in the order of the selected columns. */
-export type Row = readonly SQLOutputValue[]
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import type { Row } from '../rows.ts'
 
 /** The first row, or null. Connections return arrays (connection.ts), which the types of node:sqlite do not express. */
 export function one(statement: StatementSync, ...parameters: SQLInputValue[]): Row | null {
@@ -15,31 +13,3 @@ export function all(statement: StatementSync, ...parameters: SQLInputValue[]): R
     return row
   })
 }
-
-function wrong(row: Row, column: number, wanted: string): never {
-  throw new TypeError(`the catalog holds ${typeof row[column]} in column ${column}, not ${wanted}`)
-}
-
-export function integer(row: Row, column: number): number {
-  const value = row[column]
-  return typeof value === 'number' ? value : wrong(row, column, 'an integer')
-}
-
-export function text(row: Row, column: number): string {
-  const value = row[column]
-  return typeof value === 'string' ? value : wrong(row, column, 'text')
-}
-
-export function bytes(row: Row, column: number): Uint8Array<ArrayBuffer> {
-  const value = row[column]
-  return value instanceof Uint8Array ? value : wrong(row, column, 'bytes')
-}
-
-export const integerOrNull = (row: Row, column: number): number | null =>
-  row[column] === null ? null : integer(row, column)
-
-export const textOrNull = (row: Row, column: number): string | null =>
-  row[column] === null ? null : text(row, column)
-
-export const bytesOrNull = (row: Row, column: number): Uint8Array | null =>
-  row[column] === null ? null : bytes(row, column)

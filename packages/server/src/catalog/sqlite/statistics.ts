@@ -2,7 +2,8 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { CatalogStatistics, UpkeepRun } from '../records.ts'
-import { integer, one, text } from './rows.ts'
+import { integer, text } from '../rows.ts'
+import { one } from './rows.ts'
 
 const kinds = ['backup', 'fsck'] as const
 

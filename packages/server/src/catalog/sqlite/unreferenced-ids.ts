@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
-import { integer, one } from './rows.ts'
+import { integer } from '../rows.ts'
+import { one } from './rows.ts'
 
 /** Returns the ids that no item, tombstone or unfinished upload has. */
 export function prepareFindUnreferenced(db: DatabaseSync): (ids: readonly MediaId[]) => MediaId[] {

@@ -1,27 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { MediaId } from '../../core/media-id.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { BucketId, NewMediaContent, NewUpload, Upload } from '../records.ts'
+import type { NewMediaContent, NewUpload, Upload } from '../records.ts'
+import { reservedBy, uploadColumns, uploadOf } from '../upload-columns.ts'
 import type { Quotas } from './buckets.ts'
 import type { MediaRows } from './media-rows.ts'
-import { integer, integerOrNull, one, type Row, text, textOrNull } from './rows.ts'
-
-export const uploadColumns =
-  'id, bucket_id, length, received, metadata, filename, declared_type, media_id, finished, expires_at'
-
-// These columns contain only ids of these kinds.
-export const uploadOf = (row: Row): Upload => ({
-  id: text(row, 0) as UploadId,
-  bucketId: integer(row, 1) as BucketId,
-  length: integerOrNull(row, 2),
-  offset: integer(row, 3),
-  metadata: textOrNull(row, 4),
-  filename: textOrNull(row, 5),
-  declaredType: textOrNull(row, 6),
-  mediaId: text(row, 7) as MediaId,
-  finished: integer(row, 8) === 1,
-  expiresAt: integer(row, 9),
-})
+import { one } from './rows.ts'
 
 /** The only code that writes upload rows. Also updates the bucket's reservations. */
 export interface UploadRows {
@@ -31,12 +14,6 @@ export interface UploadRows {
   finish(id: UploadId, added: NewMediaContent, expiresAt: number): boolean
   remove(id: UploadId): boolean
 }
-
-/** An unfinished upload reserves one item and its length, or its offset while the length is unknown. */
-const reservedBy = ({ length, offset }: Pick<Upload, 'length' | 'offset'>) => ({
-  items: 1,
-  bytes: length ?? offset,
-})
 
 export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: MediaRows): UploadRows {
   const select = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE id = ?`)

@@ -1,13 +1,7 @@
 import { extname, join } from 'node:path'
 import { startBatchThread } from '../../threads/start-batch-thread.ts'
-import {
-  applyChange,
-  buffersOf,
-  type Change,
-  type ChangeKind,
-  type Output,
-  prepareChanges,
-} from './changes.ts'
+import type { Change, ChangeKind, Output } from '../changes.ts'
+import { applyChange, buffersOf, prepareChanges } from './changes.ts'
 import { openConnection } from './connection.ts'
 import { explainOpenError } from './open-errors.ts'
 import { asFault } from './sqlite-errors.ts'

@@ -1,5 +1,5 @@
-import type { MediaId } from '../../core/media-id.ts'
-import type { NewMedia } from '../records.ts'
+import type { MediaId } from '../core/media-id.ts'
+import type { BucketId, ContentId, Media, NewMedia } from './records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
 /** Reads an item from the first nine columns of a row: id, filename, type, extension, size, hash, width, height, time. */
@@ -13,4 +13,12 @@ export const readItem = (row: Row): NewMedia => ({
   width: integerOrNull(row, 6),
   height: integerOrNull(row, 7),
   createdAt: integer(row, 8),
+})
+
+/** Reads an item from these columns and three more: bucket, 1 if it is damaged, number of its bytes in the catalog. */
+export const readMedia = (row: Row): Media => ({
+  ...readItem(row),
+  bucketId: integer(row, 9) as BucketId,
+  isDamaged: integer(row, 10) === 1,
+  contentId: integerOrNull(row, 11) as ContentId | null,
 })

@@ -1,5 +1,5 @@
-import { newMediaId } from '../../core/media-id.ts'
-import type { NewMedia } from '../records.ts'
+import { newMediaId } from '../core/media-id.ts'
+import type { NewMedia } from './records.ts'
 
 interface Kind {
   readonly extension: string | null

@@ -1,0 +1,68 @@
+import type { MediaId } from '../core/media-id.ts'
+import type { Quota } from '../core/quota.ts'
+import type { UploadId } from '../core/upload-id.ts'
+import type {
+  BucketId,
+  DeletedChunk,
+  IdempotentRequest,
+  NewMedia,
+  NewMediaContent,
+  NewToken,
+  NewUpload,
+  RemovedMedia,
+  TokenId,
+  UpkeepRun,
+} from './records.ts'
+
+/** Every change of the catalog, by kind. Inputs and outputs are plain data, because they are sent to the writer thread. */
+export interface Changes {
+  'add-media': { input: { bucketId: BucketId; items: readonly NewMediaContent[] }; output: undefined }
+  'add-media-once': {
+    input: { bucketId: BucketId; items: readonly NewMediaContent[]; request: IdempotentRequest }
+    output: readonly NewMedia[]
+  }
+  'forget-requests': { input: { now: number }; output: number }
+  'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: RemovedMedia | null }
+  'add-intents': { input: { ids: readonly MediaId[] }; output: undefined }
+  'clear-intents': { input: { ids: readonly MediaId[] }; output: undefined }
+  'clear-tombstones': { input: { ids: readonly MediaId[] }; output: undefined }
+  'create-upload': { input: NewUpload; output: undefined }
+  'declare-length': { input: { id: UploadId; length: number }; output: boolean }
+  'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
+  'finish-upload': { input: { id: UploadId; added: NewMediaContent; expiresAt: number }; output: boolean }
+  'remove-upload': { input: { id: UploadId }; output: boolean }
+  'create-bucket': { input: { name: string; quota: Quota; createdAt: number }; output: boolean }
+  'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
+  'set-quota': { input: { bucket: string; quota: Partial<Quota> }; output: boolean }
+  'add-token': { input: NewToken; output: undefined }
+  'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
+  'touch-token': { input: { id: TokenId; at: number }; output: undefined }
+  'record-upkeep': { input: UpkeepRun; output: undefined }
+  'set-blobs-identity': { input: { identity: string }; output: undefined }
+  /** Changes nothing; a readiness check that the writer works. */
+  check: { input: null; output: undefined }
+}
+
+export type ChangeKind = keyof Changes
+
+export interface Change<K extends ChangeKind = ChangeKind> {
+  readonly kind: K
+  readonly input: Changes[K]['input']
+}
+
+export type Output<K extends ChangeKind = ChangeKind> = Changes[K]['output']
+
+/** Groups consecutive uploads to one bucket. Every other change is a group of its own. */
+export function groupUploads(changes: readonly Change[]): Change[][] {
+  const groups: Change[][] = []
+  let bucketId: BucketId | null = null
+  for (const change of changes) {
+    const next = isUpload(change) ? change.input.bucketId : null
+    if (next !== null && next === bucketId) groups.at(-1)?.push(change)
+    else groups.push([change])
+    bucketId = next
+  }
+  return groups
+}
+
+export const isUpload = (change: Change): change is Change<'add-media'> => change.kind === 'add-media'

@@ -1,0 +1,33 @@
+/** One row as an array, in the order of the selected columns. */
+export type Row = readonly unknown[]
+
+function wrong(row: Row, column: number, wanted: string): never {
+  throw new TypeError(`the catalog holds ${typeof row[column]} in column ${column}, not ${wanted}`)
+}
+
+export function integer(row: Row, column: number): number {
+  const value = row[column]
+  return typeof value === 'number' ? value : wrong(row, column, 'an integer')
+}
+
+export function text(row: Row, column: number): string {
+  const value = row[column]
+  return typeof value === 'string' ? value : wrong(row, column, 'text')
+}
+
+// No driver returns shared memory.
+const isBytes = (value: unknown): value is Uint8Array<ArrayBuffer> => value instanceof Uint8Array
+
+export function bytes(row: Row, column: number): Uint8Array<ArrayBuffer> {
+  const value = row[column]
+  return isBytes(value) ? value : wrong(row, column, 'bytes')
+}
+
+export const integerOrNull = (row: Row, column: number): number | null =>
+  row[column] === null ? null : integer(row, column)
+
+export const textOrNull = (row: Row, column: number): string | null =>
+  row[column] === null ? null : text(row, column)
+
+export const bytesOrNull = (row: Row, column: number): Uint8Array | null =>
+  row[column] === null ? null : bytes(row, column)

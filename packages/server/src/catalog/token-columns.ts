@@ -1,0 +1,39 @@
+import { isScope, type Scope } from '../core/scopes.ts'
+import type { BucketId, Grant, TokenId, TokenRecord } from './records.ts'
+import { integer, integerOrNull, type Row, text } from './rows.ts'
+
+const scopeSets = new Map<string, ReadonlySet<Scope>>()
+
+/** Parses stored scopes, each distinct text once. Unknown names grant nothing. */
+function scopesOf(stored: string): ReadonlySet<Scope> {
+  let set = scopeSets.get(stored)
+  if (!set) {
+    set = new Set(stored.split(' ').filter(isScope))
+    scopeSets.set(stored, set)
+  }
+  return set
+}
+
+/** Reads token, bucket, scopes, expiry, revocation, last use, revision and total. */
+export const readGrant = (row: Row): Grant => ({
+  tokenId: text(row, 0) as TokenId,
+  bucketId: integer(row, 1) as BucketId,
+  scopes: scopesOf(text(row, 2)),
+  expiresAt: integerOrNull(row, 3),
+  revokedAt: integerOrNull(row, 4),
+  lastUsedAt: integerOrNull(row, 5),
+  revision: integer(row, 6),
+  total: integer(row, 7),
+})
+
+/** Reads token, bucket's name, name, scopes, creation, expiry, last use and revocation. */
+export const readToken = (row: Row): TokenRecord => ({
+  id: text(row, 0) as TokenId,
+  bucket: text(row, 1),
+  name: text(row, 2),
+  scopes: [...scopesOf(text(row, 3))],
+  createdAt: integer(row, 4),
+  expiresAt: integerOrNull(row, 5),
+  lastUsedAt: integerOrNull(row, 6),
+  revokedAt: integerOrNull(row, 7),
+})
