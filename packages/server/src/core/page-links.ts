@@ -2,8 +2,7 @@ import type { UrlSettings } from './media-url.ts'
 
 /** The settings that a page depends on. */
 export interface PageSettings extends UrlSettings {
-  /** `none` omits the numbered links, for callers that insert them as bytes. */
-  readonly links: 'all' | 'window' | 'none'
+  readonly links: 'all' | 'window'
 }
 
 /** One entry of a page's `links`, as on the wire. */
@@ -49,10 +48,12 @@ export function pageLinks(settings: PageSettings, page: number, lastPage: number
   return links
 }
 
-function numbersShown(links: PageSettings['links'], page: number, lastPage: number) {
-  if (links === 'none') return []
-  return links === 'window' ? windowed(page, lastPage) : range(1, lastPage)
-}
+/** The page numbers that a page links to, in order; null for a gap between them (docs/interface.md L7 to L9). */
+export const numbersShown = (
+  links: PageSettings['links'],
+  page: number,
+  lastPage: number,
+): readonly (number | null)[] => (links === 'window' ? windowed(page, lastPage) : range(1, lastPage))
 
 /** docs/interface.md L9. A page past the last one gets the same links as the last page. */
 function windowed(page: number, lastPage: number): readonly (number | typeof gap)[] {

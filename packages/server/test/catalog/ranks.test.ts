@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { BucketId } from '../../src/catalog/records.ts'
 import { bytes, integer } from '../../src/catalog/rows.ts'
 import { prepareBucketRows } from '../../src/catalog/sqlite/buckets.ts'
+import { prepareLocateItem } from '../../src/catalog/sqlite/item-locations.ts'
 import { prepareMediaRows } from '../../src/catalog/sqlite/media-rows.ts'
 import { migrate } from '../../src/catalog/sqlite/migrate.ts'
 import { defaultShape, type RankShape, topLevel } from '../../src/catalog/sqlite/rank-nodes.ts'
@@ -18,7 +19,7 @@ function bucketAndModel(shape: RankShape) {
   migrate(db)
   const ranks = prepareRanks(db, shape)
   const media = prepareMediaRows(db, ranks)
-  const reads = prepareReads(db, ranks)
+  const reads = prepareReads(db, prepareLocateItem(db, shape))
   const bucketId = prepareBucketRows(db).ensure('b', 0)
   let model: { id: string; seq: number }[] = []
   let nextSeq = 0
@@ -39,7 +40,7 @@ function bucketAndModel(shape: RankShape) {
     expectEqual() {
       const lastPage = Math.ceil(model.length / 10)
       for (let page = 1; page <= lastPage + 1; page++) {
-        const { total, rows } = reads.page(bucketId, page)
+        const { total, rows } = reads.page({ bucketId, page })
         expect(total).toBe(model.length)
         const wanted = model.slice((page - 1) * 10, page * 10)
         expect(rows.map((row) => row.id)).toEqual(wanted.map((item) => item.id))

@@ -6,9 +6,9 @@ import type { BucketId } from '../records.ts'
 import { createBatchedReads } from './batched-reads.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
+import { prepareLocateItem } from './item-locations.ts'
 import { explainOpenError } from './open-errors.ts'
-import { prepareRanks } from './ranks.ts'
-import { prepareReads } from './reads.ts'
+import { type PageKey, prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
 import { logBytes, prepareStatistics } from './statistics.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
@@ -54,12 +54,13 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 
   const grants = createBatchedReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
   const media = createBatchedReads(db, (id: MediaId) => reading(() => reads.media(id)))
+  const pages = createBatchedReads(db, (key: PageKey) => reading(() => reads.page(key)))
   const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))
 
   return {
     epoch,
     authorise: grants.read,
-    page: async (bucketId, page) => reading(() => reads.page(bucketId, page)),
+    page: (bucketId, page) => pages.read({ bucketId, page }),
     media: media.read,
     areServable: async (ids) => reading(() => reads.areServable(ids)),
     content: contents.read,
@@ -119,6 +120,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     async close() {
       grants.flush()
       media.flush()
+      pages.flush()
       buckets.flush()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()
@@ -132,7 +134,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 async function openReads(db: DatabaseSync, directory: string) {
   try {
     db.exec('PRAGMA query_only = ON')
-    const reads = prepareReads(db, prepareRanks(db))
+    const reads = prepareReads(db, prepareLocateItem(db))
     reads.isNew()
     return { reads, epoch: reads.epoch() }
   } catch (error) {

@@ -51,12 +51,12 @@ export class RankNode {
     this.#counters.setUint32(index * counterSize, count, true)
   }
 
-  /** The child that holds live item `rank` (from 0) of this node, and the item's rank within that child. */
-  find(rank: number): { index: number; rank: number } {
+  /** The child that holds live item `rank` (from 0) of this node, the item's rank within that child, and the child's items. */
+  find(rank: number): { index: number; rank: number; count: number } {
     let rest = rank
     for (let offset = 0; offset < this.bytes.byteLength; offset += counterSize) {
       const count = this.#counters.getUint32(offset, true)
-      if (rest < count) return { index: offset / counterSize, rank: rest }
+      if (rest < count) return { index: offset / counterSize, rank: rest, count }
       rest -= count
     }
     throw new RangeError('the rank counters do not reach the total of their bucket')

@@ -13,22 +13,23 @@ export interface Ranks {
   add(bucketId: BucketId, total: number, nextSeq: number, count: number): void
   /** Removes the items with these sequence numbers, which must be in ascending order. */
   remove(bucketId: BucketId, nextSeq: number, seqs: readonly number[]): void
-  /**
-   * Locates live item `rank` (from 0, below the total). To reach the item, start at sequence number `seq` and skip `skip`
-   * live items.
-   */
-  locate(bucketId: BucketId, nextSeq: number, rank: number): { seq: number; skip: number }
 }
 
-export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape): Ranks {
+/** Reads a node; null if none of its numbers has had an item. */
+export function prepareReadNode(
+  db: DatabaseSync,
+): (bucketId: BucketId, level: number, slot: number) => RankNode | null {
   const select = db.prepare('SELECT counts FROM ranks WHERE bucket_id = ? AND level = ? AND slot = ?')
-  const upsert = db.prepare(`INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET counts = excluded.counts`)
-
-  const read = (bucketId: BucketId, level: number, slot: number): RankNode | null => {
+  return (bucketId, level, slot) => {
     const row = one(select, bucketId, level, slot)
     return row && new RankNode(bytes(row, 0))
   }
+}
+
+export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape): Ranks {
+  const read = prepareReadNode(db)
+  const upsert = db.prepare(`INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET counts = excluded.counts`)
 
   /** Adds `delta` to the counters of each number, on every level. Adjacent numbers share one read and one write of their node. */
   const updateCounters = (
@@ -67,19 +68,6 @@ export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape):
 
     remove(bucketId, nextSeq, seqs) {
       updateCounters(bucketId, nextSeq, seqs, -1)
-    },
-
-    locate(bucketId, nextSeq, rank) {
-      let slot = 0
-      let skip = rank
-      for (let level = topLevel(shape, nextSeq); level > 0; level--) {
-        const node = read(bucketId, level, slot)
-        if (!node) throw new RangeError(`the ranks of bucket ${bucketId} lack node ${slot} of level ${level}`)
-        const child = node.find(skip)
-        slot = slot * shape.fanOut + child.index
-        skip = child.rank
-      }
-      return { seq: slot * shape.leaf, skip }
     },
   }
 }

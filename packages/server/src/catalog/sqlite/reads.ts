@@ -22,15 +22,22 @@ import { integer, type Row, text, textOrNull } from '../rows.ts'
 import { readGrant, readToken } from '../token-columns.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
-import type { Ranks } from './ranks.ts'
+import type { LocateItem } from './item-locations.ts'
 import { all, one } from './rows.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 
-/** The reads of one connection. None leaves a transaction open when it returns. */
+/** Identifies a page, which is numbered from 1. */
+export interface PageKey {
+  readonly bucketId: BucketId
+  readonly page: number
+}
+
+/** The reads of one connection. None leaves a transaction open that it has begun. */
 export interface Reads {
   epoch(): string
   authorise(tokenHash: Uint8Array): Grant | null
-  page(bucketId: BucketId, page: number): PageRows
+  /** In the transaction in progress, or in one of its own. */
+  page(key: PageKey): PageRows
   media(id: MediaId): Media | null
   areServable(ids: readonly MediaId[]): boolean[]
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
@@ -51,7 +58,7 @@ export interface Reads {
   someWithBlobs(): MediaId[]
 }
 
-export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
+export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
     revision, total FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
@@ -85,6 +92,18 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
   const begin = db.prepare('BEGIN')
   const end = db.prepare('COMMIT')
 
+  /** Runs the reads in the transaction in progress, or in one of their own. */
+  function inSnapshot<T>(read: () => T): T {
+    if (db.isTransaction) return read()
+    begin.run()
+    try {
+      return read()
+    } finally {
+      // SQLite itself ends the transaction on some errors.
+      if (db.isTransaction) end.run()
+    }
+  }
+
   const readPage = (bucketId: BucketId, page: number): PageRows => {
     const bucket = one(bucketState, bucketId)
     if (!bucket) throw bucketDeleted()
@@ -93,7 +112,7 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
     // Above 2⁵³ the product is rounded, but exceeds every total.
     const first = (page - 1) * pageSize
     if (first >= total) return { revision, total, rows: [] }
-    const { seq, skip } = ranks.locate(bucketId, integer(bucket, 2), first)
+    const { seq, skip } = locate({ id: bucketId, revision, nextSeq: integer(bucket, 2) }, first)
     const rows = all(pageRows, bucketId, seq, skip).map((row) => ({
       id: mediaId(row, 0),
       extension: textOrNull(row, 1),
@@ -109,31 +128,20 @@ export function prepareReads(db: DatabaseSync, ranks: Ranks): Reads {
       return row && readGrant(row)
     },
 
-    page(bucketId, page) {
-      begin.run()
-      try {
-        return readPage(bucketId, page)
-      } finally {
-        if (db.isTransaction) end.run()
-      }
-    },
+    page: ({ bucketId, page }) => inSnapshot(() => readPage(bucketId, page)),
 
     media(id) {
       const row = one(media, id)
       return row && readMedia(row)
     },
 
-    areServable(ids) {
-      begin.run()
-      try {
-        return ids.map((id) => {
+    areServable: (ids) =>
+      inSnapshot(() =>
+        ids.map((id) => {
           const row = one(servable, id)
           return row !== null && integer(row, 0) === 1
-        })
-      } finally {
-        if (db.isTransaction) end.run()
-      }
-    },
+        }),
+      ),
 
     findRepeated: (request) => idempotency.find(request),
 

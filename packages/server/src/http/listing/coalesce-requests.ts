@@ -9,14 +9,22 @@ import type { ListingResponder, ListingResponse } from './listing-response.ts'
 // A response is correct for every request that arrived before its data were read, and for no later one. So identical
 // requests are collected during one event-loop tick, and the data are read after it. No result is kept for later requests.
 
-/** Identical requests of one tick: the token is verified once, and all accepted ones get the same response. */
+/** The requests of one tick with the same Authorization header, whose token is verified once. */
+interface Caller {
+  readonly grant: Promise<Grant>
+  readonly groups: Group[]
+}
+
+/** Identical requests of one caller: all accepted ones get the same response. */
 interface Group {
   readonly request: FastPathRequest
-  readonly grant: Promise<Grant>
   response: Promise<ListingResponse> | null
 }
 
-/** Returns a function that calls `respondToListing` once for identical requests of one event-loop tick. */
+/**
+ * Returns a function that verifies each token once in an event-loop tick, and calls `respondToListing` once for identical
+ * requests.
+ */
 export function coalesceRequests(parts: {
   readonly verifyAuthorization: AuthorizationVerifier
   /** Counts each request; returns the reason for a refusal, null if the request is accepted. */
@@ -25,19 +33,19 @@ export function coalesceRequests(parts: {
   readonly corsHeaders: CorsPolicy
 }): (request: FastPathRequest) => Promise<ListingResponse> {
   const { verifyAuthorization, countToken, respondToListing, corsHeaders } = parts
-  /** The groups of the current tick by Authorization header, the part in which requests differ most often. */
-  let groups: Map<string, Group[]> | null = null
+  /** The callers of the current tick by Authorization header. */
+  let callers: Map<string, Caller> | null = null
   let tickEnd = Promise.resolve()
 
   function startTick() {
     tickEnd = new Promise((resolve) => {
       setImmediate(() => {
         // Later requests start a new tick.
-        groups = null
+        callers = null
         resolve()
       })
     })
-    return new Map<string, Group[]>()
+    return new Map<string, Caller>()
   }
 
   async function verifyAfter(end: Promise<void>, authorization: string): Promise<Grant> {
@@ -54,20 +62,27 @@ export function coalesceRequests(parts: {
     return corsHead.length === 0 ? response : { ...response, head: [...corsHead, ...response.head] }
   }
 
-  function groupOf(request: FastPathRequest): Group {
-    groups ??= startTick()
-    const sameToken = groups.get(request.authorization)
-    const existing = sameToken?.find((group) => areIdentical(group.request, request))
+  function callerOf({ authorization }: FastPathRequest): Caller {
+    callers ??= startTick()
+    const existing = callers.get(authorization)
     if (existing) return existing
-    const group = { request, grant: verifyAfter(tickEnd, request.authorization), response: null }
-    if (sameToken) sameToken.push(group)
-    else groups.set(request.authorization, [group])
+    const caller = { grant: verifyAfter(tickEnd, authorization), groups: [] }
+    callers.set(authorization, caller)
+    return caller
+  }
+
+  function groupOf({ groups }: Caller, request: FastPathRequest): Group {
+    const existing = groups.find((group) => areIdentical(group.request, request))
+    if (existing) return existing
+    const group = { request, response: null }
+    groups.push(group)
     return group
   }
 
   return async (request) => {
-    const group = groupOf(request)
-    const grant = await group.grant
+    const caller = callerOf(request)
+    const group = groupOf(caller, request)
+    const grant = await caller.grant
     const refusal = countToken(grant.tokenId)
     if (refusal) throw refusal
     group.response ??= respond(grant, request)

@@ -4,7 +4,7 @@ import type { BucketId } from '../../catalog/records.ts'
 import type { PageSettings } from '../../core/page.ts'
 import { gzipBody, type PageBody, plainBody } from './page-body.ts'
 import type { PageLinkCache } from './page-link-cache.ts'
-import { pageParts } from './page-parts.ts'
+import { createPageRenderer } from './page-renderer.ts'
 
 /** A rendered page, and the revision of the bucket that it shows. */
 export interface Listing {
@@ -37,6 +37,7 @@ export function listMediaOperation(parts: {
   readonly cacheSize: number
 }): ListMedia {
   const { catalog, pageLinkCache, cacheSize } = parts
+  const render = createPageRenderer(parts)
   const cache =
     cacheSize > 0
       ? new LRUCache<string, Listing>({
@@ -47,7 +48,7 @@ export function listMediaOperation(parts: {
 
   async function renderPage(bucketId: BucketId, page: number, gzip: boolean): Promise<Listing> {
     const { revision, total, rows } = await catalog.page(bucketId, page)
-    const renderedParts = pageParts(parts, page, total, rows)
+    const renderedParts = render(page, total, rows)
     const plain = plainBody(pageLinkCache, renderedParts)
     if (!gzip || plain.length < minimumGzipLength) return { revision, coding: 'identity', body: plain }
     return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, renderedParts) }

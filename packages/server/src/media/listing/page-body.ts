@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { combineCrc32 } from '../../core/crc32.ts'
 import { type Deflated, deflateChunkSync, type PageLinkCache } from './page-link-cache.ts'
-import type { PagePart } from './page-parts.ts'
+import type { PagePart } from './page-renderer.ts'
 
 const gzipped = promisify(gzip)
 
