@@ -5,7 +5,7 @@ import { defaultShape, type RankNode, type RankShape, topLevel } from './rank-no
 import { prepareReadNode } from './ranks.ts'
 
 /** The state of a bucket, as of one snapshot. */
-export interface BucketState {
+interface BucketState {
   readonly id: BucketId
   readonly revision: number
   readonly nextSeq: number
