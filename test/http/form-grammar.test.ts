@@ -33,7 +33,7 @@ describe('U10 a form that RFC 2046 or RFC 7578 does not allow is refused with 40
     ['a part of another boundary before it', `${part('zero').replace('--b', '--c')}${part('one')}${last}`],
     ['LF before a delimiter', `${part('one').replace(/\r\n$/, '\n')}${part('two')}${last}`],
     ['CR before a delimiter', `${part('one').replace(/\r\n$/, '\r')}${part('two')}${last}`],
-    ['LF alone everywhere', `${part('one')}${last}\r\n`.replaceAll('\r\n', '\n') + '\r\n'],
+    ['LF alone everywhere', `${`${part('one')}${last}\r\n`.replaceAll('\r\n', '\n')}\r\n`],
     ['LF behind a delimiter', `${part('one')}${part('two').replace('\r\n', '\n')}${last}`],
     ['LF between two headers', part('one', `${disposition()}\nContent-Type: text/plain`) + last],
     ['CR between two headers', part('one', `${disposition()}\rContent-Type: text/plain`) + last],
@@ -154,7 +154,7 @@ describe('U1 unusual forms that RFC 2046 and RFC 7578 allow are read exactly', (
     ],
     [
       'a shorter boundary in a file',
-      part('--\r\n--\r\n').replaceAll('--b', '--bb') + '--bb--',
+      `${part('--\r\n--\r\n').replaceAll('--b', '--bb')}--bb--`,
       ['--\r\n--\r\n'],
       'bb',
     ],

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BlobAudit } from './blobs/audit.ts'
-import type { BlobStore } from './blobs/blobs.ts'
+import type { BlobStore, IntentLog } from './blobs/blobs.ts'
 import { type BlobsDirectory, openDiskBlobsDirectory } from './blobs/disk/blobs-directory.ts'
 import { openDiskAudit } from './blobs/disk/disk-audit.ts'
 import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
@@ -42,16 +42,17 @@ export const openCatalog = (config: Config, writer: Writer): Promise<Catalog> =>
 
 type Data = Pick<Config, 'data'>
 
-/** With `thread` for the server; without it for a command. */
+/** With `thread` for the server; without it for a command. Without `intents` for a backup, which has no uploads. */
 export const openBlobs = (
   { data: directory, inlineSize = 0 }: Data & Partial<Pick<Config, 'inlineSize'>>,
+  intents?: IntentLog,
   thread?: {
     readonly onFailure: (error: Error) => void
     readonly onSync: (seconds: number) => void
     readonly onVariantDamage: (reason: string) => void
   },
 ): Promise<BlobStore> =>
-  openDiskBlobs(thread === undefined ? { directory } : { directory, inlineSize, thread })
+  openDiskBlobs({ directory, ...(intents && { intents }), ...(thread && { inlineSize, thread }) })
 
 /** False if no server has used the directory yet. */
 export const hasData = (config: Data): boolean => existsSync(join(config.data, 'catalog.db'))

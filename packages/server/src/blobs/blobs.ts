@@ -3,8 +3,10 @@ import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { Variant } from '../core/variant.ts'
 
-/** Bytes in a file of the store, received completely and not committed under an id. A crash may lose them. */
+/** The bytes of a new item, received completely by the store and not committed. A crash may lose them. */
 export interface ReceivedBlob {
+  /** The id of the item. */
+  readonly id: MediaId
   /** Identifies the bytes inside their store; meaningless outside it. */
   readonly handle: string
   /** Bytes. */
@@ -18,12 +20,27 @@ export interface ReceivedBlob {
 /** Bytes that the signatures of the type sniffer need. Each large upload in progress holds this much in memory. */
 export const headLength = 4_100
 
+/** Bytes in memory, or a file that other processes of this machine can read. */
+export type LocalContent =
+  | { readonly type: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly type: 'file'; readonly path: string }
+
+/** Bytes that other processes of this machine can read until `release` is called. */
+export interface LocalBytes {
+  readonly content: LocalContent
+  /** False if these are only the first bytes of a blob. */
+  readonly isWhole: boolean
+  release(): Promise<void>
+}
+
 /** A blob opened for reading. Call either `stream` once, or `close` at the end. */
 export interface OpenBlob {
   /** Bytes. */
   readonly size: number
-  /** The path of a file that other processes of this machine can read, or the bytes. */
-  readonly content: string | Uint8Array
+  /** Where the bytes are. */
+  readonly content: LocalContent
+  /** Makes the whole bytes available to other processes of this machine, also after `close`. */
+  share(): Promise<LocalBytes>
   /** Fills `into` with the bytes from `position` on. One call at a time. Throws BlobTruncatedError. */
   read(into: Uint8Array, position: number): Promise<void>
   /** Bytes `start` to `end`, both inclusive. Closes the blob when it ends or is destroyed. */
@@ -67,8 +84,8 @@ export interface PartialUploadStore {
     chunk: { offset: number; source: AsyncIterable<Uint8Array>; limit: number },
   ): Promise<Appended>
 
-  /** Turns a complete upload of `size` bytes into a received blob. Throws PartialUploadLost. */
-  complete(id: UploadId, size: number): Promise<ReceivedBlob>
+  /** Turns a complete upload of `size` bytes into a received blob of the item `mediaId`. Throws PartialUploadLost. */
+  complete(id: UploadId, size: number, mediaId: MediaId): Promise<ReceivedBlob>
 
   /** The bytes of a complete upload of `size` bytes. Throws PartialUploadLost. */
   read(id: UploadId, size: number): Promise<Uint8Array<ArrayBuffer>>
@@ -78,14 +95,33 @@ export interface PartialUploadStore {
 
   /** Does nothing if there is none. */
   remove(id: UploadId): Promise<void>
+}
+
+/** What a start does before it uses the store, while no other process uses it. */
+export interface BlobRecovery {
+  /** Removes temporary files of earlier processes. Returns how many. */
+  removeTemporary(): Promise<number>
 
   /**
-   * Makes the stored bytes match these uploads: reverts commits, truncates to the offsets, removes all other partial
-   * uploads. Returns the sizes of those that are shorter than their offset. Only while no other process writes.
+   * Makes the partial uploads match these uploads: reverts commits, truncates to the offsets, removes all other partial
+   * uploads. Returns the sizes of those that are shorter than their offset.
    */
-  recover(
+  matchUploads(
     uploads: readonly { readonly id: UploadId; readonly mediaId: MediaId; readonly offset: number }[],
   ): Promise<Map<UploadId, number>>
+
+  /** Ids that an earlier version recorded before it committed bytes under them, and ids stored in the same directories. */
+  earlierIntents(): Promise<MediaId[]>
+
+  /** Call it when each earlier intent has a row or no bytes. */
+  clearEarlierIntents(): Promise<void>
+}
+
+/** The ids under which a store is about to store bytes, as the catalog records them, so that bytes without an item are found. */
+export interface IntentLog {
+  /** Durable when it resolves. Extends the deadlines of recorded ids. */
+  record(ids: readonly MediaId[]): Promise<void>
+  clear(ids: readonly MediaId[]): Promise<void>
 }
 
 /** Variants of pictures. They can be rendered again, so losing one is harmless. */
@@ -111,33 +147,32 @@ export interface VariantStore {
 export interface BlobStore {
   readonly partialUploads: PartialUploadStore
   readonly variants: VariantStore
+  /** Null if the store needs no recovery, because its processes share no files. */
+  readonly recovery: BlobRecovery | null
 
   /**
-   * Reads the source to its end, hashes it and counts its bytes. Throws Fault `file-too-large` above `limit` bytes and
-   * `storage-full`; leaves nothing behind when it throws.
+   * Reads the bytes of the item `id` from the source to its end, hashes and counts them. Throws Fault `file-too-large` above
+   * `limit` bytes and `storage-full`; leaves nothing behind when it throws.
    */
-  receive(source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>
+  receive(id: MediaId, source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedBlob>
 
   /** The received bytes with random access, for sniffing inside containers. */
   peek(blob: ReceivedBlob): Promise<Blob>
 
-  /** The received bytes as a file that other processes of this machine can read. */
-  pathOf(blob: ReceivedBlob): string
+  /** Makes at least the first `atLeast` received bytes available to other processes of this machine. */
+  share(blob: ReceivedBlob, atLeast: number): Promise<LocalBytes>
 
-  /** Stores received bytes under a new id. The caller has recorded the id, so that a start after a crash finds the bytes. */
-  commit(blob: ReceivedBlob, id: MediaId): Promise<void>
+  /** Stores received bytes under their ids. A store records intents before bytes can be found under an id. */
+  commit(blobs: readonly ReceivedBlob[]): Promise<void>
 
-  /** False while the directory of the blobs is not the one that belongs to the catalog. */
-  isReachable(): boolean
+  /**
+   * Removes received bytes, also if they are committed, and their intents; no item may have them. Never throws: a later sweep or start
+   * removes the rest.
+   */
+  discard(blobs: readonly ReceivedBlob[]): Promise<void>
 
-  /** Ids that an earlier version recorded before it committed bytes under them, and ids stored in the same directories. */
-  earlierIntents(): Promise<MediaId[]>
-
-  /** Call it when each earlier intent has a row or no bytes. */
-  clearEarlierIntents(): Promise<void>
-
-  /** Removes received bytes that are not committed. */
-  discard(blob: ReceivedBlob): Promise<void>
+  /** False while the store does not hold the bytes of the catalog, or cannot be reached. */
+  isReachable(): Promise<boolean>
 
   /**
    * Null if nothing is stored under the id. Throws Fault `media-unknown` if the entry, or a directory above it, is a link
@@ -148,9 +183,6 @@ export interface BlobStore {
 
   /** Removes the bytes, then their variants. Does nothing if there are none. */
   remove(id: MediaId): Promise<void>
-
-  /** Removes temporary files of earlier processes. Returns how many. Only while no other process writes. */
-  recover(): Promise<number>
 
   /** Finishes the commits in progress. No more commits and no variants are possible. */
   close(): Promise<void>

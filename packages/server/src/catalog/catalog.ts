@@ -74,11 +74,21 @@ export interface Catalog {
 
   /**
    * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,
-   * so after a crash the remaining ones name all committed bytes without an item.
+   * so after a crash the remaining ones name all committed bytes without an item. Their deadline is `lifetime` milliseconds from now;
+   * a deadline of an existing intent is only extended.
    */
-  addIntents(ids: readonly MediaId[]): Promise<void>
+  addIntents(ids: readonly MediaId[], lifetime: number): Promise<void>
 
   intents(): Promise<MediaId[]>
+
+  /** The ids of intents whose deadline has passed. */
+  expiredIntents(): Promise<MediaId[]>
+
+  /**
+   * Of intents whose deadline has passed, returns the ids that no item, tombstone or unfinished upload has, and reserves them
+   * permanently in the same transaction: no item can have them, so their bytes can be removed.
+   */
+  retireIntents(ids: readonly MediaId[]): Promise<MediaId[]>
 
   /** Removes intents. Call it when the blob store has no bytes under these ids. */
   clearIntents(ids: readonly MediaId[]): Promise<void>

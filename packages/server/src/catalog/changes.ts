@@ -23,7 +23,8 @@ export interface Changes {
   }
   'forget-requests': { input: { now: number }; output: number }
   'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: RemovedMedia | null }
-  'add-intents': { input: { ids: readonly MediaId[] }; output: undefined }
+  'add-intents': { input: { ids: readonly MediaId[]; lifetime: number }; output: undefined }
+  'retire-intents': { input: { ids: readonly MediaId[] }; output: MediaId[] }
   'clear-intents': { input: { ids: readonly MediaId[] }; output: undefined }
   'clear-tombstones': { input: { ids: readonly MediaId[] }; output: undefined }
   'create-upload': { input: NewUpload; output: undefined }

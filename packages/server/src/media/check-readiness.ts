@@ -14,13 +14,16 @@ export interface Readiness {
 /** Milliseconds after which a catalog that another process has locked counts as not writable. */
 const writeTimeout = 2_000
 
+/** Milliseconds after which a store of bytes that does not respond counts as unavailable. */
+const bytesTimeout = 2_000
+
 const stopsReads: ReadonlySet<ReadinessReason> = new Set(['catalog-unreadable', 'bytes-unavailable'])
 
 export function checkReadinessOperation(parts: {
   readonly catalog: Pick<Catalog, 'checkReads' | 'checkWrites'>
   readonly space: Pick<FreeSpace, 'hasRoom'>
-  /** False while the directory of the blobs does not belong to the catalog. */
-  readonly hasBytes: () => boolean
+  /** False while the store does not hold the bytes of the catalog, or cannot be reached. */
+  readonly hasBytes: () => Promise<boolean>
 }): () => Promise<Readiness> {
   const { catalog, space, hasBytes } = parts
   let writing: Promise<boolean> | null = null
@@ -47,7 +50,7 @@ export function checkReadinessOperation(parts: {
     )
     if (!reads) reasons.push('catalog-unreadable')
     if (!(await within(writeTimeout, canWrite()))) reasons.push('catalog-unwritable')
-    if (!hasBytes()) reasons.push('bytes-unavailable')
+    if (!(await within(bytesTimeout, hasBytes()))) reasons.push('bytes-unavailable')
     else if (!space.hasRoom()) reasons.push('disk-full')
     return { reads: !reasons.some((reason) => stopsReads.has(reason)), writes: reasons.length === 0, reasons }
   }

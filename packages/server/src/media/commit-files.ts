@@ -3,8 +3,6 @@ import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenId } from '../catalog/records.ts'
 import { Fault } from '../core/fault.ts'
-import type { MediaId } from '../core/media-id.ts'
-import { settleAll } from '../core/settle-all.ts'
 import { bytesOf, type ReceivedFile } from './receive-files.ts'
 
 /** A received file, what its client sent with it, and its item. */
@@ -14,10 +12,7 @@ export interface Arrival {
   readonly item: NewMedia
 }
 
-export type CommitCatalog = Pick<
-  Catalog,
-  'addMedia' | 'addMediaOnce' | 'addIntents' | 'clearIntents' | 'findRepeated'
->
+export type CommitCatalog = Pick<Catalog, 'addMedia' | 'addMediaOnce' | 'findRepeated'>
 
 /** The idempotency key of a request (docs/interface.md I1). */
 export interface RequestKey {
@@ -43,32 +38,15 @@ export type CommitFiles = (
   onCommit?: () => void,
 ) => Promise<Stored>
 
-/** Blobs that one request commits at the same time. With more, too few threads of libuv's pool are left for other requests. */
-const parallelism = 4
-
 /** Milliseconds until an idempotency key expires (docs/interface.md I5). */
 const keyLifetime = 86_400_000
 
 export function commitFilesOperation(parts: {
   readonly catalog: CommitCatalog
-  readonly blobs: Pick<BlobStore, 'commit' | 'discard' | 'remove'>
+  readonly blobs: Pick<BlobStore, 'commit' | 'discard'>
   readonly now: () => number
 }): CommitFiles {
   const { catalog, blobs, now } = parts
-
-  async function commitBlobs(stored: readonly StoredBlob[]): Promise<void> {
-    await catalog.addIntents(stored.map(({ id }) => id))
-    for (const result of await settleAll(stored, parallelism, ({ blob, id }) => blobs.commit(blob, id)))
-      if (result.status === 'rejected') throw result.reason
-  }
-
-  /** If a removal fails, the intents stay, and the next start removes the blobs. */
-  async function removeBlobs(stored: readonly StoredBlob[]): Promise<void> {
-    if (stored.length === 0) return
-    const results = await settleAll(stored, parallelism, ({ id }) => blobs.remove(id))
-    if (results.some(({ status }) => status === 'rejected')) return
-    await catalog.clearIntents(stored.map(({ id }) => id)).catch(() => undefined)
-  }
 
   /** Returns the stored items: these, or those of the first request with the same key. */
   async function commitRows(
@@ -88,46 +66,36 @@ export function commitFilesOperation(parts: {
 
   return async (bucketId, arrivals, key, onCommit = () => {}) => {
     const items = arrivals.map(({ item, file }) => ({ item, bytes: bytesOf(file) }))
-    const stored = arrivals.flatMap(({ item: { id }, file }) => (isBlob(file) ? [{ blob: file, id }] : []))
+    const stored = blobsOf(arrivals)
     const request = key && requestOf(key, arrivals)
     try {
       const first = request && (await catalog.findRepeated(request))
       if (first) {
-        await discardBlobs(blobs, arrivals)
+        await blobs.discard(stored)
         return { media: first, repeated: true }
       }
-      if (stored.length > 0) await commitBlobs(stored)
+      if (stored.length > 0) await blobs.commit(stored)
     } catch (error) {
-      await Promise.all([discardBlobs(blobs, arrivals), removeBlobs(stored)])
+      await blobs.discard(stored)
       throw error
     }
     try {
       onCommit()
       const media = await commitRows(bucketId, items, request)
       const repeated = media[0]?.id !== items[0]?.item.id
-      if (repeated) await removeBlobs(stored)
+      if (repeated) await blobs.discard(stored)
       return { media, repeated }
     } catch (error) {
       // After any other error, the outcome is unknown: the rows may be committed, so their blobs stay.
-      if (error instanceof Fault && notCommitted.has(error.code)) await removeBlobs(stored)
+      if (error instanceof Fault && notCommitted.has(error.code)) await blobs.discard(stored)
       throw error
     }
   }
 }
 
-/** If a removal fails, the next start removes the temporary file. */
-export const discardBlobs = (
-  blobs: Pick<BlobStore, 'discard'>,
-  received: readonly { readonly file: ReceivedFile }[],
-) => settleAll(received.map(({ file }) => file).filter(isBlob), parallelism, (blob) => blobs.discard(blob))
-
-/** A file that the blob store has received, and the id of its item. */
-interface StoredBlob {
-  readonly blob: ReceivedBlob
-  readonly id: MediaId
-}
-
-const isBlob = (file: ReceivedFile): file is ReceivedBlob => 'handle' in file
+/** The files that the blob store has received. */
+export const blobsOf = (received: readonly { readonly file: ReceivedFile }[]): ReceivedBlob[] =>
+  received.flatMap(({ file }) => ('handle' in file ? [file] : []))
 
 /** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
 function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {

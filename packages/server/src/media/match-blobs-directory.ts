@@ -6,10 +6,10 @@ import type { MediaId } from '../core/media-id.ts'
 /** The directory of the blobs, before the store is opened. */
 interface BlobsDirectory {
   readonly path: string
-  readIdentity(): string | null
+  readIdentity(): Promise<string | null>
   writeIdentity(identity: string): Promise<void>
-  has(id: MediaId): boolean
-  isEmpty(): boolean
+  has(id: MediaId): Promise<boolean>
+  isEmpty(): Promise<boolean>
 }
 
 /**
@@ -23,10 +23,13 @@ export async function matchBlobsDirectory(parts: {
   const { catalog, directory } = parts
   const { path } = directory
   const expected = await catalog.blobsIdentity()
-  const found = directory.readIdentity()
+  const found = await directory.readIdentity()
   if (expected !== null) return requireSameIdentity(path, expected, found)
   const items = await catalog.someWithBlobs()
-  const belongs = items.length === 0 ? found === null || directory.isEmpty() : items.some(directory.has)
+  const belongs =
+    items.length === 0
+      ? found === null || (await directory.isEmpty())
+      : (await Promise.all(items.map(directory.has))).includes(true)
   if (!belongs)
     throw new BlobsMismatchError(
       items.length === 0

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
 import { Fault } from '../core/fault.ts'
+import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 
 /** A small file, received completely into memory. The commit of its row stores the bytes in the catalog. */
@@ -24,14 +25,19 @@ export const bytesOf = (file: ReceivedFile): Uint8Array<ArrayBuffer> | null =>
 /** Receives the files of one request. */
 export interface FileReceiver {
   /**
-   * Reads the source to its end. `atMost` is its size, null if unknown. Throws Fault `file-too-large` above `limit` bytes
+   * Reads the bytes of the item `id` from the source to its end. `atMost` is their size, null if unknown. Throws Fault `file-too-large` above `limit` bytes
    * and `storage-full`; leaves nothing behind when it throws.
    */
-  receive(source: AsyncIterable<Uint8Array>, limit: number, atMost: number | null): Promise<ReceivedFile>
+  receive(
+    id: MediaId,
+    source: AsyncIterable<Uint8Array>,
+    limit: number,
+    atMost: number | null,
+  ): Promise<ReceivedFile>
   /** Reserves memory for a file of `size` bytes that the caller receives. False if it is not small, or there is no memory. */
   reserve(size: number): boolean
-  /** A complete resumable upload of `size` bytes. Throws PartialUploadLost. */
-  complete(id: UploadId, size: number): Promise<ReceivedFile>
+  /** A complete resumable upload of `size` bytes, for the item `mediaId`. Throws PartialUploadLost. */
+  complete(id: UploadId, size: number, mediaId: MediaId): Promise<ReceivedFile>
   /** The bytes in memory do not count any more. Call it when the request has ended. */
   release(): void
 }
@@ -59,7 +65,11 @@ export function createFileReceivers(parts: {
       inlineSize > 0 && size <= inlineSize && held + more <= maxHeld
 
     /** Passes a file that does not fit to the blob store, from its first byte. */
-    async function receiveSmall(source: AsyncIterable<Uint8Array>, limit: number): Promise<ReceivedFile> {
+    async function receiveSmall(
+      id: MediaId,
+      source: AsyncIterable<Uint8Array>,
+      limit: number,
+    ): Promise<ReceivedFile> {
       const chunks = source[Symbol.asyncIterator]()
       const start: Uint8Array<ArrayBuffer>[] = []
       let size = 0
@@ -73,7 +83,7 @@ export function createFileReceivers(parts: {
           if (!fits(size + byteLength, byteLength)) {
             count(-size)
             size = 0
-            return await blobs.receive(resumed([...start, value], chunks), limit)
+            return await blobs.receive(id, resumed([...start, value], chunks), limit)
           }
           // A copy: the source reuses the memory of a chunk for the next one.
           start.push(new Uint8Array(value))
@@ -88,8 +98,8 @@ export function createFileReceivers(parts: {
     }
 
     return {
-      receive: (source, limit, atMost) =>
-        fits(atMost ?? 0, 0) ? receiveSmall(source, limit) : blobs.receive(source, limit),
+      receive: (id, source, limit, atMost) =>
+        fits(atMost ?? 0, 0) ? receiveSmall(id, source, limit) : blobs.receive(id, source, limit),
 
       reserve(size) {
         if (!fits(size, size)) return false
@@ -97,8 +107,8 @@ export function createFileReceivers(parts: {
         return true
       },
 
-      async complete(id, size) {
-        if (!fits(size, size)) return blobs.partialUploads.complete(id, size)
+      async complete(id, size, mediaId) {
+        if (!fits(size, size)) return blobs.partialUploads.complete(id, size, mediaId)
         count(size)
         return received(await blobs.partialUploads.read(id, size))
       },

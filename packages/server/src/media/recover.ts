@@ -1,4 +1,4 @@
-import type { BlobStore } from '../blobs/blobs.ts'
+import type { BlobRecovery, BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { deleteBlobs } from './deletion/delete-blobs.ts'
@@ -10,7 +10,8 @@ interface Leftover {
 
 /**
  * Completes the work of an earlier process that was interrupted, before the service starts. Removes temporary files, deletes
- * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Returns the
+ * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Of a store without
+ * recovery, only the bytes of deleted items are deleted here, and a sweep removes its orphans (deletion/sweep-intents.ts). Returns the
  * number of each (`rewound`: lowered offsets), and the ids whose bytes could not be deleted.
  */
 export async function recover(parts: {
@@ -24,10 +25,7 @@ export async function recover(parts: {
     | 'clearIntents'
     | 'findUnreferenced'
   >
-  readonly blobs: Pick<
-    BlobStore,
-    'partialUploads' | 'recover' | 'remove' | 'earlierIntents' | 'clearEarlierIntents'
-  >
+  readonly blobs: Pick<BlobStore, 'remove' | 'recovery'>
   readonly isBackupRunning: () => boolean
 }): Promise<{
   temporary: number
@@ -40,19 +38,23 @@ export async function recover(parts: {
   const onDeletionFailure = (id: MediaId, error: unknown): void => {
     leftovers.push({ id, error })
   }
-  const temporary = await parts.blobs.recover()
+  const { recovery } = parts.blobs
+  const temporary = (await recovery?.removeTemporary()) ?? 0
   const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, await parts.catalog.tombstones())
-  const rewound = await rewindUploads(parts)
-  return { temporary, tombstones, rewound, orphans: await removeOrphans(parts, onDeletionFailure), leftovers }
+  if (recovery === null) return { temporary, tombstones, rewound: 0, orphans: 0, leftovers }
+  const rewound = await rewindUploads(parts, recovery)
+  const orphans = await removeOrphans(parts, recovery, onDeletionFailure)
+  return { temporary, tombstones, rewound, orphans, leftovers }
 }
 
 /** Removes blobs without a row. Runs after `rewindUploads`, which renames the files of unfinished uploads back. */
 async function removeOrphans(
   { catalog, blobs }: Parameters<typeof recover>[0],
+  recovery: BlobRecovery,
   onDeletionFailure: (id: MediaId, error: unknown) => void,
 ): Promise<number> {
   const intents = await catalog.intents()
-  const orphans = await catalog.findUnreferenced([...intents, ...(await blobs.earlierIntents())])
+  const orphans = await catalog.findUnreferenced([...intents, ...(await recovery.earlierIntents())])
   const failed = new Set<MediaId>()
   for (const id of orphans) {
     try {
@@ -63,14 +65,17 @@ async function removeOrphans(
     }
   }
   if (intents.length > 0) await catalog.clearIntents(intents.filter((id) => !failed.has(id)))
-  if (failed.size === 0) await blobs.clearEarlierIntents()
+  if (failed.size === 0) await recovery.clearEarlierIntents()
   return orphans.length - failed.size
 }
 
 /** Lowers the offsets that are beyond the end of their file. */
-async function rewindUploads({ catalog, blobs }: Parameters<typeof recover>[0]): Promise<number> {
+async function rewindUploads(
+  { catalog }: Parameters<typeof recover>[0],
+  recovery: BlobRecovery,
+): Promise<number> {
   const uploads = await catalog.unfinishedUploads()
-  const short = await blobs.partialUploads.recover(uploads)
+  const short = await recovery.matchUploads(uploads)
   for (const { id, offset, expiresAt } of uploads) {
     const size = short.get(id)
     if (size !== undefined) await catalog.moveUpload(id, offset, size, expiresAt)

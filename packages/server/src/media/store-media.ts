@@ -4,9 +4,9 @@ import type { BucketId } from '../catalog/records.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import {
   type Arrival,
+  blobsOf,
   type CommitCatalog,
   commitFilesOperation,
-  discardBlobs,
   type RequestKey,
   type Stored,
 } from './commit-files.ts'
@@ -74,13 +74,14 @@ export function storeMediaOperation(parts: {
       await reservation.hold({ items: 1, bytes: declaredBytes })
       for await (const sent of files) {
         await reservation.hold({ items: received.length + 1, bytes })
-        const file = await receiver.receive(reserving(sent.source), maxFileSize, atMost)
+        const id = newId()
+        const file = await receiver.receive(id, reserving(sent.source), maxFileSize, atMost)
         received.push({ file })
-        const item = await newItem(parts, file, { ...sent, id: newId(), createdAt: now() })
+        const item = await newItem(parts, file, { ...sent, id, createdAt: now() })
         arrivals.push({ sent, file, item })
       }
     } catch (error) {
-      await discardBlobs(blobs, received)
+      await blobs.discard(blobsOf(received))
       throw error
     }
     return arrivals

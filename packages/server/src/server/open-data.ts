@@ -11,6 +11,7 @@ import {
 } from '../engines.ts'
 import { createDeferredDeletions } from '../media/deletion/deferred-deletions.ts'
 import type { BlobDeletionParts } from '../media/deletion/delete-blobs.ts'
+import { intentLog } from '../media/deletion/sweep-intents.ts'
 import { matchBlobsDirectory } from '../media/match-blobs-directory.ts'
 import { recover } from '../media/recover.ts'
 import { requireNoRestore } from '../upkeep/require-no-restore.ts'
@@ -48,7 +49,7 @@ export async function openData(
   })
   closers.add('the catalog', () => catalog.close())
   await matchBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
-  const blobs = await openBlobs(config, {
+  const blobs = await openBlobs(config, intentLog(catalog), {
     onFailure,
     onSync: metrics.storage.observeSync,
     onVariantDamage: (reason) =>

@@ -9,6 +9,7 @@ import { issueFirstToken } from './issue-first-token.ts'
 import { loadGallery } from './load-gallery.ts'
 import { openData } from './open-data.ts'
 import { startDimensionWorkers } from './start-dimension-workers.ts'
+import { startIntentSweep } from './start-intent-sweep.ts'
 import { startRemovals } from './start-removals.ts'
 import { startSpaceWatch } from './start-space-watch.ts'
 import { startThumbnailWorkers } from './start-thumbnail-workers.ts'
@@ -44,6 +45,7 @@ export async function startServer(
   try {
     const data = await openData(context, onFailure)
     const removeMedia = startRemovals(context, data)
+    startIntentSweep(context, data)
     const measurePicture = startDimensionWorkers(context, data)
     const space = startSpaceWatch(context)
     const uploads = await startUploads(context, { ...data, measurePicture, removeMedia })

@@ -19,7 +19,7 @@ export async function backUp(parts: {
   const { audit, blobs, directory, onItem } = parts
   const target = await parts.openBlobs(directory)
   // Removes the temporary files of a killed backup.
-  await target.recover()
+  await target.recovery?.removeTemporary()
   const snapshot = await newSnapshot(directory)
   const path = join(directory, snapshot)
   await audit.snapshot(path)

@@ -58,15 +58,15 @@ export async function copyBlobs(parts: {
       await blob.close()
       return 'changed'
     }
-    const received = await receive(to, blob)
+    const received = await receive(to, id, blob)
     if (received === null) return 'unreadable'
     if (Buffer.compare(received.sha256, item.sha256) !== 0) {
-      await to.discard(received)
+      await to.discard([received])
       return 'changed'
     }
     // Of another size, so it is not a copy of this item.
     if (existing !== null) await to.remove(id)
-    await to.commit(received, id)
+    await to.commit([received])
     copied += 1
     bytes += size
     return null
@@ -113,19 +113,19 @@ async function open(
 }
 
 /** Null if the source cannot be read to its end. */
-async function receive(to: BlobStore, blob: OpenBlob): Promise<ReceivedBlob | null> {
+async function receive(to: BlobStore, id: MediaId, blob: OpenBlob): Promise<ReceivedBlob | null> {
   try {
-    return await readAll(to, blob)
+    return await readAll(to, id, blob)
   } catch (error) {
     if (error instanceof UnreadableSource) return null
     throw error
   }
 }
 
-async function readAll(to: BlobStore, blob: OpenBlob): Promise<ReceivedBlob> {
+async function readAll(to: BlobStore, id: MediaId, blob: OpenBlob): Promise<ReceivedBlob> {
   const { size } = blob
   if (size === 0) await blob.close()
-  return await to.receive(size === 0 ? nothing() : readable(blob), size)
+  return await to.receive(id, size === 0 ? nothing() : readable(blob), size)
 }
 
 async function* readable(blob: OpenBlob): AsyncGenerator<Uint8Array> {

@@ -7,9 +7,9 @@ import { requireSameIdentity } from '../media/match-blobs-directory.ts'
  */
 export async function requireBlobsDirectory(parts: {
   readonly catalog: Pick<Catalog, 'blobsIdentity'>
-  readonly directory: { readonly path: string; readIdentity(): string | null }
+  readonly directory: { readonly path: string; readIdentity(): Promise<string | null> }
 }): Promise<void> {
   const { catalog, directory } = parts
   const expected = await catalog.blobsIdentity()
-  if (expected !== null) requireSameIdentity(directory.path, expected, directory.readIdentity())
+  if (expected !== null) requireSameIdentity(directory.path, expected, await directory.readIdentity())
 }

@@ -75,7 +75,7 @@ async function fill(
     await audit.renew()
     const to = await openBlobs(stage)
     // Removes the temporary files of an interrupted restore.
-    await to.recover()
+    await to.recovery?.removeTemporary()
     let done = 0
     const marked: AuditedItem[] = []
     const result = await copyBlobs({

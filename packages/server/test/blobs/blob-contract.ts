@@ -1,12 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { type BlobStore, headLength, type ReceivedBlob } from '../../src/blobs/blobs.ts'
+import { type BlobStore, headLength, type LocalBytes, type ReceivedBlob } from '../../src/blobs/blobs.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 
 export interface OpenedStore extends AsyncDisposable {
   readonly store: BlobStore
+  /** The number of blobs in the store, received or committed. */
+  readonly count: () => Promise<number>
 }
 
 const noLimit = Number.MAX_SAFE_INTEGER
@@ -21,12 +24,18 @@ export async function* chunksOf(
   if (failure) throw failure
 }
 
-export const receiveBytes = (store: BlobStore, bytes: Uint8Array): Promise<ReceivedBlob> =>
-  store.receive(chunksOf(bytes), noLimit)
+export const receiveBytes = (
+  store: BlobStore,
+  bytes: Uint8Array,
+  id: MediaId = newMediaId(),
+): Promise<ReceivedBlob> => store.receive(id, chunksOf(bytes), noLimit)
 
-export async function storeBytes(store: BlobStore, bytes: Uint8Array): Promise<MediaId> {
-  const id = newMediaId()
-  await store.commit(await receiveBytes(store, bytes), id)
+export async function storeBytes(
+  store: BlobStore,
+  bytes: Uint8Array,
+  id: MediaId = newMediaId(),
+): Promise<MediaId> {
+  await store.commit([await receiveBytes(store, bytes, id)])
   return id
 }
 
@@ -34,6 +43,9 @@ export async function readBytes(store: BlobStore, id: MediaId): Promise<Buffer |
   const blob = await store.open(id)
   return blob === null ? null : buffer(blob.stream(0, blob.size - 1))
 }
+
+const sharedBytes = async ({ content }: LocalBytes): Promise<Buffer> =>
+  content.type === 'file' ? await readFile(content.path) : Buffer.from(content.bytes)
 
 /** The behaviour of every blob engine. */
 export function describeBlobStore(engine: string, openStore: () => Promise<OpenedStore>): void {
@@ -45,14 +57,15 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       async (size) => {
         await using opened = await openStore()
         const bytes = randomBytes(size)
-        const received = await opened.store.receive(chunksOf(bytes, 8191), noLimit)
+        const id = newMediaId()
+        const received = await opened.store.receive(id, chunksOf(bytes, 8191), noLimit)
+        expect(received.id).toBe(id)
         expect(received.size).toBe(size)
         expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
         expect(received.head.length).toBeGreaterThanOrEqual(Math.min(size, headLength))
         expect(Buffer.from(received.head)).toEqual(bytes.subarray(0, received.head.length))
 
-        const id = newMediaId()
-        await opened.store.commit(received, id)
+        await opened.store.commit([received])
         expect((await readBytes(opened.store, id))?.equals(bytes)).toBe(true)
       },
     )
@@ -61,6 +74,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await using opened = await openStore()
       const bytes = randomBytes(300)
       const received = await opened.store.receive(
+        newMediaId(),
         (async function* () {
           for await (const chunk of chunksOf(bytes, 1)) {
             yield new Uint8Array(0)
@@ -102,16 +116,16 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
     test('U6: a file of exactly the limit is accepted, one byte more is refused', async () => {
       await using opened = await openStore()
       const { store } = opened
-      const exact = await store.receive(chunksOf(randomBytes(70_000)), 70_000)
+      const exact = await store.receive(newMediaId(), chunksOf(randomBytes(70_000)), 70_000)
       expect(exact.size).toBe(70_000)
       const error = await store
-        .receive(chunksOf(randomBytes(70_001)), 70_000)
+        .receive(newMediaId(), chunksOf(randomBytes(70_001)), 70_000)
         .catch((error: unknown) => error)
       expect(error).toBeInstanceOf(Fault)
       expect(error).toMatchObject({ code: 'file-too-large', message: expect.stringContaining('70000') })
-      const empty = await store.receive(chunksOf(randomBytes(0)), 0)
-      await store.discard(empty)
-      expect(await store.recover()).toBe(1)
+      const empty = await store.receive(newMediaId(), chunksOf(randomBytes(0)), 0)
+      await store.discard([empty])
+      expect(await opened.count()).toBe(1)
     })
 
     test('U6: bytes past the limit are not read, and the source is closed', async () => {
@@ -128,17 +142,16 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
           closed = true
         }
       }
-      await expect(opened.store.receive(endless(), 2500)).rejects.toThrow(Fault)
+      await expect(opened.store.receive(newMediaId(), endless(), 2500)).rejects.toThrow(Fault)
       expect({ taken, closed }).toEqual({ taken: 3, closed: true })
     })
 
     test('U10: a source that fails fails the upload with the same error and leaves no bytes', async () => {
       await using opened = await openStore()
       const failure = new Error('the client went away')
-      await expect(opened.store.receive(chunksOf(randomBytes(50_000), 1000, failure), noLimit)).rejects.toBe(
-        failure,
-      )
-      expect(await opened.store.recover()).toBe(0)
+      const failing = chunksOf(randomBytes(50_000), 1000, failure)
+      await expect(opened.store.receive(newMediaId(), failing, noLimit)).rejects.toBe(failure)
+      expect(await opened.count()).toBe(0)
     })
 
     test('received bytes can be read at any position before they are committed', async () => {
@@ -154,7 +167,7 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await using opened = await openStore()
       const id = newMediaId()
       expect(await opened.store.open(id)).toBeNull()
-      await opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), id)
+      await storeBytes(opened.store, randomBytes(10), id)
       expect(await readBytes(opened.store, id)).toHaveLength(10)
       await opened.store.remove(id)
       expect(await opened.store.open(id)).toBeNull()
@@ -167,27 +180,47 @@ export function describeBlobStore(engine: string, openStore: () => Promise<Opene
       await opened.store.remove(id)
       await opened.store.remove(newMediaId())
       const received = await receiveBytes(opened.store, randomBytes(10))
-      await opened.store.discard(received)
-      await opened.store.discard(received)
+      await opened.store.discard([received])
+      await opened.store.discard([received])
     })
 
     test('discarded bytes cannot be committed', async () => {
       await using opened = await openStore()
       const received = await receiveBytes(opened.store, randomBytes(10))
-      await opened.store.discard(received)
-      const id = newMediaId()
-      await expect(opened.store.commit(received, id)).rejects.toThrow()
-      expect(await opened.store.open(id)).toBeNull()
+      await opened.store.discard([received])
+      await expect(opened.store.commit([received])).rejects.toThrow()
+      expect(await opened.store.open(received.id)).toBeNull()
     })
 
-    test('recovery deletes bytes that were received and not committed, and no others', async () => {
+    test('U2 bytes of several items are committed together, and discarding committed bytes removes them', async () => {
       await using opened = await openStore()
-      const bytes = randomBytes(20)
-      const id = await storeBytes(opened.store, bytes)
-      for (const size of [70_000, 70_001]) await opened.store.receive(chunksOf(randomBytes(size)), 100_000)
-      expect(await opened.store.recover()).toBe(2)
-      expect(await opened.store.recover()).toBe(0)
-      expect(await readBytes(opened.store, id)).toEqual(bytes)
+      const all = [randomBytes(10), randomBytes(20), randomBytes(30)]
+      const received = await Promise.all(all.map((bytes) => receiveBytes(opened.store, bytes)))
+      await opened.store.commit(received)
+      const [first, ...others] = received
+      if (!first) throw new Error('three blobs')
+      expect(await readBytes(opened.store, first.id)).toEqual(all[0])
+      await opened.store.discard(others)
+      expect(await opened.count()).toBe(1)
+    })
+
+    test('V8 received bytes can be shared with other processes', async () => {
+      await using opened = await openStore()
+      const bytes = randomBytes(100_000)
+      const received = await receiveBytes(opened.store, bytes)
+      const start = await opened.store.share(received, 1_000)
+      expect((await sharedBytes(start)).subarray(0, 1_000)).toEqual(bytes.subarray(0, 1_000))
+      await start.release()
+      const whole = await opened.store.share(received, Number.POSITIVE_INFINITY)
+      expect(whole.isWhole).toBe(true)
+      expect(await sharedBytes(whole)).toEqual(bytes)
+      await whole.release()
+      await opened.store.commit([received])
+      const blob = await opened.store.open(received.id)
+      await blob?.close()
+      const committed = await blob?.share()
+      expect(committed && (await sharedBytes(committed))).toEqual(bytes)
+      await committed?.release()
     })
 
     test('concurrent receives, commits and removals do not affect one another', async () => {

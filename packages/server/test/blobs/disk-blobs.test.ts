@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   mkdir,
   mkdtempDisposable,
@@ -14,9 +14,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { describe, expect, test } from 'vitest'
-import { BlobTruncatedError } from '../../src/blobs/blobs.ts'
+import { BlobTruncatedError, PartialUploadLost } from '../../src/blobs/blobs.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
+import { newUploadId } from '../../src/core/upload-id.ts'
 import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { describePartialUploads } from './partial-upload-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
@@ -34,11 +35,11 @@ const pathOf = (opened: TemporaryStore, id: MediaId): string => join(shardOf(ope
 describe('files of the disk store', () => {
   test('received bytes are in tmp/, committed ones under blobs/ by id, readable only by the owner', async () => {
     await using opened = await temporaryStore()
-    const received = await receiveBytes(opened.store, randomBytes(10))
+    const id = newMediaId()
+    const received = await receiveBytes(opened.store, randomBytes(10), id)
     const [name = ''] = await opened.temporary()
     expect((await stat(join(opened.directory, 'tmp', name))).mode & 0o777).toBe(0o600)
-    const id = newMediaId()
-    await opened.store.commit(received, id)
+    await opened.store.commit([received])
     expect(await opened.temporary()).toEqual([])
     expect(await opened.stored()).toEqual([pathOf(opened, id)])
     expect((await stat(shardOf(opened, id))).mode & 0o777).toBe(0o700)
@@ -67,20 +68,64 @@ describe('files of the disk store', () => {
     await using opened = await temporaryStore()
     const bytes = randomBytes(100)
     const id = await storeBytes(opened.store, bytes)
-    const other = await receiveBytes(opened.store, randomBytes(100))
-    await expect(opened.store.commit(other, id)).rejects.toThrow()
+    const other = await receiveBytes(opened.store, randomBytes(100), id)
+    await expect(opened.store.commit([other])).rejects.toThrow()
     expect(await readBytes(opened.store, id)).toEqual(bytes)
   })
 
   test('a shard directory that was removed is created again', async () => {
     await using opened = await temporaryStore()
     const id = newMediaId()
-    await opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), id)
+    await storeBytes(opened.store, randomBytes(1), id)
     await rename(shardOf(opened, id), join(opened.directory, 'elsewhere'))
     const next = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
-    await opened.store.commit(await receiveBytes(opened.store, randomBytes(2)), next)
+    await storeBytes(opened.store, randomBytes(2), next)
     expect(await readBytes(opened.store, next)).toHaveLength(2)
     expect(await opened.store.open(id)).toBeNull()
+  })
+})
+
+describe('recovery of the disk store', () => {
+  test('S8 recovery deletes bytes that were received and not committed, and no others', async () => {
+    await using opened = await temporaryStore()
+    const { store } = opened
+    const bytes = randomBytes(20)
+    const id = await storeBytes(store, bytes)
+    for (const size of [70_000, 70_001]) await receiveBytes(store, randomBytes(size))
+    expect(await store.recovery?.removeTemporary()).toBe(2)
+    expect(await store.recovery?.removeTemporary()).toBe(0)
+    expect(await readBytes(store, id)).toEqual(bytes)
+  })
+
+  test('R6 recovery truncates longer files, reports shorter ones, reclaims committed ones and deletes the rest', async () => {
+    await using opened = await temporaryStore()
+    const { partialUploads } = opened.store
+    const bytes = randomBytes(2_000)
+    const ids = Array.from({ length: 5 }, () => ({ id: newUploadId(), mediaId: newMediaId() }))
+    const [long, short, committed, missing, stray] = ids
+    if (!long || !short || !committed || !missing || !stray) throw new Error('five ids')
+    for (const { id } of [long, short, committed, stray])
+      await partialUploads.append(id, { offset: 0, source: chunksOf(bytes), limit: 1e6 })
+    await opened.store.commit([await partialUploads.complete(committed.id, 2_000, committed.mediaId)])
+    const shorter = await opened.store.recovery?.matchUploads([
+      { ...long, offset: 1_500 },
+      { ...short, offset: 2_500 },
+      { ...committed, offset: 1_000 },
+      { ...missing, offset: 7 },
+      { id: newUploadId(), mediaId: newMediaId(), offset: 0 },
+    ])
+    expect(shorter).toEqual(
+      new Map([
+        [short.id, 2_000],
+        [missing.id, 0],
+      ]),
+    )
+    expect(Buffer.from((await partialUploads.complete(long.id, 1_500, long.mediaId)).sha256)).toEqual(
+      createHash('sha256').update(bytes.subarray(0, 1_500)).digest(),
+    )
+    expect(await opened.store.open(committed.mediaId)).toBeNull()
+    expect((await partialUploads.complete(committed.id, 1_000, committed.mediaId)).size).toBe(1_000)
+    await expect(partialUploads.complete(stray.id, 1, stray.mediaId)).rejects.toThrow(PartialUploadLost)
   })
 })
 
@@ -89,11 +134,11 @@ describe('open files of the disk store', () => {
     await using opened = await temporaryStore()
     const failure = new Error('gone')
     const uploads = Array.from({ length: 50 }, () =>
-      opened.store.receive(chunksOf(randomBytes(20_000), 1000, failure), 1e6),
+      opened.store.receive(newMediaId(), chunksOf(randomBytes(20_000), 1000, failure), 1e6),
     )
     const results = await Promise.allSettled(uploads)
     expect(results.every((result) => result.status === 'rejected' && result.reason === failure)).toBe(true)
-    await expect(opened.store.receive(chunksOf(randomBytes(20_000)), 19_999)).rejects.toThrow()
+    await expect(opened.store.receive(newMediaId(), chunksOf(randomBytes(20_000)), 19_999)).rejects.toThrow()
     expect(await opened.temporary()).toEqual([])
     expect(opened.openFiles()).toEqual([])
   })
@@ -188,8 +233,8 @@ describe('B8: entries that the store did not create', () => {
     await mkdir(shardOf(opened, id))
     await symlink(secret, pathOf(opened, id))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
-    const received = await receiveBytes(opened.store, randomBytes(10))
-    await expect(opened.store.commit(received, id)).rejects.toThrow()
+    const received = await receiveBytes(opened.store, randomBytes(10), id)
+    await expect(opened.store.commit([received])).rejects.toThrow()
     await opened.store.remove(id)
     expect(await opened.stored()).toEqual([])
     expect(await readFile(secret, 'utf8')).toBe('secret')
@@ -203,9 +248,7 @@ describe('B8: entries that the store did not create', () => {
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
     await expect(opened.store.remove(id)).rejects.toThrow()
     const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
-    await expect(
-      opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), sibling),
-    ).rejects.toThrow()
+    await expect(storeBytes(opened.store, randomBytes(10), sibling)).rejects.toThrow()
     await expect(stat(join(opened.directory, 'outside', sibling))).rejects.toMatchObject({ code: 'ENOENT' })
     expect(await readFile(secret, 'utf8')).toBe('secret')
   })
@@ -218,9 +261,7 @@ describe('B8: entries that the store did not create', () => {
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
     await expect(opened.store.remove(id)).rejects.toThrow()
     const sibling = `${id.slice(0, 2)}${newMediaId().slice(2)}` as MediaId
-    await expect(
-      opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), sibling),
-    ).rejects.toThrow()
+    await expect(storeBytes(opened.store, randomBytes(10), sibling)).rejects.toThrow()
   })
 
   test('a blobs directory that is replaced by a link is not followed', async () => {
@@ -229,9 +270,7 @@ describe('B8: entries that the store did not create', () => {
     await rename(join(opened.directory, 'blobs'), join(opened.directory, 'moved'))
     await symlink(join(opened.directory, 'moved'), join(opened.directory, 'blobs'))
     await expect(opened.store.open(id)).rejects.toMatchObject({ code: 'media-unknown' })
-    await expect(
-      opened.store.commit(await receiveBytes(opened.store, randomBytes(10)), newMediaId()),
-    ).rejects.toThrow()
+    await expect(storeBytes(opened.store, randomBytes(10), newMediaId())).rejects.toThrow()
   })
 
   test.each(['tmp', 'uploads', 'blobs'])(
@@ -263,7 +302,7 @@ describe('B8: entries that the store did not create', () => {
     await using opened = await temporaryStore()
     const { secret } = await withSecret(opened)
     await symlink(join(opened.directory, 'outside'), join(opened.directory, 'tmp', 'planted'))
-    expect(await opened.store.recover()).toBe(1)
+    expect(await opened.store.recovery?.removeTemporary()).toBe(1)
     expect(await opened.temporary()).toEqual([])
     expect(await readFile(secret, 'utf8')).toBe('secret')
   })

@@ -18,10 +18,10 @@ describe('the order of a durable upload', () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     calls.length = 0
-    const received = await receiveBytes(opened.store, randomBytes(10))
     const id = newMediaId()
+    const received = await receiveBytes(opened.store, randomBytes(10), id)
     const shard = id.slice(0, 2)
-    await opened.store.commit(received, id)
+    await opened.store.commit([received])
     const temporary = basename(received.handle)
     expect(calls).toEqual([
       `open ${temporary}`,
@@ -43,9 +43,9 @@ describe('the order of a durable upload', () => {
     const { files, calls } = watchedFiles()
     await using opened = await temporaryStore({ files })
     const [first, second] = siblings()
-    await opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), first)
+    await storeBytes(opened.store, randomBytes(1), first)
     calls.length = 0
-    await opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), second)
+    await storeBytes(opened.store, randomBytes(1), second)
     expect(calls.filter((call) => call === 'sync blobs' || call.startsWith('mkdir'))).toEqual([])
   })
 
@@ -61,12 +61,12 @@ describe('the order of a durable upload', () => {
     await using opened = await temporaryStore({ files })
     isBlocking = true
     const [one, other] = siblings()
-    const first = opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), one)
+    const first = storeBytes(opened.store, randomBytes(1), one)
     await reached.promise
-    const second = opened.store.commit(await receiveBytes(opened.store, randomBytes(2)), other)
+    const second = storeBytes(opened.store, randomBytes(2), other)
     // More disk operations than a commit needs that does not wait.
     for (let turn = 0; turn < 20; turn += 1)
-      await opened.store.discard(await receiveBytes(opened.store, randomBytes(1)))
+      await opened.store.discard([await receiveBytes(opened.store, randomBytes(1))])
     expect(calls.filter((call) => call.startsWith('rename'))).toEqual([])
     released.resolve()
     await Promise.all([first, second])
@@ -143,17 +143,17 @@ describe('a failing disk', () => {
   ])('%s at %s: the commit fails, and the bytes can be discarded', async (error, _where, matches, code) => {
     const disk = failingOnce(error, (call) => matches.test(call))
     await using opened = await temporaryStore({ files: disk.files })
-    const received = await receiveBytes(opened.store, randomBytes(10))
     const [id, sibling] = siblings()
+    const received = await receiveBytes(opened.store, randomBytes(10), id)
     disk.failNext()
-    await expect(opened.store.commit(received, id)).rejects.toMatchObject({ code })
-    await opened.store.discard(received)
+    await expect(opened.store.commit([received])).rejects.toMatchObject({ code })
+    await opened.store.discard([received])
     expect(disk.failures()).toBe(1)
     expect(await opened.store.open(id)).toBeNull()
     expect([await opened.temporary(), await opened.stored(), opened.openFiles()]).toEqual([[], [], []])
 
     disk.calls.length = 0
-    await opened.store.commit(await receiveBytes(opened.store, randomBytes(20)), sibling)
+    await storeBytes(opened.store, randomBytes(20), sibling)
     expect(await readBytes(opened.store, sibling)).toHaveLength(20)
     // If the sync of the root failed, the shard is created again: a second sync alone does not prove its entry.
     if (matches.test('sync blobs')) expect(disk.calls).toContain(`mkdir ${sibling.slice(0, 2)}`)
@@ -169,11 +169,9 @@ describe('a failing disk', () => {
     await using opened = await temporaryStore({ files })
     opening = false
     const [first, second] = siblings()
-    await expect(
-      opened.store.commit(await receiveBytes(opened.store, randomBytes(1)), first),
-    ).rejects.toThrow('EIO')
+    await expect(storeBytes(opened.store, randomBytes(1), first)).rejects.toThrow('EIO')
     broken = false
-    await opened.store.commit(await receiveBytes(opened.store, randomBytes(2)), second)
+    await storeBytes(opened.store, randomBytes(2), second)
     expect(await readBytes(opened.store, second)).toHaveLength(2)
   })
 

@@ -3,6 +3,7 @@ import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PartialUploadLost } from '../../src/blobs/blobs.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import { chunksOf } from './blob-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
@@ -98,7 +99,7 @@ describe('R6 a disk that fails during a chunk', () => {
     expect([size, failure]).toEqual([10, expect.objectContaining({ code: 'storage-full' })])
     state.isFailing = false
     await opened.store.partialUploads.append(id, chunk(10, bytes.subarray(10)))
-    const received = await opened.store.partialUploads.complete(id, 20)
+    const received = await opened.store.partialUploads.complete(id, 20, newMediaId())
     expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
   })
 
@@ -121,8 +122,8 @@ describe('B8 foreign entries in uploads/', () => {
     await symlink(outside, join(opened.directory, 'uploads', id))
     await mkdir(join(opened.directory, 'uploads', 'directory', 'deep'), { recursive: true })
     await expect(opened.store.partialUploads.append(id, chunk(0))).rejects.toThrow()
-    await expect(opened.store.partialUploads.complete(id, 6)).rejects.toThrow()
-    await opened.store.partialUploads.recover([{ id, mediaId: 'x' as never, offset: 0 }])
+    await expect(opened.store.partialUploads.complete(id, 6, newMediaId())).rejects.toThrow()
+    await opened.store.recovery?.matchUploads([{ id, mediaId: newMediaId(), offset: 0 }])
     expect(await readdir(join(opened.directory, 'uploads'))).toEqual([])
     expect(await readdir(opened.directory)).toContain('outside')
   })

@@ -24,34 +24,34 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
           const size = Math.min(offset + length, bytes.length)
           expect(await partialUploads.append(id, { offset, source, limit })).toEqual({ size, failure: null })
         }
-        const received = await partialUploads.complete(id, bytes.length)
+        const received = await partialUploads.complete(id, bytes.length, mediaId)
         expect(received.size).toBe(bytes.length)
         expect(Buffer.from(received.sha256)).toEqual(sha256(bytes))
         expect(Buffer.from(received.head)).toEqual(bytes.subarray(0, headLength))
         expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
-        await opened.store.commit(received, mediaId)
+        await opened.store.commit([received])
         expect(await readBytes(opened.store, mediaId)).toEqual(bytes)
       },
     )
 
     test('R5 an upload of 0 bytes becomes an empty file', async () => {
       await using opened = await openStore()
-      const id = newUploadId()
+      const [id, mediaId] = [newUploadId(), newMediaId()]
       expect(
         await opened.store.partialUploads.append(id, { offset: 0, source: chunksOf(Buffer.alloc(0)), limit }),
       ).toEqual({
         size: 0,
         failure: null,
       })
-      const received = await opened.store.partialUploads.complete(id, 0)
+      const received = await opened.store.partialUploads.complete(id, 0, mediaId)
       expect(Buffer.from(received.sha256)).toEqual(sha256(Buffer.alloc(0)))
-      await opened.store.commit(received, newMediaId())
+      await opened.store.commit([received])
     })
 
     test('R6 if the source fails, the bytes received before are stored, and the upload resumes after them', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
-      const id = newUploadId()
+      const [id, mediaId] = [newUploadId(), newMediaId()]
       const failure = new Error('gone')
       const bytes = randomBytes(5_000)
       const broken = chunksOf(bytes.subarray(0, 3_000), 1_000, failure)
@@ -60,18 +60,18 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
         failure,
       })
       await partialUploads.append(id, { offset: 3_000, source: chunksOf(bytes.subarray(3_000)), limit })
-      expect(Buffer.from((await partialUploads.complete(id, 5_000)).sha256)).toEqual(sha256(bytes))
+      expect(Buffer.from((await partialUploads.complete(id, 5_000, mediaId)).sha256)).toEqual(sha256(bytes))
     })
 
     test('R7 bytes past the offset are dropped, and the hash is that of the file', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
-      const id = newUploadId()
+      const [id, mediaId] = [newUploadId(), newMediaId()]
       const bytes = randomBytes(4_000)
       await partialUploads.append(id, { offset: 0, source: chunksOf(bytes.subarray(0, 2_000)), limit })
       await partialUploads.append(id, { offset: 2_000, source: chunksOf(randomBytes(9_000)), limit })
       await partialUploads.append(id, { offset: 2_000, source: chunksOf(bytes.subarray(2_000)), limit })
-      const received = await partialUploads.complete(id, 4_000)
+      const received = await partialUploads.complete(id, 4_000, mediaId)
       expect(Buffer.from(received.sha256)).toEqual(sha256(bytes))
       expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
     })
@@ -98,12 +98,12 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
     test('an upload with fewer bytes than its offset is lost', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
-      const id = newUploadId()
+      const [id, mediaId] = [newUploadId(), newMediaId()]
       await expect(
         partialUploads.append(id, { offset: 1, source: chunksOf(randomBytes(1)), limit }),
       ).rejects.toThrow(PartialUploadLost)
       await partialUploads.append(id, { offset: 0, source: chunksOf(randomBytes(5)), limit })
-      await expect(partialUploads.complete(id, 6)).rejects.toThrow(PartialUploadLost)
+      await expect(partialUploads.complete(id, 6, mediaId)).rejects.toThrow(PartialUploadLost)
       await expect(
         partialUploads.append(id, { offset: 5, source: chunksOf(randomBytes(1)), limit }),
       ).rejects.toThrow(PartialUploadLost)
@@ -116,53 +116,22 @@ export function describePartialUploads(engine: string, openStore: () => Promise<
       const bytes = randomBytes(3_000)
       await partialUploads.reclaim(id, mediaId)
       await partialUploads.append(id, { offset: 0, source: chunksOf(bytes), limit })
-      await opened.store.commit(await partialUploads.complete(id, 3_000), mediaId)
+      await opened.store.commit([await partialUploads.complete(id, 3_000, mediaId)])
       await partialUploads.reclaim(id, mediaId)
       await partialUploads.reclaim(id, mediaId)
       expect(await opened.store.open(mediaId)).toBeNull()
-      await opened.store.commit(await partialUploads.complete(id, 3_000), mediaId)
+      await opened.store.commit([await partialUploads.complete(id, 3_000, mediaId)])
       expect(await readBytes(opened.store, mediaId)).toEqual(bytes)
     })
 
     test('R9 a removed upload is lost, and removing a missing upload succeeds', async () => {
       await using opened = await openStore()
       const { partialUploads } = opened.store
-      const id = newUploadId()
+      const [id, mediaId] = [newUploadId(), newMediaId()]
       await partialUploads.append(id, { offset: 0, source: chunksOf(randomBytes(5)), limit })
       await partialUploads.remove(id)
       await partialUploads.remove(id)
-      await expect(partialUploads.complete(id, 5)).rejects.toThrow(PartialUploadLost)
-    })
-
-    test('R6 recovery truncates longer files, reports shorter ones, reclaims committed ones and deletes the rest', async () => {
-      await using opened = await openStore()
-      const { partialUploads } = opened.store
-      const bytes = randomBytes(2_000)
-      const ids = Array.from({ length: 5 }, () => ({ id: newUploadId(), mediaId: newMediaId() }))
-      const [long, short, committed, missing, stray] = ids
-      if (!long || !short || !committed || !missing || !stray) throw new Error('five ids')
-      for (const { id } of [long, short, committed, stray])
-        await partialUploads.append(id, { offset: 0, source: chunksOf(bytes), limit })
-      await opened.store.commit(await partialUploads.complete(committed.id, 2_000), committed.mediaId)
-      const shorter = await partialUploads.recover([
-        { ...long, offset: 1_500 },
-        { ...short, offset: 2_500 },
-        { ...committed, offset: 1_000 },
-        { ...missing, offset: 7 },
-        { id: newUploadId(), mediaId: newMediaId(), offset: 0 },
-      ])
-      expect(shorter).toEqual(
-        new Map([
-          [short.id, 2_000],
-          [missing.id, 0],
-        ]),
-      )
-      expect(Buffer.from((await partialUploads.complete(long.id, 1_500)).sha256)).toEqual(
-        sha256(bytes.subarray(0, 1_500)),
-      )
-      expect(await opened.store.open(committed.mediaId)).toBeNull()
-      expect((await partialUploads.complete(committed.id, 1_000)).size).toBe(1_000)
-      await expect(partialUploads.complete(stray.id, 1)).rejects.toThrow(PartialUploadLost)
+      await expect(partialUploads.complete(id, 5, mediaId)).rejects.toThrow(PartialUploadLost)
     })
   })
 }

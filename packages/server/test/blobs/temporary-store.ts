@@ -30,17 +30,19 @@ export async function temporaryStore(
     await directory.remove()
     throw error
   })
+  async function stored() {
+    const entries = await readdir(join(path, 'blobs'), { recursive: true, withFileTypes: true })
+    return entries
+      .filter((entry) => !entry.isDirectory() && entry.name !== '.identity')
+      .map((entry) => join(entry.parentPath, entry.name))
+  }
   return {
     directory: path,
     store,
     temporary: () => readdir(join(path, 'tmp')),
     parts: () => readdir(join(path, 'uploads')),
-    async stored() {
-      const entries = await readdir(join(path, 'blobs'), { recursive: true, withFileTypes: true })
-      return entries
-        .filter((entry) => !entry.isDirectory() && entry.name !== '.identity')
-        .map((entry) => join(entry.parentPath, entry.name))
-    },
+    count: async () => (await readdir(join(path, 'tmp'))).length + (await stored()).length,
+    stored,
     openFiles: () =>
       openFiles().filter((file) =>
         ['tmp', 'uploads', 'blobs'].some((name) => file.startsWith(join(path, name))),

@@ -171,7 +171,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const items = newItems(12)
       await catalog.addMedia(bucketId, inBlobStore(items))
       await catalog.createUpload(newUpload(bucketId))
-      await catalog.addIntents([newMediaId()])
+      await catalog.addIntents([newMediaId()], 1_000)
       const { directory, open: openCopy } = await copy()
       await audit.snapshot(directory)
       await catalog.addMedia(bucketId, inBlobStore(newItems(1)))

@@ -13,6 +13,7 @@ import {
   newItem,
   newItems,
   newToken,
+  newUpload,
   withBytes,
 } from './samples.ts'
 
@@ -111,8 +112,8 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const bucketId = await newBucket(catalog, 'b')
       const [stored, failed] = newItems(2)
       if (!stored || !failed) throw new Error('no item')
-      await catalog.addIntents([stored.id, failed.id])
-      await catalog.addIntents([failed.id])
+      await catalog.addIntents([stored.id, failed.id], 1_000)
+      await catalog.addIntents([failed.id], 1_000)
       expect((await catalog.intents()).toSorted()).toEqual([stored.id, failed.id].toSorted())
       await expect(catalog.addMedia(99 as BucketId, inBlobStore([stored]))).rejects.toThrow()
       expect(await catalog.intents()).toHaveLength(2)
@@ -120,6 +121,26 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       expect(await catalog.intents()).toEqual([failed.id])
       await catalog.clearIntents([failed.id, stored.id])
       expect(await catalog.intents()).toEqual([])
+    })
+
+    test('S8 an intent is retired after its deadline, unless an item, a tombstone or an unfinished upload has its id', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [stored, removed, uploading, orphan, later] = newItems(5)
+      if (!stored || !removed || !uploading || !orphan || !later) throw new Error('no item')
+      await catalog.addMedia(bucketId, inBlobStore([stored, removed]))
+      await catalog.removeMedia(bucketId, removed.id)
+      await catalog.createUpload({ ...newUpload(bucketId), mediaId: uploading.id })
+      const expired = [stored, removed, uploading, orphan].map(({ id }) => id)
+      await catalog.addIntents(expired, 0)
+      await catalog.addIntents([later.id], 0)
+      await catalog.addIntents([later.id], 60_000)
+      await catalog.addIntents([later.id], 0)
+      expect((await catalog.expiredIntents()).toSorted()).toEqual(expired.toSorted())
+      expect(await catalog.retireIntents([...expired, later.id])).toEqual([orphan.id])
+      await expect(catalog.addMedia(bucketId, inBlobStore([orphan]))).rejects.toThrow()
+      await catalog.addMedia(bucketId, inBlobStore([later]))
+      expect(await allPages(catalog, bucketId)).toEqual([stored.id, later.id])
     })
 
     test('an item is stored with its bytes, which are read unchanged, also none and the largest number', async () => {

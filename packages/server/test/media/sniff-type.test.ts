@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, expect, test, vi } from 'vitest'
 import { headLength, type ReceivedBlob } from '../../src/blobs/blobs.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
 import { sniffType } from '../../src/media/sniff-type.ts'
 
 afterEach(() => {
@@ -8,6 +9,7 @@ afterEach(() => {
 })
 
 const received = (bytes: Uint8Array): ReceivedBlob => ({
+  id: newMediaId(),
   handle: 'test',
   size: bytes.byteLength,
   sha256: new Uint8Array(32),

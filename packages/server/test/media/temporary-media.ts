@@ -1,9 +1,10 @@
-import type { BlobStore } from '../../src/blobs/blobs.ts'
+import type { BlobStore, IntentLog } from '../../src/blobs/blobs.ts'
 import type { Files } from '../../src/blobs/disk/files.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, Media } from '../../src/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
+import { intentLog } from '../../src/media/deletion/sweep-intents.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'
 import { createFileReceivers, type FileReceiver } from '../../src/media/receive-files.ts'
 import { type IncomingFile, storeMediaOperation } from '../../src/media/store-media.ts'
@@ -29,8 +30,10 @@ export interface TemporaryMedia extends AsyncDisposable {
 
 /** A real catalog and a real blob store in their own directory. Files of up to `inlineSize` bytes are stored in the catalog. */
 export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<TemporaryMedia> {
-  const disk = await temporaryStore(files && { files })
-  const catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
+  const log = (): IntentLog => intentLog(catalog)
+  const intents: IntentLog = { record: (ids) => log().record(ids), clear: (ids) => log().clear(ids) }
+  const disk = await temporaryStore({ intents, ...(files && { files }) })
+  const catalog: Catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
   const blobs = disk.store
   const measurePicture = async () => null
   const newReceiver = createFileReceivers({ blobs, inlineSize })

@@ -5,7 +5,6 @@ import type { BlobAudit } from '../../src/blobs/audit.ts'
 import { openDiskAudit } from '../../src/blobs/disk/disk-audit.ts'
 import type { CatalogAudit } from '../../src/catalog/audit.ts'
 import { openSqliteAudit } from '../../src/catalog/sqlite/audit.ts'
-import { newMediaId } from '../../src/core/media-id.ts'
 import { checkData } from '../../src/upkeep/check-data.ts'
 import { receiveBytes } from '../blobs/blob-contract.ts'
 import { inBlobStore, newItem } from '../catalog/samples.ts'
@@ -45,8 +44,8 @@ async function repair(media: TemporaryMedia, steps: Steps = {}) {
 /** Bytes stored under an id, as before the commit of an upload. */
 async function beforeCommit(media: TemporaryMedia) {
   const received = await receiveBytes(media.blobs, Buffer.from('late'))
-  const item = newItem({ id: newMediaId(), size: received.size, sha256: received.sha256 })
-  await media.blobs.commit(received, item.id)
+  const item = newItem({ id: received.id, size: received.size, sha256: received.sha256 })
+  await media.blobs.commit([received])
   const bucketId = await media.bucket('default')
   return { item, commit: () => media.catalog.addMedia(bucketId, inBlobStore([item])) }
 }

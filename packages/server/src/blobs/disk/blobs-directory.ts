@@ -12,13 +12,13 @@ export const identityName = '.identity'
 export interface BlobsDirectory {
   readonly path: string
   /** Null if the directory has no identity or does not exist. */
-  readIdentity(): string | null
+  readIdentity(): Promise<string | null>
   /** Durable when it resolves. Creates the directory if it is missing. */
   writeIdentity(identity: string): Promise<void>
   /** Whether the file of this item exists. */
-  has(id: MediaId): boolean
+  has(id: MediaId): Promise<boolean>
   /** True if no blob was ever stored. */
-  isEmpty(): boolean
+  isEmpty(): Promise<boolean>
 }
 
 export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
@@ -26,14 +26,14 @@ export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
   const file = join(path, identityName)
   return {
     path,
-    readIdentity: () => unlessMissing(() => readFileSync(file, 'utf8').trim() || null, null),
+    readIdentity: async () => unlessMissing(() => readFileSync(file, 'utf8').trim() || null, null),
     async writeIdentity(identity) {
       createDirectories(path)
       await replaceFile(file, `${identity}\n`)
       await syncPath(dirname(path))
     },
-    has: (id) => lstatSync(join(path, shardOf(id), id), { throwIfNoEntry: false }) !== undefined,
-    isEmpty: () => unlessMissing(() => readdirSync(path).every((name) => name.startsWith('.')), true),
+    has: async (id) => lstatSync(join(path, shardOf(id), id), { throwIfNoEntry: false }) !== undefined,
+    isEmpty: async () => unlessMissing(() => readdirSync(path).every((name) => name.startsWith('.')), true),
   }
 }
 

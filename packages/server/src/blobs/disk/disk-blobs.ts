@@ -4,8 +4,10 @@ import { readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
+import { settleAll } from '../../core/settle-all.ts'
 import { createDirectories } from '../../files/create-directories.ts'
-import type { BlobStore } from '../blobs.ts'
+import type { BlobStore, IntentLog, ReceivedBlob } from '../blobs.ts'
+import { shared } from '../memory-blob.ts'
 import { createFileCommitter } from './commit-file.ts'
 import { createDirectorySync } from './directory-sync.ts'
 import { createDiskPartialUploads } from './disk-partial-uploads.ts'
@@ -20,6 +22,9 @@ import { openShards } from './shards.ts'
 import { type OnSync, timeSyncs } from './sync-timing.ts'
 import { createVariantThread, openDirectVariants } from './variant-requests.ts'
 
+/** Files that one request commits or discards at the same time. With more, too few threads of libuv's pool are left for other requests. */
+const parallelism = 4
+
 /**
  * Stores blobs as files: received ones in `tmp/`, partial uploads in `uploads/`, committed ones in
  * `blobs/<first two characters of the id>/<id>`, variants in `variants.db` and `variants/`. A handle is a path inside `directory`.
@@ -28,6 +33,8 @@ import { createVariantThread, openDirectVariants } from './variant-requests.ts'
 export async function openDiskBlobs(options: {
   readonly directory: string
   readonly files?: Files
+  /** Without it, a commit records nothing: for backups, and for commands that commit nothing. */
+  readonly intents?: IntentLog
   /** Bytes of the largest variant that is stored in `variants.db`. */
   readonly inlineSize?: number
   /** For a server, which recovers from crashes, and reads files and variants in threads. */
@@ -72,35 +79,68 @@ export async function openDiskBlobs(options: {
   })
   const commitFile = createFileCommitter({ shards, files, sync })
 
+  const { intents } = options
   const commits = new Set<Promise<void>>()
-  async function commit(from: string, id: MediaId): Promise<void> {
-    try {
-      await commitFile(from, id)
-    } catch (error) {
-      throw asStorageFault(error)
-    }
+  /** Received files whose commit has begun. */
+  const begun = new WeakSet<ReceivedBlob>()
+
+  async function commit(blobs: readonly ReceivedBlob[]): Promise<void> {
+    for (const blob of blobs) begun.add(blob)
+    await intents?.record(blobs.map(({ id }) => id))
+    for (const result of await settleAll(blobs, parallelism, (blob) => commitFile(received(blob), blob.id)))
+      if (result.status === 'rejected') throw asStorageFault(result.reason)
   }
 
-  return {
-    partialUploads: createDiskPartialUploads({ directory: uploads, shards, files, sync }),
-    variants,
+  async function remove(id: MediaId): Promise<void> {
+    const shard = shards.directory(id)
+    if (await shards.exists(shard)) {
+      await unlinkIfThere(files, join(shard, id))
+      // Also if there was no file: the process that unlinked it may have ended before its sync.
+      await sync(shard)
+    }
+    await variants.remove(id)
+  }
 
-    async receive(source, limit) {
+  // A commit that failed after its rename has removed the file.
+  async function discard(blob: ReceivedBlob): Promise<void> {
+    await unlinkIfThere(files, received(blob))
+    if (begun.has(blob)) await remove(blob.id)
+  }
+
+  const partialUploads = createDiskPartialUploads({ directory: uploads, shards, files, sync })
+
+  return {
+    partialUploads,
+    variants,
+    recovery: {
+      ...createEarlierIntents(join(directory, 'pending'), root),
+      matchUploads: partialUploads.matchUploads,
+      async removeTemporary() {
+        const names = await readdir(temporary)
+        for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
+        return names.length
+      },
+    },
+
+    async receive(id, source, limit) {
       const handle = join('tmp', randomUUID())
-      return { handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
+      return { id, handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
     },
 
     peek: (blob) => openAsBlob(received(blob)),
-    pathOf: received,
+    share: async (blob) => shared({ type: 'file', path: received(blob) }),
 
-    async commit(blob, id) {
-      const committed = commit(received(blob), id)
+    async commit(blobs) {
+      const committed = commit(blobs)
       commits.add(committed)
       await committed.finally(() => commits.delete(committed))
     },
 
-    // A commit that failed after its rename has removed the file.
-    discard: (blob) => unlinkIfThere(files, received(blob)),
+    async discard(blobs) {
+      const results = await settleAll(blobs, parallelism, discard)
+      const discarded = blobs.filter((blob, at) => begun.has(blob) && results[at]?.status === 'fulfilled')
+      if (discarded.length > 0) await intents?.clear(discarded.map(({ id }) => id)).catch(() => undefined)
+    },
 
     async open(id: MediaId, wholeUpTo = 0) {
       if (readers)
@@ -114,31 +154,15 @@ export async function openDiskBlobs(options: {
       return opened
     },
 
-    async remove(id) {
-      const shard = shards.directory(id)
-      if (await shards.exists(shard)) {
-        await unlinkIfThere(files, join(shard, id))
-        // Also if there was no file: the process that unlinked it may have ended before its sync.
-        await sync(shard)
-      }
-      await variants.remove(id)
-    },
+    remove,
 
-    isReachable() {
+    async isReachable() {
       try {
         shards.requireIdentity()
         return true
       } catch {
         return false
       }
-    },
-
-    ...createEarlierIntents(join(directory, 'pending'), root),
-
-    async recover() {
-      const names = await readdir(temporary)
-      for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
-      return names.length
     },
 
     async close() {

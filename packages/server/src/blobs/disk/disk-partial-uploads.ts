@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isUploadId, type UploadId } from '../../core/upload-id.ts'
-import { headLength, PartialUploadLost, type PartialUploadStore } from '../blobs.ts'
+import { type BlobRecovery, headLength, PartialUploadLost, type PartialUploadStore } from '../blobs.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt } from './entry-type.ts'
 import { asStorageFault, type Files, unlinkIfThere, writeWhole } from './files.ts'
@@ -23,7 +23,7 @@ export function createDiskPartialUploads(options: {
   readonly shards: Shards
   readonly files: Files
   readonly sync: DirectorySync
-}): PartialUploadStore {
+}): PartialUploadStore & Pick<BlobRecovery, 'matchUploads'> {
   const { directory, shards, files, sync } = options
   const hashes = createPartialUploadHashes()
   const pathOf = (id: UploadId) => join(directory, id)
@@ -115,13 +115,14 @@ export function createDiskPartialUploads(options: {
       }
     },
 
-    async complete(id, size) {
+    async complete(id, size, mediaId) {
       const { file, found } = await open(id, size)
       try {
         if (found > size) throw await discard(id, 'a partial upload is longer than its size')
         const head = Buffer.alloc(Math.min(size, headLength))
         await file.read(head, 0, head.length, 0)
-        return { handle: join('uploads', id), size, sha256: await hashes.digest(id, file, size), head }
+        const sha256 = await hashes.digest(id, file, size)
+        return { id: mediaId, handle: join('uploads', id), size, sha256, head }
       } finally {
         await file.close()
       }
@@ -147,7 +148,7 @@ export function createDiskPartialUploads(options: {
       await unlinkIfThere(files, pathOf(id))
     },
 
-    async recover(uploads) {
+    async matchUploads(uploads) {
       const wanted = new Map(uploads.map((upload) => [upload.id, upload]))
       for (const { id, mediaId } of uploads) await reclaim(id, mediaId)
       const missing = new Map(uploads.map(({ id, offset }) => [id, offset]))

@@ -2,13 +2,13 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
-import type { BlobStore } from '../blobs.ts'
+import type { BlobRecovery } from '../blobs.ts'
 
 /** Earlier versions recorded their commits as empty files in `pending/`, named by an id or by the directory of its file. */
 export function createEarlierIntents(
   pending: string,
   root: string,
-): Pick<BlobStore, 'earlierIntents' | 'clearEarlierIntents'> {
+): Pick<BlobRecovery, 'earlierIntents' | 'clearEarlierIntents'> {
   return {
     async earlierIntents() {
       const names = await namesIn(pending)

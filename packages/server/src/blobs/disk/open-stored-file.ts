@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 import { BlobTruncatedError, type OpenBlob } from '../blobs.ts'
+import { shared } from '../memory-blob.ts'
 import { streamRange } from '../stream-range.ts'
 import { ForeignEntry } from './entry-type.ts'
 
@@ -49,6 +50,7 @@ export function openRegularFile(path: string): FileDescriptor | null {
 export function toBlob(file: FileDescriptor | null, path: string): OpenBlob | null {
   if (file === null) return null
   const { descriptor, size } = file
+  const content = { type: 'file', path } as const
   let reading: Promise<void> | null = null
   let closing: Promise<void> | null = null
 
@@ -60,7 +62,8 @@ export function toBlob(file: FileDescriptor | null, path: string): OpenBlob | nu
 
   const blob: OpenBlob = {
     size,
-    content: path,
+    content,
+    share: async () => shared(content),
     read(into, position) {
       if (closing) throw new Error('read after close')
       reading = readWhole(descriptor, into, position)

@@ -13,7 +13,7 @@ export async function receiveFile(
   path: string,
   source: AsyncIterable<Uint8Array>,
   limit: number,
-): Promise<Omit<ReceivedBlob, 'handle'>> {
+): Promise<Omit<ReceivedBlob, 'id' | 'handle'>> {
   try {
     return await createSyncedFile(files, path, (file) => writeAndHash(file, source, limit))
   } catch (error) {
@@ -25,7 +25,7 @@ async function writeAndHash(
   file: NewFile,
   source: AsyncIterable<Uint8Array>,
   limit: number,
-): Promise<Omit<ReceivedBlob, 'handle'>> {
+): Promise<Omit<ReceivedBlob, 'id' | 'handle'>> {
   const hash = createHash('sha256')
   const head: Uint8Array[] = []
   let missing = headLength

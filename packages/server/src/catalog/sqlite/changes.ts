@@ -5,6 +5,7 @@ import { integer } from '../rows.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
+import { prepareIntentRows } from './intent-rows.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
 import { one } from './rows.ts'
@@ -37,8 +38,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
   const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
   const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
-  const addIntent = db.prepare('INSERT INTO intents (id) VALUES (?) ON CONFLICT DO NOTHING')
-  const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
+  const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
   const insertToken = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`)
@@ -80,13 +80,15 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       return { hasTombstone: media.remove(bucketId, [integer(row, 0)]).length > 0 }
     },
 
-    'add-intents'({ ids }) {
-      for (const id of ids) addIntent.run(id)
+    'add-intents'({ ids, lifetime }) {
+      intents.add(ids, lifetime)
     },
 
     'clear-intents'({ ids }) {
-      for (const id of ids) clearIntent.run(id)
+      intents.clear(ids)
     },
+
+    'retire-intents': ({ ids }) => intents.retire(ids),
 
     'clear-tombstones'({ ids }) {
       for (const id of ids) clearTombstone.run(id)

@@ -43,6 +43,7 @@ export interface Reads {
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
   findUnreferenced(ids: readonly MediaId[]): MediaId[]
   intents(): MediaId[]
+  expiredIntents(): MediaId[]
   tombstones(): MediaId[]
   upload(id: UploadId): Upload | null
   unfinishedUploads(): Upload[]
@@ -74,6 +75,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   )
   const findUnreferenced = prepareFindUnreferenced(db)
   const intents = db.prepare('SELECT id FROM intents')
+  const expiredIntents = db.prepare('SELECT id FROM intents WHERE expires_at <= ?')
   const tombstones = db.prepare('SELECT id FROM tombstones')
   const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
     last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
@@ -170,6 +172,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
     findUnreferenced,
     intents: () => all(intents).map((row) => mediaId(row, 0)),
+    expiredIntents: () => all(expiredIntents, Date.now()).map((row) => mediaId(row, 0)),
     tombstones: () => all(tombstones).map((row) => mediaId(row, 0)),
 
     token(id) {

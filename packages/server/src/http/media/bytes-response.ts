@@ -119,7 +119,7 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
       const { common, content } = describeIt()
       return { head: [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`], extension }
     }
-    const { head } = typeof blob.content === 'string' ? build() : headOf(blob.content, build)
+    const { head } = blob.content.type === 'bytes' ? headOf(blob.content.bytes, build) : build()
     return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
   }
 
@@ -128,10 +128,10 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     blob: OpenVariant,
     describeIt: () => Representation,
   ): Promise<BytesResponse | null> {
-    if (sendFile === null || typeof blob.content !== 'string') return null
+    if (sendFile === null || blob.content.type !== 'file') return null
     await blob.close()
     const { common, content } = describeIt()
-    const file = [sendFile.header, sendFileValue(sendFile, blob.content), 'content-length', '0']
+    const file = [sendFile.header, sendFileValue(sendFile, blob.content.path), 'content-length', '0']
     return { status: 200, head: [...common, ...content, ...file], write: null }
   }
 

@@ -62,9 +62,9 @@ export function createCachedResponses(parts: {
       if (variant === undefined || !isMediaId(id)) return null
       const blob = cachedBytes.open(id, variant)
       if (blob === null) return null
-      const { content: bytes } = blob
-      const prepared = typeof bytes === 'string' ? undefined : heads.get(bytes)
-      if (typeof bytes !== 'string' && prepared && (dot < 0 || name.slice(dot + 1) === prepared.extension))
+      const bytes = blob.content.type === 'bytes' ? blob.content.bytes : null
+      const prepared = bytes && heads.get(bytes)
+      if (bytes && prepared && (dot < 0 || name.slice(dot + 1) === prepared.extension))
         return { id, variant, head: prepared.head, text: prepared.text, bytes, blob }
       void blob.close()
       return null

@@ -52,7 +52,7 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
 
   return async (blob, start, end, requestId) => {
     const { content } = blob
-    if (typeof content !== 'string') return writeMemory(blob, content.subarray(start, end + 1))
+    if (content.type === 'bytes') return writeMemory(blob, content.bytes.subarray(start, end + 1))
     const length = end - start + 1
     if (length <= wholeLength) return writeMemory(blob, await readAndClose(blob, start, length))
     const write = await prepareBlocks(blob, start, end)

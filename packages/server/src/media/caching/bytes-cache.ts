@@ -212,9 +212,10 @@ function dispose({ users, bytes }: Entry): void {
 
 /** The whole bytes, in memory of their own. */
 async function bytesOf({ content, size, read }: OpenVariant): Promise<Uint8Array<ArrayBuffer>> {
-  if (typeof content !== 'string' && ownsMemory(content)) return content
+  const memory = content.type === 'bytes' ? content.bytes : null
+  if (memory && ownsMemory(memory)) return memory
   const bytes = Buffer.allocUnsafeSlow(size)
-  if (typeof content !== 'string') bytes.set(content)
+  if (memory) bytes.set(memory)
   else if (size > 0) await read(bytes, 0)
   return bytes
 }

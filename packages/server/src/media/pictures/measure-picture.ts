@@ -1,23 +1,39 @@
 import type { BlobStore } from '../../blobs/blobs.ts'
 import { isPictured } from '../../core/variant.ts'
 import type { ReceivedFile } from '../receive-files.ts'
-import type { PictureSize } from './picture-task.ts'
+import { type PictureSize, type PictureSource, sourceOf } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
 
 /** The displayed width and height of a received picture; null if unknown. Never throws. */
 export type MeasurePicture = (file: ReceivedFile, contentType: string) => Promise<PictureSize | null>
 
+/** Bytes from the start of a picture that usually have its header. */
+const headerLength = 262_144
+
 /** Reads only the header of the picture, in a worker. */
 export function measurePictureOperation(parts: {
-  readonly blobs: Pick<BlobStore, 'pathOf'>
+  readonly blobs: Pick<BlobStore, 'share'>
   readonly workers: Pick<PictureWorkers, 'run'>
 }): MeasurePicture {
+  async function measure(picture: PictureSource): Promise<PictureSize | null> {
+    const result = await parts.workers.run({ type: 'measure', picture })
+    return result.outcome === 'measured' ? result.size : null
+  }
+
   return async (file, contentType) => {
     if (!isPictured(contentType)) return null
     try {
-      const picture = 'bytes' in file ? file.bytes : parts.blobs.pathOf(file)
-      const result = await parts.workers.run({ type: 'measure', picture })
-      return result.outcome === 'measured' ? result.size : null
+      if ('bytes' in file) return await measure(file.bytes)
+      for (const length of [headerLength, Number.POSITIVE_INFINITY]) {
+        const picture = await parts.blobs.share(file, length)
+        try {
+          const size = await measure(sourceOf(picture))
+          if (size !== null || picture.isWhole) return size
+        } finally {
+          await picture.release()
+        }
+      }
+      return null
     } catch {
       // An upload succeeds without its dimensions.
       return null

@@ -7,7 +7,7 @@ import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured, type Variant, variantKey, variantSides } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
-import type { PictureResult } from './picture-task.ts'
+import { type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
 import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
 
 export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'>
@@ -59,7 +59,7 @@ export function createVariants(parts: {
   const failed = new LRUCache<string, string>({ max: failureCacheSize })
   let supported = true
 
-  async function render(media: Media, variant: Variant, picture: OpenBlob['content']): Promise<Uint8Array> {
+  async function render(media: Media, variant: Variant, picture: PictureSource): Promise<Uint8Array> {
     const startedAt = performance.now()
     const report = (outcome: RenderReport['outcome']) =>
       parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
@@ -128,11 +128,20 @@ export function createVariants(parts: {
     }
   }
 
-  function renderOnce(media: Media, variant: Variant, picture: OpenBlob['content']): Promise<Uint8Array> {
+  async function renderPicture(media: Media, variant: Variant, opened: OpenBlob): Promise<Uint8Array> {
+    const picture = await opened.share()
+    try {
+      return await render(media, variant, sourceOf(picture))
+    } finally {
+      await picture.release()
+    }
+  }
+
+  function renderOnce(media: Media, variant: Variant, opened: OpenBlob): Promise<Uint8Array> {
     const key = keyOf(media, variant)
     const running = renders.get(key)
     if (running) return running
-    const rendered = render(media, variant, picture)
+    const rendered = renderPicture(media, variant, opened)
     renders.set(key, rendered)
     // Until the variant is stored, requests share the rendered bytes.
     const stored = rendered
@@ -151,7 +160,7 @@ export function createVariants(parts: {
   /** A variant is served only while the bytes of its picture are (docs/interface.md V7). A file is checked by the same read. */
   async function openStored(media: Media, variant: Variant, wholeUpTo: number): Promise<OpenVariant | null> {
     const isFile = !media.isDamaged && media.contentId === null
-    if (!isFile) await openPicture(media)
+    if (!isFile) await openAndClose(media)
     return blobs.variants.open(
       media.id,
       variant,
@@ -159,10 +168,10 @@ export function createVariants(parts: {
     )
   }
 
-  async function openPicture(media: Media): Promise<OpenBlob['content']> {
+  async function openAndClose(media: Media): Promise<OpenBlob> {
     const opened = await openBytes(media)
     await opened.close()
-    return opened.content
+    return opened
   }
 
   return {
@@ -173,7 +182,7 @@ export function createVariants(parts: {
         )
       const stored = await openStored(media, variant, wholeUpTo)
       if (stored !== null) return stored
-      const picture = await openPicture(media)
+      const picture = await openAndClose(media)
       const reason = failed.get(keyOf(media, variant))
       if (reason !== undefined) throw unavailable(reason)
       const bytes = await renderOnce(media, variant, picture)

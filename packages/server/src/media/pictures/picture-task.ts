@@ -1,11 +1,19 @@
+import type { LocalBytes } from '../../blobs/blobs.ts'
+
 // The messages between the service and the picture workers.
 
-/** A picture is its bytes or the path of its file. Pictures with more than `maxPixels` are not decoded. */
+/** The bytes of a picture, or the path of its file. */
+export type PictureSource = string | Uint8Array
+
+export const sourceOf = ({ content }: LocalBytes): PictureSource =>
+  content.type === 'file' ? content.path : content.bytes
+
+/** Pictures with more than `maxPixels` are not decoded. */
 export type PictureTask =
-  | { readonly type: 'measure'; readonly picture: string | Uint8Array }
+  | { readonly type: 'measure'; readonly picture: PictureSource }
   | {
       readonly type: 'resize'
-      readonly picture: string | Uint8Array
+      readonly picture: PictureSource
       readonly side: number
       readonly maxPixels: number
     }

@@ -40,16 +40,7 @@ const never = () => false
  * faults of `checkChunk`, and the errors of the source.
  */
 export function appendUploadOperation(parts: {
-  readonly catalog: Pick<
-    Catalog,
-    | 'upload'
-    | 'declareLength'
-    | 'moveUpload'
-    | 'finishUpload'
-    | 'removeUpload'
-    | 'addIntents'
-    | 'clearIntents'
-  >
+  readonly catalog: Pick<Catalog, 'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
   readonly blobs: BlobStore
   readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture
@@ -90,7 +81,7 @@ export function appendUploadOperation(parts: {
     /** The time at which the reading of the chunk began. */
     since: number,
   ): Promise<AppendedUpload> {
-    const { id, length } = upload
+    const { id, length, mediaId } = upload
     const end = length ?? maxFileSize
     let current = upload
     for await (const segment of splitSource(chunk.source, chunk.isAtomic ? never : isFull, now, since)) {
@@ -102,7 +93,7 @@ export function appendUploadOperation(parts: {
       })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && chunk.isAtomic) throw reason
-      if (size === length) return finish(upload, await receiver.complete(id, size))
+      if (size === length) return finish(upload, await receiver.complete(id, size, mediaId))
       if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
     }
@@ -138,18 +129,15 @@ export function appendUploadOperation(parts: {
   }
 
   async function storeBlob(
-    { id, mediaId }: Upload,
+    { id }: Upload,
     item: NewMedia,
     blob: ReceivedBlob,
     expiresAt: number,
   ): Promise<boolean> {
-    await catalog.addIntents([mediaId])
-    await blobs.commit(blob, mediaId)
+    await blobs.commit([blob])
     const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt)
-    if (isFinished) return true
-    await blobs.remove(mediaId)
-    await catalog.clearIntents([mediaId])
-    return false
+    if (!isFinished) await blobs.discard([blob])
+    return isFinished
   }
 
   /** Call it with the lock: a write that does not know the new length could store the last byte without creating the item. */

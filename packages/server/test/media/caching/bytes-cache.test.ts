@@ -15,7 +15,7 @@ function createDisk() {
     open += 1
     return {
       size,
-      content: `/${name}`,
+      content: { type: 'file', path: `/${name}` },
       async read(into) {
         if (size === 0) throw new Error('an empty file has nothing to read')
         read.push(name)
@@ -29,6 +29,11 @@ function createDisk() {
   return { file, read, openFiles: () => open }
 }
 
+function bytesOf({ content }: OpenVariant): Uint8Array {
+  if (content.type !== 'bytes') throw new Error('the bytes are not in memory')
+  return content.bytes
+}
+
 /** Requests a file as a response does: opens it, sends it, closes it. Returns whether its bytes were in memory. */
 async function request(
   cache: ReturnType<typeof createBytesCache>,
@@ -37,7 +42,7 @@ async function request(
   size = kilobyte,
 ) {
   const blob = await cache.open(name, { size, sha256: null }, disk.file(name, size))
-  const isWhole = typeof blob.content !== 'string'
+  const isWhole = blob.content.type === 'bytes'
   await blob.close()
   // Concurrent requests share a read until its bytes are cached.
   await setImmediate()
@@ -47,8 +52,8 @@ async function request(
 test('bytes are read once while they are cached', async () => {
   const [cache, disk] = [createBytesCache(megabyte), createDisk()]
   for (let round = 0; round < 3; round += 1) {
-    const { content } = await cache.open('a', { size: kilobyte, sha256: null }, disk.file('a', kilobyte))
-    expect(Buffer.from(content).toString()).toBe('a'.repeat(kilobyte))
+    const opened = await cache.open('a', { size: kilobyte, sha256: null }, disk.file('a', kilobyte))
+    expect(Buffer.from(bytesOf(opened)).toString()).toBe('a'.repeat(kilobyte))
   }
   expect([disk.read, disk.openFiles()]).toEqual([['a'], 0])
   expect(cache.statistics()).toEqual({ hits: 2, misses: 1, size: kilobyte + 600 })
@@ -107,17 +112,17 @@ test('memory of bytes that are not cached is freed when the last of their reques
   await first.close()
   await first.close()
   await setImmediate()
-  expect(String(second.content)).toBe('a'.repeat(kilobyte))
+  expect(String(bytesOf(second))).toBe('a'.repeat(kilobyte))
   await second.close()
   // A request of the same tick may still open them.
-  expect(String(second.content)).toBe('a'.repeat(kilobyte))
+  expect(String(bytesOf(second))).toBe('a'.repeat(kilobyte))
   await setImmediate()
-  expect(second.content.length).toBe(0)
+  expect(bytesOf(second).length).toBe(0)
 
   const shared = await open(false)
   await shared.close()
   await setImmediate()
-  expect(shared.content.length).toBe(kilobyte)
+  expect(bytesOf(shared).length).toBe(kilobyte)
 })
 
 test('bytes that are opened again when all have closed them are freed once, after their last use', async () => {
@@ -137,11 +142,11 @@ test('bytes that are opened again when all have closed them are freed once, afte
         if (disk.read.length === 1) shared += 1
         if (isUsed) {
           vi.runAllTimers()
-          expect(String(again.content)).toBe('a'.repeat(kilobyte))
+          expect(String(bytesOf(again))).toBe('a'.repeat(kilobyte))
         }
         await again.close()
         vi.runAllTimers()
-        expect(again.content.length).toBe(0)
+        expect(bytesOf(again).length).toBe(0)
       }
     expect(shared).toBeGreaterThan(0)
   } finally {
@@ -156,7 +161,7 @@ test('memory of bytes that are cached is not freed', async () => {
       const blob = await cache.open(`${size}`, { size, sha256: null, isOwn: true }, disk.file('a', size))
       await blob.close()
       await setImmediate()
-      expect(blob.content.length).toBe(size)
+      expect(bytesOf(blob).length).toBe(size)
     }
 })
 
@@ -255,7 +260,7 @@ test('bytes of more than 1 MiB are left to the caller, and not counted', async (
   expect(await request(cache, disk, 'larger', megabyte + 1)).toBe(false)
   // Of variants the size is not known before they are opened.
   const blob = await cache.open('unknown', { size: null, sha256: null }, disk.file('unknown', megabyte + 1))
-  expect(typeof blob.content).toBe('string')
+  expect(blob.content.type).toBe('file')
   await blob.close()
   expect(disk.openFiles()).toBe(0)
   expect(cache.statistics()).toMatchObject({ hits: 0, misses: 2 })
@@ -267,7 +272,7 @@ test('N6 bytes that many clients receive slowly are limited: then only files up 
   const opened = await Promise.all(
     names.map((name) => cache.open(name, { size: megabyte, sha256: null }, disk.file(name, megabyte))),
   )
-  const whole = opened.filter(({ content }) => typeof content !== 'string')
+  const whole = opened.filter(({ content }) => content.type === 'bytes')
   expect(whole.length * megabyte).toBeLessThanOrEqual(64 * megabyte)
   expect(whole.length).toBeGreaterThan(20)
   expect(await request(cache, disk, 'small', 65_536)).toBe(true)

@@ -211,7 +211,7 @@ describe('recovery', () => {
   test('deletes temporary bytes and completes tombstones, whether or not their bytes exist', async () => {
     await using media = await temporaryMedia()
     const [gone, left, kept] = [await media.store('1'), await media.store('2'), await media.store('3')]
-    await media.blobs.receive(chunksOf(Buffer.from('half an upload')), 100)
+    await media.blobs.receive(newMediaId(), chunksOf(Buffer.from('half an upload')), 100)
     for (const item of [gone, left]) await media.catalog.removeMedia(item.bucketId, item.id)
     await media.blobs.remove(gone.id)
 

@@ -1,15 +1,23 @@
 import { expect, test } from 'vitest'
+import { shared } from '../../../src/blobs/memory-blob.ts'
+import { newMediaId } from '../../../src/core/media-id.ts'
 import { measurePictureOperation } from '../../../src/media/pictures/measure-picture.ts'
 import type { PictureResult, PictureTask } from '../../../src/media/pictures/picture-task.ts'
 import { PictureOverLimits, PictureWorkersBusy } from '../../../src/media/pictures/picture-workers.ts'
 
-const blob = { handle: 'tmp/x', size: 1, sha256: new Uint8Array(32), head: new Uint8Array(1) }
+const blob = {
+  id: newMediaId(),
+  handle: 'tmp/x',
+  size: 1,
+  sha256: new Uint8Array(32),
+  head: new Uint8Array(1),
+}
 
 /** Measures with this worker, and records its tasks. */
 function measuring(run: () => Promise<PictureResult>) {
   const tasks: PictureTask[] = []
   const measure = measurePictureOperation({
-    blobs: { pathOf: ({ handle }) => `/data/${handle}` },
+    blobs: { share: async ({ handle }) => shared({ type: 'file', path: `/data/${handle}` }) },
     workers: {
       run(task) {
         tasks.push(task)
