@@ -11,6 +11,7 @@ import { explainOpenError } from './open-errors.ts'
 import { type PageKey, prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
 import { logBytes, prepareStatistics } from './statistics.ts'
+import { requireNoTransfer } from './transfer-target.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
 
 /** Milliseconds that a read waits. In WAL mode reads wait only while the log is recovered after a crash. */
@@ -136,6 +137,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
 async function openReads(db: DatabaseSync, directory: string) {
   try {
     db.exec('PRAGMA query_only = ON')
+    requireNoTransfer(db, join(directory, 'catalog.db'))
     const reads = prepareReads(db, prepareLocateItem(db))
     reads.isNew()
     return { reads, epoch: reads.epoch() }

@@ -9,7 +9,7 @@ import { all, one } from './rows.ts'
 export interface IdempotencyRecords {
   /** Null if the key is new or expired. Throws Fault `idempotency-key-reused` if the fingerprint differs. */
   find(request: IdempotentRequest): readonly NewMedia[] | null
-  store(request: IdempotentRequest, items: readonly NewMedia[]): void
+  store(request: Omit<IdempotentRequest, 'now'>, items: readonly NewMedia[]): void
   /** Deletes the records that expired at `now` or before; returns how many. */
   deleteExpired(now: number): number
 }

@@ -18,11 +18,35 @@ export interface MediaRows {
   remove(bucketId: BucketId, seqs: readonly number[]): MediaId[]
 }
 
-export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
-  const bucket = db.prepare('SELECT total, next_seq FROM buckets WHERE id = ?')
+/** Inserts one row with its bytes. Updates no counters. */
+export function prepareInsertItem(
+  db: DatabaseSync,
+): (bucketId: BucketId, seq: number, added: NewMediaContent) => void {
   const insert = db.prepare(`INSERT INTO media
     (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  const contents = prepareContentRows(db)
+  return (bucketId, seq, { item, bytes }) => {
+    insert.run(
+      bucketId,
+      seq,
+      item.id,
+      item.extension,
+      item.filename,
+      item.contentType,
+      item.size,
+      item.sha256,
+      item.width,
+      item.height,
+      item.createdAt,
+      bytes === null ? null : contents.add(bytes),
+    )
+  }
+}
+
+export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
+  const bucket = db.prepare('SELECT total, next_seq FROM buckets WHERE id = ?')
+  const insert = prepareInsertItem(db)
   const remove = db.prepare(`DELETE FROM media WHERE bucket_id = ? AND seq = ?
     RETURNING size, content_id, id, content_type, sha256 IS NOT NULL`)
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
@@ -43,23 +67,10 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       const { total, nextSeq } = bucketState(bucketId)
       let size = 0
       let seq = nextSeq
-      for (const { item, bytes } of items) {
-        insert.run(
-          bucketId,
-          seq++,
-          item.id,
-          item.extension,
-          item.filename,
-          item.contentType,
-          item.size,
-          item.sha256,
-          item.width,
-          item.height,
-          item.createdAt,
-          bytes === null ? null : contents.add(bytes),
-        )
-        if (bytes === null) clearIntent.run(item.id)
-        size += item.size
+      for (const added of items) {
+        insert(bucketId, seq++, added)
+        if (added.bytes === null) clearIntent.run(added.item.id)
+        size += added.item.size
       }
       ranks.add(bucketId, total, nextSeq, items.length)
       grow.run(items.length, size, items.length, bucketId)

@@ -1,0 +1,136 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { BucketId } from '../records.ts'
+import { integer, text } from '../rows.ts'
+import { type CatalogTarget, type ItemPosition, TransferError, type TransferredBucket } from '../transfer.ts'
+import { openDataDirectory } from './data-directory.ts'
+import { prepareIdempotencyRecords } from './idempotency-records.ts'
+import { prepareInsertItem } from './media-rows.ts'
+import { DataDirectoryError } from './open-errors.ts'
+import { prepareRecount } from './recount.ts'
+import { one } from './rows.ts'
+import { asFault } from './sqlite-errors.ts'
+import { runTransaction } from './transaction.ts'
+
+/** In `meta` from the begin to the end of a transfer: the state of the source. */
+const transferKey = 'transfer'
+
+/** Throws DataDirectoryError while the catalog has only a part of the rows that are transferred into it. */
+export function requireNoTransfer(db: DatabaseSync, path: string): void {
+  if (readTransfer(db) === null) return
+  throw new DataDirectoryError(
+    `${path} is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.`,
+  )
+}
+
+function readTransfer(db: DatabaseSync): string | null {
+  const row = one(db.prepare('SELECT value FROM meta WHERE key = ?'), transferKey)
+  return row && text(row, 0)
+}
+
+export async function openSqliteTarget(directory: string): Promise<CatalogTarget> {
+  const db = openDataDirectory(directory)
+  const setMeta = db.prepare(
+    'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
+  const hasBuckets = db.prepare('SELECT EXISTS (SELECT 1 FROM buckets)')
+  const addBucket =
+    db.prepare(`INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes)
+    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items, max_bytes = excluded.max_bytes`)
+  const addToken = db.prepare(`INSERT INTO tokens
+    (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, revoked_at = excluded.revoked_at`)
+  const lastItem = db.prepare('SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1')
+  const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
+  const insertItem = prepareInsertItem(db)
+  const idempotency = prepareIdempotencyRecords(db)
+  const recount = prepareRecount(db)
+
+  async function change<T>(action: () => T): Promise<T> {
+    try {
+      return runTransaction(db, action)
+    } catch (error) {
+      throw asFault(error)
+    }
+  }
+
+  function insertBucket(bucket: TransferredBucket): void {
+    const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes } = bucket
+    addBucket.run(id, name, createdAt, revision, nextSeq, maxItems, maxBytes)
+  }
+
+  function position(): ItemPosition | null {
+    const row = one(lastItem)
+    return row && { bucketId: integer(row, 0) as BucketId, seq: integer(row, 1) }
+  }
+
+  return {
+    begin: (state, buckets) =>
+      change(() => {
+        const earlier = readTransfer(db)
+        if (earlier === null && integer(one(hasBuckets) ?? [], 0) === 1)
+          throw new TransferError('The target has data. Choose an empty one.')
+        if (earlier !== null && earlier !== state) db.exec(removal)
+        setMeta.run(transferKey, state)
+        buckets.forEach(insertBucket)
+        return position()
+      }),
+
+    addTokens: (tokens) =>
+      change(() => {
+        for (const {
+          id,
+          bucketId,
+          name,
+          hash,
+          scopes,
+          createdAt,
+          expiresAt,
+          lastUsedAt,
+          revokedAt,
+        } of tokens)
+          addToken.run(
+            id,
+            bucketId,
+            name,
+            hash,
+            scopes.join(' '),
+            createdAt,
+            expiresAt,
+            lastUsedAt,
+            revokedAt,
+          )
+      }),
+
+    addItems: (items) =>
+      change(() => {
+        for (const item of items) {
+          insertItem(item.bucketId, item.seq, item)
+          if (item.isDamaged) addDamaged.run(item.item.id)
+        }
+      }),
+
+    addRequests: (requests) =>
+      change(() => {
+        for (const { request, items } of requests) idempotency.store(request, items)
+      }),
+
+    async finish() {
+      for (const id of recount.buckets()) await change(() => recount.correct(id))
+      await change(() => db.prepare('DELETE FROM meta WHERE key = ?').run(transferKey))
+    },
+
+    async close() {
+      if (db.isOpen) db.close()
+    },
+  }
+}
+
+const removal = `
+  DELETE FROM keyed_requests;
+  DELETE FROM damaged;
+  DELETE FROM contents;
+  DELETE FROM media;
+  DELETE FROM ranks;
+  DELETE FROM tokens;
+  DELETE FROM buckets;`

@@ -1,0 +1,75 @@
+import type { Quota } from '../core/quota.ts'
+import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenRecord } from './records.ts'
+
+/** A bucket without its counters, which the target counts again. */
+export interface TransferredBucket extends Quota {
+  readonly id: BucketId
+  readonly name: string
+  readonly createdAt: number
+  readonly revision: number
+  readonly nextSeq: number
+}
+
+export interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
+  readonly bucketId: BucketId
+  /** SHA-256 of the token, 32 bytes. */
+  readonly hash: Uint8Array
+}
+
+/** The place of an item in its catalog. Items are transferred in this order. */
+export interface ItemPosition {
+  readonly bucketId: BucketId
+  readonly seq: number
+}
+
+export interface TransferredItem extends ItemPosition, NewMediaContent {
+  readonly isDamaged: boolean
+}
+
+interface TransferredRequest {
+  readonly request: Omit<IdempotentRequest, 'now'>
+  /** The items of its response. */
+  readonly items: readonly NewMedia[]
+}
+
+/**
+ * Reads all rows of a catalog that move to another one: all but unfinished uploads, intents, tombstones and retired ids,
+ * which describe the blob store of this catalog. No other process may change the catalog meanwhile.
+ */
+export interface CatalogSource {
+  /** Identifies the state of all items: differs after any change of them. */
+  state(): Promise<string>
+  buckets(): Promise<TransferredBucket[]>
+  tokens(): Promise<TransferredToken[]>
+  /** Up to `limit` items after this position, or from the first if it is null. */
+  items(after: ItemPosition | null, limit: number): Promise<TransferredItem[]>
+  /** All idempotency keys, in batches. */
+  requests(): AsyncIterable<readonly TransferredRequest[]>
+  /** All items, or those up to and including this position. */
+  countItems(upTo?: ItemPosition): Promise<number>
+  close(): Promise<void>
+}
+
+/**
+ * Fills an empty catalog. From `begin` to `finish`, no service starts on it. An interrupted transfer continues with the
+ * next call of `begin`.
+ */
+export interface CatalogTarget {
+  /**
+   * Adds the buckets, and returns the position of the last item that an interrupted transfer has added; null if there is
+   * none. Starts again if the interrupted transfer was of another state. Throws TransferError if the catalog has other data.
+   */
+  begin(state: string, buckets: readonly TransferredBucket[]): Promise<ItemPosition | null>
+  addTokens(tokens: readonly TransferredToken[]): Promise<void>
+  /** Adds the items with their positions, durably. */
+  addItems(items: readonly TransferredItem[]): Promise<void>
+  addRequests(requests: readonly TransferredRequest[]): Promise<void>
+  /** Counts the items of each bucket. From then on, a service can start on the catalog. */
+  finish(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The catalog cannot receive the rows; the message is one line and says what to do. */
+export class TransferError extends Error {
+  override readonly name = 'TransferError'
+}

@@ -1,0 +1,160 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import type { BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
+import { type CatalogSource, type CatalogTarget, TransferError } from '../../src/catalog/transfer.ts'
+import { transferRows } from '../../src/upkeep/transfer-rows.ts'
+import {
+  allPages,
+  contentOf,
+  hashOf,
+  inBlobStore,
+  newBucket,
+  newItems,
+  newUpload,
+  withBytes,
+} from './samples.ts'
+
+/** Empty data of one engine; each call opens it anew. */
+interface Data {
+  open(): Promise<Catalog>
+  openSource(): Promise<CatalogSource>
+  openTarget(): Promise<CatalogTarget>
+  /** Marks an item as damaged. */
+  damage(item: NewMedia): Promise<void>
+}
+
+const now = 1_790_000_000_000
+
+/** The transfer of all rows from one engine to another. */
+export function describeTransfer(name: string, fresh: () => Promise<{ from: Data; to: Data }>): void {
+  /** Two buckets with gaps, bytes, a quota, tokens and an idempotency key. */
+  async function filled() {
+    const { from, to } = await fresh()
+    const catalog = await from.open()
+    const [big, small] = [await newBucket(catalog, 'big'), await newBucket(catalog, 'small')]
+    const items = newItems(150)
+    await catalog.addMedia(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
+    for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeMedia(big, id)
+    const kept = items.filter((_, index) => index % 3 !== 0)
+    const few = newItems(3)
+    const request = {
+      tokenId: 'small' as TokenId,
+      key: 'once',
+      fingerprint: hashOf('content'),
+      now,
+      expiresAt: now + 1,
+    }
+    await catalog.addMediaOnce(small, few.map(withBytes), request)
+    await catalog.setQuota('small', { maxItems: 7 })
+    await catalog.revokeToken('big' as TokenId, now)
+    await catalog.touchToken('small' as TokenId, now + 2)
+    await catalog.createUpload(newUpload(big))
+    const damaged = kept[1]
+    if (!damaged) throw new Error('there are no items')
+    await from.damage(damaged)
+    await catalog.close()
+    return { from, to, big, small, kept, few, request, damaged }
+  }
+
+  async function transfer({ from, to }: { from: Data; to: Data }, steps = Number.POSITIVE_INFINITY) {
+    const [source, target] = [await from.openSource(), await to.openTarget()]
+    const progress: number[] = []
+    let left = steps
+    const limited: CatalogTarget = {
+      ...target,
+      async addItems(items) {
+        left -= 1
+        if (left < 0) throw new Error('interrupted')
+        await target.addItems(items)
+      },
+    }
+    try {
+      await transferRows({ source, target: limited, onItems: (done) => progress.push(done) })
+    } finally {
+      await source.close()
+      await target.close()
+    }
+    return progress
+  }
+
+  async function opened(data: Data): Promise<Catalog> {
+    const catalog = await data.open()
+    onTestFinished(() => catalog.close())
+    return catalog
+  }
+
+  const ids = (items: readonly NewMedia[]) => items.map(({ id }) => id)
+
+  describe(`${name}: transfer of rows`, () => {
+    test('order, totals, bytes, quotas, tokens and idempotency keys are preserved, and the epoch is new', async () => {
+      const data = await filled()
+      const { from, to, big, small, kept, few, request, damaged } = data
+      const progress = await transfer(data)
+      expect(progress.at(-1)).toBe(kept.length + few.length)
+      const [before, after] = [await opened(from), await opened(to)]
+      expect(await allPages(after, big)).toEqual(ids(kept))
+      expect(await allPages(after, small)).toEqual(ids(few))
+      expect(await after.buckets()).toEqual(
+        (await before.buckets()).map((bucket) => ({ ...bucket, reservedItems: 0, reservedBytes: 0 })),
+      )
+      expect(await after.tokens()).toEqual(await before.tokens())
+      expect((await after.authorise(hashOf('small')))?.bucketId).toBe(small)
+      expect(await after.findRepeated(request)).toEqual(few)
+      expect(after.epoch).not.toBe(before.epoch)
+      for (const item of [...kept, ...few]) {
+        const media = await after.media(item.id)
+        expect(media).toMatchObject({ ...item, isDamaged: item === damaged })
+        const bytes = media?.contentId == null ? null : await after.content(media.contentId)
+        const wasInCatalog = (await before.media(item.id))?.contentId !== null
+        expect(bytes && Buffer.from(bytes)).toEqual(wasInCatalog ? Buffer.from(contentOf(item)) : null)
+      }
+    })
+
+    test('items that are added and removed afterwards keep the order and the total exact', async () => {
+      const data = await filled()
+      await transfer(data)
+      const catalog = await opened(data.to)
+      const more = newItems(12)
+      await catalog.addMedia(data.big, inBlobStore(more))
+      await catalog.removeMedia(data.big, data.damaged.id)
+      const wanted = [...data.kept, ...more].filter((item) => item !== data.damaged)
+      expect(await allPages(catalog, data.big)).toEqual(ids(wanted))
+      expect((await catalog.page(data.big, 1)).total).toBe(wanted.length)
+      await newBucket(catalog, 'third')
+      expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
+    })
+
+    test('an interrupted transfer is refused by a service, and continued by the next call', async () => {
+      const data = await filled()
+      await expect(transfer(data, 1)).rejects.toThrow('interrupted')
+      await expect(data.to.open()).rejects.toThrow(/migration was interrupted.*again/)
+      const progress = await transfer(data)
+      expect(progress[0]).toBeGreaterThan(0)
+      const catalog = await opened(data.to)
+      expect(await allPages(catalog, data.big)).toEqual(ids(data.kept))
+      expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
+    })
+
+    test('an interrupted transfer starts again if the source has changed', async () => {
+      const data = await filled()
+      await expect(transfer(data, 1)).rejects.toThrow('interrupted')
+      const source = await data.from.open()
+      const [first, ...others] = data.kept
+      if (first) await source.removeMedia(data.big, first.id)
+      await source.close()
+      await transfer(data)
+      expect(await allPages(await opened(data.to), data.big)).toEqual(ids(others))
+    })
+
+    test('a target with other data is refused and not changed', async () => {
+      const data = await filled()
+      const catalog = await data.to.open()
+      const bucketId: BucketId = await newBucket(catalog, 'mine')
+      await catalog.addMedia(bucketId, newItems(2).map(withBytes))
+      await catalog.close()
+      await expect(transfer(data)).rejects.toThrow(TransferError)
+      const after = await opened(data.to)
+      expect((await after.buckets()).map(({ name: bucket, items }) => [bucket, items])).toEqual([['mine', 2]])
+    })
+  })
+}
