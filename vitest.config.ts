@@ -30,7 +30,12 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     restoreMocks: true,
     unstubGlobals: true,
-    globalSetup: ['test/harness/tools.ts', 'packages/gallery/ensure-built.ts', 'test/harness/bundle.ts'],
+    globalSetup: [
+      'test/harness/tools.ts',
+      'test/harness/postgres.ts',
+      'packages/gallery/ensure-built.ts',
+      'test/harness/bundle.ts',
+    ],
     setupFiles: ['test/harness/property-seed.ts'],
     sequence: { sequencer: LongestFirst },
     // One more than the cores of a small machine, because many tests wait for a server or a browser.

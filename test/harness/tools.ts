@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, globSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** Programs that some tests need, and their Debian packages. */
@@ -13,6 +13,7 @@ const packages: Readonly<Record<string, string>> = {
   nginx: 'nginx-light',
   openssl: 'openssl',
   php: 'php-cli',
+  postgres: 'postgresql',
   promtool: 'prometheus',
   python3: 'python3',
   script: 'bsdutils',
@@ -21,9 +22,12 @@ const packages: Readonly<Record<string, string>> = {
   wrk: 'wrk',
 }
 
+/** Directories of programs besides the PATH. */
+const directories = ['/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]
+
 /** Whether a program is on the PATH. A test that lacks one skips, and fails where CI is set. */
 export const hasTool = (name: string): boolean =>
-  [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'].some((directory) => {
+  [...(process.env['PATH'] ?? '').split(delimiter), ...directories].some((directory) => {
     try {
       accessSync(join(directory, name), constants.X_OK)
       return true
@@ -32,6 +36,8 @@ export const hasTool = (name: string): boolean =>
     }
   })
 
+const startPolicy = '/usr/sbin/policy-rc.d'
+
 /** Vitest's global set-up: as root on Debian, installs the missing programs before any test. */
 export default function installTools(): void {
   const missing = Object.keys(packages).filter((name) => !hasTool(name))
@@ -39,7 +45,10 @@ export default function installTools(): void {
   const wanted = missing.map((name) => packages[name] ?? '')
   console.error(`Installing programs that some tests need: ${wanted.join(' ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  // Without this file the packages of servers start them.
+  const hasPolicy = existsSync(startPolicy)
   try {
+    if (!hasPolicy) writeFileSync(startPolicy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
     execFileSync('apt-get', ['update', '-q'], { stdio: 'ignore', env })
     execFileSync('apt-get', ['install', '-qy', '--no-install-recommends', ...wanted], {
       stdio: 'ignore',
@@ -50,5 +59,7 @@ export default function installTools(): void {
       'The installation failed. Tests that need these programs are skipped, or fail in CI.',
       error,
     )
+  } finally {
+    if (!hasPolicy) rmSync(startPolicy, { force: true })
   }
 }

@@ -5,8 +5,8 @@ import type { BlobStore, IntentLog } from './blobs/blobs.ts'
 import { type BlobsDirectory, openDiskBlobsDirectory } from './blobs/disk/blobs-directory.ts'
 import { openDiskAudit } from './blobs/disk/disk-audit.ts'
 import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
-import { diskSpace } from './blobs/disk/disk-space.ts'
-import type { CatalogAudit } from './catalog/audit.ts'
+import { type DiskSpace, diskSpace } from './blobs/disk/disk-space.ts'
+import type { CatalogAudit, CopyableAudit } from './catalog/audit.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { openSqliteAudit } from './catalog/sqlite/audit.ts'
 import {
@@ -23,13 +23,13 @@ import type { CatalogVacuum } from './catalog/vacuum.ts'
 import type { Config } from './config/config.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
 
-// The only file that imports engines: SQLite for the rows, the disk for the bytes.
+// The only file that imports engines: SQLite or PostgreSQL for the rows, the disk for the bytes. PostgreSQL is loaded only if it is used.
 
 export { BlobsMismatchError } from './blobs/blobs.ts'
 export { ForeignEntry } from './blobs/disk/entry-type.ts'
+export { CatalogVersionError, DatabaseError } from './catalog/catalog-errors.ts'
 export { BackupHoldError } from './catalog/sqlite/backup-hold.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
-export { CatalogVersionError } from './catalog/sqlite/migrate.ts'
 export { DataDirectoryError } from './catalog/sqlite/open-errors.ts'
 
 /** `thread` for the server, so that commits do not block requests; `direct` for a command. */
@@ -37,10 +37,16 @@ type Writer =
   | { writer: 'thread'; onWriterFailure: (error: Error) => void; onCommit: (seconds: number) => void }
   | { writer: 'direct' }
 
-export const openCatalog = (config: Config, writer: Writer): Promise<Catalog> =>
-  openSqliteCatalog({ directory: config.data, ...writer })
+export async function openCatalog({ data, databaseUrl: url }: Config, writer: Writer): Promise<Catalog> {
+  if (url === null) return openSqliteCatalog({ directory: data, ...writer })
+  const { openPostgresCatalog } = await import('./catalog/postgres/catalog.ts')
+  return writer.writer === 'direct'
+    ? openPostgresCatalog({ url, role: 'command' })
+    : openPostgresCatalog({ url, role: 'server', onCommit: writer.onCommit })
+}
 
 type Data = Pick<Config, 'data'>
+type CatalogPlace = Pick<Config, 'data' | 'databaseUrl'>
 
 /** With `thread` for the server; without it for a command. Without `intents` for a backup, which has no uploads. */
 export const openBlobs = (
@@ -54,11 +60,23 @@ export const openBlobs = (
 ): Promise<BlobStore> =>
   openDiskBlobs({ directory, ...(intents && { intents }), ...(thread && { inlineSize, thread }) })
 
-/** False if no server has used the directory yet. */
-export const hasData = (config: Data): boolean => existsSync(join(config.data, 'catalog.db'))
+/** False if no server has used the directory, or the database, yet. Throws DatabaseError. */
+export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise<boolean> {
+  if (url === null) return existsSync(join(data, 'catalog.db'))
+  const { hasPostgresCatalog } = await import('./catalog/postgres/has-catalog.ts')
+  return hasPostgresCatalog(url)
+}
 
-/** For checks, backups and restores. Opens a data directory or a backup. */
-export const openAudit = (config: Data): Promise<CatalogAudit> => openSqliteAudit(config.data)
+/** For checks. */
+export async function openAudit({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogAudit> {
+  if (url === null) return openSqliteAudit(data)
+  const { openPostgresAudit } = await import('./catalog/postgres/audit.ts')
+  return openPostgresAudit(url)
+}
+
+/** For backups and restores. Opens a data directory or a backup. */
+export const openCopyableAudit = (config: Data): Promise<CopyableAudit> => openSqliteAudit(config.data)
+
 /** Returns the free space of the catalog to the file system. */
 export const openVacuum = (config: Data): CatalogVacuum => openSqliteVacuum(config.data)
 
@@ -74,21 +92,25 @@ export const watchBackupHold = (config: Config): { isHeld(): boolean; close(): v
 /** The directory of the bytes. Its identity is compared with the catalog's before the directory is used. */
 export const openBlobsDirectory = ({ data }: Data): BlobsDirectory => openDiskBlobsDirectory(data)
 
-type Space = Pick<Config, 'data' | 'minFree'>
+type Space = Pick<Config, 'data' | 'databaseUrl' | 'minFree'>
 
-/** The free space of the file systems of bytes and rows, which may be one. The ballast counts as free. */
-export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
+/**
+ * The free space of the file systems of bytes and rows, which may be one, as far as they are on this machine. The ballast counts
+ * as free.
+ */
+export function readSpaces({ data, databaseUrl, minFree }: Space): FileSystemSpace[] {
   const bytes = join(data, 'blobs')
   // While the disk of the bytes is not mounted, the store refuses uploads (docs/interface.md S9).
   const blobs = existsSync(bytes) ? diskSpace(bytes) : null
-  const catalog = diskSpace(catalogDirectory(data))
-  const ballast = ballastSize(data)
-  const space = (stores: FileSystemSpace['stores'], { free, total }: typeof catalog, held: number) => ({
+  const space = (stores: FileSystemSpace['stores'], { free, total }: DiskSpace, held: number) => ({
     stores,
     free: free + held,
     total,
     reserve: minFree ?? defaultReserve(total),
   })
+  if (databaseUrl !== null) return blobs === null ? [] : [space('blobs', blobs, 0)]
+  const catalog = diskSpace(catalogDirectory(data))
+  const ballast = ballastSize(data)
   if (blobs === null) return [space('catalog', catalog, ballast)]
   if (blobs.device === catalog.device) return [space('blobs and catalog', blobs, ballast)]
   return [space('blobs', blobs, 0), space('catalog', catalog, ballast)]
@@ -96,6 +118,7 @@ export function readSpaces({ data, minFree }: Space): FileSystemSpace[] {
 
 /** Creates the ballast, space that deletes can use on a full disk, unless that would use up the reserve. */
 export async function ensureBallast(config: Space): Promise<void> {
+  if (config.databaseUrl !== null) return
   const catalog = readSpaces(config).find(({ stores }) => stores !== 'blobs')
   if (catalog && catalog.free >= catalog.reserve) await createBallast(config.data, catalog.reserve)
 }
@@ -113,5 +136,11 @@ interface Seeding {
   readonly onProgress?: (done: number, of: number) => void
 }
 
-export const seedBucket = (config: Config, seeding: Seeding): Promise<{ total: number }> =>
-  seedSqliteBucket({ directory: config.data, ...seeding })
+export async function seedBucket(
+  { data, databaseUrl: url }: Config,
+  seeding: Seeding,
+): Promise<{ total: number }> {
+  if (url === null) return seedSqliteBucket({ directory: data, ...seeding })
+  const { seedPostgresBucket } = await import('./catalog/postgres/seed.ts')
+  return seedPostgresBucket({ url, ...seeding })
+}

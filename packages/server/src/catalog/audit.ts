@@ -25,7 +25,7 @@ export interface BucketFault {
   readonly detail: string
 }
 
-/** Operations of checks, backups and restores; all of them are safe while a server is running. */
+/** Operations of checks; all of them are safe while a server is running. */
 export interface CatalogAudit {
   /** The result of the engine's own integrity check; empty if its files are intact. */
   damages(): Promise<string[]>
@@ -63,13 +63,16 @@ export interface CatalogAudit {
   /** Also corrects the counters, in one transaction for each bucket. Returns the corrected faults. */
   recount(): Promise<BucketFault[]>
 
+  close(): Promise<void>
+}
+
+/** A catalog in a directory, which backups and restores copy. */
+export interface CopyableAudit extends CatalogAudit {
   /** Writes a snapshot of all rows into an existing directory without a catalog. Not synced. */
   snapshot(directory: string): Promise<void>
 
   /** Makes a restored copy independent: a new epoch, no unfinished uploads, tombstones and intents. */
   renew(): Promise<void>
-
-  close(): Promise<void>
 }
 
 const itemsPerRead = 500

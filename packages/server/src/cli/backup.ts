@@ -1,10 +1,13 @@
-import { acquireBackupHold, openAudit, openBlobs, openBlobsDirectory } from '../engines.ts'
+import { acquireBackupHold, openBlobs, openBlobsDirectory, openCopyableAudit } from '../engines.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError } from './copy-report.ts'
-import { requireData, withCatalog } from './open-catalog.ts'
+import { requireData, requireLocalCatalog, withCatalog } from './open-catalog.ts'
+
+const localOnly =
+  'Back up the database with pg_dump or the tools of PostgreSQL first, then copy MEDIABUCKET_DATA.'
 
 export const backup: Command = {
   summary: 'Copy all data to a directory; works while the service is running.',
@@ -27,7 +30,8 @@ delete the old DIR.`,
     const { positionals } = parse('backup', { args: [...args], allowPositionals: true, options: {} })
     const [path, ...more] = positionals
     if (!path || more.length > 0) throw new UsageError('backup takes one DIR, the target directory')
-    requireData(config)
+    requireLocalCatalog(config, 'backup', localOnly)
+    await requireData(config)
     // Loaded here, so that other commands start faster.
     const [{ backUp }, { openBackupDirectory }] = await Promise.all([
       import('../upkeep/back-up.ts'),
@@ -39,13 +43,13 @@ delete the old DIR.`,
     const directory = await openBackupDirectory(path, config.data)
     const hold = acquireBackupHold(config)
     const progress = createItemProgress('Copied')
-    const audit = await openAudit(config)
+    const audit = await openCopyableAudit(config)
     try {
       const result = await backUp({
         audit,
         blobs: await openBlobs(config),
         directory,
-        openAudit: (data) => openAudit({ data }),
+        openAudit: (data) => openCopyableAudit({ data }),
         openBlobs: (data) => openBlobs({ data }),
         onItem: progress.show,
       })

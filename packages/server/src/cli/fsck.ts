@@ -48,7 +48,7 @@ Options:
     const grace = parseDuration(values.grace)
     if (grace === null)
       throw new UsageError(`--grace takes a duration such as 5s or 1m, not "${values.grace}"`)
-    requireData(config)
+    await requireData(config)
 
     const hold = watchBackupHold(config)
     const audit = await openAudit(config)

@@ -9,16 +9,28 @@ import { type CommandContext, CommandError, exitCodes } from './command.ts'
 
 type Use<T> = (catalog: Catalog) => Promise<T>
 
-/** Throws CommandError if the directory has no catalog: creating an empty one in a wrong directory would look like data loss. */
-export function requireData(config: Config): void {
+/** Throws CommandError if there is no catalog: creating an empty one in a wrong place would look like data loss. */
+export async function requireData(config: Config): Promise<void> {
+  if (config.databaseUrl !== null) {
+    if (await hasData(config)) return
+    throw new CommandError(
+      'the database in MEDIABUCKET_DATABASE_URL contains no data of Mediabucket. Set it to the database of the service.',
+    )
+  }
   if (!isAccessible(config.data))
     throw new CommandError(
       `${config.data} cannot be read by this user. Run this command as the owner of the data, for example with sudo -u.`,
     )
-  if (!hasData(config))
+  if (!(await hasData(config)))
     throw new CommandError(
       `${config.data} contains no data of Mediabucket. Run this command where the service runs, or set MEDIABUCKET_DATA to its data directory.`,
     )
+}
+
+/** Throws CommandError with the advice if the catalog is not in the data directory. */
+export function requireLocalCatalog({ databaseUrl }: Config, command: string, advice: string): void {
+  if (databaseUrl !== null)
+    throw new CommandError(`${command} does not work with MEDIABUCKET_DATABASE_URL. ${advice}`)
 }
 
 /** Whether this user may look up names in the directory; true if it does not exist. */
@@ -33,7 +45,7 @@ function isAccessible(directory: string): boolean {
 
 /** Opens the existing catalog for one command, and closes it in any case; safe while a server is running. Throws CommandError. */
 export async function withCatalog<T>(config: Config, use: Use<T>): Promise<T> {
-  requireData(config)
+  await requireData(config)
   return open(config, use)
 }
 
@@ -42,9 +54,9 @@ export async function withNewCatalog<T>(
   { config, report }: Pick<CommandContext, 'config' | 'report'>,
   use: Use<T>,
 ): Promise<T> {
-  const isNew = !hasData(config)
+  const isNew = !(await hasData(config))
   const result = await open(config, use)
-  if (isNew)
+  if (isNew && config.databaseUrl === null)
     report(
       `Created ${resolve(config.data)}, because there was no data. If the service uses another directory, set MEDIABUCKET_DATA to it.`,
     )

@@ -1,8 +1,12 @@
-import { lockData, openAudit, openBlobs } from '../engines.ts'
+import { lockData, openBlobs, openCopyableAudit } from '../engines.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError } from './copy-report.ts'
+import { requireLocalCatalog } from './open-catalog.ts'
+
+const localOnly =
+  'Restore the database with pg_restore or the tools of PostgreSQL, and MEDIABUCKET_DATA from the copy that was made after it.'
 
 export const restore: Command = {
   summary: 'Restore a backup into an empty data directory.',
@@ -21,6 +25,7 @@ To complete an interrupted restore, run the same command again. No service start
     const [from, ...more] = positionals
     if (from === undefined || more.length > 0)
       throw new UsageError('restore takes one DIR, the directory of a backup')
+    requireLocalCatalog(config, 'restore', localOnly)
     // Loaded here, so that other commands start faster.
     const { restore: restoreBackup } = await import('../upkeep/restore.ts')
     const progress = createItemProgress('Restored')
@@ -29,7 +34,7 @@ To complete an interrupted restore, run the same command again. No service start
         from,
         data: config.data,
         lock: () => lockData(config),
-        openAudit: (data) => openAudit({ data }),
+        openAudit: (data) => openCopyableAudit({ data }),
         openBlobs: (data) => openBlobs({ data }),
         onItem: progress.show,
       })

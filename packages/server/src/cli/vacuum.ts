@@ -4,7 +4,10 @@ import { vacuumCatalog } from '../upkeep/vacuum-catalog.ts'
 import { createProgressBars } from './client/progress-bars.ts'
 import { formatSize } from './client/terminal-text.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
-import { requireData } from './open-catalog.ts'
+import { requireData, requireLocalCatalog } from './open-catalog.ts'
+
+const localOnly =
+  'PostgreSQL reuses free space itself (autovacuum); VACUUM FULL returns it to the file system.'
 
 export const vacuum: Command = {
   summary: 'Return the free space of the catalog to the file system.',
@@ -19,7 +22,8 @@ needs free space of twice the size of the catalog. If it is interrupted, the cat
 
   async run(args, { config, print, report }) {
     if (args.length > 0) throw new UsageError(`vacuum takes no arguments, but received: ${args.join(' ')}`)
-    requireData(config)
+    requireLocalCatalog(config, 'vacuum', localOnly)
+    await requireData(config)
     requireNoRestore(config.data)
     const opened = openVacuum(config)
     const bars = createProgressBars(process.stderr)

@@ -12,6 +12,8 @@ export interface Config {
   /** Null where files are served under the base URL. Without a slash at the end. */
   readonly mediaBaseUrl: string | null
   readonly data: string
+  /** Null where the catalog is in the data directory. Contains a password. */
+  readonly databaseUrl: string | null
   readonly envelope: 'bare' | 'wrapped'
   readonly extensions: boolean
   readonly links: 'all' | 'window'
@@ -79,11 +81,13 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
 
   /** An empty variable counts as unset, because compose files pass an unset variable as an empty one. */
   function read<Name extends keyof Values>(name: Name): Values[Name] {
-    const { reader, defaultText, defaultValue }: Setting<Values[Name]> = settings[name]
+    const { reader, defaultText, defaultValue, isSecret }: Setting<Values[Name]> = settings[name]
     const text = env[name]?.trim() || defaultText
     const value = reader.read(text)
     if (value !== undefined) return value
-    faults.push(`${name} is ${JSON.stringify(text)}; it must be ${reader.accepts}.`)
+    faults.push(
+      `${name} ${isSecret ? 'is malformed' : `is ${JSON.stringify(text)}`}; it must be ${reader.accepts}.`,
+    )
     return defaultValue
   }
 
@@ -93,6 +97,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     baseUrl: read('MEDIABUCKET_BASE_URL'),
     mediaBaseUrl: read('MEDIABUCKET_MEDIA_BASE_URL'),
     data: read('MEDIABUCKET_DATA'),
+    databaseUrl: read('MEDIABUCKET_DATABASE_URL'),
     envelope: read('MEDIABUCKET_ENVELOPE'),
     extensions: read('MEDIABUCKET_EXTENSIONS'),
     links: read('MEDIABUCKET_LINKS'),

@@ -123,3 +123,13 @@ export const sendFile: Reader<SendFile | null> = {
   accepts: 'off, x-sendfile, or x-accel-redirect: and a path such as x-accel-redirect:/mediabucket-files',
   read: parseSendFile,
 }
+
+/** Null for the empty text. */
+export const databaseUrl: Reader<string | null> = {
+  accepts: 'a URL such as postgres://user:password@host:5432/database?sslmode=verify-full',
+  read(text) {
+    if (text === '') return null
+    const protocol = URL.canParse(text) ? new URL(text).protocol : ''
+    return /^postgres(ql)?:$/.test(protocol) ? text : undefined
+  },
+}

@@ -1,6 +1,7 @@
 import {
   addressRanges,
   baseUrl,
+  databaseUrl,
   directory,
   duration,
   hostName,
@@ -24,12 +25,19 @@ export interface Setting<T> {
   readonly defaultValue: T
   /** What the setting does, its unit, and when to change it. */
   readonly description: string
+  /** The value contains a password, and is not shown. */
+  readonly isSecret: boolean
 }
 
-function setting<T>(defaultText: string, reader: Reader<T>, description: string): Setting<T> {
+function setting<T>(
+  defaultText: string,
+  reader: Reader<T>,
+  description: string,
+  isSecret = false,
+): Setting<T> {
   const defaultValue = reader.read(defaultText)
   if (defaultValue === undefined) throw new TypeError(`the default ${defaultText} is not ${reader.accepts}`)
-  return { reader, defaultText, defaultValue, description }
+  return { reader, defaultText, defaultValue, description, isSecret }
 }
 
 /** Every setting of the service. docs/settings.md and `mediabucket help` show this table. */
@@ -55,6 +63,12 @@ const table = {
     'The first part of the URLs of files. Set it to a second host name of the service, so that browsers isolate uploaded files from the gallery and the API. By default it is the base URL.',
   ),
   MEDIABUCKET_DATA: setting('./data', directory, 'The directory of the catalog and the files.'),
+  MEDIABUCKET_DATABASE_URL: setting(
+    '',
+    databaseUrl,
+    'A PostgreSQL database for the catalog, version 15 or newer. By default the catalog is a SQLite database in `MEDIABUCKET_DATA`. `sslmode` selects TLS as in libpq; without it the connection is not encrypted.',
+    true,
+  ),
   MEDIABUCKET_ENVELOPE: setting(
     'bare',
     oneOf('bare', 'wrapped'),

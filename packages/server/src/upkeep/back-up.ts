@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { CatalogAudit } from '../catalog/audit.ts'
+import type { CopyableAudit } from '../catalog/audit.ts'
 import { finishBackup, newSnapshot } from './backup-directory.ts'
 import { type CopyResult, copyBlobs } from './copy-blobs.ts'
 
@@ -9,10 +9,10 @@ import { type CopyResult, copyBlobs } from './copy-blobs.ts'
  * The caller must hold the backup hold during the call, so that no bytes of the snapshot are deleted.
  */
 export async function backUp(parts: {
-  readonly audit: Pick<CatalogAudit, 'snapshot'>
+  readonly audit: Pick<CopyableAudit, 'snapshot'>
   readonly blobs: Pick<BlobStore, 'open'>
   readonly directory: string
-  readonly openAudit: (directory: string) => Promise<CatalogAudit>
+  readonly openAudit: (directory: string) => Promise<CopyableAudit>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
 }): Promise<CopyResult> {

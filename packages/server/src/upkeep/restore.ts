@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { AuditedItem, CatalogAudit } from '../catalog/audit.ts'
+import type { AuditedItem, CopyableAudit } from '../catalog/audit.ts'
 import { syncPath } from '../files/durable-files.ts'
 import { readBackup } from './backup-directory.ts'
 import { BackupError } from './backup-error.ts'
@@ -22,7 +22,7 @@ export async function restore(parts: {
   /** The data directory. */
   readonly data: string
   readonly lock: () => { release(): void }
-  readonly openAudit: (directory: string) => Promise<CatalogAudit>
+  readonly openAudit: (directory: string) => Promise<CopyableAudit>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
 }): Promise<CopyResult> {

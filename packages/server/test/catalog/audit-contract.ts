@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { CatalogAudit } from '../../src/catalog/audit.ts'
+import type { CatalogAudit, CopyableAudit } from '../../src/catalog/audit.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import {
@@ -17,12 +17,17 @@ interface Audited {
   readonly catalog: Catalog
   readonly audit: CatalogAudit
   /** Changes rows with statements of the engine, without the catalog. */
-  tamper(fault: 'counters' | 'ranks' | 'contents'): void
-  /** A new directory for `snapshot`, and a function that opens the copy in it. */
-  copy(): Promise<{ readonly directory: string; open(): Promise<{ catalog: Catalog; audit: CatalogAudit }> }>
+  tamper(fault: 'counters' | 'ranks' | 'contents'): void | Promise<void>
 }
 
-/** The behaviour of every catalog engine in checks, backups and restores. */
+interface Copied {
+  readonly catalog: Catalog
+  readonly audit: CopyableAudit
+  /** A new directory for `snapshot`, and a function that opens the copy in it. */
+  copy(): Promise<{ readonly directory: string; open(): Promise<{ catalog: Catalog; audit: CopyableAudit }> }>
+}
+
+/** The behaviour of every catalog engine in checks. */
 export function describeAudit(engine: string, fresh: () => Promise<Audited>): void {
   async function open(): Promise<Audited> {
     const opened = await fresh()
@@ -117,7 +122,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         await catalog.createUpload(newUpload(bucketId, { length: 50 }))
         expect(await audit.bucketFaults()).toEqual([])
         const { revision } = await catalog.page(bucketId, 99_999)
-        tamper(fault)
+        await tamper(fault)
         const found = await audit.bucketFaults()
         expect(found.map(({ what }) => what)).toEqual(
           fault === 'ranks' ? ['ranks'] : ['total', 'bytes', 'reserved'],
@@ -126,7 +131,9 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         expect(await audit.bucketFaults()).toEqual([])
         const left = items.filter((_, index) => index < 100 || index >= 200)
         expect(await allPages(catalog, bucketId)).toEqual(left.map(({ id }) => id))
-        expect(await catalog.page(bucketId, 1)).toMatchObject({ total: 8_900, revision: revision + 1 })
+        const page = await catalog.page(bucketId, 1)
+        expect(page.total).toBe(8_900)
+        expect(page.revision).toBeGreaterThan(revision)
         const bucket = { items: 8_900, bytes: 8_900_000, reservedItems: 1, reservedBytes: 50 }
         expect(await catalog.bucket(bucketId)).toMatchObject(bucket)
         await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
@@ -134,6 +141,36 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       },
     )
 
+    test('F2 bytes in the catalog without an item are found and removed, and no others', async () => {
+      const { catalog, audit, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      const [item, gone] = [newItem(), newItem()]
+      await catalog.addMedia(bucketId, [withBytes(item), withBytes(gone)])
+      await catalog.removeMedia(bucketId, gone.id)
+      expect(await audit.orphanedContents()).toEqual([])
+      await tamper('contents')
+      const orphans = await audit.orphanedContents()
+      expect(orphans).toHaveLength(1)
+      await audit.removeContents(orphans)
+      expect(await audit.orphanedContents()).toEqual([])
+      const [found] = await audit.items(null, 9)
+      expect(found?.contentId && (await audit.content(found.contentId))).toEqual(contentOf(item))
+    })
+  })
+}
+
+/** The behaviour of every catalog engine in backups and restores. */
+export function describeCopies(engine: string, fresh: () => Promise<Copied>): void {
+  async function open(): Promise<Copied> {
+    const opened = await fresh()
+    onTestFinished(async () => {
+      await opened.audit.close()
+      await opened.catalog.close()
+    })
+    return opened
+  }
+
+  describe(`${engine}: copies`, () => {
     test('F3, F7 bytes in the catalog are read by checks and are in a snapshot', async () => {
       const { catalog, audit, copy } = await open()
       const bucketId = await newBucket(catalog, 'b')
@@ -147,22 +184,6 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         expect(first?.contentId && (await one.content(first.contentId))).toEqual(contentOf(item))
         expect(second?.contentId).toBeNull()
       }
-    })
-
-    test('F2 bytes in the catalog without an item are found and removed, and no others', async () => {
-      const { catalog, audit, tamper } = await open()
-      const bucketId = await newBucket(catalog, 'b')
-      const [item, gone] = [newItem(), newItem()]
-      await catalog.addMedia(bucketId, [withBytes(item), withBytes(gone)])
-      await catalog.removeMedia(bucketId, gone.id)
-      expect(await audit.orphanedContents()).toEqual([])
-      tamper('contents')
-      const orphans = await audit.orphanedContents()
-      expect(orphans).toHaveLength(1)
-      await audit.removeContents(orphans)
-      expect(await audit.orphanedContents()).toEqual([])
-      const [found] = await audit.items(null, 9)
-      expect(found?.contentId && (await audit.content(found.contentId))).toEqual(contentOf(item))
     })
 
     test('F7, F8 a snapshot has the rows of one moment; renewed, it has its own epoch, and no uploads and intents', async () => {

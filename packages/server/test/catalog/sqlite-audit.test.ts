@@ -8,7 +8,7 @@ import { acquireBackupHold, BackupHoldError, watchBackupHold } from '../../src/c
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { seedBucket } from '../../src/catalog/sqlite/seed.ts'
 import type { MediaId } from '../../src/core/media-id.ts'
-import { describeAudit } from './audit-contract.ts'
+import { describeAudit, describeCopies } from './audit-contract.ts'
 import { firstOutput, killHard, startProcess } from './child-process.ts'
 import { allPages, contentOf, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
@@ -33,6 +33,13 @@ describeAudit('SQLite', async () => {
       db.exec(tampering[fault])
       db.close()
     },
+  }
+})
+
+describeCopies('SQLite', async () => {
+  const directory = tempDirectory()
+  return {
+    ...(await openBoth(directory)),
     async copy() {
       const into = tempDirectory()
       return {

@@ -1,6 +1,6 @@
 import { statfsSync, statSync } from 'node:fs'
 
-interface DiskSpace {
+export interface DiskSpace {
   /** Equal for paths on one file system. */
   readonly device: number
   /** Bytes that this process may still write. */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import { isCorrupt } from '../../sqlite/result-codes.ts'
-import type { AuditedItem, CatalogAudit } from '../audit.ts'
+import type { AuditedItem, CopyableAudit } from '../audit.ts'
 import type { BucketId, ContentId } from '../records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text } from '../rows.ts'
 import { prepareContentRows, prepareReadContent } from './content-rows.ts'
@@ -20,7 +20,7 @@ const chunk = 500
 const readTimeout = 5_000
 
 /** Opens the rows for a check, a backup or a restore, on a separate connection. */
-export async function openSqliteAudit(directory: string): Promise<CatalogAudit> {
+export async function openSqliteAudit(directory: string): Promise<CopyableAudit> {
   const db = openDataDirectory(directory, readTimeout)
   const count = db.prepare('SELECT count(*), coalesce(sum(size), 0) FROM media')
   const itemRows =

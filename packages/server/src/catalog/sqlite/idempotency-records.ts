@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { Fault } from '../../core/fault.ts'
 import { readItem } from '../item-columns.ts'
+import { requireSameFingerprint, serializeItems } from '../keyed-requests.ts'
 import type { IdempotentRequest, NewMedia } from '../records.ts'
 import { bytes } from '../rows.ts'
 import { all, one } from './rows.ts'
@@ -30,11 +30,7 @@ export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords 
     find({ tokenId, key, fingerprint, now }) {
       const row = one(select, tokenId, key, now)
       if (!row) return null
-      if (!Buffer.from(bytes(row, 0)).equals(fingerprint))
-        throw new Fault(
-          'idempotency-key-reused',
-          'This Idempotency-Key was used for other files; use a new one.',
-        )
+      requireSameFingerprint(bytes(row, 0), fingerprint)
       return all(selectItems, tokenId, key).map(readItem)
     },
 
@@ -45,8 +41,3 @@ export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords 
     deleteExpired: (now) => Number(deleteExpired.run(now).changes),
   }
 }
-
-const serializeItems = (items: readonly NewMedia[]): string =>
-  JSON.stringify(
-    items.map((item) => ({ ...item, sha256: item.sha256 && Buffer.from(item.sha256).toString('hex') })),
-  )

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
+import { defaultShape, type RankShape, topLevel } from '../rank-shape.ts'
 import type { BucketId } from '../records.ts'
-import { defaultShape, type RankNode, type RankShape, topLevel } from './rank-nodes.ts'
+import type { RankNode } from './rank-nodes.ts'
 import { prepareReadNode } from './ranks.ts'
 
 /** The state of a bucket, as of one snapshot. */

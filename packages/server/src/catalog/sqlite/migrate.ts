@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { CatalogVersionError } from '../catalog-errors.ts'
 import { integer } from '../rows.ts'
 import { initial } from './migrations/0001-initial.ts'
 import { uploads } from './migrations/0002-uploads.ts'
@@ -14,11 +15,6 @@ const migrations: readonly string[] = [initial, uploads, upkeep, contents, inten
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */
 const applicationId = 0x6d626b74
-
-/** This program cannot open the catalog; the message contains the reason and what to do. */
-export class CatalogVersionError extends Error {
-  override readonly name = 'CatalogVersionError'
-}
 
 /** Migrates the database to this program's version; safe in several processes at once. */
 export function migrate(db: DatabaseSync): void {

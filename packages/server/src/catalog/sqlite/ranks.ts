@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { defaultShape, indexOf, type RankShape, slotOf, topLevel } from '../rank-shape.ts'
 import type { BucketId } from '../records.ts'
 import { bytes } from '../rows.ts'
-import { defaultShape, indexOf, RankNode, type RankShape, slotOf, topLevel } from './rank-nodes.ts'
+import { RankNode } from './rank-nodes.ts'
 import { one } from './rows.ts'
 
 /**

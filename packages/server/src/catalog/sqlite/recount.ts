@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketFault } from '../audit.ts'
+import { indexOf, defaultShape as shape, slotOf, topLevel } from '../rank-shape.ts'
 import type { BucketId } from '../records.ts'
 import { bytes, integer, text } from '../rows.ts'
-import { indexOf, RankNode, defaultShape as shape, slotOf, topLevel } from './rank-nodes.ts'
+import { RankNode } from './rank-nodes.ts'
 import { all, one } from './rows.ts'
 
 interface Recount {

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { CatalogStatistics, UpkeepRun } from '../records.ts'
 import { integer, text } from '../rows.ts'
+import { formatUpkeepRun, parseUpkeepRun, upkeepKey, upkeepKinds } from '../upkeep-runs.ts'
 import { one } from './rows.ts'
-
-const kinds = ['backup', 'fsck'] as const
 
 /** The statistics that are stored in the database. */
 export function prepareStatistics(
@@ -15,10 +14,8 @@ export function prepareStatistics(
     coalesce(sum(reserved_items), 0), coalesce(sum(reserved_bytes), 0) FROM buckets`)
   const findRun = db.prepare('SELECT value FROM meta WHERE key = ?')
   const runOf = (kind: UpkeepRun['kind']): UpkeepRun[] => {
-    const row = one(findRun, keyOf(kind))
-    if (!row) return []
-    const [finishedAt, faults] = text(row, 0).split(' ').map(Number)
-    return [{ kind, finishedAt: finishedAt ?? 0, faults: faults ?? 0 }]
+    const row = one(findRun, upkeepKey(kind))
+    return row ? [parseUpkeepRun(kind, text(row, 0))] : []
   }
   return () => {
     const row = one(sums) ?? []
@@ -27,17 +24,15 @@ export function prepareStatistics(
       bytes: integer(row, 1),
       unfinishedUploads: integer(row, 2),
       unfinishedBytes: integer(row, 3),
-      upkeep: kinds.flatMap(runOf),
+      upkeep: upkeepKinds.flatMap(runOf),
     }
   }
 }
 
 export function prepareRecordUpkeep(db: DatabaseSync): (run: UpkeepRun) => void {
   const record = db.prepare('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)')
-  return ({ kind, finishedAt, faults }) => void record.run(keyOf(kind), `${finishedAt} ${faults}`)
+  return (run) => void record.run(upkeepKey(run.kind), formatUpkeepRun(run))
 }
-
-const keyOf = (kind: UpkeepRun['kind']): string => `last-${kind}`
 
 /** Bytes; 0 if there is no log. */
 export const logBytes = (directory: string): number =>

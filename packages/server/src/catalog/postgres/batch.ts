@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { Fault } from '../../core/fault.ts'
+import { type Change, groupUploads, isUpload, type Output } from '../changes.ts'
+import { applyChange } from './changes.ts'
+import type { Connections } from './connections.ts'
+import { bucketsOf, lockBuckets } from './locked-buckets.ts'
+import type { Transaction } from './media-rows.ts'
+import { asFault, isConflict, isDead } from './postgres-errors.ts'
+import { wasCommitted } from './resolve-commit.ts'
+import type { Session } from './session.ts'
+import { beginTransaction, commitTransaction, TransactionFailed } from './transaction.ts'
+
+export type Outcome = { readonly output: Output } | { readonly error: unknown }
+
+/** Attempts to run a batch whose transaction failed because of others or of its connection. */
+const attempts = 4
+
+/** The transaction of a group without a savepoint failed because of this change, and was rolled back. */
+class GroupFailed extends Error {
+  override readonly name = 'GroupFailed'
+}
+
+/**
+ * Applies the changes in one transaction, as far as they succeed: a change that fails is rolled back alone; when the transaction
+ * fails, all its changes fail. Resolves an ambiguous commit. Never throws.
+ */
+export async function commitBatch(
+  connections: Connections,
+  changes: readonly Change[],
+): Promise<readonly Outcome[]> {
+  let groups = groupUploads(changes)
+  for (let attempt = 1; ; attempt++) {
+    const id = randomUUID()
+    /** Set when the commit was sent. */
+    let sent: readonly Outcome[] | null = null
+    try {
+      return await connections.write((session) =>
+        runBatch(session, id, groups, (outcomes) => {
+          sent = outcomes
+        }),
+      )
+    } catch (error) {
+      if (sent !== null && !(error instanceof TransactionFailed)) {
+        try {
+          if (await wasCommitted(connections, id)) return sent
+        } catch (cause) {
+          return failAll(changes, unknownOutcome(cause))
+        }
+      }
+      if (error instanceof GroupFailed) {
+        if (changes.length === 1) return failAll(changes, asFault(error.cause))
+        groups = changes.map((change) => [change])
+      } else if (attempt === attempts || !isRepeatable(connections, error))
+        return failAll(changes, asFault(error))
+    }
+  }
+}
+
+const isRepeatable = (connections: Connections, error: unknown): boolean =>
+  connections.adapt(error) || isConflict(error) || isDead(error)
+
+const failAll = (changes: readonly Change[], error: unknown): Outcome[] => changes.map(() => ({ error }))
+
+/** Not `catalog-busy`, after which the bytes of an upload would be removed. */
+const unknownOutcome = (cause: unknown): Fault =>
+  new Fault('overloaded', 'The database did not confirm this change: it may or may not be stored.', { cause })
+
+/** Runs the groups in one transaction. Calls `onCommit` before the commit is sent. */
+async function runBatch(
+  session: Session,
+  id: string,
+  groups: readonly (readonly Change[])[],
+  onCommit: (outcomes: readonly Outcome[]) => void,
+): Promise<readonly Outcome[]> {
+  // Both are sent at once.
+  const [, buckets] = await Promise.all([
+    beginTransaction(session, `INSERT INTO batches (id) VALUES ('${id}')`),
+    lockBuckets(session, bucketsOf(groups.flat())),
+  ])
+  const transaction = { session, buckets }
+  const outcomes: Outcome[] = []
+  if (groups.length === 1) outcomes.push(...(await applyAlone(transaction, groups[0] ?? [])))
+  else for (const group of groups) outcomes.push(...(await applyInSavepoint(transaction, group)))
+  onCommit(outcomes)
+  await commitTransaction(session)
+  return outcomes
+}
+
+/** Applies the only group of a transaction, which needs no savepoint. Throws GroupFailed. */
+async function applyAlone(transaction: Transaction, group: readonly Change[]): Promise<readonly Outcome[]> {
+  try {
+    return await applyGroup(transaction, group)
+  } catch (error) {
+    if (endsTransaction(error)) throw error
+    throw new GroupFailed('a change failed', { cause: error })
+  }
+}
+
+async function applyInSavepoint(
+  transaction: Transaction,
+  group: readonly Change[],
+): Promise<readonly Outcome[]> {
+  const { session, buckets } = transaction
+  const restore = buckets.save()
+  try {
+    const [, outcomes] = await Promise.all([
+      session.execute('SAVEPOINT change'),
+      applyGroup(transaction, group),
+    ])
+    await session.execute('RELEASE change')
+    return outcomes
+  } catch (error) {
+    if (endsTransaction(error)) throw error
+    await session.execute('ROLLBACK TO change; RELEASE change')
+    restore()
+    if (group.length === 1) return [{ error: asFault(error) }]
+    const outcomes: Outcome[] = []
+    for (const change of group) outcomes.push(...(await applyInSavepoint(transaction, [change])))
+    return outcomes
+  }
+}
+
+/** Applies uploads to one bucket as one change, or a single change of another kind. */
+async function applyGroup(transaction: Transaction, group: readonly Change[]): Promise<readonly Outcome[]> {
+  const uploads = group.filter(isUpload)
+  const [first, ...others] = uploads
+  if (first && others.length > 0) {
+    const items = uploads.flatMap(({ input }) => input.items)
+    const output = await applyChange(transaction, { ...first, input: { ...first.input, items } })
+    return group.map(() => ({ output }))
+  }
+  const outcomes: Outcome[] = []
+  for (const change of group) outcomes.push({ output: await applyChange(transaction, change) })
+  return outcomes
+}
+
+/** Such an error concerns the whole transaction, not only the change in which it occurred. */
+const endsTransaction = (error: unknown): boolean => isDead(error) || isConflict(error)

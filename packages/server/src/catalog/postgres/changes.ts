@@ -1,0 +1,174 @@
+import type { MediaId } from '../../core/media-id.ts'
+import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
+import type { BucketId, DeletedChunk, NewMediaContent } from '../records.ts'
+import { integer, text } from '../rows.ts'
+import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
+import { findRepeated, storeRepeatable } from './idempotency-records.ts'
+import { appendMedia, removeById, removeOldest, type Transaction } from './media-rows.ts'
+import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
+
+type ChangeFunctions = {
+  readonly [K in ChangeKind]: (
+    transaction: Transaction,
+    input: Changes[K]['input'],
+  ) => Promise<Changes[K]['output']>
+}
+
+/** Applies a change in a transaction that has locked its bucket. */
+export const applyChange = <K extends ChangeKind>(
+  transaction: Transaction,
+  { kind, input }: Change<K>,
+): Promise<Output<K>> => functions[kind](transaction, input)
+
+const functions: ChangeFunctions = {
+  async 'add-media'(transaction, { bucketId, items }) {
+    await addMedia(transaction, bucketId, items)
+    return undefined
+  },
+
+  async 'add-media-once'(transaction, { bucketId, items, request }) {
+    const first = await findRepeated(transaction.session.run, request)
+    if (first) return first
+    await addMedia(transaction, bucketId, items)
+    const rows = items.map(({ item }) => item)
+    await storeRepeatable(transaction.session, bucketId, request, rows)
+    return rows
+  },
+
+  'forget-requests': ({ session }, { now }) =>
+    session.change('DELETE FROM keyed_requests WHERE expires_at <= $1', now),
+
+  async 'remove-media'(transaction, { bucketId, id }) {
+    const tombstones = await removeById(transaction, bucketId, id)
+    return tombstones && { hasTombstone: tombstones.length > 0 }
+  },
+
+  'add-intents': ({ session }, { ids, lifetime }) =>
+    run(
+      session.run(
+        `INSERT INTO intents (id, expires_at)
+        SELECT id, clock_timestamp() + $2::int8 * interval '1 millisecond' FROM unnest($1::text[]) AS id ORDER BY id
+        ON CONFLICT (id) DO UPDATE SET expires_at = greatest(intents.expires_at, excluded.expires_at)`,
+        ids,
+        lifetime,
+      ),
+    ),
+
+  async 'retire-intents'({ session }, { ids }) {
+    const rows = await session.run('SELECT retire_intents($1)', ids)
+    return rows.map((row) => text(row, 0) as MediaId)
+  },
+
+  'clear-intents': ({ session }, { ids }) =>
+    run(session.run('DELETE FROM intents WHERE id = ANY ($1::text[])', ids)),
+
+  'clear-tombstones': ({ session }, { ids }) =>
+    run(session.run('DELETE FROM tombstones WHERE id = ANY ($1::text[])', ids)),
+
+  'create-upload': (transaction, upload) => run(createUpload(transaction, upload)),
+  'declare-length': (transaction, { id, length }) => declareLength(transaction, id, length),
+  'move-upload': (transaction, { id, ...move }) => moveUpload(transaction, id, move),
+  'finish-upload': (transaction, { id, added, expiresAt }) => finishUpload(transaction, id, added, expiresAt),
+  'remove-upload': (transaction, { id }) => removeUpload(transaction, id),
+
+  async 'create-bucket'({ session }, { name, quota: { maxItems, maxBytes }, createdAt }) {
+    const statement = `INSERT INTO buckets (name, created_at, max_items, max_bytes) VALUES ($1, $2, $3, $4)
+      ON CONFLICT (name) DO NOTHING`
+    return (await session.change(statement, name, createdAt, maxItems, maxBytes)) === 1
+  },
+
+  'delete-bucket-chunk': deleteBucketChunk,
+
+  async 'set-quota'({ session }, { bucket, quota: { maxItems, maxBytes } }) {
+    const statement = `UPDATE buckets SET max_items = CASE WHEN $2 THEN $3 ELSE max_items END,
+      max_bytes = CASE WHEN $4 THEN $5 ELSE max_bytes END WHERE name = $1`
+    const limits = [maxItems, maxBytes].flatMap((limit) => [limit !== undefined, limit ?? null])
+    return (await session.change(statement, bucket, ...limits)) === 1
+  },
+
+  async 'add-token'({ session }, token) {
+    const { id, bucket, name, hash, scopes, createdAt, expiresAt } = token
+    const ensure = 'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING'
+    await session.run(ensure, bucket, createdAt)
+    const [row = []] = await session.run('SELECT id FROM buckets WHERE name = $1 FOR KEY SHARE', bucket)
+    await session.run(
+      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+      id,
+      integer(row, 0),
+      name,
+      hash,
+      scopes.join(' '),
+      createdAt,
+      expiresAt,
+    )
+    return undefined
+  },
+
+  async 'revoke-token'({ session }, { id, at }) {
+    const statement = 'UPDATE tokens SET revoked_at = coalesce(revoked_at, $1) WHERE id = $2'
+    return (await session.change(statement, at, id)) === 1
+  },
+
+  'touch-token': ({ session }, { id, at }) =>
+    run(session.run('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)),
+
+  'record-upkeep': (transaction, upkeep) =>
+    setMeta(transaction, upkeepKey(upkeep.kind), formatUpkeepRun(upkeep)),
+
+  'set-blobs-identity': (transaction, { identity }) => setMeta(transaction, 'blobs', identity),
+
+  check: async () => undefined,
+}
+
+async function run(work: Promise<unknown>): Promise<undefined> {
+  await work
+  return undefined
+}
+
+async function addMedia(
+  transaction: Transaction,
+  bucketId: BucketId,
+  items: readonly NewMediaContent[],
+): Promise<void> {
+  const bytes = items.reduce((sum, { item }) => sum + item.size, 0)
+  transaction.buckets.require(bucketId, { items: items.length, bytes })
+  await appendMedia(transaction, bucketId, items)
+}
+
+const setMeta = ({ session }: Transaction, key: string, value: string) =>
+  run(
+    session.run(
+      'INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
+      key,
+      value,
+    ),
+  )
+
+/** One step of the deletion of a bucket. */
+async function deleteBucketChunk(
+  transaction: Transaction,
+  { id, limit, now }: Changes['delete-bucket-chunk']['input'],
+): Promise<DeletedChunk> {
+  const { session, buckets } = transaction
+  if (!buckets.has(id)) return { items: 0, tombstones: [], isDeleted: true }
+  await session.run('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
+  const removed = await removeOldest(transaction, id, limit)
+  const [row = []] = await session.run(
+    `SELECT (EXISTS (SELECT FROM media WHERE bucket_id = $1)
+      OR EXISTS (SELECT FROM uploads WHERE bucket_id = $1))::int4`,
+    id,
+  )
+  const isDeleted = integer(row, 0) === 0
+  if (isDeleted) {
+    await session.run(
+      'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = $1)',
+      id,
+    )
+    await session.run('DELETE FROM tokens WHERE bucket_id = $1', id)
+    await session.run('DELETE FROM ranks WHERE bucket_id = $1', id)
+    await session.run('DELETE FROM buckets WHERE id = $1', id)
+    buckets.remove(id)
+  }
+  return { ...removed, isDeleted }
+}

@@ -1,0 +1,128 @@
+import { Client, type ClientConfig, Pool } from 'pg'
+import { errorCode } from '../../core/error-code.ts'
+import type { DatabaseAddress } from './database-address.ts'
+import { ConnectionLost, isDead, isUnprepared, sqlState } from './postgres-errors.ts'
+import { openSession, type Preparation, type Session } from './session.ts'
+
+/** Milliseconds. */
+const connectTimeout = 5_000
+const idleTimeout = 60_000
+const defaultReadTimeout = 15_000
+/** Seconds; then a connection is replaced, so that connections move to other servers after a change of addresses. */
+const lifetime = 1_800
+
+/** The connections of one process. The errors of work are those of Session; a wait for a connection is bounded. */
+export interface Connections {
+  /** Runs reads, which are repeated once if the connection was dead. */
+  read<T>(work: (session: Session) => Promise<T>): Promise<T>
+  /** Runs a transaction on one of the connections for writing. If it fails, the connection is closed. `timeout` (ms) limits each result. */
+  write<T>(work: (session: Session) => Promise<T>, timeout?: number): Promise<T>
+  /** Handles an error after which named statements cannot be used; false for any other error. */
+  adapt(error: unknown): boolean
+  /** Waits until no connection is in use. */
+  close(): Promise<void>
+}
+
+export interface ConnectionOptions {
+  readonly readers: number
+  readonly writers: number
+  /** Milliseconds; 0 for no limit. */
+  readonly readTimeout?: number
+}
+
+type Settings = ClientConfig
+
+/** Behind a pooler that refuses timeouts as startup parameters, reads are limited by the client alone. */
+async function withStartupTimeouts({ settings }: DatabaseAddress, readTimeout: number): Promise<Settings> {
+  const base: Settings = {
+    keepAlive: true,
+    fallback_application_name: 'mediabucket',
+    ...settings,
+    connectionTimeoutMillis: connectTimeout,
+  }
+  const bounded = { ...base, statement_timeout: readTimeout }
+  try {
+    await probe(bounded)
+    return bounded
+  } catch (error) {
+    if (sqlState(error) !== '08P01') throw error
+    return base
+  }
+}
+
+async function probe(settings: Settings): Promise<void> {
+  const client = new Client(settings)
+  // An error after the connection is established is reported by the next query too.
+  client.on('error', () => undefined)
+  try {
+    await connecting(client.connect())
+  } finally {
+    await client.end()
+  }
+}
+
+export async function openConnections(
+  address: DatabaseAddress,
+  { readers, writers, readTimeout = defaultReadTimeout }: ConnectionOptions,
+): Promise<Connections> {
+  const settings = await withStartupTimeouts(address, readTimeout)
+  const preparation: Preparation = { named: true }
+  const reading = openPool(settings, readers)
+  const writing = openPool({ ...settings, pipeline: true }, writers)
+  let closing: Promise<unknown> | null = null
+
+  async function use<T>(pool: Pool, timeout: number | undefined, work: (session: Session) => Promise<T>) {
+    const client = await connecting(pool.connect())
+    let failure: unknown = null
+    try {
+      return await work(openSession(client, preparation, timeout))
+    } catch (error) {
+      failure = error
+      throw error
+    } finally {
+      client.release(failure !== null && (pool === writing || isDead(failure)))
+    }
+  }
+
+  function adapt(error: unknown): boolean {
+    if (!isUnprepared(error)) return false
+    preparation.named = false
+    return true
+  }
+
+  return {
+    async read(work) {
+      try {
+        return await use(reading, readTimeout, work)
+      } catch (error) {
+        if (!adapt(error) && !isDead(error)) throw error
+        return use(reading, readTimeout, work)
+      }
+    },
+    write: (work, timeout) => use(writing, timeout, work),
+    adapt,
+    async close() {
+      closing ??= Promise.all([reading.end(), writing.end()])
+      await closing
+    },
+  }
+}
+
+function openPool(settings: Settings, max: number): Pool {
+  const pool = new Pool({ ...settings, max, idleTimeoutMillis: idleTimeout, maxLifetimeSeconds: lifetime })
+  // The pool removes an idle connection that fails; the work on a connection in use receives the error itself.
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return pool
+}
+
+/** The driver reports failures of the network as errors of many kinds. */
+async function connecting<T>(connection: Promise<T>): Promise<T> {
+  try {
+    return await connection
+  } catch (error) {
+    if (sqlState(error) !== null) throw error
+    const reason = error instanceof Error ? error.message || errorCode(error) : null
+    throw new ConnectionLost(reason ?? 'the connection failed', { cause: error })
+  }
+}

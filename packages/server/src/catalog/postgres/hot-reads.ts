@@ -1,0 +1,117 @@
+import { bucketDeleted } from '../../core/fault.ts'
+import type { MediaId } from '../../core/media-id.ts'
+import { pageSize } from '../../core/page.ts'
+import { bucketColumns, bucketOf } from '../bucket-columns.ts'
+import { readMedia } from '../item-columns.ts'
+import type { Bucket, BucketId, ContentId, Grant, Media, PageRows } from '../records.ts'
+import { bytes, integer, type Row, textOrNull } from '../rows.ts'
+import { readGrant } from '../token-columns.ts'
+import { type BatchedReads, createBatchedReads } from './batched-reads.ts'
+import { bytesArray } from './values.ts'
+
+type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
+
+/** The reads that requests wait for. Those that are requested at the same time share a round trip. */
+interface HotReads {
+  readonly grants: BatchedReads<Uint8Array, Grant | null>
+  readonly pages: BatchedReads<{ bucketId: BucketId; page: number }, PageRows | 'no bucket'>
+  readonly media: BatchedReads<MediaId, Media | null>
+  readonly buckets: BatchedReads<BucketId, Bucket | null>
+  readonly contents: BatchedReads<ContentId, Uint8Array<ArrayBuffer> | null>
+}
+
+// Each statement returns the number of the key (from 1) in its last column.
+
+const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at, revision, total,
+    wanted.number
+  FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
+  JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id`
+
+const pageRows = `SELECT page.revision, page.total, page.items, wanted.number
+  FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS wanted (bucket, first, number),
+    read_page(wanted.bucket, wanted.first) AS page`
+
+const mediaRows = `SELECT media.id, filename, content_type, extension, size, sha256, width, height, created_at,
+    bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id, wanted.number
+  FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN media ON media.id = wanted.id`
+
+const bucketRows = `SELECT ${bucketColumns}, wanted.number
+  FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN buckets ON buckets.id = wanted.id`
+
+const contentRows = `SELECT bytes, wanted.number
+  FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, number) JOIN contents ON contents.id = wanted.id`
+
+/** Bytes of a million characters each: few at once bound the memory of a read. */
+const contentLimit = 8
+
+export function createHotReads(run: Run): HotReads {
+  async function readEach<Value, Missing>(
+    count: number,
+    missing: Missing,
+    read: (row: Row) => Value,
+    rows: Promise<Row[]>,
+  ): Promise<(Value | Missing)[]> {
+    const values: (Value | Missing)[] = Array.from({ length: count }, () => missing)
+    for (const row of await rows) values[integer(row, row.length - 1) - 1] = read(row)
+    return values
+  }
+  return {
+    grants: createBatchedReads({
+      concurrency: 2,
+      limit: 256,
+      identify: (hash) => Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString('latin1'),
+      readAll: (hashes) => readEach(hashes.length, null, readGrant, run(grantRows, bytesArray(hashes))),
+    }),
+    pages: createBatchedReads({
+      concurrency: 2,
+      limit: 16,
+      identify: ({ bucketId, page }) => `${bucketId} ${page}`,
+      readAll(keys) {
+        const buckets = keys.map(({ bucketId }) => bucketId)
+        const firsts = keys.map(({ page }) => (page - 1) * pageSize)
+        return readEach(keys.length, 'no bucket' as const, pageOf, run(pageRows, buckets, firsts))
+      },
+    }),
+    media: createBatchedReads({
+      concurrency: 2,
+      limit: 64,
+      identify: (id) => id,
+      readAll: (ids) => readEach(ids.length, null, readMedia, run(mediaRows, ids)),
+    }),
+    buckets: createBatchedReads({
+      concurrency: 1,
+      limit: 256,
+      identify: (id) => id,
+      readAll: (ids) => readEach(ids.length, null, bucketOf, run(bucketRows, ids)),
+    }),
+    contents: createBatchedReads({
+      concurrency: 2,
+      limit: contentLimit,
+      identify: (id) => id,
+      readAll: (ids) => readEach(ids.length, null, (row) => bytes(row, 0), run(contentRows, ids)),
+    }),
+  }
+}
+
+/** Returns the page. Throws Fault `token-revoked` if its bucket was deleted. */
+export function requirePage(found: PageRows | 'no bucket'): PageRows {
+  if (found === 'no bucket') throw bucketDeleted()
+  return found
+}
+
+const pageOf = (row: Row): PageRows => ({
+  revision: integer(row, 0),
+  total: integer(row, 1),
+  rows: itemsOf(textOrNull(row, 2)),
+})
+
+/** Parses the items of read_page: ids, and after a dot the extension if there is one, separated by spaces. */
+function itemsOf(items: string | null): PageRows['rows'] {
+  if (items === null) return []
+  return items.split(' ').map((item) => {
+    const dot = item.indexOf('.')
+    return dot < 0
+      ? { id: item as MediaId, extension: null }
+      : { id: item.slice(0, dot) as MediaId, extension: item.slice(dot + 1) }
+  })
+}

@@ -1,0 +1,105 @@
+import type { MediaId } from '../../core/media-id.ts'
+import { isPictured } from '../../core/variant.ts'
+import type { BucketId, NewMedia, NewMediaContent } from '../records.ts'
+import { integer, integerOrNull, type Row, text } from '../rows.ts'
+import type { LockedBuckets } from './locked-buckets.ts'
+import type { Session } from './session.ts'
+import { bytesArray } from './values.ts'
+
+/** The transaction in which rows are changed. */
+export interface Transaction {
+  readonly session: Session
+  readonly buckets: LockedBuckets
+}
+
+/** Appends items, with their contents, and updates the bucket's counters, its revision and the ranks. */
+export async function appendMedia(
+  { session, buckets }: Transaction,
+  bucketId: BucketId,
+  added: readonly NewMediaContent[],
+): Promise<void> {
+  if (added.length === 0) return
+  // Throws if the bucket was deleted.
+  buckets.get(bucketId)
+  const column = <T>(value: (item: NewMedia) => T): T[] => added.map(({ item }) => value(item))
+  const sizes = column(({ size }) => size)
+  await session.run(
+    'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+    bucketId,
+    column(({ id }) => id),
+    column(({ extension }) => extension),
+    column(({ filename }) => filename),
+    column(({ contentType }) => contentType),
+    sizes,
+    bytesArray(column(({ sha256 }) => sha256)),
+    column(({ width }) => width),
+    column(({ height }) => height),
+    column(({ createdAt }) => createdAt),
+    bytesArray(added.map(({ bytes }) => bytes)),
+  )
+  buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
+}
+
+const removedColumns = 'seq, size, content_id, id, content_type, (sha256 IS NOT NULL)::int4'
+
+/** Removes an item of the bucket. Returns its tombstone, if it has one, or null if there is no such item. */
+export async function removeById(
+  transaction: Transaction,
+  bucketId: BucketId,
+  id: MediaId,
+): Promise<MediaId[] | null> {
+  const rows = await transaction.session.run(
+    `DELETE FROM media WHERE bucket_id = $1 AND id = $2 RETURNING ${removedColumns}`,
+    bucketId,
+    id,
+  )
+  return rows.length === 0 ? null : forget(transaction, bucketId, rows)
+}
+
+/** Removes up to `limit` items of the bucket, oldest first. Returns their number and their tombstones. */
+export async function removeOldest(transaction: Transaction, bucketId: BucketId, limit: number) {
+  const rows = await transaction.session.run(
+    `DELETE FROM media WHERE bucket_id = $1 AND seq = ANY (ARRAY(
+      SELECT seq FROM media WHERE bucket_id = $1 ORDER BY seq LIMIT $2))
+    RETURNING ${removedColumns}`,
+    bucketId,
+    limit,
+  )
+  return { items: rows.length, tombstones: await forget(transaction, bucketId, rows) }
+}
+
+/** Removes items by their numbers, as removeOldest. */
+export async function removeNumbers(
+  transaction: Transaction,
+  bucketId: BucketId,
+  seqs: readonly number[],
+): Promise<void> {
+  const rows = await transaction.session.run(
+    `DELETE FROM media WHERE bucket_id = $1 AND seq = ANY ($2) RETURNING ${removedColumns}`,
+    bucketId,
+    seqs,
+  )
+  await forget(transaction, bucketId, rows)
+}
+
+/**
+ * Removes the contents of deleted rows and adds tombstones: of items whose bytes are in the blob store, and of pictures, which may
+ * have variants there.
+ */
+async function forget(
+  { session, buckets }: Transaction,
+  bucketId: BucketId,
+  rows: readonly Row[],
+): Promise<MediaId[]> {
+  if (rows.length === 0) return []
+  const removed = rows.toSorted((one, other) => integer(one, 0) - integer(other, 0))
+  const size = removed.reduce((sum, row) => sum + integer(row, 1), 0)
+  const contents = removed.flatMap((row) => integerOrNull(row, 2) ?? [])
+  const tombstones = removed
+    .filter((row) => integer(row, 5) === 1 && (row[2] === null || isPictured(text(row, 4))))
+    .map((row) => text(row, 3) as MediaId)
+  const seqs = removed.map((row) => integer(row, 0))
+  await session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
+  buckets.add(bucketId, { items: -removed.length, bytes: -size })
+  return tombstones
+}

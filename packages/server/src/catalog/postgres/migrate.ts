@@ -1,0 +1,84 @@
+import { CatalogVersionError, DatabaseError } from '../catalog-errors.ts'
+import { integer, text } from '../rows.ts'
+import type { Connections } from './connections.ts'
+import { initial } from './migrations/0001-initial.ts'
+import { sqlState } from './postgres-errors.ts'
+import type { Session } from './session.ts'
+import { beginTransaction, commitTransaction } from './transaction.ts'
+
+/** A migration at index n leads to version n + 1, which is stored in the table `meta`. */
+const migrations: readonly string[] = [initial]
+
+/** Any fixed number that other programs do not use. */
+const lockKey = 7_815_112_036_441
+/** Milliseconds that a process waits for another one that is migrating the database. */
+const lockTimeout = 60_000
+/** None: a migration of a large database can take hours. */
+const migrationTimeout = 0
+
+const oldestServer = 150_000
+
+/** Migrates the database to this program's version; safe in several processes at once. */
+export async function migrate(connections: Connections, label: string): Promise<void> {
+  try {
+    const isCurrent = await connections.read(async (session) => {
+      await requireServer(session, label)
+      return (await readVersion(session, label)) === migrations.length
+    })
+    if (isCurrent) return
+    await connections.write(async (session) => {
+      await beginTransaction(
+        session,
+        `SET LOCAL lock_timeout = ${lockTimeout}; SET LOCAL statement_timeout = ${migrationTimeout};
+        SELECT pg_advisory_xact_lock(${lockKey})`,
+      )
+      // Read again under the lock: another process may have migrated it.
+      const present = await readVersion(session, label)
+      for (const migration of migrations.slice(present)) await session.execute(migration)
+      await session.execute(
+        `INSERT INTO meta (key, value) VALUES ('version', '${migrations.length}')
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+      )
+      await commitTransaction(session)
+    }, migrationTimeout)
+  } catch (error) {
+    if (sqlState(error) !== '42501') throw error
+    throw new DatabaseError(
+      `The database ${label} does not allow this user to create tables. Make the user its owner.`,
+      { cause: error },
+    )
+  }
+}
+
+async function requireServer(session: Session, label: string): Promise<void> {
+  const [row = []] = await session.run(
+    "SELECT current_setting('server_version_num')::int4, current_setting('server_encoding')",
+  )
+  if (integer(row, 0) < oldestServer)
+    throw new DatabaseError(`The server of the database ${label} is older than PostgreSQL 15. Upgrade it.`)
+  if (text(row, 1) !== 'UTF8')
+    throw new DatabaseError(`The database ${label} does not use the encoding UTF8. Create one that does.`)
+}
+
+/** The version of the catalog, 0 for an empty database. Throws CatalogVersionError if this program must not change it. */
+async function readVersion(session: Session, label: string): Promise<number> {
+  const [found = []] = await session.run(`SELECT (to_regclass('meta') IS NOT NULL)::int4,
+    (SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace)`)
+  const [hasMeta, tables] = [integer(found, 0) === 1, integer(found, 1)]
+  if (!hasMeta && tables === 0) return 0
+  const isOurs =
+    hasMeta &&
+    integer((await session.run("SELECT (to_regclass('batches') IS NOT NULL)::int4"))[0] ?? [], 0) === 1
+  const [row] = isOurs ? await session.run("SELECT value FROM meta WHERE key = 'version'") : []
+  const present = row ? Number(text(row, 0)) : Number.NaN
+  if (!Number.isInteger(present))
+    throw new CatalogVersionError(
+      `The database ${label} contains tables of another program. Set MEDIABUCKET_DATABASE_URL to an empty database.`,
+    )
+  if (present > migrations.length)
+    throw new CatalogVersionError(
+      `The database ${label} has version ${present}, and this mediabucket supports versions up to ${migrations.length}. ` +
+        'It was written by a newer mediabucket: run that one, or restore a backup made before the upgrade.',
+    )
+  return present
+}

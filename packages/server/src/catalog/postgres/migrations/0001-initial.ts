@@ -1,0 +1,326 @@
+/**
+ * Times are milliseconds since 1970, sizes are bytes. Text is compared byte by byte (`C`), as SQLite does. Tables that belong to a
+ * bucket have its id, so that they can be distributed by it. Never edited once released: a change is a new migration.
+ */
+export const initial = `
+CREATE TABLE meta (
+  key text COLLATE "C" PRIMARY KEY,
+  value text NOT NULL
+);
+
+INSERT INTO meta (key, value) VALUES ('epoch', replace(gen_random_uuid()::text, '-', ''));
+
+CREATE TABLE buckets (
+  id int8 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text COLLATE "C" NOT NULL UNIQUE,
+  created_at int8 NOT NULL,
+  revision int8 NOT NULL DEFAULT 0,
+  total int8 NOT NULL DEFAULT 0 CHECK (total >= 0),
+  bytes int8 NOT NULL DEFAULT 0 CHECK (bytes >= 0),
+  next_seq int8 NOT NULL DEFAULT 0,
+  max_items int8,
+  max_bytes int8,
+  reserved_items int8 NOT NULL DEFAULT 0 CHECK (reserved_items >= 0),
+  reserved_bytes int8 NOT NULL DEFAULT 0 CHECK (reserved_bytes >= 0)
+) WITH (fillfactor = 25);
+
+CREATE TABLE tokens (
+  id text COLLATE "C" PRIMARY KEY,
+  number int8 GENERATED ALWAYS AS IDENTITY,
+  bucket_id int8 NOT NULL REFERENCES buckets (id),
+  name text NOT NULL,
+  hash bytea NOT NULL UNIQUE,
+  scopes text NOT NULL,
+  created_at int8 NOT NULL,
+  expires_at int8,
+  last_used_at int8,
+  revoked_at int8
+) WITH (fillfactor = 70);
+
+CREATE INDEX tokens_by_bucket ON tokens (bucket_id);
+
+CREATE TABLE keyed_requests (
+  bucket_id int8 NOT NULL,
+  token_id text COLLATE "C" NOT NULL REFERENCES tokens (id),
+  key text COLLATE "C" NOT NULL,
+  fingerprint bytea NOT NULL,
+  items json NOT NULL,
+  expires_at int8 NOT NULL,
+  PRIMARY KEY (token_id, key)
+);
+
+CREATE INDEX keyed_requests_by_expiry ON keyed_requests (expires_at);
+
+CREATE TABLE media (
+  bucket_id int8 NOT NULL,
+  seq int8 NOT NULL,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  extension text,
+  filename text,
+  content_type text NOT NULL,
+  size int8 NOT NULL,
+  sha256 bytea,
+  width int4,
+  height int4,
+  created_at int8 NOT NULL,
+  content_id int8,
+  PRIMARY KEY (bucket_id, seq)
+);
+
+-- Apart from the rows of media, so that a listing does not read them. Not compressed: most media are compressed already.
+CREATE TABLE contents (
+  id int8 PRIMARY KEY,
+  bucket_id int8 NOT NULL,
+  bytes bytea NOT NULL
+);
+
+ALTER TABLE contents ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE SEQUENCE content_numbers;
+
+CREATE TABLE ranks (
+  bucket_id int8 NOT NULL,
+  level int4 NOT NULL,
+  slot int8 NOT NULL,
+  counts int4[] NOT NULL CHECK (0 <= ALL (counts)),
+  PRIMARY KEY (bucket_id, level, slot)
+) WITH (fillfactor = 50);
+
+CREATE TABLE uploads (
+  id text COLLATE "C" PRIMARY KEY,
+  bucket_id int8 NOT NULL REFERENCES buckets (id),
+  length int8,
+  received int8 NOT NULL DEFAULT 0 CHECK (received >= 0 AND (length IS NULL OR received <= length)),
+  metadata text,
+  filename text,
+  declared_type text,
+  media_id text COLLATE "C" NOT NULL UNIQUE,
+  finished int4 NOT NULL DEFAULT 0,
+  expires_at int8 NOT NULL
+) WITH (fillfactor = 70);
+
+CREATE INDEX uploads_by_bucket ON uploads (bucket_id);
+CREATE INDEX uploads_by_expiry ON uploads (expires_at);
+
+CREATE TABLE tombstones (
+  id text COLLATE "C" PRIMARY KEY
+);
+
+CREATE TABLE intents (
+  id text COLLATE "C" PRIMARY KEY,
+  expires_at timestamptz NOT NULL
+);
+
+CREATE TABLE damaged (
+  id text COLLATE "C" PRIMARY KEY REFERENCES media (id) ON DELETE CASCADE
+);
+
+-- Ids that no item can have.
+CREATE TABLE retired (
+  id text COLLATE "C" PRIMARY KEY
+);
+
+-- Committed transactions, and those that can no longer commit (is_cancelled): see resolve-commit.ts.
+CREATE TABLE batches (
+  id uuid PRIMARY KEY,
+  is_cancelled bool NOT NULL DEFAULT false,
+  created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE INDEX batches_by_time ON batches (created_at);
+
+-- The rank tree (docs/architecture.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters.
+CREATE FUNCTION change_rank(_bucket int8, _level int4, _counter int8, _delta int8) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _index int4 := _counter % 128 + 1;
+  _counts int4[];
+BEGIN
+  UPDATE ranks SET counts[_index] = counts[_index] + _delta
+  WHERE bucket_id = _bucket AND level = _level AND slot = _counter / 128;
+  IF NOT FOUND THEN
+    _counts := array_fill(0, ARRAY[128]);
+    _counts[_index] := _delta;
+    INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (_bucket, _level, _counter / 128, _counts);
+  END IF;
+END $$;
+
+-- Counts items that were appended with the numbers from _first to below _next; before, the bucket had _total items.
+CREATE FUNCTION grow_ranks(_bucket int8, _total int8, _first int8, _next int8) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _level int4 := 1;
+  _width int8 := 64;
+  _seq int8;
+  _end int8;
+BEGIN
+  LOOP
+    -- The first counter of a new top level covers node 0 of the old one, which counts all earlier items.
+    IF _level > 1 AND _width >= _first THEN
+      PERFORM change_rank(_bucket, _level, 0, _total);
+    END IF;
+    _seq := _first;
+    WHILE _seq < _next LOOP
+      _end := least(_next, (_seq / _width + 1) * _width);
+      PERFORM change_rank(_bucket, _level, _seq / _width, _end - _seq);
+      _seq := _end;
+    END LOOP;
+    _level := _level + 1;
+    _width := _width * 128;
+    EXIT WHEN _width >= _next;
+  END LOOP;
+END $$;
+
+CREATE FUNCTION shrink_ranks(_bucket int8, _next int8, _seqs int8[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _level int4 := 1;
+  _width int8 := 64;
+BEGIN
+  LOOP
+    PERFORM change_rank(_bucket, _level, counter, -count(*))
+    FROM (SELECT seq / _width AS counter FROM unnest(_seqs) AS seq) AS removed GROUP BY counter;
+    _level := _level + 1;
+    _width := _width * 128;
+    EXIT WHEN _width >= _next;
+  END LOOP;
+END $$;
+
+-- The step of a revision is random, so that a failover that loses commits does not repeat a revision for another state.
+CREATE FUNCTION revision_step() RETURNS int8
+LANGUAGE sql VOLATILE AS $$ SELECT 1 + floor(random() * 1048576)::int8 $$;
+
+-- Numbers of contents have 16 random bits for the same reason.
+CREATE FUNCTION new_content_id() RETURNS int8
+LANGUAGE sql VOLATILE AS $$ SELECT nextval('content_numbers') * 65536 + floor(random() * 65536)::int8 $$;
+
+-- Appends items to a bucket whose row the transaction has locked. The arrays have an element for each item.
+CREATE FUNCTION append_media(
+  _bucket int8, _ids text[], _extensions text[], _filenames text[], _types text[], _sizes int8[],
+  _hashes bytea[], _widths int4[], _heights int4[], _times int8[], _contents bytea[]
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _count int8 := cardinality(_ids);
+  _next int8;
+  _total int8;
+BEGIN
+  UPDATE buckets SET revision = revision + revision_step(), total = total + _count,
+    bytes = bytes + (SELECT sum(size) FROM unnest(_sizes) AS size)::int8, next_seq = next_seq + _count
+  WHERE id = _bucket RETURNING next_seq, total - _count INTO STRICT _next, _total;
+
+  WITH item AS MATERIALIZED (
+    SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
+    FROM unnest(_ids, _extensions, _filenames, _types, _sizes, _hashes, _widths, _heights, _times, _contents)
+      WITH ORDINALITY
+      AS item (id, extension, filename, type, size, hash, width, height, created_at, content, number)
+  ), stored AS (
+    INSERT INTO contents (id, bucket_id, bytes)
+    SELECT content_id, _bucket, content FROM item WHERE content IS NOT NULL
+  )
+  INSERT INTO media
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id)
+  SELECT _bucket, _next - _count + number - 1, id, extension, filename, type, size, hash, width, height,
+    created_at, content_id
+  FROM item;
+
+  -- After the insertion, whose lock retire_ids waits for.
+  IF EXISTS (SELECT 1 FROM retired WHERE id = ANY (_ids)) THEN
+    RAISE EXCEPTION 'the bytes of this item were set aside by a check';
+  END IF;
+  DELETE FROM intents WHERE id = ANY (_ids);
+  PERFORM grow_ranks(_bucket, _total, _next - _count, _next);
+END $$;
+
+-- Completes the removal of items whose rows the transaction has deleted.
+CREATE FUNCTION forget_media(_bucket int8, _seqs int8[], _bytes int8, _contents int8[], _tombstones text[])
+RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+  _next int8;
+BEGIN
+  UPDATE buckets SET revision = revision + revision_step(), total = total - cardinality(_seqs),
+    bytes = bytes - _bytes
+  WHERE id = _bucket RETURNING next_seq INTO STRICT _next;
+  DELETE FROM contents WHERE id = ANY (_contents);
+  INSERT INTO tombstones (id) SELECT unnest(_tombstones);
+  PERFORM shrink_ranks(_bucket, _next, _seqs);
+END $$;
+
+-- Ids that no item, tombstone or unfinished upload has.
+CREATE FUNCTION unreferenced_ids(_ids text[]) RETURNS SETOF text
+LANGUAGE sql STABLE AS $$
+  SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number)
+  WHERE NOT EXISTS (SELECT 1 FROM media WHERE media.id = wanted.id)
+    AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.id = wanted.id)
+    AND NOT EXISTS (SELECT 1 FROM uploads WHERE media_id = wanted.id AND finished = 0)
+  ORDER BY number
+$$;
+
+-- Permanently reserves those ids. The lock waits for transactions that have added items and delays others, so that no item gets an
+-- id between the check and the commit.
+CREATE FUNCTION retire_ids(_ids text[]) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+  _retired text[];
+BEGIN
+  LOCK TABLE media IN SHARE MODE;
+  _retired := ARRAY(SELECT unreferenced_ids(_ids));
+  INSERT INTO retired (id) SELECT unnest(_retired) ON CONFLICT DO NOTHING;
+  RETURN QUERY SELECT unnest(_retired);
+END $$;
+
+-- As retire_ids, of those ids whose intents have expired.
+CREATE FUNCTION retire_intents(_ids text[]) RETURNS SETOF text
+LANGUAGE sql AS $$
+  SELECT retire_ids(ARRAY(
+    SELECT id FROM unnest(_ids) WITH ORDINALITY AS wanted (id, number) JOIN intents USING (id)
+    WHERE expires_at <= clock_timestamp() ORDER BY number))
+$$;
+
+-- Ten items from the position _first (from 0), with the revision and the total of the same snapshot (STABLE). Each item is
+-- its id and, if it has an extension, a dot and the extension; items are separated by spaces. No row if there is no bucket.
+CREATE FUNCTION read_page(_bucket int8, _first int8, OUT revision int8, OUT total int8, OUT items text)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  _next int8;
+  _level int4 := 1;
+  _width int8 := 8192;
+  _slot int8 := 0;
+  _skip int8 := _first;
+  _counts int4[];
+  _index int4;
+BEGIN
+  SELECT b.revision, b.total, b.next_seq INTO revision, total, _next FROM buckets AS b WHERE b.id = _bucket;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  IF _first < total THEN
+    WHILE _width < _next LOOP
+      _level := _level + 1;
+      _width := _width * 128;
+    END LOOP;
+    WHILE _level > 0 LOOP
+      SELECT r.counts INTO STRICT _counts FROM ranks AS r
+      WHERE r.bucket_id = _bucket AND r.level = _level AND r.slot = _slot;
+      _index := 1;
+      WHILE _skip >= _counts[_index] LOOP
+        _skip := _skip - _counts[_index];
+        _index := _index + 1;
+      END LOOP;
+      IF _index > 128 THEN
+        RAISE EXCEPTION 'the rank counters of bucket % do not reach its total', _bucket;
+      END IF;
+      _slot := _slot * 128 + _index - 1;
+      _level := _level - 1;
+    END LOOP;
+    SELECT string_agg(CASE WHEN m.extension IS NULL THEN m.id ELSE m.id || '.' || m.extension END, ' ' ORDER BY m.seq)
+    INTO items FROM (
+      SELECT id, extension, seq FROM media WHERE bucket_id = _bucket AND seq >= _slot * 64
+      ORDER BY seq LIMIT 10 OFFSET _skip
+    ) AS m;
+  END IF;
+  RETURN NEXT;
+END $$;
+`

@@ -1,0 +1,40 @@
+import { CatalogVersionError, DatabaseError } from '../catalog-errors.ts'
+import { type ConnectionOptions, type Connections, openConnections } from './connections.ts'
+import { parseDatabaseUrl } from './database-address.ts'
+import { migrate } from './migrate.ts'
+import { ConnectionLost, sqlState } from './postgres-errors.ts'
+
+/** Connects, and migrates the database to this program's version. Throws DatabaseError and CatalogVersionError. */
+export async function openDatabase(url: string, options: ConnectionOptions): Promise<Connections> {
+  const address = parseDatabaseUrl(url)
+  try {
+    const connections = await openConnections(address, options)
+    try {
+      await migrate(connections, address.label)
+      return connections
+    } catch (error) {
+      await connections.close()
+      throw error
+    }
+  } catch (error) {
+    throw explainOpenError(error, address.label)
+  }
+}
+
+/** Turns an error of connecting into a DatabaseError; any other error is returned unchanged. */
+export function explainOpenError(error: unknown, label: string): unknown {
+  if (error instanceof DatabaseError || error instanceof CatalogVersionError || !(error instanceof Error))
+    return error
+  const state = sqlState(error) ?? ''
+  const explained = (reason: string) =>
+    new DatabaseError(`The database ${label} cannot be opened: ${reason}`, { cause: error })
+  if (/^28/.test(state))
+    return explained(`${error.message}. Check user and password in MEDIABUCKET_DATABASE_URL.`)
+  if (state === '3D000') return explained(`${error.message}. Create it, or change MEDIABUCKET_DATABASE_URL.`)
+  if (state === '55P03')
+    return explained('another process is migrating it. Wait for it to end, then start again.')
+  if (/^(08|53|57P|25006)/.test(state)) return explained(`${error.message}. Wait for it, then start again.`)
+  if (error instanceof ConnectionLost)
+    return explained(`${error.message}. Check MEDIABUCKET_DATABASE_URL, and whether the server is running.`)
+  return error
+}

@@ -1,0 +1,41 @@
+import { errorCode } from '../../core/error-code.ts'
+import { Fault } from '../../core/fault.ts'
+
+/** The connection failed, or did not respond in time. What was sent on it may have been executed. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost'
+}
+
+/** The SQLSTATE of an error that PostgreSQL or a connection pooler reported; null for any other error. */
+export function sqlState(error: unknown): string | null {
+  const code = errorCode(error)
+  return code !== null && /^[0-9A-Z]{5}$/.test(code) ? code : null
+}
+
+/** 25006: a primary that became a replica still answers reads, but refuses writes. */
+const isDeadState = (state: string | null) => state !== null && /^(08|57P|25006)/.test(state)
+
+/** The connection cannot be used any more. */
+export const isDead = (error: unknown): boolean =>
+  error instanceof ConnectionLost || isDeadState(sqlState(error))
+
+/** A connection pooler gave the transaction a server connection that lacks the prepared statement, or has it already. */
+export const isUnprepared = (error: unknown): boolean => /^(26000|42P05)$/.test(sqlState(error) ?? '')
+
+/** The transaction failed because of others, and succeeds when it is repeated. */
+export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(sqlState(error) ?? '')
+
+/** Maps an error after which nothing was changed to a Fault; returns an unexpected error unchanged. */
+export function asFault(error: unknown): unknown {
+  const state = sqlState(error) ?? ''
+  if (state === '53100')
+    return new Fault('storage-full', 'The database has no space left on its disk.', { cause: error })
+  if (/^53/.test(state))
+    return new Fault('overloaded', 'The database has no memory or connection left.', { cause: error })
+  if (isDead(error))
+    return new Fault('catalog-busy', 'The database cannot be reached; try again.', { cause: error })
+  // lock_not_available, query_canceled
+  if (isConflict(error) || /^(55P03|57014)$/.test(state))
+    return new Fault('catalog-busy', 'The catalog is busy with other work; try again.', { cause: error })
+  return error
+}

@@ -1,0 +1,37 @@
+import type { Session } from './session.ts'
+
+/** Milliseconds. A transaction that waits longer for a lock fails, and so does one whose process stalls. */
+const lockTimeout = 10_000
+const statementTimeout = 30_000
+const idleTimeout = 30_000
+
+/**
+ * Begins a transaction that can write. The settings are of the transaction, because behind a connection pooler a connection has
+ * none. On a replica the statement fails at once (25006). A commit is durable whatever the database's default is.
+ */
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+SET LOCAL lock_timeout = ${lockTimeout}; SET LOCAL statement_timeout = ${statementTimeout};
+SET LOCAL idle_in_transaction_session_timeout = ${idleTimeout}; SET LOCAL synchronous_commit = on`
+
+/** Sends the beginning without waiting for its result, which the first statement of the transaction waits for. */
+export const beginTransaction = (session: Session, statements = ''): Promise<string> =>
+  session.execute(`${begin};${statements}`)
+
+/** The server rolled back a transaction that a statement had failed. */
+export class TransactionFailed extends Error {
+  override readonly name = 'TransactionFailed'
+}
+
+/** Throws TransactionFailed if the server rolled back instead. After any other error the outcome is unknown. */
+export async function commitTransaction(session: Session): Promise<void> {
+  const command = await session.execute('COMMIT')
+  if (command !== 'COMMIT') throw new TransactionFailed(`the server ran ${command} instead of COMMIT`)
+}
+
+/** Runs one transaction, for commands. An error is not resolved: the outcome of a commit may be unknown. */
+export async function runTransaction<T>(session: Session, work: () => Promise<T>): Promise<T> {
+  await beginTransaction(session)
+  const result = await work()
+  await commitTransaction(session)
+  return result
+}

@@ -1,0 +1,35 @@
+import { describe, onTestFinished } from 'vitest'
+import { canUsePostgres, createDatabase, onServer } from '../../../../test/harness/postgres.ts'
+import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
+import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
+import { describeAudit } from './audit-contract.ts'
+import { describeCatalog } from './catalog-contract.ts'
+
+async function freshDatabase(): Promise<string> {
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return url
+}
+
+const tampering = {
+  counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
+  ranks:
+    'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET counts = array_fill(0, ARRAY[128])',
+  contents: "INSERT INTO contents (id, bucket_id, bytes) VALUES (1, 1, '\\x00')",
+}
+
+describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
+  describeCatalog('PostgreSQL', async () => {
+    const url = await freshDatabase()
+    return { open: () => openPostgresCatalog({ url, role: 'server' }) }
+  })
+
+  describeAudit('PostgreSQL', async () => {
+    const url = await freshDatabase()
+    return {
+      catalog: await openPostgresCatalog({ url, role: 'command' }),
+      audit: await openPostgresAudit(url),
+      tamper: (fault) => onServer(url, tampering[fault]),
+    }
+  })
+})

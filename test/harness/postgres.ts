@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, globSync } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { oncePerRun } from './once-per-run.ts'
+
+const run = promisify(execFile)
+
+/** The directory of the newest server of Debian's packages, or null. */
+const programs = globSync('/usr/lib/postgresql/*/bin/initdb').map(dirname).toSorted().at(-1) ?? null
+
+/** Tests of PostgreSQL run where it is installed, and everywhere in CI. */
+export const canUsePostgres = programs !== null || process.env['CI'] !== undefined
+if (!canUsePostgres) console.error('The tests of PostgreSQL are skipped: install the package postgresql.')
+
+/** A password that must not appear in logs. The server does not check it. */
+export const databasePassword = 'unsafe-Geheim%40'
+
+/** The directory of this run's server; it is set by the global set-up. */
+const directoryVariable = 'MEDIABUCKET_TEST_POSTGRES'
+
+/** A server that a test can stop. */
+export interface PostgresServer {
+  /** The URL of a database. */
+  url(database: string): string
+  readonly port: number
+  /** Runs `pg_ctl`, for example with `stop -m immediate`. */
+  control(...args: string[]): Promise<void>
+}
+
+/** Creates a server in the directory and starts it; about a second. Root runs it as the user postgres. */
+export async function startPostgres(
+  directory: string,
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<PostgresServer> {
+  const port = await freePort()
+  await chmod(directory, 0o755)
+  const data = join(directory, 'data')
+  await mkdir(data, { mode: 0o700 })
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) {
+    const { stdout } = await run('id', ['-u', 'postgres'])
+    await chown(directory, Number(stdout), -1)
+    await chown(data, Number(stdout), -1)
+  }
+  const execute = (name: string, ...args: string[]) => {
+    const program = join(programs ?? '', name)
+    return isRoot
+      ? run('runuser', ['-u', 'postgres', '--', program, ...args], { cwd: '/' })
+      : run(program, args, { cwd: '/' })
+  }
+  await execute('initdb', '-N', '-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8')
+  const all = {
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: directory,
+    max_connections: 200,
+    shared_buffers: '32MB',
+    // The files are lost with the machine. Syncs do not matter when processes end.
+    fsync: 'off',
+    ...settings,
+  }
+  const options = Object.entries(all).map(([name, value]) => `-c ${name}=${value}`)
+  const control = async (...args: string[]) => {
+    await execute('pg_ctl', '-D', data, '-w', '-l', join(directory, 'log'), '-o', options.join(' '), ...args)
+  }
+  await control('start')
+  return { url: urlOf(port), port, control }
+}
+
+const urlOf = (port: number) => (database: string) =>
+  `postgres://postgres:${databasePassword}@127.0.0.1:${port}/${database}`
+
+/** The server of this run. The first test that needs it starts it; it ends with the run. */
+async function sharedPort(): Promise<number> {
+  const directory = process.env[directoryVariable]
+  if (directory === undefined) throw new Error(`${directoryVariable} is not set`)
+  return Number(await oncePerRun(directory, async () => String((await startPostgres(directory)).port)))
+}
+
+let port: Promise<number> | null = null
+
+/** Creates an empty database, and returns its URL and a function that drops it with all connections to it. */
+export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  port ??= sharedPort()
+  const url = urlOf(await port)
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await onServer(url('postgres'), `CREATE DATABASE ${name}`)
+  return {
+    url: url(name),
+    drop: () => onServer(url('postgres'), `DROP DATABASE ${name} WITH (FORCE)`),
+  }
+}
+
+/** Runs statements on a connection of their own. */
+export async function onServer(url: string, statements: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statements)
+  } finally {
+    await client.end()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const address = server.address()
+  await new Promise((done) => server.close(done))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** Vitest's global set-up: the directory of the run's server, which ends with the run. */
+export default async function preparePostgres(): Promise<() => Promise<void>> {
+  const directory = await mkdtemp(join(tmpdir(), 'mediabucket-postgres-'))
+  process.env[directoryVariable] = directory
+  return async () => {
+    await stopPostgres(directory)
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** Stops the server in the directory, if it is running. */
+export async function stopPostgres(directory: string): Promise<void> {
+  const data = join(directory, 'data')
+  if (programs === null || !existsSync(join(data, 'postmaster.pid'))) return
+  const stop = [join(programs, 'pg_ctl'), '-D', data, '-w', '-m', 'immediate', 'stop']
+  const [program = '', ...args] = userInfo().uid === 0 ? ['runuser', '-u', 'postgres', '--', ...stop] : stop
+  await run(program, args, { cwd: '/' })
+}
