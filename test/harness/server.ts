@@ -18,8 +18,12 @@ export const bin = bundle ?? sources
 export const importOption = (module: URL): string =>
   `--import ${bundle === undefined ? module : pathToFileURL(join(bundle, '../../dist', `${basename(module.pathname, '.ts')}.js`))}`
 
+/** `MEDIABUCKET_WORKERS=2 npx vitest run test/http` runs these tests on several workers. */
+const workers = process.env['MEDIABUCKET_WORKERS']
+
 /** The environment of every process: the path, and Node's compile cache, which halves the time to start. */
 export const basics = {
+  ...(workers === undefined ? {} : { MEDIABUCKET_WORKERS: workers }),
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: join(tmpdir(), 'mediabucket-compile-cache'),
 }

@@ -15,7 +15,7 @@ import {
 } from './catalog/sqlite/backup-hold.ts'
 import { ballastSize, catalogDirectory, createBallast } from './catalog/sqlite/ballast.ts'
 import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
-import { acquireDataLock } from './catalog/sqlite/data-lock.ts'
+import { acquireDataLock, acquireWorkerLock } from './catalog/sqlite/data-lock.ts'
 import { findExposedEntries } from './catalog/sqlite/permissions.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
 import { openSqliteVacuum } from './catalog/sqlite/vacuum.ts'
@@ -53,6 +53,8 @@ export const openBlobs = (
   { data: directory, inlineSize = 0 }: Data & Partial<Pick<Config, 'inlineSize'>>,
   intents?: IntentLog,
   thread?: {
+    /** A name for the temporary files of this process, if the server has several. */
+    readonly owner?: string | undefined
     readonly onFailure: (error: Error) => void
     readonly onSync: (seconds: number) => void
     readonly onVariantDamage: (reason: string) => void
@@ -128,6 +130,9 @@ export const findExposed = (config: Data): string[] => findExposedEntries(config
 
 /** Allows one server for each data directory (docs/interface.md O6). Throws DataLockedError. */
 export const lockData = (config: Config): { release(): void } => acquireDataLock(config.data)
+
+/** For a worker of a server: a start of the next server waits until the worker has ended. */
+export const lockWorker = (config: Config): { release(): void } => acquireWorkerLock(config.data)
 
 interface Seeding {
   readonly bucket: string

@@ -99,8 +99,11 @@ export interface PartialUploadStore {
 
 /** What a start does before it uses the store, while no other process uses it. */
 export interface BlobRecovery {
-  /** Removes temporary files of earlier processes. Returns how many. */
-  removeTemporary(): Promise<number>
+  /**
+   * Removes the temporary files of earlier processes, while no other process writes; or those of the worker `owner`, which has
+   * ended. Returns how many.
+   */
+  removeTemporary(owner?: string): Promise<number>
 
   /**
    * Makes the partial uploads match these uploads: reverts commits, truncates to the offsets, removes all other partial

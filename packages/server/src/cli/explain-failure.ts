@@ -11,6 +11,7 @@ import {
   DataLockedError,
   ForeignEntry,
 } from '../engines.ts'
+import { WorkerStartError } from '../server/workers/worker-start-error.ts'
 import { BackupError } from '../upkeep/backup-error.ts'
 import { CommandError, UsageError } from './command.ts'
 
@@ -27,6 +28,7 @@ const expected = [
   BlobsMismatchError,
   ForeignEntry,
   BackupError,
+  WorkerStartError,
   Fault,
   UnsupportedNodeError,
 ]
@@ -55,7 +57,8 @@ function explainListening(error: Error): string | null {
   if (!('syscall' in error) || !('code' in error)) return null
   if (error.syscall === 'getaddrinfo' && 'hostname' in error)
     return `the host name ${error.hostname} cannot be resolved (${error.code}). Set MEDIABUCKET_HOST to an address of this machine.`
-  if (error.syscall !== 'listen' || !('address' in error)) return null
+  // `bind` is the call of the parent of several workers.
+  if ((error.syscall !== 'listen' && error.syscall !== 'bind') || !('address' in error)) return null
   const port = 'port' in error ? error.port : ''
   const address = String(error.address).includes(':')
     ? `[${error.address}]:${port}`

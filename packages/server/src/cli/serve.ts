@@ -1,10 +1,7 @@
-import { writeSync } from 'node:fs'
-import { redactTokens } from '../core/redact-tokens.ts'
+import { extname } from 'node:path'
 import { banner } from './banner.ts'
-import { createBufferedLogLines } from './buffered-log-lines.ts'
 import { type Command, UsageError } from './command.ts'
 import { handleSignals } from './handle-signals.ts'
-import { readableLogLines } from './readable-log-lines.ts'
 import { lowerWorkerPriority } from './thread-priorities.ts'
 import { watchNpm } from './watch-npm.ts'
 
@@ -53,22 +50,16 @@ The log is written to standard error: as JSON, one object per line, or as readab
   async run(args, { config, warnings, print }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, but received: ${args.join(' ')}`)
     // Loaded here, so that other commands start faster.
-    const [{ startServer }, { pino }, { default: closeWithGrace }] = await Promise.all([
-      import('../server/start-server.ts'),
-      import('pino'),
+    const [start, { openServiceLog }, { default: closeWithGrace }] = await Promise.all([
+      config.workers === 1 ? startOne() : startSeveral(),
+      import('./service-log.ts'),
       import('close-with-grace'),
     ])
-    const isReadable = config.logFormat === 'text' || (config.logFormat === 'auto' && process.stderr.isTTY)
-    const buffered = createBufferedLogLines((bytes) => writeSync(2, bytes))
-    const lines = isReadable ? readable(buffered) : buffered
-    // An unexpected error may contain what a client sent. Request lines are redacted where they are created.
-    const options = { level: config.logLevel, base: null, hooks: { streamWrite: redactTokens } }
-    const log = pino(options, lines)
+    const { log, isReadable, writeLine } = openServiceLog(config)
     for (const warning of warnings) log.warn(warning)
 
     const failed = new AbortController()
-    const writeLine = log.isLevelEnabled('info') ? lines.write : () => undefined
-    const server = await startServer(config, log, writeLine, (error) => {
+    const server = await start(config, log, writeLine, (error) => {
       log.fatal({ err: error }, `${error.message}; stopping`)
       failed.abort(error)
     })
@@ -109,8 +100,13 @@ The log is written to standard error: as JSON, one object per line, or as readab
   },
 }
 
-/** Wraps a destination: converts lines of JSON to readable text. */
-function readable({ write, flushSync }: ReturnType<typeof createBufferedLogLines>) {
-  const toReadable = readableLogLines(process.stderr)
-  return { write: (line: string) => write(toReadable(line)), flushSync }
+type Start = typeof import('../server/start-server.ts').startServer
+
+const startOne = async (): Promise<Start> => (await import('../server/start-server.ts')).startServer
+
+async function startSeveral(): Promise<Start> {
+  const { startWorkers } = await import('../server/workers/start-workers.ts')
+  // The extension is .ts in the sources and .js in the published build.
+  const program = new URL(`./serve-worker${extname(import.meta.url)}`, import.meta.url)
+  return (config, log, _writeLine, onFailure) => startWorkers(config, log, { program, onFailure })
 }

@@ -7,6 +7,7 @@ import { type Setting, settings, type Values } from './settings.ts'
 export interface Config {
   readonly host: string
   readonly port: number
+  readonly workers: number
   /** Null where it follows host and port. Without a slash at the end. */
   readonly baseUrl: string | null
   /** Null where files are served under the base URL. Without a slash at the end. */
@@ -94,6 +95,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   const config: Config = {
     host: read('MEDIABUCKET_HOST'),
     port: read('MEDIABUCKET_PORT'),
+    workers: read('MEDIABUCKET_WORKERS'),
     baseUrl: read('MEDIABUCKET_BASE_URL'),
     mediaBaseUrl: read('MEDIABUCKET_MEDIA_BASE_URL'),
     data: read('MEDIABUCKET_DATA'),

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { parseDuration } from '../core/duration.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
 import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
@@ -26,6 +27,13 @@ export const wholeNumber = (least: number, most: number, what = 'a number'): Rea
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
     return value >= least && value <= most ? value : undefined
   },
+})
+
+/** `auto` is one for each core that this process may use. */
+export const processes = (most: number): Reader<number> => ({
+  accepts: `a number from 1 to ${most}, or auto`,
+  read: (text) =>
+    text === 'auto' ? Math.min(availableParallelism(), most) : wholeNumber(1, most).read(text),
 })
 
 export const oneOf = <const T extends string>(...choices: readonly T[]): Reader<T> => ({

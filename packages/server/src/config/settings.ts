@@ -7,6 +7,7 @@ import {
   hostName,
   oneOf,
   onOrOff,
+  processes,
   type Reader,
   rate,
   sendFile,
@@ -51,6 +52,11 @@ const table = {
     '8080',
     wholeNumber(0, 65_535, 'a port'),
     'The TCP port to listen on; 0 selects a free port.',
+  ),
+  MEDIABUCKET_WORKERS: setting(
+    '1',
+    processes(64),
+    'The number of processes that handle requests. With `1`, the service is one process. With more, a further process starts them and restarts those that end. `auto` is one for each core.',
   ),
   MEDIABUCKET_BASE_URL: setting(
     '',

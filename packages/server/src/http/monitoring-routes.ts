@@ -15,7 +15,7 @@ interface Parts {
 /** `/healthz`, `/readyz` and `/metrics` (docs/interface.md O1, O2). */
 export function monitoringRoutes(app: FastifyInstance, { readiness, isStopping, metrics }: Parts): void {
   const noStore = { 'cache-control': 'no-store' }
-  const renderMetrics = createMetricsRenderer(metrics.registry)
+  const renderMetrics = createMetricsRenderer(metrics)
 
   app.get('/healthz', routeOptions(healthDescription), async (_request, reply) =>
     reply.headers(noStore).send({ status: 'ok' }),
@@ -48,14 +48,14 @@ export function monitoringRoutes(app: FastifyInstance, { readiness, isStopping, 
 const metricsMaxAge = 1_000
 
 /** Renders at most once a second: it takes milliseconds, and anyone can request it without a token. */
-function createMetricsRenderer(registry: Metrics['registry']): () => Promise<Buffer> {
+function createMetricsRenderer(metrics: Pick<Metrics, 'text'>): () => Promise<Buffer> {
   let text: Promise<Buffer> | null = null
   let renderedAt = 0
   return () => {
     const now = performance.now()
     if (text === null || now - renderedAt >= metricsMaxAge) {
       renderedAt = now
-      text = registry.metrics().then(Buffer.from)
+      text = metrics.text().then(Buffer.from)
     }
     return text
   }

@@ -20,7 +20,7 @@ export interface HttpApp {
 
 /** Creates the HTTP server, ready to listen. */
 export async function createHttpApp(
-  { config, log, metrics, closers }: StartContext,
+  { config, log, metrics, closers, peers }: StartContext,
   parts: Pick<BoundAddress, 'settings' | 'baseUrl' | 'closePort'> & {
     readonly catalog: Catalog
     readonly operations: Operations
@@ -30,7 +30,7 @@ export async function createHttpApp(
 ): Promise<HttpApp> {
   const { catalog, settings, baseUrl, closePort, operations, gallery, writeLine } = parts
   const addresses = createClientAddresses(config.trustedProxies)
-  const limits = createRequestLimits(config, { addresses, metrics, log })
+  const limits = createRequestLimits(config, { addresses, metrics, log, peers })
   let stopping = false
   const app = await createApp(operations, {
     catalog,
@@ -43,7 +43,7 @@ export async function createHttpApp(
     limits,
   })
   const connections = trackUnusedConnections(app.server)
-  limitConnections(app.server, config, { addresses, metrics, log, baseUrl })
+  limitConnections(app.server, config, { addresses, metrics, log, baseUrl, peers })
   closers.add('the HTTP server', () => Promise.all([closePort(), app.close()]))
   await app.ready()
 

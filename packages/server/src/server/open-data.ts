@@ -26,14 +26,8 @@ export interface OpenData {
   readonly retryDeferredDeletions: () => Promise<void>
 }
 
-/**
- * Locks the data directory, opens the catalog and the blob store, checks that they belong together, and finishes what
- * an interrupted run left.
- */
-export async function openData(
-  { config, log, metrics, closers }: StartContext,
-  onFailure: (error: Error) => void,
-): Promise<OpenData> {
+/** Locks the data directory for this server. Only the process that holds the lock recovers and sweeps. */
+export function lockDirectory({ config, log, closers }: StartContext): void {
   const lock = lockData(config)
   closers.add('the data lock', () => lock.release())
   // With the lock: a restore that is killed after an earlier check would leave a catalog to be created here.
@@ -41,7 +35,14 @@ export async function openData(
   const exposed = findExposed(config)
   if (exposed.length > 0)
     log.warn({ exposed }, `other users may read these in ${config.data}; run: chmod -R go= on each`)
+}
 
+/** Opens the catalog and the blob store, and checks that they belong together. `owner` is the name of a worker. */
+export async function openData(
+  { config, log, metrics, closers }: StartContext,
+  onFailure: (error: Error) => void,
+  owner?: string,
+): Promise<OpenData> {
   const catalog = await openCatalog(config, {
     writer: 'thread',
     onWriterFailure: onFailure,
@@ -50,6 +51,7 @@ export async function openData(
   closers.add('the catalog', () => catalog.close())
   await matchBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
   const blobs = await openBlobs(config, intentLog(catalog), {
+    owner,
     onFailure,
     onSync: metrics.storage.observeSync,
     onVariantDamage: (reason) =>
@@ -76,11 +78,18 @@ export async function openData(
       ),
   })
   const blobDeletion = { ...deletionParts, isBackupRunning: deferred.isBackupRunning }
+  return { catalog, blobs, blobDeletion, retryDeferredDeletions: deferred.retry }
+}
+
+/** Finishes what an interrupted run left. Only while no other process of the server writes. */
+export async function recoverData(
+  { log }: Pick<StartContext, 'log'>,
+  { blobDeletion }: Pick<OpenData, 'blobDeletion'>,
+): Promise<void> {
   const { leftovers, ...cleared } = await recover(blobDeletion)
   for (const { id, error } of leftovers) blobDeletion.onDeletionFailure(id, error)
   if (cleared.temporary + cleared.tombstones + cleared.rewound + cleared.orphans > 0)
     log.info(cleared, 'recovered after an interrupted run')
-  return { catalog, blobs, blobDeletion, retryDeferredDeletions: deferred.retry }
 }
 
 /** The size of a directory's file system. Bytes. */

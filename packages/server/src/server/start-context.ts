@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import type { Closers } from '../core/closers.ts'
+import type { PeerCounts } from '../core/peer-counts.ts'
 import type { Metrics } from '../http/metrics/metrics.ts'
 
 /** What every step of the start receives. */
@@ -9,4 +10,6 @@ export interface StartContext {
   readonly log: Logger
   readonly metrics: Metrics
   readonly closers: Closers
+  /** The other workers of the service. */
+  readonly peers: PeerCounts
 }

@@ -1,19 +1,15 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { createClosers } from '../core/closers.ts'
+import { noPeers } from '../core/peer-counts.ts'
 import { createMetrics } from '../http/metrics/metrics.ts'
-import { bindAddress } from './bind-address.ts'
-import { createHttpApp } from './create-http-app.ts'
-import { createOperations } from './create-operations.ts'
+import { createUploadLocks } from '../media/uploads/upload-locks.ts'
 import { issueFirstToken } from './issue-first-token.ts'
-import { loadGallery } from './load-gallery.ts'
-import { openData } from './open-data.ts'
-import { startDimensionWorkers } from './start-dimension-workers.ts'
+import { lockDirectory, openData, recoverData } from './open-data.ts'
+import { serveData } from './serve-data.ts'
+import { startExpirySweep } from './start-expiry-sweep.ts'
 import { startIntentSweep } from './start-intent-sweep.ts'
-import { startRemovals } from './start-removals.ts'
-import { startSpaceWatch } from './start-space-watch.ts'
-import { startThumbnailWorkers } from './start-thumbnail-workers.ts'
-import { startUploads } from './start-uploads.ts'
+import { openSpace, startSpaceWatch } from './start-space-watch.ts'
 import { stopServer } from './stop-server.ts'
 
 export interface Server {
@@ -29,7 +25,7 @@ export interface Server {
 }
 
 /**
- * Starts the service. Rejects when another server uses the data directory or the address.
+ * Starts the service as one process. Rejects when another server uses the data directory or the address.
  * Each step registers what it opens with `closers`, which a stop closes in reverse order.
  */
 export async function startServer(
@@ -41,25 +37,19 @@ export async function startServer(
   onFailure: (error: Error) => void,
 ): Promise<Server> {
   const closers = createClosers((what, err) => log.error({ err }, `${what} did not close`))
-  const context = { config, log, closers, metrics: createMetrics() }
+  const context = { config, log, closers, metrics: createMetrics(), peers: noPeers }
   try {
+    lockDirectory(context)
     const data = await openData(context, onFailure)
-    const removeMedia = startRemovals(context, data)
+    await recoverData(context, data)
     startIntentSweep(context, data)
-    const measurePicture = startDimensionWorkers(context, data)
-    const space = startSpaceWatch(context)
-    const uploads = await startUploads(context, { ...data, measurePicture, removeMedia })
-    const address = await bindAddress(context)
-    const variants = startThumbnailWorkers(context, { ...data, space })
-    const gallery = await loadGallery(context)
-    const operations = createOperations(context, { ...data, ...uploads, ...variants, ...address, space })
-    const app = await createHttpApp(context, { ...data, ...address, operations, gallery, writeLine })
-    await address.serve(app.server)
+    const space = openSpace(context)
+    startSpaceWatch(context, space)
+    const locks = createUploadLocks()
+    await startExpirySweep(context, { ...data, locks })
+    const { app, ...served } = await serveData(context, data, { locks, space, writeLine })
     const firstToken = await issueFirstToken(data.catalog)
-
-    const { baseUrl, port } = address
-    const hasGallery = gallery !== null
-    return { baseUrl, port, hasGallery, firstToken, stop: () => stopServer(context, app) }
+    return { ...served, firstToken, stop: () => stopServer(context, app) }
   } catch (error) {
     await closers.closeAll().catch(() => undefined)
     throw error

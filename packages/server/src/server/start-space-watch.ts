@@ -7,9 +7,12 @@ import type { StartContext } from './start-context.ts'
 /** Milliseconds between checks of the free space. Uploads check it more often. */
 const spaceCheckInterval = 1_000
 
+/** The free space, from which the uploads of this process claim their bytes. */
+export const openSpace = ({ config, peers }: Pick<StartContext, 'config' | 'peers'>): FreeSpace =>
+  createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now(), peers })
+
 /** Logs when the disk is too full for uploads and when it is not any more, and sets space aside for deletes. */
-export function startSpaceWatch({ config, log, closers }: StartContext): FreeSpace {
-  const space = createFreeSpace({ readSpaces: () => readSpaces(config), now: () => performance.now() })
+export function startSpaceWatch({ config, log, closers }: StartContext, space: FreeSpace): void {
   const checks = startPeriodicTask({
     work: createFreeSpaceMonitor({
       space,
@@ -25,5 +28,4 @@ export function startSpaceWatch({ config, log, closers }: StartContext): FreeSpa
     onFailure: (err) => log.warn({ err }, 'the free space of the disk cannot be read'),
   })
   closers.add('the watch of free space', () => checks.stop())
-  return space
 }

@@ -39,6 +39,8 @@ export async function openDiskBlobs(options: {
   readonly inlineSize?: number
   /** For a server, which recovers from crashes, and reads files and variants in threads. */
   readonly thread?: {
+    /** The names of temporary files begin with it. */
+    readonly owner?: string | undefined
     readonly onFailure: (error: Error) => void
     readonly onSync?: OnSync
     /** Receives the reason why all small variants were lost. */
@@ -53,6 +55,8 @@ export async function openDiskBlobs(options: {
   // The data directory itself may be a link.
   const directory = await realpath(options.directory)
   const temporary = await ensureOwnDirectory(directory, 'tmp', files)
+  const owner = options.thread?.owner
+  const newHandle = () => join('tmp', owner === undefined ? randomUUID() : `${owner}.${randomUUID()}`)
   const uploads = await ensureOwnDirectory(directory, 'uploads', files)
   const root = await ensureOwnDirectory(directory, 'blobs', files)
   requireOneDisk(root, temporary, uploads)
@@ -71,7 +75,7 @@ export async function openDiskBlobs(options: {
   const variants = createDiskVariants({
     root: join(directory, 'variants'),
     pictures: root,
-    temporary,
+    newTemporaryPath: () => received({ handle: newHandle() }),
     files,
     database: variantRows,
     readers,
@@ -80,6 +84,14 @@ export async function openDiskBlobs(options: {
   const commitFile = createFileCommitter({ shards, files, sync })
 
   const { intents } = options
+  async function removeTemporary(owner?: string): Promise<number> {
+    const names = (await readdir(temporary)).filter(
+      (name) => owner === undefined || name.startsWith(`${owner}.`),
+    )
+    for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
+    return names.length
+  }
+
   const commits = new Set<Promise<void>>()
   /** Received files whose commit has begun. */
   const begun = new WeakSet<ReceivedBlob>()
@@ -115,15 +127,11 @@ export async function openDiskBlobs(options: {
     recovery: {
       ...createEarlierIntents(join(directory, 'pending'), root),
       matchUploads: partialUploads.matchUploads,
-      async removeTemporary() {
-        const names = await readdir(temporary)
-        for (const name of names) await rm(join(temporary, name), { recursive: true, force: true })
-        return names.length
-      },
+      removeTemporary,
     },
 
     async receive(id, source, limit) {
-      const handle = join('tmp', randomUUID())
+      const handle = newHandle()
       return { id, handle, ...(await receiveFile(files, received({ handle }), source, limit)) }
     },
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
@@ -17,15 +16,16 @@ import type { VariantRequests } from './variant-requests.ts'
 
 /**
  * Stores small variants in `variants.db`, so that serving a page of thumbnails opens no files; all others as files,
- * `<first two characters of the id>/<id>.<key>` in `root`, which are written in `temporary` first. Earlier versions stored
- * small variants as files too; these are read as well. Creates database and directories on demand, so an operator can
+ * `<first two characters of the id>/<id>.<key>` in `root`, which are written under temporary names first. Earlier versions
+ * stored small variants as files too; these are read as well. Creates database and directories on demand, so an operator can
  * remove all variants at any time.
  */
 export function createDiskVariants(parts: {
   readonly root: string
   /** The root of the blobs, which contains the pictures. */
   readonly pictures: string
-  readonly temporary: string
+  /** A path for a new temporary file. */
+  readonly newTemporaryPath: () => string
   readonly files: Files
   readonly database: Pick<VariantRequests, 'run'>
   /** The threads of a server that open files; null in a command. */
@@ -33,7 +33,7 @@ export function createDiskVariants(parts: {
   /** Bytes of the largest variant that is stored in `variants.db`. */
   readonly inlineSize: number
 }): VariantStore {
-  const { root, pictures, temporary, files, database, readers, inlineSize } = parts
+  const { root, pictures, newTemporaryPath, files, database, readers, inlineSize } = parts
   const nameOf = (id: MediaId, variant: Variant) => `${id}.${variantKey(variant)}`
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
   const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), nameOf(id, variant))
@@ -54,7 +54,7 @@ export function createDiskVariants(parts: {
   }
 
   async function storeFile(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void> {
-    const path = join(temporary, randomUUID())
+    const path = newTemporaryPath()
     try {
       const file = await files.create(path)
       try {

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
+import type { PeerCounts } from '../../core/peer-counts.ts'
 import type { ClientAddresses } from '../limits/client-address.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { createLingeringClose } from './lingering-close.ts'
@@ -15,6 +16,9 @@ export interface ConnectionSettings {
 }
 
 type RefusalReason = 'total' | 'address'
+
+/** The key of the connections of trusted proxies, whose number is not limited for each address. */
+const proxies = ''
 
 /** Refusals within this time share one log line and one request id. Milliseconds. */
 const reportInterval = 10_000
@@ -43,11 +47,14 @@ export function limitConnections(
     readonly metrics: Pick<Metrics, 'refusedConnections' | 'countConnections'>
     readonly log: Pick<FastifyBaseLogger, 'warn'>
     readonly baseUrl: string
+    readonly peers: PeerCounts
   },
 ): void {
-  const { addresses, metrics, log, baseUrl } = parts
+  const { addresses, metrics, log, baseUrl, peers } = parts
   const refuse = createRefuser(baseUrl, log)
+  /** Of all processes. */
   const perAddress = new Map<string, number>()
+  let all = 0
   let open = 0
   metrics.countConnections(() => open)
 
@@ -59,19 +66,27 @@ export function limitConnections(
       (perAddress.get(address) ?? 0) >= maxConnectionsPerAddress
     )
       return 'address'
-    return maxConnections > 0 && open >= maxConnections ? 'total' : null
+    return maxConnections > 0 && all >= maxConnections ? 'total' : null
   }
 
-  function count(socket: Socket, address: string | null): void {
-    open += 1
-    if (address !== null) perAddress.set(address, (perAddress.get(address) ?? 0) + 1)
-    socket.once('close', () => {
-      open -= 1
-      if (address === null) return
-      const left = (perAddress.get(address) ?? 0) - 1
-      if (left > 0) perAddress.set(address, left)
-      else perAddress.delete(address)
-    })
+  function change(address: string, connections: number): void {
+    all += connections
+    if (address === proxies) return
+    const left = (perAddress.get(address) ?? 0) + connections
+    if (left > 0) perAddress.set(address, left)
+    else perAddress.delete(address)
+  }
+  peers.subscribe('connections', change)
+
+  function changeOwn(address: string, connections: number): void {
+    open += connections
+    change(address, connections)
+    peers.add('connections', address, connections)
+  }
+
+  function count(socket: Socket, address: string): void {
+    changeOwn(address, 1)
+    socket.once('close', () => changeOwn(address, -1))
   }
 
   const listeners = server.listeners('connection')
@@ -84,7 +99,7 @@ export function limitConnections(
       refuse(socket, reason)
       return
     }
-    count(socket, address)
+    count(socket, address ?? proxies)
     for (const listener of listeners) listener.call(server, socket)
   })
 }

@@ -10,6 +10,8 @@ export interface RateLimit {
   readonly rate: RequestRate
   /** Returns 0 and counts the request, or returns the milliseconds until the next one is accepted. Refused requests do not count. */
   readonly take: (key: string) => number
+  /** Counts requests that another process has accepted. */
+  readonly add: (key: string, requests: number) => void
 }
 
 /** Keys of one generation. There are two generations, so memory is limited to a few megabytes. */
@@ -52,6 +54,11 @@ export function createRateLimit(
       if (wait > 0.001) return wait
       entry.fullAt = fullAt
       return 0
+    },
+    add(key, requests) {
+      const at = now()
+      const entry = entryOf(key, at)
+      entry.fullAt = Math.max(entry.fullAt, at) + requests * perRequest
     },
   }
 }

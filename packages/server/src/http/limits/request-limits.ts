@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import type { TokenId } from '../../catalog/records.ts'
 import type { Fault, FaultCode } from '../../core/fault.ts'
+import type { PeerCounts } from '../../core/peer-counts.ts'
 import type { RequestRate } from '../../core/request-rate.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ClientAddresses } from './client-address.ts'
@@ -39,13 +40,18 @@ export function createRequestLimits(
     readonly addresses: ClientAddresses
     readonly metrics: Pick<Metrics, 'limitedRequests'>
     readonly log: Pick<FastifyBaseLogger, 'warn'>
+    readonly peers: PeerCounts
   },
 ): RequestLimits {
-  const { addresses, metrics, log } = parts
-  const limitOf = (rate: RequestRate | null) => rate && createRateLimit(rate)
-  const tokens = limitOf(tokenRate)
-  const clients = limitOf(addressRate)
-  const failures = limitOf(authFailureRate)
+  const { addresses, metrics, log, peers } = parts
+  const limitOf = (name: LimitName, rate: RequestRate | null) => {
+    const limit = rate && createRateLimit(rate)
+    if (limit) peers.subscribe(name, limit.add)
+    return limit
+  }
+  const tokens = limitOf('token', tokenRate)
+  const clients = limitOf('address', addressRate)
+  const failures = limitOf('authentication', authFailureRate)
 
   let hasWarned = false
   /** All clients behind an untrusted proxy share its address, so the operator is warned once. */
@@ -61,7 +67,10 @@ export function createRequestLimits(
 
   function take(name: LimitName, limit: RateLimit, key: string, request: IncomingMessage | null) {
     const wait = limit.take(key)
-    if (wait === 0) return null
+    if (wait === 0) {
+      peers.add(name, key, 1)
+      return null
+    }
     metrics.limitedRequests.inc({ limit: name })
     if (request) warnAboutProxy(request)
     return new RateLimitFault(name, limit.rate, wait)

@@ -6,7 +6,10 @@ import { createStorageMetrics } from './storage-metrics.ts'
 /** `status` is null where the connection ended before the response began. */
 type ResponseObserver = (status: number | null, seconds: number) => void
 
-/** The metrics of `/metrics` (docs/interface.md O2); one set for each service, without the global registry. */
+/**
+ * The metrics of `/metrics` (docs/interface.md O2); one set for each process, without the global registry. With several
+ * workers, their metrics are added, except where `aggregator` is set.
+ */
 export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -46,6 +49,11 @@ export function createMetrics() {
     registers: [registry],
   })
   for (const reason of ['total', 'address']) refusedConnections.inc({ reason }, 0)
+  const workerRestarts = new Counter({
+    name: 'mediabucket_worker_restarts_total',
+    help: 'Workers that were started in the place of one that had ended; 0 with one process.',
+    registers: [registry],
+  })
   const slowReaders = new Counter({
     name: 'mediabucket_slow_readers_closed_total',
     help: 'Connections closed because their clients read more slowly than MEDIABUCKET_MIN_SEND_RATE.',
@@ -78,6 +86,7 @@ export function createMetrics() {
     name: 'mediabucket_build_info',
     help: 'Always 1; the labels are the versions of Mediabucket and Node.js.',
     labelNames: ['version', 'node'],
+    aggregator: 'first',
     registers: [registry],
   })
   buildInfo.set({ version, node: process.versions.node }, 1)
@@ -140,6 +149,8 @@ export function createMetrics() {
 
   return {
     registry,
+    /** The response of `/metrics`. */
+    text: () => registry.metrics(),
     responseObserver,
     uploadedBytes,
     uploadedItems,
@@ -148,6 +159,7 @@ export function createMetrics() {
     refusedConnections,
     countConnections,
     slowReaders,
+    workerRestarts,
     variantSeconds,
     activeUploads,
     storage,

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers'
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { type Aggregator, Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { CatalogStatistics } from '../../catalog/records.ts'
 import { storageCauseOf, storageCauses } from '../../core/storage-error.ts'
 
@@ -67,18 +67,24 @@ function addGauges(registry: Registry, sources: Sources): void {
     }
     return statistics
   }
-  const gauge = (name: string, help: string, read: () => Promise<number>) =>
+  /** With several workers, all read the same value, unless the `aggregator` is another one. */
+  const gauge = (name: string, help: string, read: () => Promise<number>, aggregator: Aggregator = 'first') =>
     new Gauge({
       name: `mediabucket_${name}`,
       help,
+      aggregator,
       registers: [registry],
       async collect() {
         // A failed read must not hide the other metrics.
         this.set(await read().catch(() => Number.NaN))
       },
     })
-  const figure = (name: string, help: string, select: (statistics: CatalogStatistics) => number) =>
-    gauge(name, help, async () => select(await readStatistics()))
+  const figure = (
+    name: string,
+    help: string,
+    select: (statistics: CatalogStatistics) => number,
+    aggregator?: Aggregator,
+  ) => gauge(name, help, async () => select(await readStatistics()), aggregator)
   const run = (kind: 'backup' | 'fsck', { upkeep }: CatalogStatistics) =>
     upkeep.find((one) => one.kind === kind)
 
@@ -90,7 +96,12 @@ function addGauges(registry: Registry, sources: Sources): void {
     'Bytes that unfinished resumable uploads have reserved: their lengths where known, otherwise the received bytes.',
     (read) => read.unfinishedBytes,
   )
-  figure('writer_queue_changes', 'Catalog changes that wait for their commit.', (read) => read.waitingChanges)
+  figure(
+    'writer_queue_changes',
+    'Catalog changes that wait for their commit.',
+    (read) => read.waitingChanges,
+    'sum',
+  )
   figure('wal_bytes', 'Size of the write-ahead log of the catalog.', ({ logBytes }) => logBytes)
   gauge(
     'data_free_bytes',

@@ -1,5 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 import type { FileSystemSpace } from '../../core/file-system-space.ts'
+import type { PeerCounts } from '../../core/peer-counts.ts'
 
 /** The free space that one upload has claimed. */
 export interface SpaceClaim {
@@ -35,12 +36,22 @@ export function createFreeSpace(parts: {
   readonly readSpaces: () => readonly FileSystemSpace[]
   /** Milliseconds. */
   readonly now: () => number
+  readonly peers: PeerCounts
 }): FreeSpace {
+  const { peers } = parts
   let spaces: readonly FileSystemSpace[] = []
   let readAt = Number.NEGATIVE_INFINITY
   let arrivedSince = 0
-  /** Bytes that uploads in progress will still write. */
+  /** Bytes that uploads in progress will still write, in all processes. */
   let outstanding = 0
+  const key = ''
+  peers.subscribe('claimed-bytes', (_key, change) => {
+    outstanding += change
+  })
+  const changeOutstanding = (change: number) => {
+    outstanding += change
+    peers.add('claimed-bytes', key, change)
+  }
 
   function read(): readonly FileSystemSpace[] {
     spaces = parts.readSpaces()
@@ -77,12 +88,12 @@ export function createFreeSpace(parts: {
       let arrived = 0
       let mine = 0
       const release = () => {
-        outstanding -= mine
+        changeOutstanding(-mine)
         mine = 0
       }
       const take = () => {
         const rest = Math.max(declared, arrived) - Math.max(0, arrived - unwritten)
-        outstanding += rest - mine
+        changeOutstanding(rest - mine)
         mine = rest
         let accepted = false
         try {

@@ -1,10 +1,12 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { dropUpload, type RemoveUploadParts } from './remove-upload.ts'
+import type { AllUploadLocks } from './upload-locks.ts'
 
 /** Removes expired uploads (docs/interface.md R8) and expired idempotency keys (I5). Returns how many of each. */
 export async function removeExpired(
   parts: RemoveUploadParts & {
     readonly catalog: Pick<Catalog, 'expiredUploads' | 'forgetRequests'>
+    readonly locks: Pick<AllUploadLocks, 'hold' | 'isHeld'>
     readonly now: () => number
   },
 ): Promise<{ uploads: number; requests: number }> {

@@ -9,7 +9,7 @@ import type { UploadLocks } from './upload-locks.ts'
 export interface RemoveUploadParts {
   readonly catalog: Pick<Catalog, 'upload' | 'removeUpload'>
   readonly blobs: Pick<BlobStore, 'partialUploads'>
-  readonly locks: UploadLocks
+  readonly locks: Pick<UploadLocks, 'hold'>
 }
 
 interface ItemRemoval {

@@ -1,3 +1,4 @@
+import { resolvesWithin } from '../../core/resolves-within.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 
 /** The lock on one upload, as given to the request that holds it. */
@@ -6,6 +7,8 @@ export interface UploadLock {
   readonly signal: AbortSignal
   /** Passes `source` through and measures how long the holder waits for it (`waitForWriter`). */
   readonly watch: (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
+  /** Whether the holder has received no bytes from `source` for the grace period. */
+  readonly isStalled: () => boolean
 }
 
 /** Exclusive locks, one for each upload: two requests never write to an upload at the same time. */
@@ -22,9 +25,13 @@ export interface UploadLocks {
    */
   waitForWriter(id: UploadId): Promise<void>
 
-  isHeld(id: UploadId): boolean
-  /** Resolves when no lock is held. */
+  /** Resolves when this process holds no lock. */
   allReleased(): Promise<void>
+}
+
+/** The locks of a process that knows all holders. */
+export interface AllUploadLocks extends UploadLocks {
+  isHeld(id: UploadId): boolean
 }
 
 interface Holder {
@@ -35,9 +42,9 @@ interface Holder {
 }
 
 /** Milliseconds. */
-const defaultGrace = 1_000
+export const lockGrace = 1_000
 
-export function createUploadLocks({ grace = defaultGrace } = {}): UploadLocks {
+export function createUploadLocks({ grace = lockGrace } = {}): AllUploadLocks {
   /** The holder of each lock, or the last request that waits for it. */
   const holders = new Map<UploadId, Holder>()
 
@@ -58,15 +65,7 @@ export function createUploadLocks({ grace = defaultGrace } = {}): UploadLocks {
     waitingSince !== null && performance.now() - waitingSince >= grace
 
   /** False when the holder still has the lock after the grace period. */
-  async function isReleased({ released }: Holder): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), grace)
-    })
-    const result = await Promise.race([released.then(() => true), timeout])
-    clearTimeout(timer)
-    return result
-  }
+  const isReleased = ({ released }: Holder): Promise<boolean> => resolvesWithin(released, grace)
 
   return {
     async hold(id, work) {
@@ -82,6 +81,7 @@ export function createUploadLocks({ grace = defaultGrace } = {}): UploadLocks {
         return await work({
           signal: holder.abort.signal,
           watch: (source) => watched(holder, source),
+          isStalled: () => isStalled(holder),
         })
       } finally {
         if (holders.get(id) === holder) holders.delete(id)

@@ -1,0 +1,83 @@
+import closeWithGrace from 'close-with-grace'
+import { readConfig } from '../config/config.ts'
+import type { FromWorker, ToWorker } from '../server/workers/messages.ts'
+import { openParentChannel } from '../server/workers/parent-channel.ts'
+import { startWorker, type Worker } from '../server/workers/start-worker.ts'
+import { explainFailure } from './explain-failure.ts'
+import { openServiceLog } from './service-log.ts'
+import { lowerWorkerPriority } from './thread-priorities.ts'
+
+// A worker of the service (MEDIABUCKET_WORKERS). The command `serve` starts it, and it ends when that process ends.
+
+// A terminal sends its signals to all processes, and so does systemd. The parent decides what they mean.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const)
+  process.on(signal, () => undefined)
+process.on('disconnect', () => process.exit())
+process.umask(0o077)
+
+const send = (message: FromWorker): void => {
+  if (process.connected) process.send?.(message)
+}
+const { config } = readConfig()
+const { log, writeLine } = openServiceLog(config)
+const parent = openParentChannel(send)
+const failed = new AbortController()
+let worker: Worker | null = null
+
+const { close, uninstall } = closeWithGrace(
+  {
+    delay: config.shutdownTimeout + 1_000,
+    logger: false,
+    skip: [
+      'SIGHUP',
+      'SIGINT',
+      'SIGQUIT',
+      'SIGILL',
+      'SIGTRAP',
+      'SIGABRT',
+      'SIGBUS',
+      'SIGFPE',
+      'SIGSEGV',
+      'SIGUSR2',
+      'SIGTERM',
+    ],
+  },
+  async ({ err }) => {
+    if (err) log.fatal({ err }, 'an unexpected error occurred in a worker; it stops')
+    await worker?.stop()
+    failed.signal.throwIfAborted()
+  },
+)
+
+process.on('message', (message: ToWorker) => {
+  if (parent.receive(message)) return
+  if (message.kind === 'start') void start(message)
+  else if (message.kind === 'stop') close()
+  else if (message.kind === 'snapshot-metrics') void snapshotMetrics(message.request)
+})
+
+async function start({ owner, port }: Extract<ToWorker, { kind: 'start' }>): Promise<void> {
+  try {
+    const onFailure = (error: Error) => {
+      log.fatal({ err: error }, `${error.message}; the worker stops`)
+      failed.abort(error)
+    }
+    worker = await startWorker(config, { log, writeLine, onFailure, parent, owner, port })
+    lowerWorkerPriority()
+    const { baseUrl, port: bound, hasGallery } = worker
+    send({ kind: 'ready', baseUrl, port: bound, hasGallery })
+    failed.signal.addEventListener('abort', () => close())
+    if (failed.signal.aborted) close()
+  } catch (error) {
+    uninstall()
+    const message =
+      explainFailure(error) ?? (error instanceof Error ? error.stack : undefined) ?? String(error)
+    process.send?.({ kind: 'failed', message }, () => process.exit(1))
+  }
+}
+
+async function snapshotMetrics(request: number): Promise<void> {
+  // Before the start is complete, there is nothing to count.
+  const metrics = (await worker?.snapshotMetrics()) ?? []
+  send({ kind: 'metrics-snapshot', request, metrics })
+}

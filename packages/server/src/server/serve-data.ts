@@ -1,0 +1,44 @@
+import type { FreeSpace } from '../media/space/free-space.ts'
+import type { UploadLocks } from '../media/uploads/upload-locks.ts'
+import { bindAddress } from './bind-address.ts'
+import { createHttpApp, type HttpApp } from './create-http-app.ts'
+import { createOperations } from './create-operations.ts'
+import { loadGallery } from './load-gallery.ts'
+import type { OpenData } from './open-data.ts'
+import type { StartContext } from './start-context.ts'
+import { startDimensionWorkers } from './start-dimension-workers.ts'
+import { startRemovals } from './start-removals.ts'
+import { startThumbnailWorkers } from './start-thumbnail-workers.ts'
+import { startUploads } from './start-uploads.ts'
+
+export interface ServedData {
+  readonly baseUrl: string
+  readonly port: number
+  readonly hasGallery: boolean
+  readonly app: HttpApp
+}
+
+/** Starts everything that handles requests, and listens. */
+export async function serveData(
+  context: StartContext,
+  data: OpenData,
+  parts: {
+    readonly locks: UploadLocks
+    readonly space: FreeSpace
+    /** Writes one line per request to the log. */
+    readonly writeLine: (line: string) => void
+  },
+): Promise<ServedData> {
+  const { locks, space, writeLine } = parts
+  const removeMedia = startRemovals(context, data)
+  const measurePicture = startDimensionWorkers(context, data)
+  const uploads = startUploads(context, { ...data, measurePicture, removeMedia, locks })
+  const address = await bindAddress(context)
+  const variants = startThumbnailWorkers(context, { ...data, space })
+  const gallery = await loadGallery(context)
+  const operations = createOperations(context, { ...data, ...uploads, ...variants, ...address, space })
+  const app = await createHttpApp(context, { ...data, ...address, operations, gallery, writeLine })
+  await address.serve(app.server)
+  const { baseUrl, port } = address
+  return { baseUrl, port, hasGallery: gallery !== null, app }
+}

@@ -1,0 +1,86 @@
+import type { CountTopic, PeerCounts } from '../../core/peer-counts.ts'
+
+/** Changes of counts: topic, key, change. */
+export type CountChanges = readonly (readonly [CountTopic, string, number])[]
+
+/** Milliseconds between two messages with the changes of a worker. */
+const sendInterval = 10
+
+/** The changes of one process, added up by topic and key. */
+function createChanges() {
+  const topics = new Map<CountTopic, Map<string, number>>()
+  return {
+    add(topic: CountTopic, key: string, change: number): void {
+      const keys = topics.get(topic) ?? new Map<string, number>()
+      topics.set(topic, keys)
+      const sum = (keys.get(key) ?? 0) + change
+      if (sum === 0) keys.delete(key)
+      else keys.set(key, sum)
+    },
+    all: (): CountChanges =>
+      [...topics].flatMap(([topic, keys]) => [...keys].map(([key, change]) => [topic, key, change] as const)),
+    clear: () => topics.clear(),
+  }
+}
+
+/** The side of a worker: sends its changes to the parent. */
+export function createPeerCounts(
+  send: (changes: CountChanges) => void,
+): PeerCounts & { receive(changes: CountChanges): void } {
+  const subscribers = new Map<CountTopic, (key: string, change: number) => void>()
+  const unsent = createChanges()
+  let isScheduled = false
+
+  function flush(): void {
+    isScheduled = false
+    const changes = unsent.all()
+    unsent.clear()
+    if (changes.length > 0) send(changes)
+  }
+
+  return {
+    add(topic, key, change) {
+      unsent.add(topic, key, change)
+      if (isScheduled) return
+      isScheduled = true
+      setTimeout(flush, sendInterval).unref()
+    },
+    subscribe: (topic, receive) => void subscribers.set(topic, receive),
+    receive(changes) {
+      for (const [topic, key, change] of changes) subscribers.get(topic)?.(key, change)
+    },
+  }
+}
+
+/** Counts that a worker's end sets back to 0. Requests were made, also after the end of the worker that counted them. */
+const ofWorker: ReadonlySet<CountTopic> = new Set(['connections', 'claimed-bytes'])
+
+/** The side of the parent: forwards the changes of each worker to all others. */
+export function createCountExchange<Worker>(send: (worker: Worker, changes: CountChanges) => void) {
+  const counts = new Map<Worker, ReturnType<typeof createChanges>>()
+
+  function forward(from: Worker, changes: CountChanges): void {
+    if (changes.length > 0) for (const worker of counts.keys()) if (worker !== from) send(worker, changes)
+  }
+
+  return {
+    /** Sends the counts of the other workers to a new one. */
+    join(worker: Worker): void {
+      for (const other of counts.values()) send(worker, other.all())
+      counts.set(worker, createChanges())
+    },
+    receive(worker: Worker, changes: CountChanges): void {
+      for (const [topic, key, change] of changes)
+        if (ofWorker.has(topic)) counts.get(worker)?.add(topic, key, change)
+      forward(worker, changes)
+    },
+    leave(worker: Worker): void {
+      const left = counts.get(worker)?.all() ?? []
+      counts.delete(worker)
+      forward(
+        worker,
+        left.map(([topic, key, change]) => [topic, key, -change]),
+      )
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { AggregatorRegistry, type Registry } from 'prom-client'
+import { resolvesWithin } from '../../core/resolves-within.ts'
+import type { MetricsSnapshot } from './messages.ts'
+
+/** The metrics of all processes of the service. */
+export interface ServiceMetrics {
+  /** Reads the metrics of the workers, and adds them to those of the parent and of the workers that have ended. */
+  text(): Promise<string>
+  addWorker(worker: MetricsSource): void
+  /** Keeps the counters of a worker that has ended, so that no sum decreases. */
+  removeWorker(worker: MetricsSource): void
+}
+
+export interface MetricsSource {
+  snapshotMetrics(): Promise<MetricsSnapshot>
+}
+
+/** Milliseconds to wait for a worker. The last snapshot of a slower worker is used. */
+const readTimeout = 1_000
+
+const counting: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
+
+export function createServiceMetrics(own: Registry): ServiceMetrics {
+  /** The last snapshot of each worker. Counts after it are lost when the worker is killed. */
+  const snapshots = new Map<MetricsSource, MetricsSnapshot>()
+  let ended: MetricsSnapshot = []
+
+  async function refresh(worker: MetricsSource): Promise<void> {
+    const snapshot = worker.snapshotMetrics()
+    if (await resolvesWithin(snapshot, readTimeout)) snapshots.set(worker, await snapshot)
+  }
+
+  return {
+    async text() {
+      await Promise.all([...snapshots.keys()].map(refresh))
+      const parent = (await own.getMetricsAsJSON()).filter(isOfParent).map(firstIfOmitted)
+      return AggregatorRegistry.aggregate([parent, ...snapshots.values(), ended]).metrics()
+    },
+    addWorker: (worker) => void snapshots.set(worker, []),
+    removeWorker(worker) {
+      const last = (snapshots.get(worker) ?? []).filter(({ type }) => counting.has(String(type)))
+      snapshots.delete(worker)
+      const merged = AggregatorRegistry.aggregate([ended, last])
+      void merged.getMetricsAsJSON().then((metrics) => {
+        ended = metrics
+      })
+    },
+  }
+}
+
+/** The event loop and the heap of the parent, which handles no requests, would only blur those of the workers. */
+const isOfParent = ({ name }: MetricsSnapshot[number]): boolean => !name.startsWith('nodejs_')
+
+/** The start time is omitted from sums; that of the service is the one of the parent. */
+const firstIfOmitted = (metric: MetricsSnapshot[number]): MetricsSnapshot[number] =>
+  metric.aggregator === 'omit' ? { ...metric, aggregator: 'first' } : metric

@@ -1,0 +1,4 @@
+/** The start of a worker failed. The message contains the reason, and what to do about it if that is known. */
+export class WorkerStartError extends Error {
+  override readonly name = 'WorkerStartError'
+}
