@@ -86,7 +86,7 @@ test('O11 one banner, one token and one service: two workers and no other proces
   expect(server.log().filter(({ msg }) => msg === 'listening')).toHaveLength(1)
 })
 
-test('O11, L8 a change by one worker is in the next listing of the other, with another ETag', async () => {
+test('O11 a change by one worker is in the next listing of the other, with another ETag', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'alternating')
   const workers = [one, other]
   let etag = '""'
@@ -114,7 +114,7 @@ test('O11, L8 a change by one worker is in the next listing of the other, with a
   }
 })
 
-test('O11, L8 with uploads through all workers at once, each listing has all acknowledged items, in one order', async () => {
+test('O11 with uploads through all workers at once, each listing has all acknowledged items, in one order', async () => {
   const { authorization } = await makeToken(server, '--bucket', 'concurrent')
   let acknowledged = 0
   const work = async (pid: number) => {
@@ -192,7 +192,7 @@ test.each([3_000, 300_000])(
   },
 )
 
-test('O11, R7 a writer that stalls on one worker is ended by HEAD on the other, which then continues', async () => {
+test('O11 a writer that stalls on one worker is ended by HEAD on the other, which then continues', async () => {
   using stalled = await connectToWorker(server, one.pid)
   const bytes = randomBytes(100_000)
   const path = await createUpload(other, bytes.length)
@@ -204,7 +204,7 @@ test('O11, R7 a writer that stalls on one worker is ended by HEAD on the other, 
   expect((await patch(other, path, offset, bytes.subarray(offset))).status).toBe(204)
 })
 
-test('O11, R7 a writer on one worker is taken over by PATCH on the other', async () => {
+test('O11 a writer on one worker is taken over by PATCH on the other', async () => {
   using stalled = await connectToWorker(server, other.pid)
   const path = await createUpload(other, 100_000)
   const received = await stalledPatch(stalled, path, 100_000, randomBytes(70_000))
