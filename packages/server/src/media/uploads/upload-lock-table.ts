@@ -3,7 +3,7 @@ import type { UploadId } from '../../core/upload-id.ts'
 import { lockGrace } from './upload-locks.ts'
 
 /** A process that holds the lock of an upload or waits for it. */
-export interface Claimant {
+interface Claimant {
   granted(): void
   /** Another process waits for the lock; the holder must stop. */
   abort(): void
