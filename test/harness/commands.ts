@@ -3,6 +3,7 @@ import { seed } from '../../packages/server/src/cli/seed.ts'
 import { tokenCreate } from '../../packages/server/src/cli/token-create.ts'
 import { tokenRevoke } from '../../packages/server/src/cli/token-revoke.ts'
 import { readConfig } from '../../packages/server/src/config/config.ts'
+import { databaseSettings } from './database.ts'
 
 const commands = { 'token create': tokenCreate, 'token revoke': tokenRevoke, 'bucket set': bucketSet, seed }
 
@@ -14,7 +15,7 @@ export async function runHere(
 ): Promise<{ printed: string; reported: string }> {
   const [printed, reported]: [string[], string[]] = [[], []]
   await commands[command].run(args, {
-    ...readConfig({ MEDIABUCKET_DATA: data }),
+    ...readConfig({ ...(await databaseSettings(data)), MEDIABUCKET_DATA: data }),
     print: (text) => void printed.push(text),
     report: (text) => void reported.push(text),
   })

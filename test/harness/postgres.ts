@@ -99,10 +99,15 @@ export async function createDatabase(): Promise<{ url: string; drop(): Promise<v
 
 /** Runs statements on a connection of their own. */
 export async function onServer(url: string, statements: string): Promise<void> {
+  await rowsOf(url, statements)
+}
+
+/** Runs one statement on a connection of its own, and returns its rows. */
+export async function rowsOf(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(statements)
+    return (await client.query<Record<string, unknown>>(statement)).rows
   } finally {
     await client.end()
   }

@@ -1,6 +1,8 @@
 import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { databaseSettings } from './database.ts'
+import { rowsOf } from './postgres.ts'
 import type { SharedServer, TestServer } from './server.ts'
 import { readPage } from './wire.ts'
 
@@ -9,20 +11,25 @@ const filesIn = async (directory: string): Promise<number> =>
     (entry) => entry.isFile() && entry.name !== '.identity',
   ).length
 
+const countContents = 'SELECT count(*) AS count FROM contents'
+
 /** Items whose bytes are in the catalog. */
-function contentsIn(directory: string): number {
+async function contentsIn(directory: string): Promise<number> {
+  const { MEDIABUCKET_DATABASE_URL: url } = await databaseSettings(directory)
+  if (url !== undefined) return Number((await rowsOf(url, countContents))[0]?.['count'])
   using catalog = new DatabaseSync(join(directory, 'catalog.db'), { readOnly: true })
-  return Number(catalog.prepare('SELECT count(*) AS count FROM contents').get()?.['count'])
+  return Number(catalog.prepare(countContents).get()?.['count'])
 }
 
 /** Counts the items of the first bucket, and the stored and temporary files of all buckets. */
 export async function countStored(server: SharedServer) {
-  const [page, blobs, temporary] = await Promise.all([
+  const [page, blobs, temporary, contents] = await Promise.all([
     server.request('/api/media').then(readPage),
     filesIn(join(server.data, 'blobs')),
     filesIn(join(server.data, 'tmp')),
+    contentsIn(server.data),
   ])
-  return { total: page.total, blobs: blobs + contentsIn(server.data), temporary }
+  return { total: page.total, blobs: blobs + contents, temporary }
 }
 
 /** How many sockets the server has open. Files that it opens in the background do not count. */

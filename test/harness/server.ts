@@ -5,6 +5,7 @@ import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
+import { databaseSettings, prepareDatabase } from './database.ts'
 import { until } from './until.ts'
 
 const sources = resolve(import.meta.dirname, '../../packages/server/bin/mediabucket.js')
@@ -77,7 +78,14 @@ export async function startServer(
   flags: readonly string[] = serviceFlags,
 ): Promise<TestServer> {
   const directory = data ?? (await mkdtemp(join(tmpdir(), 'mediabucket-')))
-  const env = { ...basics, MEDIABUCKET_PORT: '0', ...settings, MEDIABUCKET_DATA: directory }
+  prepareDatabase(directory)
+  const env = {
+    ...basics,
+    MEDIABUCKET_PORT: '0',
+    ...(await databaseSettings(directory)),
+    ...settings,
+    MEDIABUCKET_DATA: directory,
+  }
   const child = spawn(process.execPath, [...flags, program, 'serve'], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
+import { currentEngine } from './database.ts'
 import { type SharedServer, startServer, type TestServer } from './server.ts'
 import { makeToken } from './token.ts'
 import { atWorkerEnd } from './worker-end.ts'
 
-let starting: Promise<TestServer> | undefined
+/** By engine. */
+const servers = new Map<string, Promise<TestServer>>()
 
 /** Without rate limits for addresses, because all tests have the same one. */
 async function start(): Promise<TestServer> {
@@ -21,7 +23,9 @@ async function start(): Promise<TestServer> {
  * first call starts it.
  */
 export async function sharedServer(): Promise<SharedServer> {
-  starting ??= start()
+  const engine = currentEngine()
+  const starting = servers.get(engine) ?? start()
+  servers.set(engine, starting)
   const { url, data, stderr, command, request } = await starting
   const bucket = randomUUID()
   const { token, authorization } = await makeToken({ data }, '--bucket', bucket)

@@ -1,0 +1,3 @@
+import { describeOnPostgres } from './suites.ts'
+
+describeOnPostgres('bytes', 'conditional-bytes', 'listing-under-change')

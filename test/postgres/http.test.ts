@@ -1,0 +1,3 @@
+import { describeOnPostgres } from './suites.ts'
+
+describeOnPostgres('listing', 'one-item', 'token', 'authentication', 'idempotency', 'quotas')
