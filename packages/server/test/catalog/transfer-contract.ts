@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
@@ -9,6 +10,7 @@ import {
   hashOf,
   inBlobStore,
   newBucket,
+  newItem,
   newItems,
   newUpload,
   withBytes,
@@ -25,6 +27,13 @@ interface Data {
 
 const now = 1_790_000_000_000
 
+/** An item with the size and the hash of the bytes of `withBytes`. */
+function newStored(): NewMedia {
+  const item = newItem()
+  const bytes = contentOf(item)
+  return { ...item, size: bytes.byteLength, sha256: new Uint8Array(hash('sha256', bytes, 'buffer')) }
+}
+
 /** The transfer of all rows from one engine to another. */
 export function describeTransfer(name: string, fresh: () => Promise<{ from: Data; to: Data }>): void {
   /** Two buckets with gaps, bytes, a quota, tokens and an idempotency key. */
@@ -32,11 +41,11 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const { from, to } = await fresh()
     const catalog = await from.open()
     const [big, small] = [await newBucket(catalog, 'big'), await newBucket(catalog, 'small')]
-    const items = newItems(150)
+    const items = Array.from({ length: 150 }, newStored)
     await catalog.addMedia(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
     for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeMedia(big, id)
     const kept = items.filter((_, index) => index % 3 !== 0)
-    const few = newItems(3)
+    const few = Array.from({ length: 3 }, newStored)
     const request = {
       tokenId: 'small' as TokenId,
       key: 'once',
@@ -59,6 +68,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
   async function transfer({ from, to }: { from: Data; to: Data }, steps = Number.POSITIVE_INFINITY) {
     const [source, target] = [await from.openSource(), await to.openTarget()]
     const progress: number[] = []
+    let changed: readonly string[] = []
     let left = steps
     const limited: CatalogTarget = {
       ...target,
@@ -69,12 +79,19 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       },
     }
     try {
-      await transferRows({ source, target: limited, onItems: (done) => progress.push(done) })
+      const result = await transferRows({
+        source,
+        target: limited,
+        damaged: new Set(),
+        onItems: (done) => progress.push(done),
+      })
+      await target.finish()
+      changed = result.changed
     } finally {
       await source.close()
       await target.close()
     }
-    return progress
+    return { progress, changed }
   }
 
   async function opened(data: Data): Promise<Catalog> {
@@ -89,7 +106,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     test('order, totals, bytes, quotas, tokens and idempotency keys are preserved, and the epoch is new', async () => {
       const data = await filled()
       const { from, to, big, small, kept, few, request, damaged } = data
-      const progress = await transfer(data)
+      const { progress, changed } = await transfer(data)
+      expect(changed).toEqual([])
       expect(progress.at(-1)).toBe(kept.length + few.length)
       const [before, after] = [await opened(from), await opened(to)]
       expect(await allPages(after, big)).toEqual(ids(kept))
@@ -128,11 +146,21 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const data = await filled()
       await expect(transfer(data, 1)).rejects.toThrow('interrupted')
       await expect(data.to.open()).rejects.toThrow(/migration was interrupted.*again/)
-      const progress = await transfer(data)
+      const { progress } = await transfer(data)
       expect(progress[0]).toBeGreaterThan(0)
       const catalog = await opened(data.to)
       expect(await allPages(catalog, data.big)).toEqual(ids(data.kept))
       expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
+    })
+
+    test('F3 an item whose bytes have another hash is reported, and marked as damaged', async () => {
+      const data = await filled()
+      const catalog = await data.from.open()
+      const wrong = { ...newStored(), sha256: hashOf('other bytes') }
+      await catalog.addMedia(data.small, [withBytes(wrong)])
+      await catalog.close()
+      expect((await transfer(data)).changed).toEqual([wrong.id])
+      expect((await (await opened(data.to)).media(wrong.id))?.isDamaged).toBe(true)
     })
 
     test('an interrupted transfer starts again if the source has changed', async () => {

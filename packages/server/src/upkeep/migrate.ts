@@ -1,0 +1,55 @@
+import type { BlobStore } from '../blobs/blobs.ts'
+import type { CatalogAudit } from '../catalog/audit.ts'
+import { type CatalogSource, type CatalogTarget, TransferError } from '../catalog/transfer.ts'
+import type { MediaId } from '../core/media-id.ts'
+import { type CopyResult, copyBlobs } from './copy-blobs.ts'
+import type { FaultyItem } from './faulty-items.ts'
+import { transferRows } from './transfer-rows.ts'
+
+interface Migrated {
+  /** Null if the bytes stay where they are. */
+  readonly bytes: CopyResult | null
+  /** How many rows were moved; null if they stay where they are. */
+  readonly items: number | null
+  /** Items without bytes in the target. They are marked as damaged if their rows were moved. */
+  readonly faulty: readonly FaultyItem[]
+}
+
+/**
+ * Moves rows, bytes or both to other engines: first the bytes, then the rows, and then the target can be used. The source is
+ * not changed. Continues an interrupted migration. Throws TransferError if the source changes meanwhile, or if the target has
+ * other data.
+ */
+export async function migrate(parts: {
+  readonly source: CatalogSource
+  readonly audit: Pick<CatalogAudit, 'items' | 'content'>
+  /** Null if the rows stay where they are. */
+  readonly target: CatalogTarget | null
+  /** Null if the bytes stay where they are. */
+  readonly blobs: { readonly from: Pick<BlobStore, 'open'>; readonly to: BlobStore } | null
+  readonly onBytes: (done: number, of: number) => void
+  readonly onRows: (done: number, of: number) => void
+}): Promise<Migrated> {
+  const { source, audit, target, blobs, onBytes, onRows } = parts
+  const state = await source.state()
+  const all = await source.countItems()
+  let done = 0
+  const bytes = blobs && (await copyBlobs({ ...blobs, audit, onItem: () => onBytes(++done, all) }))
+  await requireUnchanged(source, state)
+  if (target === null) return { bytes, items: null, faulty: bytes?.faulty ?? [] }
+
+  const damaged = new Set<MediaId>(bytes?.faulty.map(({ id }) => id))
+  const { changed } = await transferRows({ source, target, damaged, onItems: onRows })
+  await requireUnchanged(source, state)
+  await target.finish()
+  const known = changed.filter((id) => !damaged.has(id))
+  const faulty = [...(bytes?.faulty ?? []), ...known.map((id) => ({ id, what: 'changed' as const }))]
+  return { bytes, items: all, faulty }
+}
+
+async function requireUnchanged(source: CatalogSource, state: string): Promise<void> {
+  if ((await source.state()) === state) return
+  throw new TransferError(
+    'The source has changed during the migration. Stop every service that uses it, and run the same command again.',
+  )
+}
