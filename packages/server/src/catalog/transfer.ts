@@ -1,5 +1,8 @@
 import type { Quota } from '../core/quota.ts'
+import { readItem } from './item-columns.ts'
 import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenRecord } from './records.ts'
+import { bytes, integer, integerOrNull, type Row, text } from './rows.ts'
+import { readToken } from './token-columns.ts'
 
 /** A bucket without its counters, which the target counts again. */
 export interface TransferredBucket extends Quota {
@@ -73,3 +76,31 @@ export interface CatalogTarget {
 export class TransferError extends Error {
   override readonly name = 'TransferError'
 }
+
+// Both engines select the same columns.
+
+/** Reads id, name, creation, revision, next number, and the limits. */
+export const readTransferredBucket = (row: Row): TransferredBucket => ({
+  id: integer(row, 0) as BucketId,
+  name: text(row, 1),
+  createdAt: integer(row, 2),
+  revision: integer(row, 3),
+  nextSeq: integer(row, 4),
+  maxItems: integerOrNull(row, 5),
+  maxBytes: integerOrNull(row, 6),
+})
+
+/** Reads the columns of `readToken`, the bucket and the hash. */
+export function readTransferredToken(row: Row): TransferredToken {
+  const { bucket: _bucket, ...token } = readToken(row)
+  return { ...token, bucketId: integer(row, 8) as BucketId, hash: bytes(row, 9) }
+}
+
+/** Reads the columns of `readItem`, the bucket, the number, 1 if it is damaged, and its bytes in the catalog. */
+export const readTransferredItem = (row: Row): TransferredItem => ({
+  item: readItem(row),
+  bucketId: integer(row, 9) as BucketId,
+  seq: integer(row, 10),
+  isDamaged: integer(row, 11) === 1,
+  bytes: row[12] === null ? null : bytes(row, 12),
+})

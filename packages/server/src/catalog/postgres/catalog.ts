@@ -4,6 +4,7 @@ import { createHotReads, requirePage } from './hot-reads.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import { createReads } from './reads.ts'
+import { requireNoTransfer } from './transfer-target.ts'
 import { openWriter } from './writer.ts'
 
 export interface PostgresCatalogOptions {
@@ -24,6 +25,10 @@ const connectionCounts = {
 export async function openPostgresCatalog(options: PostgresCatalogOptions): Promise<Catalog> {
   const counts = connectionCounts[options.role]
   const connections = await openDatabase(options.url, counts)
+  await requireNoTransfer(connections).catch(async (error: unknown) => {
+    await connections.close()
+    throw error
+  })
   const writer = openWriter(connections, counts.writers, options.onCommit ?? (() => {}))
   let isClosed = false
 

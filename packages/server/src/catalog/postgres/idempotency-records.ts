@@ -31,7 +31,7 @@ export async function findRepeated(
 export async function storeRepeatable(
   session: Session,
   bucketId: BucketId,
-  { tokenId, key, fingerprint, expiresAt }: IdempotentRequest,
+  { tokenId, key, fingerprint, expiresAt }: Omit<IdempotentRequest, 'now'>,
   items: readonly NewMedia[],
 ): Promise<void> {
   await session.run(

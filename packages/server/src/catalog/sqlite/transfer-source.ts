@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
-import { readItem } from '../item-columns.ts'
-import type { BucketId, TokenId } from '../records.ts'
-import { bytes, integer, integerOrNull, type Row, text } from '../rows.ts'
-import { readToken } from '../token-columns.ts'
-import type { CatalogSource, TransferredBucket, TransferredItem, TransferredToken } from '../transfer.ts'
+import type { TokenId } from '../records.ts'
+import { bytes, integer, text } from '../rows.ts'
+import {
+  type CatalogSource,
+  readTransferredBucket,
+  readTransferredItem,
+  readTransferredToken,
+} from '../transfer.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { all, one } from './rows.ts'
@@ -29,7 +32,7 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
   const count = db.prepare('SELECT count(*) FROM media WHERE (bucket_id, seq) <= (?, ?)')
   const idempotency = prepareIdempotencyRecords(db)
 
-  const readBuckets = () => all(buckets).map(bucketOf)
+  const readBuckets = () => all(buckets).map(readTransferredBucket)
 
   return {
     async state() {
@@ -38,8 +41,9 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
       return createHash('sha256').update(state).digest('hex')
     },
     buckets: async () => readBuckets(),
-    tokens: async () => all(tokens).map(tokenOf),
-    items: async (after, limit) => all(items, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(itemOf),
+    tokens: async () => all(tokens).map(readTransferredToken),
+    items: async (after, limit) =>
+      all(items, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(readTransferredItem),
 
     async *requests() {
       let last: [string, string] = ['', '']
@@ -69,26 +73,3 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
     },
   }
 }
-
-const bucketOf = (row: Row): TransferredBucket => ({
-  id: integer(row, 0) as BucketId,
-  name: text(row, 1),
-  createdAt: integer(row, 2),
-  revision: integer(row, 3),
-  nextSeq: integer(row, 4),
-  maxItems: integerOrNull(row, 5),
-  maxBytes: integerOrNull(row, 6),
-})
-
-function tokenOf(row: Row): TransferredToken {
-  const { bucket: _bucket, ...token } = readToken(row)
-  return { ...token, bucketId: integer(row, 8) as BucketId, hash: bytes(row, 9) }
-}
-
-const itemOf = (row: Row): TransferredItem => ({
-  bucketId: integer(row, 9) as BucketId,
-  seq: integer(row, 10),
-  item: readItem(row),
-  isDamaged: integer(row, 11) === 1,
-  bytes: row[12] === null ? null : bytes(row, 12),
-})

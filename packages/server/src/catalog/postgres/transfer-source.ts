@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { readItem } from '../item-columns.ts'
+import type { TokenId } from '../records.ts'
+import { bytes, integer, type Row, text } from '../rows.ts'
+import {
+  type CatalogSource,
+  readTransferredBucket,
+  readTransferredItem,
+  readTransferredToken,
+} from '../transfer.ts'
+import { openDatabase } from './open-database.ts'
+import { asFault } from './postgres-errors.ts'
+
+/** Idempotency keys in a batch. */
+const requestsPerBatch = 500
+
+/** Throws DatabaseError and CatalogVersionError. */
+export async function openPostgresSource(url: string): Promise<CatalogSource> {
+  const connections = await openDatabase(url, { readers: 1, writers: 1, readTimeout: 0 })
+
+  async function run(statement: string, ...values: unknown[]): Promise<Row[]> {
+    try {
+      return await connections.read((session) => session.run(statement, ...values))
+    } catch (error) {
+      throw asFault(error)
+    }
+  }
+
+  const buckets = async () =>
+    (
+      await run(
+        'SELECT id, name, created_at, revision, next_seq, max_items, max_bytes FROM buckets ORDER BY id',
+      )
+    ).map(readTransferredBucket)
+
+  /** The keys after this one, without their items. */
+  const keysAfter = (tokenId: string, key: string) =>
+    run(
+      `SELECT token_id, key, fingerprint, expires_at FROM keyed_requests
+      WHERE (token_id, key) > ($1, $2) ORDER BY token_id, key LIMIT ${requestsPerBatch}`,
+      tokenId,
+      key,
+    )
+
+  async function itemsOf(keys: readonly Row[]): Promise<Map<string, Row[]>> {
+    const rows = await run(
+      `SELECT value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
+        (value ->> 'size')::int8, decode(value ->> 'sha256', 'hex'), (value ->> 'width')::int4,
+        (value ->> 'height')::int4, (value ->> 'createdAt')::int8, token_id, keyed_requests.key
+      FROM unnest($1::text[], $2::text[]) AS wanted (token_id, key)
+      JOIN keyed_requests USING (token_id, key), json_array_elements(items) WITH ORDINALITY AS item (value, number)
+      ORDER BY item.number`,
+      keys.map((row) => text(row, 0)),
+      keys.map((row) => text(row, 1)),
+    )
+    return Map.groupBy(rows, (row) => `${text(row, 9)} ${text(row, 10)}`)
+  }
+
+  return {
+    async state() {
+      const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
+      const revisions = (await buckets()).map(({ id, revision }) => [id, revision])
+      return createHash('sha256')
+        .update(JSON.stringify([text(row, 0), revisions]))
+        .digest('hex')
+    },
+
+    buckets,
+
+    tokens: async () =>
+      (
+        await run(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, bucket_id, hash
+          FROM tokens ORDER BY number`)
+      ).map(readTransferredToken),
+
+    items: async (after, limit) =>
+      (
+        await run(
+          `SELECT media.id, filename, content_type, extension, size, sha256, width, height, created_at,
+            media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes
+          FROM media LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = media.id
+          WHERE (media.bucket_id, seq) > ($1, $2) ORDER BY media.bucket_id, seq LIMIT $3`,
+          after?.bucketId ?? -1,
+          after?.seq ?? -1,
+          limit,
+        )
+      ).map(readTransferredItem),
+
+    async *requests() {
+      let keys = await keysAfter('', '')
+      while (keys.length > 0) {
+        const items = await itemsOf(keys)
+        yield keys.map((row) => {
+          const [tokenId, key] = [text(row, 0) as TokenId, text(row, 1)]
+          return {
+            request: { tokenId, key, fingerprint: bytes(row, 2), expiresAt: integer(row, 3) },
+            items: (items.get(`${tokenId} ${key}`) ?? []).map(readItem),
+          }
+        })
+        const last = keys.at(-1) ?? []
+        keys = await keysAfter(text(last, 0), text(last, 1))
+      }
+    },
+
+    async countItems(upTo) {
+      const [row = []] =
+        upTo === undefined
+          ? await run('SELECT count(*) FROM media')
+          : await run(
+              'SELECT count(*) FROM media WHERE (bucket_id, seq) <= ($1, $2)',
+              upTo.bucketId,
+              upTo.seq,
+            )
+      return integer(row, 0)
+    },
+
+    close: connections.close,
+  }
+}

@@ -1,0 +1,161 @@
+import { DatabaseError } from '../catalog-errors.ts'
+import type { BucketId, NewMedia } from '../records.ts'
+import { integer, text } from '../rows.ts'
+import {
+  type CatalogTarget,
+  TransferError,
+  type TransferredBucket,
+  type TransferredItem,
+  type TransferredToken,
+} from '../transfer.ts'
+import type { Connections } from './connections.ts'
+import { storeRepeatable } from './idempotency-records.ts'
+import { openDatabase } from './open-database.ts'
+import { asFault } from './postgres-errors.ts'
+import { bucketIds, correctBucket } from './recount.ts'
+import type { Session } from './session.ts'
+import { runTransaction } from './transaction.ts'
+import { bytesArray } from './values.ts'
+
+/** Throws DatabaseError while the catalog has only a part of the rows that are transferred into it. */
+export async function requireNoTransfer(connections: Connections): Promise<void> {
+  if ((await connections.read(readTransfer)) === null) return
+  throw new DatabaseError(
+    'The database is incomplete, because its migration was interrupted. Run the same mediabucket migrate again.',
+  )
+}
+
+/** `transfer` in `meta`, from the begin to the end of a transfer: the state of the source. */
+async function readTransfer(session: Session): Promise<string | null> {
+  const [row] = await session.run("SELECT value FROM meta WHERE key = 'transfer'")
+  return row ? text(row, 0) : null
+}
+
+/** Throws DatabaseError and CatalogVersionError. */
+export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
+  const connections = await openDatabase(url, { readers: 1, writers: 1 })
+  let bucketOfToken = new Map<string, BucketId>()
+
+  async function change<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    try {
+      return await connections.write((session) => runTransaction(session, () => work(session)), 0)
+    } catch (error) {
+      throw asFault(error)
+    }
+  }
+
+  return {
+    begin: (state, buckets) =>
+      change(async (session) => {
+        const earlier = await readTransfer(session)
+        const [row = []] = await session.run('SELECT (EXISTS (SELECT FROM buckets))::int4')
+        if (earlier === null && integer(row, 0) === 1)
+          throw new TransferError('The target has data. Choose an empty one.')
+        if (earlier !== null && earlier !== state) await session.execute(removal)
+        await session.run(
+          "INSERT INTO meta (key, value) VALUES ('transfer', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+          state,
+        )
+        await insertBuckets(session, buckets)
+        const [last] = await session.run(
+          'SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1',
+        )
+        return last ? { bucketId: integer(last, 0) as BucketId, seq: integer(last, 1) } : null
+      }),
+
+    async addTokens(tokens) {
+      bucketOfToken = new Map(tokens.map(({ id, bucketId }) => [id, bucketId]))
+      await change((session) => insertTokens(session, tokens))
+    },
+
+    async addItems(items) {
+      await change((session) => insertItems(session, items))
+    },
+
+    async addRequests(requests) {
+      await change(async (session) => {
+        for (const { request, items } of requests) {
+          const bucketId = bucketOfToken.get(request.tokenId)
+          if (bucketId !== undefined) await storeRepeatable(session, bucketId, request, items)
+        }
+      })
+    },
+
+    async finish() {
+      for (const id of await connections.read(bucketIds))
+        await change((session) => correctBucket(session, id))
+      await change(async (session) => {
+        // The ids of the buckets were given, so the sequence of new ids has not moved.
+        await session.run(
+          `SELECT setval(pg_get_serial_sequence('buckets', 'id'), greatest(max(id), 1)) FROM buckets`,
+        )
+        await session.run("DELETE FROM meta WHERE key = 'transfer'")
+      })
+    },
+
+    close: connections.close,
+  }
+}
+
+async function insertBuckets(session: Session, buckets: readonly TransferredBucket[]): Promise<void> {
+  for (const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes } of buckets)
+    await session.run(
+      `INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes)
+      OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7)
+      ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items, max_bytes = excluded.max_bytes`,
+      ...[id, name, createdAt, revision, nextSeq, maxItems, maxBytes],
+    )
+}
+
+/** Their numbers are generated in this order. */
+async function insertTokens(session: Session, tokens: readonly TransferredToken[]): Promise<void> {
+  for (const { id, bucketId, name, hash, scopes, createdAt, expiresAt, lastUsedAt, revokedAt } of tokens)
+    await session.run(
+      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, revoked_at = excluded.revoked_at`,
+      ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, lastUsedAt, revokedAt],
+    )
+}
+
+async function insertItems(session: Session, items: readonly TransferredItem[]): Promise<void> {
+  const column = <T>(value: (item: NewMedia) => T): T[] => items.map(({ item }) => value(item))
+  await session.run(
+    `WITH item AS MATERIALIZED (
+      SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
+      FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::bytea[],
+        $9::int4[], $10::int4[], $11::int8[], $12::bytea[])
+        AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content)
+    ), stored AS (
+      INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
+    )
+    INSERT INTO media
+      (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id)
+    SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id FROM item`,
+    items.map(({ bucketId }) => bucketId),
+    items.map(({ seq }) => seq),
+    column(({ id }) => id),
+    column(({ extension }) => extension),
+    column(({ filename }) => filename),
+    column(({ contentType }) => contentType),
+    column(({ size }) => size),
+    bytesArray(column(({ sha256 }) => sha256)),
+    column(({ width }) => width),
+    column(({ height }) => height),
+    column(({ createdAt }) => createdAt),
+    bytesArray(items.map(({ bytes }) => bytes)),
+  )
+  await session.run(
+    'INSERT INTO damaged (id) SELECT unnest($1::text[])',
+    items.flatMap(({ item, isDamaged }) => (isDamaged ? [item.id] : [])),
+  )
+}
+
+const removal = `
+  DELETE FROM keyed_requests;
+  DELETE FROM damaged;
+  DELETE FROM contents;
+  DELETE FROM media;
+  DELETE FROM ranks;
+  DELETE FROM tokens;
+  DELETE FROM buckets;`
