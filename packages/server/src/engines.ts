@@ -18,7 +18,10 @@ import { openSqliteCatalog } from './catalog/sqlite/catalog.ts'
 import { acquireDataLock, acquireWorkerLock } from './catalog/sqlite/data-lock.ts'
 import { findExposedEntries } from './catalog/sqlite/permissions.ts'
 import { seedBucket as seedSqliteBucket } from './catalog/sqlite/seed.ts'
+import { openSqliteSource } from './catalog/sqlite/transfer-source.ts'
+import { openSqliteTarget } from './catalog/sqlite/transfer-target.ts'
 import { openSqliteVacuum } from './catalog/sqlite/vacuum.ts'
+import type { CatalogSource, CatalogTarget } from './catalog/transfer.ts'
 import type { CatalogVacuum } from './catalog/vacuum.ts'
 import type { Config } from './config/config.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
@@ -31,6 +34,7 @@ export { CatalogVersionError, DatabaseError } from './catalog/catalog-errors.ts'
 export { BackupHoldError } from './catalog/sqlite/backup-hold.ts'
 export { DataLockedError } from './catalog/sqlite/data-lock.ts'
 export { DataDirectoryError } from './catalog/sqlite/open-errors.ts'
+export { TransferError } from './catalog/transfer.ts'
 
 /** `thread` for the server, so that commits do not block requests; `direct` for a command. */
 type Writer =
@@ -74,6 +78,20 @@ export async function openAudit({ data, databaseUrl: url }: CatalogPlace): Promi
   if (url === null) return openSqliteAudit(data)
   const { openPostgresAudit } = await import('./catalog/postgres/audit.ts')
   return openPostgresAudit(url)
+}
+
+/** For a migration from this catalog. */
+export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogSource> {
+  if (url === null) return openSqliteSource(data)
+  const { openPostgresSource } = await import('./catalog/postgres/transfer-source.ts')
+  return openPostgresSource(url)
+}
+
+/** For a migration into this catalog, which must be empty. */
+export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogTarget> {
+  if (url === null) return openSqliteTarget(data)
+  const { openPostgresTarget } = await import('./catalog/postgres/transfer-target.ts')
+  return openPostgresTarget(url)
 }
 
 /** For backups and restores. Opens a data directory or a backup. */

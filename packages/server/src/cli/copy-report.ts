@@ -8,10 +8,15 @@ import { formatCount } from './table.ts'
 /** How many items are listed by id. */
 const listed = 20
 
-/** The result of a backup or a restore as lines of text. Sets the exit code if items have no bytes. */
+/** The result of a copy as lines of text. Sets the exit code if items have no bytes. */
 export function* copyReportLines(done: string, result: CopyResult, path: string): Generator<string> {
   const { items, copied, bytes, present, faulty } = result
   yield `${done} ${formatCount(items, 'item')} to ${path}: ${copied} copied (${formatSize(bytes)}), ${present} already there.`
+  yield* faultyItemLines(faulty)
+}
+
+/** Items whose bytes could not be copied. Sets the exit code if there are any. */
+export function* faultyItemLines(faulty: CopyResult['faulty']): Generator<string> {
   if (faulty.length === 0) return
   process.exitCode = exitCodes.incomplete
   yield `${formatCount(faulty.length, 'item')} without bytes:`

@@ -10,6 +10,7 @@ import {
   DataDirectoryError,
   DataLockedError,
   ForeignEntry,
+  TransferError,
 } from '../engines.ts'
 import { WorkerStartError } from '../server/workers/worker-start-error.ts'
 import { BackupError } from '../upkeep/backup-error.ts'
@@ -29,6 +30,7 @@ const expected = [
   ForeignEntry,
   BackupError,
   WorkerStartError,
+  TransferError,
   Fault,
   UnsupportedNodeError,
 ]

@@ -16,6 +16,7 @@ import { whoami } from './client/whoami.ts'
 import { type Command, exitCodes, UsageError } from './command.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
 import { fsck } from './fsck.ts'
+import { migrate } from './migrate.ts'
 import { restore } from './restore.ts'
 import { seed } from './seed.ts'
 import { serve } from './serve.ts'
@@ -37,6 +38,7 @@ const commands: Readonly<Record<string, Command>> = {
   fsck,
   backup,
   restore,
+  migrate,
   vacuum,
   upload,
   ls,
@@ -52,7 +54,10 @@ const exitCodeRows: readonly (readonly [string, string])[] = [
   ['2', 'an argument or setting is invalid'],
   [`${exitCodes.accessDenied}`, 'the service rejects the token (401), or the token lacks the scope (403)'],
   [`${exitCodes.notFound}`, 'the item, bucket or token does not exist'],
-  [`${exitCodes.incomplete}`, 'the backup or restore is complete except for the bytes of the reported items'],
+  [
+    `${exitCodes.incomplete}`,
+    'the backup, restore or migration is complete except for the bytes of the reported items',
+  ],
   [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],
 ]
 

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
+import { canUsePostgres, createDatabase, databasePassword } from '../harness/postgres.ts'
+import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { brokenItems, fsck, listAll } from '../harness/upkeep.ts'
+import { upload } from '../harness/upload.ts'
+
+/** Both servers use the same base URL, so that only the data can differ. */
+const base = { MEDIABUCKET_BASE_URL: 'http://media.test' }
+
+const migrate = (settings: Readonly<Record<string, string>>, ...targets: string[]) =>
+  runCommand(['migrate', ...targets.flatMap((target) => ['--to', target])], settings)
+
+/** Uploads small and large files, some deleted. Returns what the service lists. */
+async function fill(server: TestServer) {
+  for (const text of ['one', '', 'three']) await upload(server, text)
+  await upload(server, new Uint8Array(100_000).fill(7), { name: 'large.bin' })
+  const deleted = await upload(server, 'deleted')
+  await server.request(`/api/media/${deleted.id}`, { method: 'DELETE' })
+  await upload(server, 'last')
+  return listAll(server)
+}
+
+/** How many rows an unfinished migration has copied. */
+function copiedItems(target: string): number {
+  const path = join(target, 'catalog.db')
+  if (!existsSync(path)) return 0
+  using db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
+  const isCreated = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'intents'").get() !== undefined
+  return isCreated ? Number(db.prepare('SELECT count(*) AS items FROM media').get()?.['items']) : 0
+}
+
+describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
+  test('F11 rows and bytes move to PostgreSQL and a directory, and back, with the same URLs, tokens and order', async () => {
+    await using directory = await temporaryDirectory()
+    const { url, drop } = await createDatabase()
+    const [first, second, third] = ['first', 'second', 'third'].map((name) => join(directory.path, name))
+    if (!first || !second || !third) throw new Error('no directories')
+    const postgres = { MEDIABUCKET_DATABASE_URL: url, MEDIABUCKET_DATA: second }
+    try {
+      const server = await startServer(base, first)
+      const authorization = `Bearer ${server.token}`
+      const listed = await fill(server)
+      expect(await server.stop()).toBe(0)
+
+      const there = await migrate({ MEDIABUCKET_DATA: first }, url, second)
+      expect(there.stdout).toMatch(/^Copied the rows of 5 items\.\nCopied the bytes of 5 items/)
+      expect(there.stdout).toMatch(
+        /Start the service with: MEDIABUCKET_DATA=\S+ MEDIABUCKET_DATABASE_URL=postgres:/,
+      )
+      expect(there.stdout + there.stderr).not.toContain(databasePassword)
+      {
+        await using onPostgres = await startServer({ ...base, ...postgres }, second)
+        const again = await listAll(onPostgres, authorization)
+        expect(again).toEqual(listed)
+        expect(await brokenItems(onPostgres, again, authorization)).toEqual([])
+        listed.push((await upload(onPostgres, 'on PostgreSQL', { authorization })).url)
+        expect(await onPostgres.stop()).toBe(0)
+      }
+
+      const back = await migrate(postgres, third)
+      expect(back.stdout).toMatch(/^Copied the rows of 6 items\./)
+      await using last = await startServer(base, third)
+      const again = await listAll(last, authorization)
+      expect(again).toEqual(listed)
+      expect(await brokenItems(last, again, authorization)).toEqual([])
+      expect(await last.stop()).toBe(0)
+      expect(await fsck(third, '--verify-bytes')).toMatchObject({ code: 0, found: {} })
+    } finally {
+      await drop()
+    }
+  })
+
+  test('F11 only the rows move where the directory stays', async () => {
+    const { url, drop } = await createDatabase()
+    await using directory = await temporaryDirectory()
+    try {
+      const server = await startServer(base, directory.path)
+      const authorization = `Bearer ${server.token}`
+      const listed = await fill(server)
+      await server.stop()
+      const { stdout } = await migrate({ MEDIABUCKET_DATA: directory.path }, url)
+      expect(stdout).not.toContain('bytes')
+      await using onPostgres = await startServer({ ...base, MEDIABUCKET_DATABASE_URL: url }, directory.path)
+      const again = await listAll(onPostgres, authorization)
+      expect(again).toEqual(listed)
+      expect(await brokenItems(onPostgres, again, authorization)).toEqual([])
+    } finally {
+      await drop()
+    }
+  })
+})
+
+test('F11 a source that a service uses is refused', async () => {
+  await using directory = await temporaryDirectory()
+  await using server = await startServer(base)
+  const refused = migrate({ MEDIABUCKET_DATA: server.data }, join(directory.path, 'target'))
+  await expect(refused).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('already served') })
+})
+
+test('F11 a target with data is refused, and so is the same directory', async () => {
+  await using directory = await temporaryDirectory()
+  const target = join(directory.path, 'target')
+  for (const data of [directory.path, target]) {
+    const server = await startServer(base, data)
+    await server.stop()
+  }
+  const settings = { MEDIABUCKET_DATA: directory.path }
+  await expect(migrate(settings, target)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has data'),
+  })
+  await expect(migrate(settings, directory.path)).rejects.toMatchObject({ code: 2 })
+})
+
+test('F11 a migration that is killed is completed by the same command, and no service starts before', async () => {
+  await using directory = await temporaryDirectory()
+  const [source, target] = [join(directory.path, 'source'), join(directory.path, 'target')]
+  const settings = { MEDIABUCKET_DATA: source }
+  const server = await startServer(base, source)
+  const authorization = `Bearer ${server.token}`
+  const listed = await fill(server)
+  await server.stop()
+  await runCommand(['seed', '--items', '30000'], settings)
+
+  const killed = spawn(process.execPath, [bin, 'migrate', '--to', target], {
+    env: { ...basics, ...settings },
+    stdio: 'ignore',
+  })
+  const ended = new Promise((resolve) => killed.once('exit', resolve))
+  await until('rows are being copied', async () => copiedItems(target) > 0)
+  killed.kill('SIGKILL')
+  await ended
+  expect(copiedItems(target)).toBeLessThan(30_005)
+  await expect(startServer({}, target)).rejects.toThrow('migration was interrupted')
+  expect((await migrate(settings, target)).stdout).toContain('Copied the rows of 30005 items.')
+  await using later = await startServer(base, target)
+  expect(await listAll(later, authorization)).toEqual(listed)
+})
