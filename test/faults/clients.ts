@@ -30,6 +30,8 @@ export interface Clients {
   resumeAll(instance: Instance): Promise<void>
   /** Runs all operations in random order with `count` concurrent clients until the server process ends. */
   workUntilGone(instance: Instance, count: number): Promise<void>
+  /** The same until `isDone` returns true. */
+  workUntil(isDone: () => boolean, instance: Instance, count: number): Promise<void>
   uploadUntilGone(instance: Instance, count: number): Promise<void>
   resumableUntilGone(instance: Instance, count: number): Promise<void>
   /** Deletes items, and uploads some when none are left. */
@@ -163,10 +165,19 @@ export function createClients(ledger: Ledger): Clients {
     return status
   }
 
-  const runClients = (count: number, instance: Instance, kinds: readonly Client[]) =>
+  const runClients = (
+    count: number,
+    instance: Instance,
+    kinds: readonly Client[],
+    isDone: () => boolean = () => false,
+  ) =>
     Promise.all(
       Array.from({ length: count }, async () => {
-        while (instance.server.process.signalCode === null && instance.server.process.exitCode === null)
+        while (
+          !isDone() &&
+          instance.server.process.signalCode === null &&
+          instance.server.process.exitCode === null
+        )
           await kinds[random(kinds.length)]?.(instance).catch(() => undefined)
       }),
     )
@@ -185,6 +196,9 @@ export function createClients(ledger: Ledger): Clients {
     },
     async workUntilGone(instance, count) {
       await runClients(count, instance, [raw, form, resumable, resumable, remove])
+    },
+    async workUntil(isDone, instance, count) {
+      await runClients(count, instance, [raw, form, resumable, resumable, remove], isDone)
     },
     async uploadUntilGone(instance, count) {
       await runClients(count, instance, [raw, form])

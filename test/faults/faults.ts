@@ -7,6 +7,7 @@ import { killDuringDeletes, killDuringUploads, killInARow } from './kill-at-rand
 import { killAtStart } from './kill-at-start.ts'
 import { killAtSteps } from './kill-at-steps.ts'
 import { killUpkeep } from './kill-upkeep.ts'
+import { killWorkers } from './kill-workers.ts'
 import { fakeTime, movedClock } from './moved-clock.ts'
 import { clientGone, sameKey } from './same-key.ts'
 import { secondServer } from './second-server.ts'
@@ -42,6 +43,7 @@ export const kills: readonly FaultRow[] = [
   row('S8', killInARow, 3, 100),
   row('M2', killDuringDeletes, 4, 25),
   row('F7, F8', killUpkeep, 6, 100),
+  row('O11', killWorkers, 3, 25),
 ]
 
 /** Faults of disks, clocks, signals and clients. */

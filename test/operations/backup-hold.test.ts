@@ -48,7 +48,7 @@ test('S3 while hold.db cannot be read, bytes of deleted items are not removed, a
     directory.path,
     `const { exec } = DatabaseSync.prototype
      DatabaseSync.prototype.exec = function (sql) {
-       if (sql === 'BEGIN EXCLUSIVE' && this.location().endsWith('hold.db') && !existsSync(${JSON.stringify(healed)}))
+       if (sql === 'SELECT count(*) FROM sqlite_schema' && this.location().endsWith('hold.db') && !existsSync(${JSON.stringify(healed)}))
          throw Object.assign(new Error('disk I/O error'), { errcode: 10 })
        return exec.call(this, sql)
      }`,

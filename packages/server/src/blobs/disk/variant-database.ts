@@ -62,7 +62,10 @@ export function openServerVariants(directory: string, onDamage: (error: Error) =
     return rows
   }
   const removeFiles = () => {
+    const isReplaced = rows !== null && !rows.isCurrent()
     close()
+    // Another worker has found the damage too.
+    if (isReplaced) return
     for (const suffix of ['', '-wal', '-shm'])
       rmSync(join(directory, `${variantDatabase}${suffix}`), { force: true })
   }

@@ -55,12 +55,12 @@ export function watchBackupHold(directory: string): { isHeld(): boolean; close()
   return {
     isHeld() {
       try {
-        db.exec('BEGIN EXCLUSIVE')
+        // Takes a shared lock for a moment, so that several workers can check at the same time.
+        db.exec('SELECT count(*) FROM sqlite_schema')
       } catch (error) {
         if (isBusy(error)) return true
         throw error
       }
-      db.exec('ROLLBACK')
       return false
     },
     close() {
