@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { startSubject } from './subject.ts'
+import { type Place, startSubject } from './subject.ts'
 
 /** The program of the service; the tests set a bundle of it, which starts faster. */
 const bin =
@@ -19,10 +19,12 @@ export const startMediabucket = (
   data: string,
   settings: Readonly<Record<string, string>> = {},
   name = 'mediabucket',
+  place: Place = 'apart',
 ) =>
   startSubject(
     name,
     ['node', bin, 'serve'],
     { MEDIABUCKET_DATA: data, MEDIABUCKET_PORT: '0', ...unmetLimits, ...settings },
     (printed) => /ready at (\S+)/.exec(printed)?.[1] ?? null,
+    place,
   )

@@ -9,6 +9,8 @@ import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
 import { benchVariants } from './variants.ts'
 import { reportVariants } from './variants-report.ts'
+import { benchWorkers } from './workers.ts'
+import { reportWorkers } from './workers-report.ts'
 
 // npm run bench -- SUITE [--short]. Prints Markdown; bench/RESULTS.md holds the last run.
 
@@ -45,6 +47,11 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 0.2, pictures: 4, width: 800 }
       : { rounds: 5, seconds: 3, pictures: 100, width: 4000 }
     return reportVariants(await benchVariants(extent, log))
+  },
+
+  async workers(short) {
+    const extent = short ? { rounds: 1, seconds: 0.2 } : { rounds: 3, seconds: 3 }
+    return reportWorkers(await benchWorkers(extent, log))
   },
 }
 

@@ -21,7 +21,13 @@ export interface Subject {
   readonly peakRss: () => number
   readonly resetPeak: () => void
   readonly stop: () => Promise<void>
+  /** The cores of its load. */
+  readonly loadCores: string
 }
+
+/** Where a subject and its load run: on one core each, or both on both cores. */
+export type Place = 'apart' | 'together'
+const bothCores = '0,1'
 
 /** Starts a program on the subject's core and resolves when `ready` returns true for its output. */
 export async function startSubject(
@@ -29,8 +35,9 @@ export async function startSubject(
   command: readonly string[],
   env: Readonly<Record<string, string>>,
   ready: (printed: string) => string | null,
+  place: Place = 'apart',
 ): Promise<Subject> {
-  const child = spawn('taskset', ['-c', subjectCore, ...command], {
+  const child = spawn('taskset', ['-c', place === 'apart' ? subjectCore : bothCores, ...command], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -64,6 +71,7 @@ export async function startSubject(
     // proc(5): 5 resets the peak to the current resident size.
     resetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
     stop: () => stop(child),
+    loadCores: place === 'apart' ? loadCore : bothCores,
   }
 }
 
@@ -72,8 +80,9 @@ export async function runPinned(
   side: 'subject' | 'load',
   command: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  cores = loadCore,
 ): Promise<string> {
-  const core = side === 'subject' ? subjectCore : loadCore
+  const core = side === 'subject' ? subjectCore : cores
   const child = spawn('taskset', ['-c', core, ...command], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -147,15 +156,20 @@ export async function measure(
 ): Promise<Measure> {
   const { connections, seconds, headers = [], script } = load
   const run = (duration: number): Promise<string> =>
-    runPinned('load', [
-      // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
-      ...(duration < 1 ? ['timeout', '-s', 'INT', `${duration}`] : []),
-      ...['wrk', '-t1', `-c${connections}`, `-d${Math.ceil(duration)}s`, '--timeout', '30s', '--latency'],
-      ...headers.flatMap((header) => ['-H', header]),
-      ...(script ? ['-s', script[0] ?? ''] : []),
-      subject.url + path,
-      ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
-    ])
+    runPinned(
+      'load',
+      [
+        // wrk accepts only whole seconds; an interrupt ends it earlier, with its figures.
+        ...(duration < 1 ? ['timeout', '-s', 'INT', `${duration}`] : []),
+        ...['wrk', '-t1', `-c${connections}`, `-d${Math.ceil(duration)}s`, '--timeout', '30s', '--latency'],
+        ...headers.flatMap((header) => ['-H', header]),
+        ...(script ? ['-s', script[0] ?? ''] : []),
+        subject.url + path,
+        ...(script && script.length > 1 ? ['--', ...script.slice(1)] : []),
+      ],
+      {},
+      subject.loadCores,
+    )
   let text = ''
   const figure = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
   let [requests, spent] = [0, 0]

@@ -1,18 +1,21 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { startSubject } from '../subject.ts'
+import { type Place, startSubject } from '../subject.ts'
 
-/** nginx with one worker that serves the files below `directory/files`. */
-export async function startNginx(directory: string) {
+/** nginx that serves the files below `directory/files`; with `gzip`, it compresses each response anew. */
+export async function startNginx(
+  directory: string,
+  { workers = 1, gzip = false, place = 'apart' }: { workers?: number; gzip?: boolean; place?: Place } = {},
+) {
   const port = await freePort()
   mkdirSync(join(directory, 'files'), { recursive: true })
   writeFileSync(
     join(directory, 'nginx.conf'),
-    `daemon off; user root; worker_processes 1; pid ${directory}/nginx.pid; error_log stderr notice;
+    `daemon off; user root; worker_processes ${workers}; pid ${directory}/nginx.pid; error_log stderr notice;
 events { worker_connections 1024; }
 http {
-  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
+  access_log off; gzip ${gzip ? 'on; gzip_min_length 1; gzip_types application/json' : 'off'}; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
   client_body_temp_path ${directory}/body; proxy_temp_path ${directory}/proxy; fastcgi_temp_path ${directory}/fastcgi;
   uwsgi_temp_path ${directory}/uwsgi; scgi_temp_path ${directory}/scgi;
   types { application/json json; } default_type application/octet-stream;
@@ -21,8 +24,12 @@ http {
 `,
   )
   const command = ['nginx', '-e', 'stderr', '-p', directory, '-c', join(directory, 'nginx.conf')]
-  return startSubject('nginx', command, {}, (printed) =>
-    printed.includes('start worker process ') ? `http://127.0.0.1:${port}` : null,
+  return startSubject(
+    'nginx',
+    command,
+    {},
+    (printed) => (printed.includes('start worker process ') ? `http://127.0.0.1:${port}` : null),
+    place,
   )
 }
 

@@ -13,6 +13,7 @@ const suites = [
   { suite: 'downloads', bars: 7 },
   { suite: 'variants', bars: 2 },
   { suite: 'gallery', bars: 2 },
+  { suite: 'workers', bars: 1 },
 ]
 
 // Checks that the benches run. Their figures are only valid on an idle machine.
