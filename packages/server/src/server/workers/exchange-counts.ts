@@ -4,7 +4,7 @@ import type { CountTopic, PeerCounts } from '../../core/peer-counts.ts'
 export type CountChanges = readonly (readonly [CountTopic, string, number])[]
 
 /** Milliseconds between two messages with the changes of a worker. */
-const sendInterval = 10
+const sendInterval = 30
 
 /** The changes of one process, added up by topic and key. */
 function createChanges() {
