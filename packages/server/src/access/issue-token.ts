@@ -1,24 +1,39 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { TokenId } from '../catalog/records.ts'
+import type { NewToken, TokenId } from '../catalog/records.ts'
 import { randomBase32 } from '../core/base32.ts'
-import type { Scope } from '../core/scopes.ts'
 import { hashToken, newToken } from '../core/token-format.ts'
+
+type TokenRequest = Pick<NewToken, 'bucket' | 'name' | 'scopes' | 'expiresAt'> & {
+  /** Milliseconds since 1970, as `expiresAt`. */
+  readonly now: number
+}
+
+interface IssuedToken {
+  readonly token: string
+  readonly id: TokenId
+}
 
 /** Creates a token, and its bucket if it does not exist. Only the hash of the token is stored (docs/interface.md A8). */
 export async function issueToken(
   catalog: Pick<Catalog, 'addToken'>,
-  request: {
-    readonly bucket: string
-    readonly name: string
-    readonly scopes: readonly Scope[]
-    /** Milliseconds since 1970, as `now`; null for a token that does not expire. */
-    readonly expiresAt: number | null
-    readonly now: number
-  },
-): Promise<{ token: string; id: TokenId }> {
-  const { bucket, name, scopes, expiresAt, now } = request
+  request: TokenRequest,
+): Promise<IssuedToken> {
+  const { token, row } = createToken(request)
+  await catalog.addToken(row)
+  return { token, id: row.id }
+}
+
+/** Creates a bucket with a token. Null if the bucket exists: of several processes, one gets the token. */
+export async function issueTokenOfNewBucket(
+  catalog: Pick<Catalog, 'createBucketWithToken'>,
+  request: TokenRequest,
+): Promise<IssuedToken | null> {
+  const { token, row } = createToken(request)
+  return (await catalog.createBucketWithToken(row)) ? { token, id: row.id } : null
+}
+
+function createToken({ now, ...request }: TokenRequest): { token: string; row: NewToken } {
   const token = newToken()
   const id = `tok_${randomBase32(12)}` as TokenId
-  await catalog.addToken({ id, bucket, name, hash: hashToken(token), scopes, createdAt: now, expiresAt })
-  return { token, id }
+  return { token, row: { ...request, id, hash: hashToken(token), createdAt: now } }
 }

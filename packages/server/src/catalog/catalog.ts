@@ -152,6 +152,9 @@ export interface Catalog {
   /** Creates the token, and its bucket if it does not exist. */
   addToken(token: NewToken): Promise<void>
 
+  /** Creates the bucket of the token, and the token; false if the bucket exists. Of several processes, one succeeds. */
+  createBucketWithToken(token: NewToken): Promise<boolean>
+
   token(id: TokenId): Promise<TokenRecord | null>
 
   /** All tokens, or those of one bucket, oldest first; without their hashes. */

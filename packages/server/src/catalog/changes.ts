@@ -36,6 +36,7 @@ export interface Changes {
   'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
   'set-quota': { input: { bucket: string; quota: Partial<Quota> }; output: boolean }
   'add-token': { input: NewToken; output: undefined }
+  'create-bucket-with-token': { input: NewToken; output: boolean }
   'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: UpkeepRun; output: undefined }

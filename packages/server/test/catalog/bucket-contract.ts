@@ -17,6 +17,19 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await catalog.bucketNamed('nobody')).toBeNull()
     })
 
+    test('of processes that create the same bucket with a token, one succeeds', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const created = await Promise.all(
+        [catalog, other, catalog, other].map((one, index) =>
+          one.createBucketWithToken(newToken(`t${index}`, { bucket: 'b' })),
+        ),
+      )
+      expect(created.filter(Boolean)).toHaveLength(1)
+      expect((await catalog.tokens()).map(({ id, bucket }) => [id, bucket])).toEqual([
+        [`t${created.indexOf(true)}`, 'b'],
+      ])
+    })
+
     test('Q5 a bucket is deleted in steps: tokens fail first, each item leaves a tombstone, the row is deleted last', async () => {
       const { catalog, other } = await openTwo(fresh)
       const [id, kept] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'kept')]

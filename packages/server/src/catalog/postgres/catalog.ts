@@ -76,6 +76,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     deleteBucketChunk: (id, limit, now) => apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),
     setQuota: (bucket, quota) => apply({ kind: 'set-quota', input: { bucket, quota } }),
     addToken: (token) => apply({ kind: 'add-token', input: token }),
+    createBucketWithToken: (token) => apply({ kind: 'create-bucket-with-token', input: token }),
     revokeToken: (id, at) => apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
     recordUpkeep: (upkeep) => apply({ kind: 'record-upkeep', input: upkeep }),

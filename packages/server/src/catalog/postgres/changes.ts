@@ -1,10 +1,11 @@
 import type { MediaId } from '../../core/media-id.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
-import type { BucketId, DeletedChunk, NewMediaContent } from '../records.ts'
+import type { BucketId, DeletedChunk, NewMediaContent, NewToken } from '../records.ts'
 import { integer, text } from '../rows.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeById, removeOldest, type Transaction } from './media-rows.ts'
+import type { Session } from './session.ts'
 import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
 
 type ChangeFunctions = {
@@ -87,22 +88,15 @@ const functions: ChangeFunctions = {
   },
 
   async 'add-token'({ session }, token) {
-    const { id, bucket, name, hash, scopes, createdAt, expiresAt } = token
-    const ensure = 'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING'
-    await session.run(ensure, bucket, createdAt)
-    const [row = []] = await session.run('SELECT id FROM buckets WHERE name = $1 FOR KEY SHARE', bucket)
-    await session.run(
-      `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
-      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-      id,
-      integer(row, 0),
-      name,
-      hash,
-      scopes.join(' '),
-      createdAt,
-      expiresAt,
-    )
+    await createBucket(session, token)
+    await insertToken(session, token)
     return undefined
+  },
+
+  async 'create-bucket-with-token'({ session }, token) {
+    const isNew = await createBucket(session, token)
+    if (isNew) await insertToken(session, token)
+    return isNew
   },
 
   async 'revoke-token'({ session }, { id, at }) {
@@ -119,6 +113,24 @@ const functions: ChangeFunctions = {
   'set-blobs-identity': (transaction, { identity }) => setMeta(transaction, 'blobs', identity),
 
   check: async () => undefined,
+}
+
+/** Creates the bucket of a token; false if it exists. Waits for a transaction that is creating it. */
+const createBucket = async (session: Session, { bucket, createdAt }: NewToken): Promise<boolean> =>
+  (await session.change(
+    'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
+    bucket,
+    createdAt,
+  )) === 1
+
+async function insertToken(session: Session, token: NewToken): Promise<void> {
+  const { id, bucket, name, hash, scopes, createdAt, expiresAt } = token
+  const [row = []] = await session.run('SELECT id FROM buckets WHERE name = $1 FOR KEY SHARE', bucket)
+  await session.run(
+    `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    ...[id, integer(row, 0), name, hash, scopes.join(' '), createdAt, expiresAt],
+  )
 }
 
 async function run(work: Promise<unknown>): Promise<undefined> {

@@ -99,6 +99,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       writer.apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),
     setQuota: (bucket, quota) => writer.apply({ kind: 'set-quota', input: { bucket, quota } }),
     addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
+    createBucketWithToken: (token) => writer.apply({ kind: 'create-bucket-with-token', input: token }),
     token: async (id) => reading(() => reads.token(id)),
     tokens: async (bucket) => reading(() => reads.tokens(bucket ?? null)),
     revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),

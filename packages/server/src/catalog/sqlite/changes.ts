@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
-import type { BucketId, NewMediaContent } from '../records.ts'
+import type { BucketId, NewMediaContent, NewToken } from '../records.ts'
 import { integer } from '../rows.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
@@ -40,7 +40,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
   const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
-  const insertToken = db.prepare(`INSERT INTO tokens
+  const tokenRow = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`)
   const revokeToken = db.prepare('UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?')
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = ? WHERE id = ?')
@@ -56,6 +56,11 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       bytes: items.reduce((sum, { item }) => sum + item.size, 0),
     })
     media.append(bucketId, items)
+  }
+
+  const insertToken = (bucketId: BucketId, token: NewToken): void => {
+    const { id, name, hash, scopes, createdAt, expiresAt } = token
+    tokenRow.run(id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt)
   }
 
   return {
@@ -118,9 +123,13 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     },
 
     'add-token'(token) {
-      const bucketId = buckets.ensure(token.bucket, token.createdAt)
-      const { id, name, hash, scopes, createdAt, expiresAt } = token
-      insertToken.run(id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt)
+      insertToken(buckets.ensure(token.bucket, token.createdAt), token)
+    },
+
+    'create-bucket-with-token'(token) {
+      const isNew = buckets.create(token.bucket, { maxItems: null, maxBytes: null }, token.createdAt)
+      if (isNew) insertToken(buckets.ensure(token.bucket, token.createdAt), token)
+      return isNew
     },
 
     'revoke-token'({ id, at }) {
