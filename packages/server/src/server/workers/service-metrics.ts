@@ -23,27 +23,37 @@ const counting: ReadonlySet<unknown> = new Set(['counter', 'histogram'])
 export function createServiceMetrics(own: Registry): ServiceMetrics {
   /** The last snapshot of each worker. Counts after it are lost when the worker is killed. */
   const snapshots = new Map<MetricsSource, MetricsSnapshot>()
-  let ended: MetricsSnapshot = []
+  /** The counts of ended workers. */
+  let ended: readonly MetricsSnapshot[] = []
 
   async function refresh(worker: MetricsSource): Promise<void> {
     const snapshot = worker.snapshotMetrics()
-    if (await resolvesWithin(snapshot, readTimeout)) snapshots.set(worker, await snapshot)
+    if (!(await resolvesWithin(snapshot, readTimeout))) return
+    const metrics = await snapshot
+    // It may have ended meanwhile.
+    if (snapshots.has(worker)) snapshots.set(worker, metrics)
+  }
+
+  async function mergeEnded(): Promise<void> {
+    const before = ended
+    if (before.length < 2) return
+    const merged = await AggregatorRegistry.aggregate([...before]).getMetricsAsJSON()
+    // Workers may have ended meanwhile, and another call may have merged the same ones.
+    if (before.every((one, at) => ended[at] === one)) ended = [merged, ...ended.slice(before.length)]
   }
 
   return {
     async text() {
       await Promise.all([...snapshots.keys()].map(refresh))
+      await mergeEnded()
       const parent = (await own.getMetricsAsJSON()).filter(isOfParent).map(firstIfOmitted)
-      return AggregatorRegistry.aggregate([parent, ...snapshots.values(), ended]).metrics()
+      return AggregatorRegistry.aggregate([parent, ...snapshots.values(), ...ended]).metrics()
     },
     addWorker: (worker) => void snapshots.set(worker, []),
     removeWorker(worker) {
       const last = (snapshots.get(worker) ?? []).filter(({ type }) => counting.has(String(type)))
       snapshots.delete(worker)
-      const merged = AggregatorRegistry.aggregate([ended, last])
-      void merged.getMetricsAsJSON().then((metrics) => {
-        ended = metrics
-      })
+      ended = [...ended, last]
     },
   }
 }

@@ -82,3 +82,16 @@ test('W6 a used key stays if its own request starts a new generation', () => {
   expect(take('b')).toBe(0)
   expect(take('a')).toBeGreaterThan(0)
 })
+
+test('O11 requests that another process accepted count, also beyond the quota', () => {
+  let at = 0
+  const { take, add } = createRateLimit({ requests: 10, window: 10_000 }, () => at)
+  add('a', 9)
+  expect(take('a')).toBe(0)
+  expect(take('a')).toBeCloseTo(1_000)
+  // Two processes accepted 15 requests at once: five more than the quota are waited for.
+  add('a', 5)
+  expect(take('a')).toBeCloseTo(6_000)
+  at = 6_000
+  expect(take('a')).toBe(0)
+})
