@@ -113,7 +113,7 @@ export async function rowsOf(url: string, statement: string): Promise<Record<str
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const address = server.address()

@@ -12,6 +12,7 @@ const packages: Readonly<Record<string, string>> = {
   logrotate: 'logrotate',
   nginx: 'nginx-light',
   openssl: 'openssl',
+  pgbouncer: 'pgbouncer',
   php: 'php-cli',
   postgres: 'postgresql',
   promtool: 'prometheus',

@@ -5,7 +5,7 @@ import { applyChange } from './changes.ts'
 import type { Connections } from './connections.ts'
 import { bucketsOf, lockBuckets } from './locked-buckets.ts'
 import type { Transaction } from './media-rows.ts'
-import { asFault, isConflict, isDead } from './postgres-errors.ts'
+import { asFault, isConflict, isDead, isUnprepared } from './postgres-errors.ts'
 import { wasCommitted } from './resolve-commit.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction, TransactionFailed } from './transaction.ts'
@@ -50,14 +50,11 @@ export async function commitBatch(
       if (error instanceof GroupFailed) {
         if (changes.length === 1) return failAll(changes, asFault(error.cause))
         groups = changes.map((change) => [change])
-      } else if (attempt === attempts || !isRepeatable(connections, error))
+      } else if (attempt === attempts || !(isConflict(error) || isDead(error)))
         return failAll(changes, asFault(error))
     }
   }
 }
-
-const isRepeatable = (connections: Connections, error: unknown): boolean =>
-  connections.adapt(error) || isConflict(error) || isDead(error)
 
 const failAll = (changes: readonly Change[], error: unknown): Outcome[] => changes.map(() => ({ error }))
 
@@ -135,4 +132,4 @@ async function applyGroup(transaction: Transaction, group: readonly Change[]): P
 }
 
 /** Such an error concerns the whole transaction, not only the change in which it occurred. */
-const endsTransaction = (error: unknown): boolean => isDead(error) || isConflict(error)
+const endsTransaction = (error: unknown): boolean => isDead(error) || isConflict(error) || isUnprepared(error)

@@ -17,8 +17,6 @@ export interface Connections {
   read<T>(work: (session: Session) => Promise<T>): Promise<T>
   /** Runs a transaction on one of the connections for writing. If it fails, the connection is closed. `timeout` (ms) limits each result. */
   write<T>(work: (session: Session) => Promise<T>, timeout?: number): Promise<T>
-  /** Handles an error after which named statements cannot be used; false for any other error. */
-  adapt(error: unknown): boolean
   /** Waits until no connection is in use. */
   close(): Promise<void>
 }
@@ -84,23 +82,31 @@ export async function openConnections(
     }
   }
 
-  function adapt(error: unknown): boolean {
-    if (!isUnprepared(error)) return false
-    preparation.named = false
-    return true
+  /** Repeats the work without named statements if they cannot be used. Its transaction has failed, so it changed nothing. */
+  async function usePrepared<T>(
+    pool: Pool,
+    timeout: number | undefined,
+    work: (session: Session) => Promise<T>,
+  ) {
+    try {
+      return await use(pool, timeout, work)
+    } catch (error) {
+      if (!isUnprepared(error)) throw error
+      preparation.named = false
+      return use(pool, timeout, work)
+    }
   }
 
   return {
     async read(work) {
       try {
-        return await use(reading, readTimeout, work)
+        return await usePrepared(reading, readTimeout, work)
       } catch (error) {
-        if (!adapt(error) && !isDead(error)) throw error
-        return use(reading, readTimeout, work)
+        if (!isDead(error)) throw error
+        return usePrepared(reading, readTimeout, work)
       }
     },
-    write: (work, timeout) => use(writing, timeout, work),
-    adapt,
+    write: (work, timeout) => usePrepared(writing, timeout, work),
     async close() {
       closing ??= Promise.all([reading.end(), writing.end()])
       await closing

@@ -1,4 +1,4 @@
-import { errorCode } from '../../core/error-code.ts'
+import { DatabaseError } from 'pg'
 import { Fault } from '../../core/fault.ts'
 
 /** The connection failed, or did not respond in time. What was sent on it may have been executed. */
@@ -7,10 +7,8 @@ export class ConnectionLost extends Error {
 }
 
 /** The SQLSTATE of an error that PostgreSQL or a connection pooler reported; null for any other error. */
-export function sqlState(error: unknown): string | null {
-  const code = errorCode(error)
-  return code !== null && /^[0-9A-Z]{5}$/.test(code) ? code : null
-}
+export const sqlState = (error: unknown): string | null =>
+  error instanceof DatabaseError ? (error.code ?? null) : null
 
 /** 25006: a primary that became a replica still answers reads, but refuses writes. */
 const isDeadState = (state: string | null) => state !== null && /^(08|57P|25006)/.test(state)

@@ -29,8 +29,7 @@ export async function wasCommitted(connections: Connections, id: string): Promis
         return integer(row, 0) === 0
       })
     } catch (error) {
-      const canRetry = connections.adapt(error) || asFault(error) instanceof Fault
-      if (!canRetry || performance.now() >= deadline) throw error
+      if (!(asFault(error) instanceof Fault) || performance.now() >= deadline) throw error
       await sleep(retryInterval)
     }
   }

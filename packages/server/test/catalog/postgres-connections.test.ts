@@ -1,0 +1,159 @@
+import { DatabaseError as ServerError } from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { canPool, startPgbouncer } from '../../../../test/harness/pgbouncer.ts'
+import { canUsePostgres, databasePassword, onServer, rowsOf } from '../../../../test/harness/postgres.ts'
+import { CatalogVersionError, DatabaseError } from '../../src/catalog/catalog-errors.ts'
+import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
+import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
+import { asFault, ConnectionLost, isDead, sqlState } from '../../src/catalog/postgres/postgres-errors.ts'
+import { Fault } from '../../src/core/fault.ts'
+import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
+import {
+  allPages,
+  contentOf,
+  hashOf,
+  inBlobStore,
+  newBucket,
+  newItem,
+  newItems,
+  withBytes,
+} from './samples.ts'
+
+const open = (url: string) => openPostgresCatalog({ url, role: 'command' })
+
+describe.skipIf(!canUsePostgres)('PostgreSQL: migrations', () => {
+  test('many processes that open an empty database at once create one catalog', async () => {
+    const catalogs = await openSeveral(await freshDatabase(), 8)
+    expect(new Set(catalogs.map(({ epoch }) => epoch)).size).toBe(1)
+    await Promise.all(catalogs.map((catalog, index) => newBucket(catalog, `bucket ${index}`)))
+    expect(await catalogs[0]?.buckets()).toHaveLength(8)
+  })
+
+  test('a newer version is refused and unchanged', async () => {
+    const url = await freshDatabase()
+    await (await open(url)).close()
+    await onServer(url, "UPDATE meta SET value = '99' WHERE key = 'version'")
+    await expect(open(url)).rejects.toThrow(CatalogVersionError)
+    await expect(open(url)).rejects.toThrow(/version 99.*newer mediabucket/)
+    expect(await rowsOf(url, "SELECT value FROM meta WHERE key = 'version'")).toEqual([{ value: '99' }])
+  })
+
+  test('a database of another program is refused and unchanged', async () => {
+    const url = await freshDatabase()
+    await onServer(url, 'CREATE TABLE orders (id int)')
+    await expect(open(url)).rejects.toThrow(/another program/)
+    const tables = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+    expect(await rowsOf(url, tables)).toEqual([{ relname: 'orders' }])
+  })
+})
+
+describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', () => {
+  async function reasonOf(change: (url: URL) => unknown): Promise<string> {
+    const url = new URL(await freshDatabase())
+    change(url)
+    const error: unknown = await open(url.href).then(
+      () => null,
+      (reason: unknown) => reason,
+    )
+    expect(error).toBeInstanceOf(DatabaseError)
+    const message = error instanceof Error ? error.message : ''
+    expect(message).not.toContain(decodeURIComponent(databasePassword))
+    expect(message).not.toContain(databasePassword)
+    return message
+  }
+
+  test('is explained in one line without the password: no server, no database, no such user, no TLS', async () => {
+    expect(await reasonOf((url) => Object.assign(url, { port: '1' }))).toMatch(
+      /ECONNREFUSED.*server is running/,
+    )
+    expect(await reasonOf((url) => Object.assign(url, { pathname: '/nowhere' }))).toMatch(
+      /"nowhere" does not exist/,
+    )
+    expect(await reasonOf((url) => Object.assign(url, { username: 'nobody' }))).toMatch(/role "nobody"/)
+    expect(await reasonOf((url) => Object.assign(url, { search: 'sslmode=verify-full' }))).toMatch(/SSL/)
+  })
+
+  test('a user who may not create tables', async () => {
+    const url = await freshDatabase()
+    const user = `guest_${new URL(url).pathname.slice(1)}`
+    await onServer(url, `CREATE USER ${user}`)
+    onTestFinished(() => onServer(url.replace(/[^/]*$/, 'postgres'), `DROP USER ${user}`))
+    await expect(open(url.replace('//postgres:', `//${user}:`))).rejects.toThrow(
+      /does not allow this user to create tables/,
+    )
+  })
+})
+
+describe('PostgreSQL: errors', () => {
+  const withState = (code: string) => Object.assign(new ServerError('from the server', 0, 'error'), { code })
+
+  test.each([
+    ['53100', 'storage-full'],
+    ['53300', 'overloaded'],
+    ['53200', 'overloaded'],
+    ['55P03', 'catalog-busy'],
+    ['57014', 'catalog-busy'],
+    ['40P01', 'catalog-busy'],
+    ['57P01', 'catalog-busy'],
+    ['25006', 'catalog-busy'],
+    ['08006', 'catalog-busy'],
+  ])('%s is the fault %s', (state, code) => {
+    const error = withState(state)
+    expect(asFault(error)).toMatchObject({ name: 'Fault', code, cause: error })
+  })
+
+  test('a connection that the server ends, that refuses writes or does not respond is dead; others are not', () => {
+    expect(['57P01', '57P02', '57P03', '08006', '25006'].map((state) => isDead(withState(state)))).toEqual(
+      Array(5).fill(true),
+    )
+    expect(isDead(new ConnectionLost('no response'))).toBe(true)
+    // A code of the operating system, not an SQLSTATE.
+    expect(sqlState(Object.assign(new Error('write'), { code: 'EPIPE' }))).toBeNull()
+    expect(['23505', '57014', '40001'].map((state) => isDead(withState(state)))).toEqual(Array(3).fill(false))
+    expect(asFault(withState('23505'))).not.toBeInstanceOf(Fault)
+  })
+})
+
+describe.skipIf(!canUsePostgres || !canPool)('PostgreSQL behind pgbouncer in transaction mode', () => {
+  test('catalogs of several processes read and write correctly, though their transactions change connections', async () => {
+    const database = await freshDatabase()
+    await using pooler = await startPgbouncer(database)
+    const [catalog, other] = await openSeveral(pooler.url, 2)
+    if (!catalog || !other) throw new Error('no catalog')
+    const [one, two] = [await newBucket(catalog, 'one'), await newBucket(other, 'two')]
+    const items = newItems(120)
+    await Promise.all(
+      items.map(async (item, index) => {
+        const [adds, reads] = index % 2 ? [catalog, other] : [other, catalog]
+        const bucketId = index % 3 ? one : two
+        await adds.addMedia(bucketId, [withBytes(item)])
+        const contentId = (await reads.media(item.id))?.contentId
+        expect(contentId && (await reads.content(contentId))).toEqual(contentOf(item))
+        expect(await reads.authorise(hashOf('one'))).toMatchObject({ bucketId: one })
+        const { total, rows } = await reads.page(bucketId, 1)
+        expect(rows).toHaveLength(Math.min(total, 10))
+      }),
+    )
+    await expect(catalog.addMedia(one, inBlobStore(items.slice(0, 1)))).rejects.toThrow(/duplicate key/)
+    const wanted = (isTwo: boolean) =>
+      items.filter((_, index) => (index % 3 === 0) === isTwo).map(({ id }) => id)
+    expect((await allPages(other, one)).toSorted()).toEqual(wanted(false).toSorted())
+    expect((await allPages(other, two)).toSorted()).toEqual(wanted(true).toSorted())
+    const audit = await openPostgresAudit(pooler.url)
+    onTestFinished(audit.close)
+    expect(await audit.bucketFaults()).toEqual([])
+  })
+
+  test('the timeouts of a transaction do not stay on its connection', async () => {
+    const database = await freshDatabase()
+    await using pooler = await startPgbouncer(database)
+    const catalog = await openCatalog(pooler.url)
+    await newBucket(catalog, 'b')
+    const settings = await rowsOf(
+      pooler.url,
+      "SELECT current_setting('lock_timeout') AS lock, current_setting('statement_timeout') AS statement",
+    )
+    expect(settings).toEqual([{ lock: '0', statement: '0' }])
+    await catalog.addMedia(await newBucket(catalog, 'c'), [withBytes(newItem())])
+  })
+})
