@@ -4,6 +4,8 @@ import { benchGallery } from './gallery.ts'
 import { reportGallery } from './gallery-report.ts'
 import { benchListing } from './listing.ts'
 import { reportListing } from './listing-report.ts'
+import { benchPostgres } from './postgres.ts'
+import { reportPostgres } from './postgres-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
 import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
@@ -47,6 +49,13 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 0.2, pictures: 4, width: 800 }
       : { rounds: 5, seconds: 3, pictures: 100, width: 4000 }
     return reportVariants(await benchVariants(extent, log))
+  },
+
+  async postgres(short) {
+    const extent = short
+      ? { rounds: 1, seconds: 0.2, large: 5_000 }
+      : { rounds: 3, seconds: 2, large: 1_000_000 }
+    return reportPostgres(await benchPostgres(extent, log))
   },
 
   async workers(short) {

@@ -5,7 +5,9 @@ import { expect, test } from 'vitest'
 import { hasTool } from '../harness/tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const missing = ['wrk', 'nginx', 'taskset', 'chromium-headless-shell'].filter((tool) => !hasTool(tool))
+const missing = ['wrk', 'nginx', 'taskset', 'chromium-headless-shell', 'postgres'].filter(
+  (tool) => !hasTool(tool),
+)
 
 const suites = [
   { suite: 'listing', bars: 14 },
@@ -14,6 +16,7 @@ const suites = [
   { suite: 'variants', bars: 2 },
   { suite: 'gallery', bars: 2 },
   { suite: 'workers', bars: 1 },
+  { suite: 'postgres', bars: 4 },
 ]
 
 // Checks that the benches run. Their figures are only valid on an idle machine.
