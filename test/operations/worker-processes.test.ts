@@ -83,19 +83,15 @@ test('O6, O11 workers whose parent was killed end, and the data can be served ag
   expect((await fsck(second.data)).code).toBe(0)
 })
 
-test('O6, O11 a start waits for a worker of a killed service that has not ended yet', async () => {
+test('O6, O11 no service starts before the workers of a killed one have ended', async () => {
   await using first = await startServer(settings)
   const [pid = 0] = workersOf(first)
   process.kill(pid, 'SIGSTOP')
   await first.kill()
-  const starting = startServer(settings, first.data)
-  const early = await Promise.race([
-    starting.then(() => 'started'),
-    until('the lock', () => true).then(() => 'waits'),
-  ])
-  expect(early).toBe('waits')
+  // It may still write.
+  await expect(startServer(settings, first.data)).rejects.toThrow(/is already served by another/)
   process.kill(pid, 'SIGCONT')
-  await using second = await starting
+  await using second = await startServer(settings, first.data)
   expect(isRunning(pid)).toBe(false)
   expect((await fetch(`${second.url}/readyz`)).status).toBe(200)
 })
@@ -139,11 +135,18 @@ test('O11 an address in use is reported as with one process', async () => {
 })
 
 test('O11, W2 requests that one worker accepts count against the rate limits of the others', async () => {
-  await using server = await startServer({ ...settings, MEDIABUCKET_TOKEN_RATE: '20/1h' })
+  const limit = 300
+  await using server = await startServer({ ...settings, MEDIABUCKET_TOKEN_RATE: `${limit}/1h` })
   const [one, other] = await connected(server)
-  for (let request = 0; request < 20; request += 1)
+  for (let request = 0; request < limit; request += 1)
     expect((await one.request('/api/bucket')).status).toBe(200)
-  await until('429 from the other worker', async () => (await other.request('/api/bucket')).status === 429)
+  let accepted = 0
+  await until('429 from the other worker', async () => {
+    if ((await other.request('/api/bucket')).status === 429) return true
+    accepted += 1
+    return false
+  })
+  expect(accepted).toBeLessThan(limit / 2)
 })
 
 test('O11, N2, N3 the connections of all workers count against the limits, and those of a killed worker no longer', async () => {
