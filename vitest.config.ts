@@ -33,6 +33,7 @@ export default defineConfig({
     globalSetup: [
       'test/harness/tools.ts',
       'test/harness/postgres.ts',
+      'test/harness/ceph.ts',
       'packages/gallery/ensure-built.ts',
       'test/harness/bundle.ts',
     ],

@@ -1,9 +1,16 @@
+import { s3Settings } from './ceph.ts'
 import { createDatabase } from './postgres.ts'
 
 type Settings = Readonly<Record<string, string>>
 
 /** Where servers that start now store their catalogs: in their data directories, or in PostgreSQL databases. */
 let usesPostgres = false
+
+/** Whether servers that start now store their files in an S3 store. */
+let usesS3 = false
+
+/** Data directories of servers with files in an S3 store, and their settings. */
+const stores = new Map<string, Promise<Settings>>()
 
 /** Data directories of servers with a database, and its URL. */
 const databases = new Map<string, Promise<string>>()
@@ -16,10 +23,19 @@ export function usePostgres(): () => void {
   }
 }
 
-export const currentEngine = (): 'sqlite' | 'postgres' => (usesPostgres ? 'postgres' : 'sqlite')
+export const currentEngine = () => `${usesPostgres ? 'postgres' : 'sqlite'} ${usesS3 ? 's3' : 'disk'}`
 
-/** Creates a database for a new data directory, where servers store their catalogs in PostgreSQL. */
+/** From this call to that of the returned function, new servers store all files in a bucket of an S3 store. */
+export function useS3(): () => void {
+  usesS3 = true
+  return () => {
+    usesS3 = false
+  }
+}
+
+/** Creates a database, and a place in an S3 store, for a new data directory, as far as servers use them. */
 export function prepareDatabase(directory: string): void {
+  if (usesS3 && !stores.has(directory)) stores.set(directory, s3Settings())
   if (usesPostgres && !databases.has(directory))
     databases.set(
       directory,
@@ -27,8 +43,8 @@ export function prepareDatabase(directory: string): void {
     )
 }
 
-/** The settings with which a process uses the catalog of this data directory. */
+/** The settings with which a process uses the catalog and the files of this data directory. */
 export async function databaseSettings(directory: string): Promise<Settings> {
   const url = await databases.get(directory)
-  return url === undefined ? {} : { MEDIABUCKET_DATABASE_URL: url }
+  return { ...(await stores.get(directory)), ...(url !== undefined && { MEDIABUCKET_DATABASE_URL: url }) }
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { countObjects } from './ceph.ts'
 import { databaseSettings } from './database.ts'
 import { rowsOf } from './postgres.ts'
 import type { SharedServer, TestServer } from './server.ts'
@@ -21,15 +22,24 @@ async function contentsIn(directory: string): Promise<number> {
   return Number(catalog.prepare(countContents).get()?.['count'])
 }
 
+/** Files in the blob store: stored ones, and those that are being received. */
+async function blobsIn(directory: string): Promise<{ stored: number; temporary: number }> {
+  const settings = await databaseSettings(directory)
+  if (settings['MEDIABUCKET_BLOBS_URL'] !== undefined) return await countObjects(settings)
+  const [stored, temporary] = await Promise.all(
+    ['blobs', 'tmp'].map((name) => filesIn(join(directory, name))),
+  )
+  return { stored: stored ?? 0, temporary: temporary ?? 0 }
+}
+
 /** Counts the items of the first bucket, and the stored and temporary files of all buckets. */
 export async function countStored(server: SharedServer) {
-  const [page, blobs, temporary, contents] = await Promise.all([
+  const [page, { stored, temporary }, contents] = await Promise.all([
     server.request('/api/media').then(readPage),
-    filesIn(join(server.data, 'blobs')),
-    filesIn(join(server.data, 'tmp')),
+    blobsIn(server.data),
     contentsIn(server.data),
   ])
-  return { total: page.total, blobs: blobs + contents, temporary }
+  return { total: page.total, blobs: stored + contents, temporary }
 }
 
 /** How many sockets the server has open. Files that it opens in the background do not count. */

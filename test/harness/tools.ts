@@ -5,6 +5,8 @@ import { delimiter, join } from 'node:path'
 /** Programs that some tests need, and their Debian packages. */
 const packages: Readonly<Record<string, string>> = {
   caddy: 'caddy',
+  'ceph-mon': 'ceph-mon',
+  'ceph-osd': 'ceph-osd',
   'chromium-headless-shell': 'chromium-headless-shell',
   curl: 'curl',
   faketime: 'faketime',
@@ -17,6 +19,8 @@ const packages: Readonly<Record<string, string>> = {
   postgres: 'postgresql',
   promtool: 'prometheus',
   python3: 'python3',
+  radosgw: 'radosgw',
+  'radosgw-admin': 'ceph-common',
   script: 'bsdutils',
   strace: 'strace',
   'systemd-analyze': 'systemd',

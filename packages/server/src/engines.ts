@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BlobAudit } from './blobs/audit.ts'
-import type { BlobStore, IntentLog } from './blobs/blobs.ts'
-import { type BlobsDirectory, openDiskBlobsDirectory } from './blobs/disk/blobs-directory.ts'
+import type { BlobStore, BlobsDirectory, IntentLog, PartLog } from './blobs/blobs.ts'
+import { openDiskBlobsDirectory } from './blobs/disk/blobs-directory.ts'
 import { openDiskAudit } from './blobs/disk/disk-audit.ts'
 import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
 import { type DiskSpace, diskSpace } from './blobs/disk/disk-space.ts'
@@ -26,7 +26,8 @@ import type { CatalogVacuum } from './catalog/vacuum.ts'
 import type { Config } from './config/config.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
 
-// The only file that imports engines: SQLite or PostgreSQL for the rows, the disk for the bytes. PostgreSQL is loaded only if it is used.
+// The only file that imports engines: SQLite or PostgreSQL for the rows, the disk or S3 for the bytes. PostgreSQL and S3 are loaded
+// only if they are used.
 
 export { BlobsMismatchError } from './blobs/blobs.ts'
 export { ForeignEntry } from './blobs/disk/entry-type.ts'
@@ -52,10 +53,13 @@ export async function openCatalog({ data, databaseUrl: url }: Config, writer: Wr
 type Data = Pick<Config, 'data'>
 type CatalogPlace = Pick<Config, 'data' | 'databaseUrl'>
 
-/** With `thread` for the server; without it for a command. Without `intents` for a backup, which has no uploads. */
-export const openBlobs = (
-  { data: directory, inlineSize = 0 }: Data & Partial<Pick<Config, 'inlineSize'>>,
-  intents?: IntentLog,
+/** Without `blobsUrl`, the bytes are in the data directory, as in every backup. */
+type Blobs = Data & Partial<Pick<Config, 'inlineSize' | 'blobsUrl'>>
+
+/** With `thread` for the server; without it for a command. Without `logs` for commands and backups, which have no uploads. */
+export async function openBlobs(
+  { data: directory, inlineSize = 0, blobsUrl = null }: Blobs,
+  logs?: { readonly intents: IntentLog; readonly parts: PartLog },
   thread?: {
     /** A name for the temporary files of this process, if the server has several. */
     readonly owner?: string | undefined
@@ -63,8 +67,16 @@ export const openBlobs = (
     readonly onSync: (seconds: number) => void
     readonly onVariantDamage: (reason: string) => void
   },
-): Promise<BlobStore> =>
-  openDiskBlobs({ directory, ...(intents && { intents }), ...(thread && { inlineSize, thread }) })
+): Promise<BlobStore> {
+  if (blobsUrl === null)
+    return openDiskBlobs({
+      directory,
+      ...(logs && { intents: logs.intents }),
+      ...(thread && { inlineSize, thread }),
+    })
+  const { openS3Blobs } = await import('./blobs/s3/s3-blobs.ts')
+  return openS3Blobs({ location: blobsUrl, ...(logs && { logs }) })
+}
 
 /** False if no server has used the directory, or the database, yet. Throws DatabaseError. */
 export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise<boolean> {
@@ -100,7 +112,14 @@ export const openCopyableAudit = (config: Data): Promise<CopyableAudit> => openS
 /** Returns the free space of the catalog to the file system. */
 export const openVacuum = (config: Data): CatalogVacuum => openSqliteVacuum(config.data)
 
-export const openBlobAudit = (config: Data): Promise<BlobAudit> => openDiskAudit({ directory: config.data })
+export async function openBlobAudit({
+  data: directory,
+  blobsUrl,
+}: Data & Pick<Config, 'blobsUrl'>): Promise<BlobAudit> {
+  if (blobsUrl === null) return openDiskAudit({ directory })
+  const { openS3Audit } = await import('./blobs/s3/s3-audit.ts')
+  return openS3Audit(blobsUrl)
+}
 
 /** Delays the removal of the bytes of deleted items until `release` (docs/interface.md F6). Throws BackupHoldError. */
 export const acquireBackupHold = (config: Config): { release(): void } => acquireSqliteBackupHold(config.data)
@@ -109,19 +128,26 @@ export const acquireBackupHold = (config: Config): { release(): void } => acquir
 export const watchBackupHold = (config: Config): { isHeld(): boolean; close(): void } =>
   watchSqliteBackupHold(config.data)
 
-/** The directory of the bytes. Its identity is compared with the catalog's before the directory is used. */
-export const openBlobsDirectory = ({ data }: Data): BlobsDirectory => openDiskBlobsDirectory(data)
+/** Where the bytes are. The identity there is compared with the catalog's before the store is used. */
+export async function openBlobsDirectory({
+  data,
+  blobsUrl,
+}: Data & Pick<Config, 'blobsUrl'>): Promise<BlobsDirectory> {
+  if (blobsUrl === null) return openDiskBlobsDirectory(data)
+  const { openS3Directory } = await import('./blobs/s3/s3-directory.ts')
+  return openS3Directory(blobsUrl)
+}
 
-type Space = Pick<Config, 'data' | 'databaseUrl' | 'minFree'>
+type Space = Pick<Config, 'data' | 'databaseUrl' | 'blobsUrl' | 'minFree'>
 
 /**
  * The free space of the file systems of bytes and rows, which may be one, as far as they are on this machine. The ballast counts
  * as free.
  */
-export function readSpaces({ data, databaseUrl, minFree }: Space): FileSystemSpace[] {
+export function readSpaces({ data, databaseUrl, blobsUrl, minFree }: Space): FileSystemSpace[] {
   const bytes = join(data, 'blobs')
   // While the disk of the bytes is not mounted, the store refuses uploads (docs/interface.md S9).
-  const blobs = existsSync(bytes) ? diskSpace(bytes) : null
+  const blobs = blobsUrl === null && existsSync(bytes) ? diskSpace(bytes) : null
   const space = (stores: FileSystemSpace['stores'], { free, total }: DiskSpace, held: number) => ({
     stores,
     free: free + held,

@@ -20,6 +20,12 @@ export interface ReceivedBlob {
 /** Bytes that the signatures of the type sniffer need. Each large upload in progress holds this much in memory. */
 export const headLength = 4_100
 
+/** An object of a remote store. */
+interface RemoteContent {
+  readonly type: 'object'
+  readonly key: string
+}
+
 /** Bytes in memory, or a file that other processes of this machine can read. */
 export type LocalContent =
   | { readonly type: 'bytes'; readonly bytes: Uint8Array }
@@ -38,7 +44,7 @@ export interface OpenBlob {
   /** Bytes. */
   readonly size: number
   /** Where the bytes are. */
-  readonly content: LocalContent
+  readonly content: LocalContent | RemoteContent
   /** Makes the whole bytes available to other processes of this machine, also after `close`. */
   share(): Promise<LocalBytes>
   /** Fills `into` with the bytes from `position` on. One call at a time. Throws BlobTruncatedError. */
@@ -49,12 +55,61 @@ export interface OpenBlob {
   close(): Promise<void>
 }
 
+/** A resumable upload whose bytes are stored. `length` is null while it is unknown. */
+export interface PartialUpload {
+  readonly id: UploadId
+  /** The id that the item will have. */
+  readonly mediaId: MediaId
+  readonly length: number | null
+}
+
+/** Bytes to append to a partial upload. */
+export interface PartialChunk {
+  readonly offset: number
+  readonly source: AsyncIterable<Uint8Array>
+  /** Bytes that may follow the offset. */
+  readonly limit: number
+  /** If the source fails, none of its bytes count. */
+  readonly isAtomic: boolean
+  /** When the upload expires if bytes are stored now. Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
 /** The result of appending to a partial upload. */
 interface Appended {
   /** Bytes that are stored now, all of them synced. */
   readonly size: number
   /** Why the rest of the source is missing: the source's error, or Fault `storage-full`. Null if nothing is missing. */
   readonly failure: unknown
+  /** The store has recorded the size as the upload's offset. False: the caller records it, or finishes a complete upload. */
+  readonly isRecorded: boolean
+}
+
+/** What a remote store holds of a partial upload, as the catalog records it. Bytes that are too few for a part are pieces in the catalog. */
+export interface RecordedParts {
+  /** The store's id of the multipart upload; null before the first part. */
+  readonly multipart: string | null
+  /** In the order of their bytes. */
+  readonly parts: readonly { readonly number: number; readonly size: number; readonly etag: string }[]
+}
+
+/** The records of the parts of partial uploads in the catalog. */
+export interface PartLog {
+  /** Null if there is no such unfinished upload. */
+  read(id: UploadId): Promise<RecordedParts | null>
+  /** The pieces, in their order. */
+  pieces(id: UploadId): Promise<Uint8Array[]>
+  /** Records the multipart upload, unless one is recorded. Returns the recorded one; null if there is no such unfinished upload. */
+  begin(id: UploadId, multipart: string): Promise<string | null>
+  /**
+   * Sets the offset from `from` to `to`. Adds the parts after the recorded ones, which also contain the bytes of the recorded pieces, and
+   * the piece after them. All in one transaction; false, without a change, if the offset is not `from`. Throws Fault `quota-exceeded`.
+   */
+  store(
+    id: UploadId,
+    added: { readonly parts: RecordedParts['parts']; readonly piece: Uint8Array },
+    move: { readonly from: number; readonly to: number; readonly expiresAt: number },
+  ): Promise<boolean>
 }
 
 /** The directory of the blobs does not belong to the catalog. The message is one line and says what to do. */
@@ -67,6 +122,32 @@ export class BlobTruncatedError extends Error {
   override readonly name = 'BlobTruncatedError'
 }
 
+/** Where the blobs are, as a start checks it before the store is opened. */
+export interface BlobsDirectory {
+  /** A path or a URL, for messages. */
+  readonly path: string
+  /** Parts of messages. */
+  readonly advice: {
+    /** What the path names. */
+    readonly place: string
+    /** How to use another place with a new catalog. */
+    readonly catalog: string
+    /** A possible reason why the bytes are missing, and what to do then. */
+    readonly missing: string
+    readonly cure: string
+    /** What to do if another identity, or none, was found instead of this one. */
+    readonly identify: (identity: string) => string
+  }
+  /** Null if there is no identity. */
+  readIdentity(): Promise<string | null>
+  /** Durable when it resolves. */
+  writeIdentity(identity: string): Promise<void>
+  /** Whether bytes are stored under the id. */
+  has(id: MediaId): Promise<boolean>
+  /** True if no blob was ever stored. */
+  isEmpty(): Promise<boolean>
+}
+
 /** Bytes of a partial upload are missing, or fsync failed. The store has removed it, and the upload must start again. */
 export class PartialUploadLost extends Error {
   override readonly name = 'PartialUploadLost'
@@ -76,13 +157,10 @@ export class PartialUploadLost extends Error {
 export interface PartialUploadStore {
   /**
    * Truncates to `offset`, then appends the source. Syncs what has arrived, also if the source fails. One call at a time
-   * for each id. Throws Fault `file-too-large` above `limit` bytes, and then none of the source counts; throws
-   * PartialUploadLost.
+   * for each id in this process. Throws Fault `file-too-large` above `limit` bytes, and then none of the source counts;
+   * throws Fault `upload-offset-conflict` and PartialUploadLost.
    */
-  append(
-    id: UploadId,
-    chunk: { offset: number; source: AsyncIterable<Uint8Array>; limit: number },
-  ): Promise<Appended>
+  append(upload: PartialUpload, chunk: PartialChunk): Promise<Appended>
 
   /** Turns a complete upload of `size` bytes into a received blob of the item `mediaId`. Throws PartialUploadLost. */
   complete(id: UploadId, size: number, mediaId: MediaId): Promise<ReceivedBlob>
@@ -140,7 +218,7 @@ export interface VariantStore {
     id: MediaId,
     variant: Variant,
     options?: { readonly pictureSize?: number; readonly wholeUpTo?: number },
-  ): Promise<Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'> | null>
+  ): Promise<Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'> | null>
 
   /** Removes all variants of the item, as `BlobStore.remove` does. */
   remove(id: MediaId): Promise<void>
@@ -186,6 +264,9 @@ export interface BlobStore {
 
   /** Removes the bytes, then their variants. Does nothing if there are none. */
   remove(id: MediaId): Promise<void>
+
+  /** As `remove`, and also what an interrupted upload of the item has left. */
+  removeInterrupted(id: MediaId): Promise<void>
 
   /** Finishes the commits in progress. No more commits and no variants are possible. */
   close(): Promise<void>

@@ -15,12 +15,15 @@ import type {
   NewMediaContent,
   NewToken,
   NewUpload,
+  OffsetMove,
   PageRows,
   RemovedMedia,
+  StoredParts,
   TokenId,
   TokenRecord,
   UpkeepRun,
   Upload,
+  UploadParts,
 } from './records.ts'
 
 /**
@@ -112,6 +115,18 @@ export interface Catalog {
 
   /** Sets an unfinished upload's offset if it was `from`, else returns false. Throws Fault `quota-exceeded`. */
   moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
+
+  /** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
+  uploadParts(id: UploadId): Promise<UploadParts | null>
+
+  /** Bytes of the upload in the catalog, which follow those of its parts, in their order. */
+  uploadPieces(id: UploadId): Promise<Uint8Array[]>
+
+  /** Records the id of the multipart upload, unless one is recorded. Returns the recorded one; null as uploadParts. */
+  beginParts(id: UploadId, multipart: string): Promise<string | null>
+
+  /** As moveUpload; in the same transaction adds the parts and the piece. If there are parts, removes the pieces before them. */
+  storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): Promise<boolean>
 
   /**
    * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload

@@ -9,7 +9,9 @@ import type {
   NewMediaContent,
   NewToken,
   NewUpload,
+  OffsetMove,
   RemovedMedia,
+  StoredParts,
   TokenId,
   UpkeepRun,
 } from './records.ts'
@@ -30,6 +32,8 @@ export interface Changes {
   'create-upload': { input: NewUpload; output: undefined }
   'declare-length': { input: { id: UploadId; length: number }; output: boolean }
   'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
+  'begin-parts': { input: { id: UploadId; multipart: string }; output: string | null }
+  'store-parts': { input: { id: UploadId; stored: StoredParts; move: OffsetMove }; output: boolean }
   'finish-upload': { input: { id: UploadId; added: NewMediaContent; expiresAt: number }; output: boolean }
   'remove-upload': { input: { id: UploadId }; output: boolean }
   'create-bucket': { input: { name: string; quota: Quota; createdAt: number }; output: boolean }

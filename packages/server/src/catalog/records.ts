@@ -123,6 +123,37 @@ export interface Upload extends NewUpload {
   readonly finished: boolean
 }
 
+/** What a remote blob store holds of an upload. */
+export interface UploadParts {
+  /** The store's id of the multipart upload; null before the first part. */
+  readonly multipart: string | null
+  /** In the order of their bytes. */
+  readonly parts: readonly UploadPart[]
+}
+
+interface UploadPart {
+  /** From 1. */
+  readonly number: number
+  /** Bytes. */
+  readonly size: number
+  readonly etag: string
+}
+
+/** Bytes that were received: parts in the blob store, and a piece, too short for a part, for the catalog. */
+export interface StoredParts {
+  /** They follow the recorded parts, and contain the bytes of the recorded pieces. */
+  readonly parts: readonly UploadPart[]
+  /** May be empty. */
+  readonly piece: Uint8Array
+}
+
+/** A change of an upload's offset. `expiresAt` is in milliseconds since 1970. */
+export interface OffsetMove {
+  readonly from: number
+  readonly to: number
+  readonly expiresAt: number
+}
+
 export interface Bucket extends Quota {
   readonly name: string
   readonly items: number

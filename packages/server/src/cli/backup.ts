@@ -37,8 +37,8 @@ delete the old DIR.`,
       import('../upkeep/back-up.ts'),
       import('../upkeep/backup-directory.ts'),
     ])
-    await withCatalog(config, (catalog) =>
-      requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) }),
+    await withCatalog(config, async (catalog) =>
+      requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) }),
     )
     const directory = await openBackupDirectory(path, config.data)
     const hold = acquireBackupHold(config)

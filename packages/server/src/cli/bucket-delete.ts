@@ -33,7 +33,7 @@ Options:
     await withCatalog(config, async (catalog) => {
       const bucket = await catalog.bucketNamed(name)
       if (bucket === null) throw unknownBucket(name)
-      await requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
+      await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
       if (!values.yes) await requireConfirmation(bucket)
 
       const hold = watchBackupHold(config)

@@ -55,7 +55,7 @@ Options:
     const progress = createItemProgress('Checked')
     try {
       const report = await withCatalog(config, async (catalog) => {
-        await requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
+        await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
         const blobs = await openBlobs(config)
         const checked = await checkData({
           catalog,

@@ -90,7 +90,8 @@ function movesBetween(config: Config, target: Config): Moves {
   const isOtherDatabase = target.databaseUrl !== config.databaseUrl
   return {
     rows: isOtherDatabase || (target.databaseUrl === null && isOtherDirectory),
-    bytes: isOtherDirectory,
+    // Files in an S3 store stay there.
+    bytes: isOtherDirectory && config.blobsUrl === null,
   }
 }
 
@@ -103,8 +104,8 @@ async function copyData(
   // Loaded here, so that other commands start faster.
   const { migrate: copy } = await import('../upkeep/migrate.ts')
   if (moves.bytes)
-    await withCatalog(config, (catalog) =>
-      requireBlobsDirectory({ catalog, directory: openBlobsDirectory(config) }),
+    await withCatalog(config, async (catalog) =>
+      requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) }),
     )
   await using stack = new AsyncDisposableStack()
   const open = async <T extends { close(): Promise<void> }>(opening: Promise<T>): Promise<T> => {

@@ -1,7 +1,7 @@
 import { lockData, openBlobs, openCopyableAudit } from '../engines.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
-import { type Command, exitCodes, UsageError } from './command.ts'
+import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError } from './copy-report.ts'
 import { requireLocalCatalog } from './open-catalog.ts'
 
@@ -26,6 +26,10 @@ To complete an interrupted restore, run the same command again. No service start
     if (from === undefined || more.length > 0)
       throw new UsageError('restore takes one DIR, the directory of a backup')
     requireLocalCatalog(config, 'restore', localOnly)
+    if (config.blobsUrl !== null)
+      throw new CommandError(
+        'restore writes files to the data directory, not to MEDIABUCKET_BLOBS_URL. Unset it to restore a backup there; restore the bucket of a store with the tools of the store.',
+      )
     // Loaded here, so that other commands start faster.
     const { restore: restoreBackup } = await import('../upkeep/restore.ts')
     const progress = createItemProgress('Restored')

@@ -1,5 +1,6 @@
 import { nearestName } from '../core/nearest-name.ts'
 import type { RequestRate } from '../core/request-rate.ts'
+import type { S3Location } from '../core/s3-location.ts'
 import type { SendFile } from '../core/send-file.ts'
 import { type Setting, settings, type Values } from './settings.ts'
 
@@ -25,6 +26,8 @@ export interface Config {
   readonly bytesCache: number
   /** Null where the service sends all bytes itself. */
   readonly sendFile: SendFile | null
+  /** Null if the files are in the data directory. */
+  readonly blobsUrl: S3Location | null
   readonly maxFileSize: number
   /** Files of up to this size are stored in the catalog; 0 for none. */
   readonly inlineSize: number
@@ -100,6 +103,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     mediaBaseUrl: read('MEDIABUCKET_MEDIA_BASE_URL'),
     data: read('MEDIABUCKET_DATA'),
     databaseUrl: read('MEDIABUCKET_DATABASE_URL'),
+    blobsUrl: read('MEDIABUCKET_BLOBS_URL'),
     envelope: read('MEDIABUCKET_ENVELOPE'),
     extensions: read('MEDIABUCKET_EXTENSIONS'),
     links: read('MEDIABUCKET_LINKS'),

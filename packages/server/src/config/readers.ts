@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { parseDuration } from '../core/duration.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
 import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
+import { parseS3Location, type S3Location } from '../core/s3-location.ts'
 import { parseSendFile, type SendFile } from '../core/send-file.ts'
 import { parseSize } from '../core/size.ts'
 
@@ -140,4 +141,10 @@ export const databaseUrl: Reader<string | null> = {
     const protocol = URL.canParse(text) ? new URL(text).protocol : ''
     return /^postgres(ql)?:$/.test(protocol) ? text : undefined
   },
+}
+
+export const blobsUrl: Reader<S3Location | null> = {
+  accepts:
+    's3://bucket/prefix, optionally with endpoint=URL, region=NAME and path_style=true or false as parameters',
+  read: (text) => (text === '' ? null : parseS3Location(text)),
 }

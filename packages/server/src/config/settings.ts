@@ -1,6 +1,7 @@
 import {
   addressRanges,
   baseUrl,
+  blobsUrl,
   databaseUrl,
   directory,
   duration,
@@ -74,6 +75,11 @@ const table = {
     databaseUrl,
     'A PostgreSQL database for the catalog, version 15 or newer. By default the catalog is a SQLite database in `MEDIABUCKET_DATA`. `sslmode` selects TLS as in libpq; without it the connection is not encrypted.',
     true,
+  ),
+  MEDIABUCKET_BLOBS_URL: setting(
+    '',
+    blobsUrl,
+    'The bucket of an S3 store for the files, such as `s3://media/files?endpoint=https://s3.example.org&region=eu-1`; with an endpoint, the bucket is in the path of URLs unless `path_style=false`. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the other sources of the AWS SDK. By default the files are in the data directory.',
   ),
   MEDIABUCKET_ENVELOPE: setting(
     'bare',

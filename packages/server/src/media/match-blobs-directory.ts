@@ -1,16 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { BlobsMismatchError } from '../blobs/blobs.ts'
+import { type BlobsDirectory, BlobsMismatchError } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { MediaId } from '../core/media-id.ts'
-
-/** The directory of the blobs, before the store is opened. */
-interface BlobsDirectory {
-  readonly path: string
-  readIdentity(): Promise<string | null>
-  writeIdentity(identity: string): Promise<void>
-  has(id: MediaId): Promise<boolean>
-  isEmpty(): Promise<boolean>
-}
 
 /**
  * Checks that the directory of the blobs belongs to the catalog: both store the same identity (docs/interface.md S9). Data of
@@ -21,10 +11,10 @@ export async function matchBlobsDirectory(parts: {
   readonly directory: BlobsDirectory
 }): Promise<void> {
   const { catalog, directory } = parts
-  const { path } = directory
+  const { path, advice } = directory
   const expected = await catalog.blobsIdentity()
   const found = await directory.readIdentity()
-  if (expected !== null) return requireSameIdentity(path, expected, found)
+  if (expected !== null) return requireSameIdentity(directory, expected, found)
   const items = await catalog.someWithBlobs()
   const belongs =
     items.length === 0
@@ -33,8 +23,8 @@ export async function matchBlobsDirectory(parts: {
   if (!belongs)
     throw new BlobsMismatchError(
       items.length === 0
-        ? `${path} holds the bytes of another catalog: catalog.db is new and has no items. Put the right catalog.db back, restore a backup with mediabucket restore, or set MEDIABUCKET_DATA to another directory.`
-        : `${path} does not have the bytes of the items in the catalog: perhaps its disk is not mounted. Mount it there, then start again, or restore a backup with mediabucket restore.`,
+        ? `${path} holds the bytes of another catalog: catalog.db is new and has no items. Put the right catalog.db back, restore a backup with mediabucket restore, or ${advice.catalog}.`
+        : `${path} does not have the bytes of the items in the catalog: ${advice.missing}. ${advice.cure}, then start again, or restore a backup with mediabucket restore.`,
     )
   const identity = found ?? randomBytes(16).toString('hex')
   // The directory first: after a crash between the two writes, the next start adopts the identity it finds there.
@@ -43,9 +33,15 @@ export async function matchBlobsDirectory(parts: {
 }
 
 /** Throws BlobsMismatchError. */
-export function requireSameIdentity(path: string, expected: string, found: string | null): void {
+export function requireSameIdentity(
+  { path, advice }: Pick<BlobsDirectory, 'path' | 'advice'>,
+  expected: string,
+  found: string | null,
+): void {
   if (found === expected) return
-  throw new BlobsMismatchError(
-    `${path} ${found === null ? 'is not the directory in which the bytes were stored: perhaps its disk is not mounted' : 'holds the bytes of another catalog'}. Mount the right disk there, then try again; if this is the right directory, write ${expected} into ${path}/.identity.`,
-  )
+  const reason =
+    found === null
+      ? `is not ${advice.place} in which the bytes were stored: ${advice.missing}`
+      : 'holds the bytes of another catalog'
+  throw new BlobsMismatchError(`${path} ${reason}. ${advice.identify(expected)}`)
 }

@@ -14,6 +14,7 @@ import type { BlobDeletionParts } from '../media/deletion/delete-blobs.ts'
 import { intentLog } from '../media/deletion/sweep-intents.ts'
 import { matchBlobsDirectory } from '../media/match-blobs-directory.ts'
 import { recover } from '../media/recover.ts'
+import { partLog } from '../media/uploads/part-log.ts'
 import { requireNoRestore } from '../upkeep/require-no-restore.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -49,14 +50,18 @@ export async function openData(
     onCommit: metrics.storage.observeCommit,
   })
   closers.add('the catalog', () => catalog.close())
-  await matchBlobsDirectory({ catalog, directory: openBlobsDirectory(config) })
-  const blobs = await openBlobs(config, intentLog(catalog), {
-    owner,
-    onFailure,
-    onSync: metrics.storage.observeSync,
-    onVariantDamage: (reason) =>
-      log.warn({ reason }, 'variants.db was damaged and is created again; its variants are rendered again'),
-  })
+  await matchBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
+  const blobs = await openBlobs(
+    config,
+    { intents: intentLog(catalog), parts: partLog(catalog) },
+    {
+      owner,
+      onFailure,
+      onSync: metrics.storage.observeSync,
+      onVariantDamage: (reason) =>
+        log.warn({ reason }, 'variants.db was damaged and is created again; its variants are rendered again'),
+    },
+  )
   closers.add('the blob store', () => blobs.close())
   metrics.storage.watch({ statistics: () => catalog.statistics(), space: () => spaceOf(config.data) })
 

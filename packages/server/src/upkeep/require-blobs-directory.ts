@@ -1,3 +1,4 @@
+import type { BlobsDirectory } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { requireSameIdentity } from '../media/match-blobs-directory.ts'
 
@@ -7,9 +8,9 @@ import { requireSameIdentity } from '../media/match-blobs-directory.ts'
  */
 export async function requireBlobsDirectory(parts: {
   readonly catalog: Pick<Catalog, 'blobsIdentity'>
-  readonly directory: { readonly path: string; readIdentity(): Promise<string | null> }
+  readonly directory: Pick<BlobsDirectory, 'path' | 'advice' | 'readIdentity'>
 }): Promise<void> {
   const { catalog, directory } = parts
   const expected = await catalog.blobsIdentity()
-  if (expected !== null) requireSameIdentity(directory.path, expected, await directory.readIdentity())
+  if (expected !== null) requireSameIdentity(directory, expected, await directory.readIdentity())
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { BlobAudit, BlobEntry } from '../../src/blobs/audit.ts'
-import { newUploadId } from '../../src/core/upload-id.ts'
 import { chunksOf, type OpenedStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
+import { plainChunk } from './partial-upload-contract.ts'
 
 export interface AuditedStore extends OpenedStore {
   readonly audit: BlobAudit
@@ -24,13 +24,13 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       const id = await storeBytes(store, randomBytes(100))
       await store.variants.store(id, 'thumb', randomBytes(40))
       await receiveBytes(store, randomBytes(20))
-      const upload = newUploadId()
-      await store.partialUploads.append(upload, { offset: 0, source: chunksOf(randomBytes(30)), limit: 30 })
+      const upload = await opened.newUpload(60)
+      await store.partialUploads.append(upload, plainChunk(0, chunksOf(randomBytes(30))))
       expect(await all(audit)).toMatchObject([
         { kind: 'stored', id, size: 100 },
         { kind: 'variant', id, size: 40 },
         { kind: 'temporary', size: 20 },
-        { kind: 'partial', id: upload, size: 30 },
+        { kind: 'partial', id: upload.id, size: 30 },
       ])
     })
 

@@ -2,7 +2,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { type BlobStore, headLength, type LocalBytes, type ReceivedBlob } from '../../src/blobs/blobs.ts'
+import {
+  type BlobStore,
+  headLength,
+  type LocalBytes,
+  type PartialUpload,
+  type ReceivedBlob,
+} from '../../src/blobs/blobs.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 
@@ -10,6 +16,8 @@ export interface OpenedStore extends AsyncDisposable {
   readonly store: BlobStore
   /** The number of blobs in the store, received or committed. */
   readonly count: () => Promise<number>
+  /** A new resumable upload of this length. */
+  readonly newUpload: (length: number) => Promise<PartialUpload>
 }
 
 const noLimit = Number.MAX_SAFE_INTEGER

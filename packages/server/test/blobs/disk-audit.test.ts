@@ -9,9 +9,16 @@ import { temporaryStore } from './temporary-store.ts'
 
 async function openAudited() {
   const opened = await temporaryStore({ inlineSize: 64 * 1024 })
-  const { directory, store, count } = opened
+  const { directory, store, count, newUpload } = opened
   const audit = await openDiskAudit({ directory })
-  return { directory, store, count, audit, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() }
+  return {
+    directory,
+    store,
+    count,
+    newUpload,
+    audit,
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+  }
 }
 
 describeBlobAudit('disk', openAudited)

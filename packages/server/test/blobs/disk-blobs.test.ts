@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import {
   mkdir,
   mkdtempDisposable,
@@ -14,17 +14,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { describe, expect, test } from 'vitest'
-import { BlobTruncatedError, PartialUploadLost } from '../../src/blobs/blobs.ts'
+import { BlobTruncatedError } from '../../src/blobs/blobs.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
-import { newUploadId } from '../../src/core/upload-id.ts'
 import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
-import { describePartialUploads } from './partial-upload-contract.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 describeBlobStore('the disk', temporaryStore)
 describeBlobStore('the disk with a thread', () => temporaryStore({ thread: { onFailure: unexpected } }))
-describePartialUploads('the disk', temporaryStore)
 
 const unexpected = (error: Error): void => expect.unreachable(error.message)
 
@@ -95,37 +92,6 @@ describe('recovery of the disk store', () => {
     expect(await store.recovery?.removeTemporary()).toBe(2)
     expect(await store.recovery?.removeTemporary()).toBe(0)
     expect(await readBytes(store, id)).toEqual(bytes)
-  })
-
-  test('R6 recovery truncates longer files, reports shorter ones, reclaims committed ones and deletes the rest', async () => {
-    await using opened = await temporaryStore()
-    const { partialUploads } = opened.store
-    const bytes = randomBytes(2_000)
-    const ids = Array.from({ length: 5 }, () => ({ id: newUploadId(), mediaId: newMediaId() }))
-    const [long, short, committed, missing, stray] = ids
-    if (!long || !short || !committed || !missing || !stray) throw new Error('five ids')
-    for (const { id } of [long, short, committed, stray])
-      await partialUploads.append(id, { offset: 0, source: chunksOf(bytes), limit: 1e6 })
-    await opened.store.commit([await partialUploads.complete(committed.id, 2_000, committed.mediaId)])
-    const shorter = await opened.store.recovery?.matchUploads([
-      { ...long, offset: 1_500 },
-      { ...short, offset: 2_500 },
-      { ...committed, offset: 1_000 },
-      { ...missing, offset: 7 },
-      { id: newUploadId(), mediaId: newMediaId(), offset: 0 },
-    ])
-    expect(shorter).toEqual(
-      new Map([
-        [short.id, 2_000],
-        [missing.id, 0],
-      ]),
-    )
-    expect(Buffer.from((await partialUploads.complete(long.id, 1_500, long.mediaId)).sha256)).toEqual(
-      createHash('sha256').update(bytes.subarray(0, 1_500)).digest(),
-    )
-    expect(await opened.store.open(committed.mediaId)).toBeNull()
-    expect((await partialUploads.complete(committed.id, 1_000, committed.mediaId)).size).toBe(1_000)
-    await expect(partialUploads.complete(stray.id, 1, stray.mediaId)).rejects.toThrow(PartialUploadLost)
   })
 })
 

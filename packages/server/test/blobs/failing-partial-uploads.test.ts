@@ -6,15 +6,12 @@ import { PartialUploadLost } from '../../src/blobs/blobs.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { newUploadId } from '../../src/core/upload-id.ts'
 import { chunksOf } from './blob-contract.ts'
+import { plainChunk } from './partial-upload-contract.ts'
 import { temporaryStore } from './temporary-store.ts'
 import { systemError, watchedFiles } from './watched-files.ts'
 
-const limit = Number.MAX_SAFE_INTEGER
-const chunk = (offset: number, bytes: Uint8Array = randomBytes(10)) => ({
-  offset,
-  source: chunksOf(bytes),
-  limit,
-})
+const chunk = (offset: number, bytes: Uint8Array = randomBytes(10)) => plainChunk(offset, chunksOf(bytes))
+const uploadOf = (id = newUploadId()) => ({ id, mediaId: newMediaId(), length: null })
 
 /** A store whose disk calls fail with this error code if they match `matches`, while `state.isFailing` is true. */
 async function failingStore(code: string, matches: RegExp) {
@@ -32,7 +29,7 @@ describe('R6 the order of disk calls for a durable chunk', () => {
     await using opened = await temporaryStore({ files })
     const id = newUploadId()
     calls.length = 0
-    await opened.store.partialUploads.append(id, chunk(0))
+    await opened.store.partialUploads.append(uploadOf(id), chunk(0))
     expect(calls).toEqual([
       `open ${id}`,
       `write ${id}`,
@@ -43,7 +40,7 @@ describe('R6 the order of disk calls for a durable chunk', () => {
       `close ${id}`,
     ])
     calls.length = 0
-    await opened.store.partialUploads.append(id, chunk(10))
+    await opened.store.partialUploads.append(uploadOf(id), chunk(10))
     expect(calls).toEqual([`open ${id}`, `write ${id}`, `sync ${id}`, `close ${id}`])
   })
 })
@@ -57,11 +54,15 @@ describe('R6 a disk that fails during a chunk', () => {
     await using _ = opened
     const id = newUploadId()
     state.isFailing = true
-    await expect(opened.store.partialUploads.append(id, chunk(0))).rejects.toThrow(PartialUploadLost)
+    await expect(opened.store.partialUploads.append(uploadOf(id), chunk(0))).rejects.toThrow(
+      PartialUploadLost,
+    )
     expect(await uploads()).toEqual([])
     state.isFailing = false
     calls.length = 0
-    await expect(opened.store.partialUploads.append(id, chunk(10))).rejects.toThrow(PartialUploadLost)
+    await expect(opened.store.partialUploads.append(uploadOf(id), chunk(10))).rejects.toThrow(
+      PartialUploadLost,
+    )
     expect(calls.filter((call) => call.startsWith('sync'))).toEqual([])
     expect(opened.openFiles()).toEqual([])
   })
@@ -72,8 +73,8 @@ describe('R6 a disk that fails during a chunk', () => {
     const id = newUploadId()
     state.isFailing = true
     calls.length = 0
-    const large = { offset: 0, source: chunksOf(randomBytes(5_000_000)), limit }
-    await expect(opened.store.partialUploads.append(id, large)).rejects.toThrow(PartialUploadLost)
+    const large = plainChunk(0, chunksOf(randomBytes(5_000_000)))
+    await expect(opened.store.partialUploads.append(uploadOf(id), large)).rejects.toThrow(PartialUploadLost)
     expect(await uploads()).toEqual([])
     expect(calls.filter((call) => call.startsWith('sync'))).toEqual([])
     expect(opened.openFiles()).toEqual([])
@@ -84,7 +85,9 @@ describe('R6 a disk that fails during a chunk', () => {
     await using _ = opened
     const id = newUploadId()
     state.isFailing = true
-    await expect(opened.store.partialUploads.append(id, chunk(0))).rejects.toThrow(PartialUploadLost)
+    await expect(opened.store.partialUploads.append(uploadOf(id), chunk(0))).rejects.toThrow(
+      PartialUploadLost,
+    )
     expect(await uploads()).toEqual([])
   })
 
@@ -93,12 +96,12 @@ describe('R6 a disk that fails during a chunk', () => {
     await using _ = opened
     const id = newUploadId()
     const bytes = randomBytes(20)
-    await opened.store.partialUploads.append(id, chunk(0, bytes.subarray(0, 10)))
+    await opened.store.partialUploads.append(uploadOf(id), chunk(0, bytes.subarray(0, 10)))
     state.isFailing = true
-    const { size, failure } = await opened.store.partialUploads.append(id, chunk(10))
+    const { size, failure } = await opened.store.partialUploads.append(uploadOf(id), chunk(10))
     expect([size, failure]).toEqual([10, expect.objectContaining({ code: 'storage-full' })])
     state.isFailing = false
-    await opened.store.partialUploads.append(id, chunk(10, bytes.subarray(10)))
+    await opened.store.partialUploads.append(uploadOf(id), chunk(10, bytes.subarray(10)))
     const received = await opened.store.partialUploads.complete(id, 20, newMediaId())
     expect(Buffer.from(await (await opened.store.peek(received)).arrayBuffer())).toEqual(bytes)
   })
@@ -107,7 +110,7 @@ describe('R6 a disk that fails during a chunk', () => {
     const { opened, state } = await failingStore('ENOSPC', /^sync/)
     await using _ = opened
     state.isFailing = true
-    await expect(opened.store.partialUploads.append(newUploadId(), chunk(0))).rejects.toMatchObject({
+    await expect(opened.store.partialUploads.append(uploadOf(), chunk(0))).rejects.toMatchObject({
       cause: { code: 'storage-full' },
     })
   })
@@ -121,7 +124,7 @@ describe('B8 foreign entries in uploads/', () => {
     await writeFile(outside, 'secret')
     await symlink(outside, join(opened.directory, 'uploads', id))
     await mkdir(join(opened.directory, 'uploads', 'directory', 'deep'), { recursive: true })
-    await expect(opened.store.partialUploads.append(id, chunk(0))).rejects.toThrow()
+    await expect(opened.store.partialUploads.append(uploadOf(id), chunk(0))).rejects.toThrow()
     await expect(opened.store.partialUploads.complete(id, 6, newMediaId())).rejects.toThrow()
     await opened.store.recovery?.matchUploads([{ id, mediaId: newMediaId(), offset: 0 }])
     expect(await readdir(join(opened.directory, 'uploads'))).toEqual([])

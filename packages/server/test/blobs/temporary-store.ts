@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDiskBlobsDirectory } from '../../src/blobs/disk/blobs-directory.ts'
 import { openDiskBlobs } from '../../src/blobs/disk/disk-blobs.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { newUploadId } from '../../src/core/upload-id.ts'
 import type { OpenedStore } from './blob-contract.ts'
 
 export interface TemporaryStore extends OpenedStore {
@@ -39,6 +41,7 @@ export async function temporaryStore(
   return {
     directory: path,
     store,
+    newUpload: async (length) => ({ id: newUploadId(), mediaId: newMediaId(), length }),
     temporary: () => readdir(join(path, 'tmp')),
     parts: () => readdir(join(path, 'uploads')),
     count: async () => (await readdir(join(path, 'tmp'))).length + (await stored()).length,

@@ -99,5 +99,59 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       expect(await expired(14)).toEqual([])
       expect(await expired(20)).toEqual([first.id, second.id])
     })
+
+    test('R6 parts and pieces of an upload are recorded with its offset, until it is finished', async () => {
+      const { catalog, other, bucketId, upload } = await openWithUpload(fresh, 100)
+      expect(await catalog.uploadParts(upload.id)).toEqual({ multipart: null, parts: [] })
+      expect(await catalog.beginParts(upload.id, 'first')).toBe('first')
+      expect(await other.beginParts(upload.id, 'second')).toBe('first')
+      const piece = (byte: number, length: number) => new Uint8Array(length).fill(byte)
+      const move = (from: number, to: number) => ({ from, to, expiresAt: 1_000 })
+      const part = { number: 1, size: 30, etag: '"e"' }
+      expect(await catalog.storeParts(upload.id, { parts: [], piece: piece(1, 10) }, move(0, 10))).toBe(true)
+      expect(await other.storeParts(upload.id, { parts: [], piece: piece(9, 10) }, move(0, 10))).toBe(false)
+      expect(await other.storeParts(upload.id, { parts: [], piece: piece(2, 5) }, move(10, 15))).toBe(true)
+      expect(Buffer.concat(await catalog.uploadPieces(upload.id))).toEqual(
+        Buffer.concat([piece(1, 10), piece(2, 5)]),
+      )
+      expect(await catalog.storeParts(upload.id, { parts: [part], piece: piece(3, 7) }, move(15, 37))).toBe(
+        true,
+      )
+      expect(await other.uploadParts(upload.id)).toEqual({ multipart: 'first', parts: [part] })
+      expect(Buffer.concat(await other.uploadPieces(upload.id))).toEqual(Buffer.from(piece(3, 7)))
+      expect(await catalog.upload(upload.id)).toMatchObject({ offset: 37, expiresAt: 1_000 })
+
+      const item = newItem({ id: upload.mediaId, size: 100 })
+      expect(await catalog.finishUpload(upload.id, { item, bytes: null }, 1_000)).toBe(true)
+      expect(await catalog.uploadParts(upload.id)).toBeNull()
+      expect(await catalog.uploadPieces(upload.id)).toEqual([])
+      expect(await catalog.beginParts(upload.id, 'third')).toBeNull()
+      expect(await catalog.storeParts(upload.id, { parts: [], piece: piece(1, 1) }, move(37, 38))).toBe(false)
+      expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, reservedBytes: 0 })
+    })
+
+    test('R6 long pieces are separate, in their order, and a removed upload has none', async () => {
+      const { catalog, upload } = await openWithUpload(fresh, 300_000)
+      const pieces = [40_000, 40_000, 10_000, 100_000].map((length, index) =>
+        new Uint8Array(length).fill(index),
+      )
+      let from = 0
+      for (const piece of pieces) {
+        const to = from + piece.byteLength
+        await catalog.storeParts(upload.id, { parts: [], piece }, { from, to, expiresAt: 1_000 })
+        from = to
+      }
+      expect(Buffer.concat(await catalog.uploadPieces(upload.id)).equals(Buffer.concat(pieces))).toBe(true)
+      expect(await catalog.removeUpload(upload.id)).toBe(true)
+      expect(await catalog.uploadPieces(upload.id)).toEqual([])
+    })
   })
+}
+
+async function openWithUpload(fresh: Fresh, length: number) {
+  const { catalog, other } = await openTwo(fresh)
+  const bucketId = await newBucket(catalog, 'b')
+  const upload = newUpload(bucketId, { length })
+  await catalog.createUpload(upload)
+  return { catalog, other, bucketId, upload }
 }

@@ -1,31 +1,27 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
-import { type MediaId, shardOf } from '../../core/media-id.ts'
+import { shardOf } from '../../core/media-id.ts'
 import { createDirectories } from '../../files/create-directories.ts'
 import { replaceFile, syncPath } from '../../files/durable-files.ts'
+import type { BlobsDirectory } from '../blobs.ts'
 
 /** The file in `blobs/` that identifies the store. It is missing where the disk is not mounted, and differs on another disk. */
 export const identityName = '.identity'
-
-/** The directory of the blobs, as a start checks it before the store is opened. */
-export interface BlobsDirectory {
-  readonly path: string
-  /** Null if the directory has no identity or does not exist. */
-  readIdentity(): Promise<string | null>
-  /** Durable when it resolves. Creates the directory if it is missing. */
-  writeIdentity(identity: string): Promise<void>
-  /** Whether the file of this item exists. */
-  has(id: MediaId): Promise<boolean>
-  /** True if no blob was ever stored. */
-  isEmpty(): Promise<boolean>
-}
 
 export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
   const path = join(resolve(dataDirectory), 'blobs')
   const file = join(path, identityName)
   return {
     path,
+    advice: {
+      place: 'the directory',
+      catalog: 'set MEDIABUCKET_DATA to another directory',
+      missing: 'perhaps its disk is not mounted',
+      cure: 'Mount it there',
+      identify: (identity) =>
+        `Mount the right disk there, then try again; if this is the right directory, write ${identity} into ${file}.`,
+    },
     readIdentity: async () => unlessMissing(() => readFileSync(file, 'utf8').trim() || null, null),
     async writeIdentity(identity) {
       createDirectories(path)

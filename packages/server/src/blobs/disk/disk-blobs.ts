@@ -163,6 +163,7 @@ export async function openDiskBlobs(options: {
     },
 
     remove,
+    removeInterrupted: remove,
 
     async isReachable() {
       try {

@@ -1,20 +1,30 @@
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isUploadId, type UploadId } from '../../core/upload-id.ts'
-import { type BlobRecovery, headLength, PartialUploadLost, type PartialUploadStore } from '../blobs.ts'
+import {
+  type BlobRecovery,
+  headLength,
+  type PartialChunk,
+  PartialUploadLost,
+  type PartialUploadStore,
+} from '../blobs.ts'
+import { createPartialUploadHashes } from '../partial-upload-hashes.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt } from './entry-type.ts'
 import { asStorageFault, type Files, unlinkIfThere, writeWhole } from './files.ts'
 import { createIncrementalSync, type IncrementalSync } from './incremental-sync.ts'
 import { readWhole } from './open-stored-file.ts'
-import { createPartialUploadHashes } from './partial-upload-hashes.ts'
 import type { Shards } from './shards.ts'
 
 const { O_RDWR, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
 const flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
+
+/** Bytes for each read: hashing them blocks the thread for half a millisecond. */
+const readLength = 1024 * 1024
 
 /** Stores partial uploads as files `uploads/<id>`. On any inconsistency, it discards the file. */
 export function createDiskPartialUploads(options: {
@@ -52,7 +62,7 @@ export function createDiskPartialUploads(options: {
   async function write(
     file: FileHandle,
     id: UploadId,
-    { offset, source, limit }: Parameters<PartialUploadStore['append']>[1],
+    { offset, source, limit }: PartialChunk,
     incremental: IncrementalSync,
   ): Promise<{ size: number; failure: unknown }> {
     const hash = hashes.take(id, offset)
@@ -96,7 +106,7 @@ export function createDiskPartialUploads(options: {
   }
 
   return {
-    async append(id, chunk) {
+    async append({ id }, chunk) {
       const { file, found } = await open(id, chunk.offset)
       const incremental = createIncrementalSync(file)
       try {
@@ -109,7 +119,7 @@ export function createDiskPartialUploads(options: {
         } catch (error) {
           throw await discard(id, 'a partial upload could not be synced', error)
         }
-        return appended
+        return { ...appended, isRecorded: false }
       } finally {
         await file.close()
       }
@@ -121,7 +131,7 @@ export function createDiskPartialUploads(options: {
         if (found > size) throw await discard(id, 'a partial upload is longer than its size')
         const head = Buffer.alloc(Math.min(size, headLength))
         await file.read(head, 0, head.length, 0)
-        const sha256 = await hashes.digest(id, file, size)
+        const sha256 = await hashes.digest(id, size, () => hashFile(file, size))
         return { id: mediaId, handle: join('uploads', id), size, sha256, head }
       } finally {
         await file.close()
@@ -179,4 +189,16 @@ class WriteFailed extends Error {
   constructor(cause: unknown) {
     super('a write failed', { cause })
   }
+}
+
+async function hashFile(file: FileHandle, size: number): Promise<Uint8Array> {
+  const hash = createHash('sha256')
+  const buffer = Buffer.allocUnsafeSlow(Math.max(1, Math.min(size, readLength)))
+  for (let position = 0; position < size; ) {
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
+    if (bytesRead === 0) throw new PartialUploadLost('a partial upload ended before its size')
+    hash.update(buffer.subarray(0, bytesRead))
+    position += bytesRead
+  }
+  return hash.digest()
 }

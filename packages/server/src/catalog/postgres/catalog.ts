@@ -69,6 +69,8 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     declareLength: (id, length) => apply({ kind: 'declare-length', input: { id, length } }),
     moveUpload: (id, from, to, expiresAt) =>
       apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
+    beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
+    storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
     finishUpload: (id, added, expiresAt) => apply({ kind: 'finish-upload', input: { id, added, expiresAt } }),
     removeUpload: (id) => apply({ kind: 'remove-upload', input: { id } }),
     createBucket: (name, quota, createdAt) =>

@@ -6,6 +6,7 @@ import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeById, removeOldest, type Transaction } from './media-rows.ts'
 import type { Session } from './session.ts'
+import { beginParts, storeParts } from './upload-parts.ts'
 import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
 
 type ChangeFunctions = {
@@ -69,6 +70,8 @@ const functions: ChangeFunctions = {
   'create-upload': (transaction, upload) => run(createUpload(transaction, upload)),
   'declare-length': (transaction, { id, length }) => declareLength(transaction, id, length),
   'move-upload': (transaction, { id, ...move }) => moveUpload(transaction, id, move),
+  'begin-parts': (transaction, { id, multipart }) => beginParts(transaction, id, multipart),
+  'store-parts': (transaction, { id, stored, move }) => storeParts(transaction, id, stored, move),
   'finish-upload': (transaction, { id, added, expiresAt }) => finishUpload(transaction, id, added, expiresAt),
   'remove-upload': (transaction, { id }) => removeUpload(transaction, id),
 

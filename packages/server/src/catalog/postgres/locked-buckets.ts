@@ -93,6 +93,7 @@ export function bucketsOf(changes: readonly Change[]): BucketKeys {
     else if (
       isKind(change, 'declare-length') ||
       isKind(change, 'move-upload') ||
+      isKind(change, 'store-parts') ||
       isKind(change, 'finish-upload') ||
       isKind(change, 'remove-upload')
     )

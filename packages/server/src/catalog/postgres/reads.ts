@@ -7,6 +7,7 @@ import { readToken } from '../token-columns.ts'
 import { parseUpkeepRun, upkeepKey, upkeepKinds } from '../upkeep-runs.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
 import { findRepeated } from './idempotency-records.ts'
+import { readParts, readPieces } from './upload-parts.ts'
 
 type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
 
@@ -19,6 +20,8 @@ type Reads = Pick<
   | 'expiredIntents'
   | 'tombstones'
   | 'upload'
+  | 'uploadParts'
+  | 'uploadPieces'
   | 'unfinishedUploads'
   | 'expiredUploads'
   | 'bucketNamed'
@@ -61,6 +64,8 @@ export function createReads(run: Run): Reads {
     tombstones: () => mediaIds('SELECT id FROM tombstones'),
 
     upload: async (id) => (await uploads('id = $1', id))[0] ?? null,
+    uploadParts: (id) => readParts(run, id),
+    uploadPieces: (id) => readPieces(run, id),
     unfinishedUploads: () => uploads('finished = 0'),
     expiredUploads: (now) => uploads('expires_at <= $1 ORDER BY expires_at', now),
     uploadsOf: (bucketId) => uploads('bucket_id = $1', bucketId),

@@ -3,6 +3,7 @@ import type { UploadId } from '../../core/upload-id.ts'
 import type { BucketId, NewMediaContent, NewUpload, Upload } from '../records.ts'
 import { reservedBy, uploadColumns, uploadOf } from '../upload-columns.ts'
 import { appendMedia, type Transaction } from './media-rows.ts'
+import { removeParts } from './remove-parts.ts'
 
 // The only code that writes upload rows. Also updates the bucket's reservations. All throw Fault `quota-exceeded`.
 
@@ -67,6 +68,7 @@ export async function finishUpload(
     expiresAt,
     id,
   )
+  await removeParts(transaction.session, id)
   return true
 }
 

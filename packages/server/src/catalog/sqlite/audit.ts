@@ -127,6 +127,8 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
 const renewal = `
   UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'epoch';
   DELETE FROM meta WHERE key = 'blobs';
+  DELETE FROM upload_parts;
+  DELETE FROM upload_pieces;
   DELETE FROM uploads WHERE finished = 0;
   UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
   DELETE FROM tombstones;

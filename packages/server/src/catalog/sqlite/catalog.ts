@@ -84,6 +84,10 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     declareLength: (id, length) => writer.apply({ kind: 'declare-length', input: { id, length } }),
     moveUpload: (id, from, to, expiresAt) =>
       writer.apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
+    uploadParts: async (id) => reading(() => reads.uploadParts(id)),
+    uploadPieces: async (id) => reading(() => reads.uploadPieces(id)),
+    beginParts: (id, multipart) => writer.apply({ kind: 'begin-parts', input: { id, multipart } }),
+    storeParts: (id, stored, move) => writer.apply({ kind: 'store-parts', input: { id, stored, move } }),
     finishUpload: (id, added, expiresAt) =>
       writer.apply({ kind: 'finish-upload', input: { id, added, expiresAt } }),
     removeUpload: (id) => writer.apply({ kind: 'remove-upload', input: { id } }),

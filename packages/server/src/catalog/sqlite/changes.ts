@@ -107,6 +107,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'move-upload': ({ id, from, to, expiresAt }) => uploads.move(id, from, to, expiresAt),
 
+    'begin-parts': ({ id, multipart }) => uploads.beginParts(id, multipart),
+
+    'store-parts': ({ id, stored, move }) => uploads.storeParts(id, stored, move),
+
     'finish-upload': ({ id, added, expiresAt }) => uploads.finish(id, added, expiresAt),
 
     'remove-upload': ({ id }) => uploads.remove(id),

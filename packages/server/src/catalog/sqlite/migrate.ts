@@ -7,11 +7,20 @@ import { upkeep } from './migrations/0003-upkeep.ts'
 import { contents } from './migrations/0004-contents.ts'
 import { intents } from './migrations/0005-intents.ts'
 import { intentDeadlines } from './migrations/0006-intent-deadlines.ts'
+import { uploadParts } from './migrations/0007-upload-parts.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
 /** A migration at index n leads to version n + 1, which is stored in PRAGMA user_version. */
-const migrations: readonly string[] = [initial, uploads, upkeep, contents, intents, intentDeadlines]
+const migrations: readonly string[] = [
+  initial,
+  uploads,
+  upkeep,
+  contents,
+  intents,
+  intentDeadlines,
+  uploadParts,
+]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */
 const applicationId = 0x6d626b74

@@ -17,6 +17,7 @@ import type {
   TokenId,
   TokenRecord,
   Upload,
+  UploadParts,
 } from '../records.ts'
 import { integer, type Row, text, textOrNull } from '../rows.ts'
 import { readGrant, readToken } from '../token-columns.ts'
@@ -25,6 +26,7 @@ import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import type { LocateItem } from './item-locations.ts'
 import { all, one } from './rows.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
+import { prepareReadParts } from './upload-parts.ts'
 
 /** Identifies a page, which is numbered from 1. */
 export interface PageKey {
@@ -46,6 +48,8 @@ export interface Reads {
   expiredIntents(): MediaId[]
   tombstones(): MediaId[]
   upload(id: UploadId): Upload | null
+  uploadParts(id: UploadId): UploadParts | null
+  uploadPieces(id: UploadId): Uint8Array[]
   unfinishedUploads(): Upload[]
   expiredUploads(now: number): Upload[]
   bucket(id: BucketId): Bucket | null
@@ -60,6 +64,7 @@ export interface Reads {
 }
 
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
+  const uploadParts = prepareReadParts(db)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
     revision, total FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
@@ -146,6 +151,9 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       ),
 
     findRepeated: (request) => idempotency.find(request),
+
+    uploadParts: uploadParts.parts,
+    uploadPieces: uploadParts.pieces,
 
     upload(id) {
       const row = one(upload, id)

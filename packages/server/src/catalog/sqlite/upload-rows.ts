@@ -1,16 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { NewMediaContent, NewUpload, Upload } from '../records.ts'
+import type { NewMediaContent, NewUpload, OffsetMove, StoredParts, Upload } from '../records.ts'
 import { reservedBy, uploadColumns, uploadOf } from '../upload-columns.ts'
 import type { Quotas } from './buckets.ts'
 import type { MediaRows } from './media-rows.ts'
 import { one } from './rows.ts'
+import { prepareWriteParts } from './upload-parts.ts'
 
 /** The only code that writes upload rows. Also updates the bucket's reservations. */
 export interface UploadRows {
   create(upload: NewUpload): void
   declareLength(id: UploadId, length: number): boolean
   move(id: UploadId, from: number, to: number, expiresAt: number): boolean
+  beginParts(id: UploadId, multipart: string): string | null
+  storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): boolean
   finish(id: UploadId, added: NewMediaContent, expiresAt: number): boolean
   remove(id: UploadId): boolean
 }
@@ -26,11 +29,20 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
     'UPDATE uploads SET received = length, finished = 1, expires_at = ? WHERE id = ?',
   )
   const remove = db.prepare('DELETE FROM uploads WHERE id = ?')
+  const parts = prepareWriteParts(db)
 
   const unfinished = (id: UploadId): Upload | null => {
     const row = one(select, id)
     const upload = row && uploadOf(row)
     return upload?.finished === false ? upload : null
+  }
+
+  function move(id: UploadId, from: number, to: number, expiresAt: number): boolean {
+    const upload = unfinished(id)
+    if (upload?.offset !== from) return false
+    if (upload.length === null) quotas.reserve(upload.bucketId, { items: 0, bytes: to - from })
+    setReceived.run(to, expiresAt, id)
+    return true
   }
 
   return {
@@ -56,11 +68,13 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
       return true
     },
 
-    move(id, from, to, expiresAt) {
-      const upload = unfinished(id)
-      if (upload?.offset !== from) return false
-      if (upload.length === null) quotas.reserve(upload.bucketId, { items: 0, bytes: to - from })
-      setReceived.run(to, expiresAt, id)
+    move,
+
+    beginParts: (id, multipart) => (unfinished(id) ? parts.begin(id, multipart) : null),
+
+    storeParts(id, stored, { from, to, expiresAt }) {
+      if (!move(id, from, to, expiresAt)) return false
+      parts.store(id, stored)
       return true
     },
 
@@ -70,6 +84,7 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
       quotas.settle(upload.bucketId, reservedBy(upload))
       media.append(upload.bucketId, [added])
       setFinished.run(expiresAt, id)
+      parts.remove(id)
       return true
     },
 
@@ -78,6 +93,7 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
       if (upload) {
         const { items, bytes } = reservedBy(upload)
         quotas.reserve(upload.bucketId, { items: -items, bytes: -bytes })
+        parts.remove(id)
       }
       return remove.run(id).changes === 1
     },

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { pipeline, type Readable } from 'node:stream'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 
 /** Ranges up to this length of bytes on disk are read whole and sent in one write with their headers. Bytes. */
@@ -50,9 +52,18 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
     }
   }
 
+  const writeStream =
+    (stream: Readable, requestId: string): BodyWriter =>
+    (response) =>
+      pipeline(stream, response, (error) => {
+        // The response is destroyed. It is the reason if the client went away.
+        if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') onAbort(error, requestId)
+      })
+
   return async (blob, start, end, requestId) => {
     const { content } = blob
     if (content.type === 'bytes') return writeMemory(blob, content.bytes.subarray(start, end + 1))
+    if (content.type === 'object') return writeStream(await startedStream(blob, start, end), requestId)
     const length = end - start + 1
     if (length <= wholeLength) return writeMemory(blob, await readAndClose(blob, start, length))
     const write = await prepareBlocks(blob, start, end)
@@ -62,6 +73,13 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
         if (error !== closed) onAbort(error, requestId)
       })
   }
+}
+
+/** Waits for the first bytes, so that a failure still gets a response of its own. */
+async function startedStream(blob: OpenVariant, start: number, end: number): Promise<Readable> {
+  const stream = blob.stream(start, end)
+  await once(stream, 'readable')
+  return stream
 }
 
 type BlockWriter = (response: ServerResponse) => Promise<void>

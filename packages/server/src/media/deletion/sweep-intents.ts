@@ -32,7 +32,7 @@ export const intentLog = (
  */
 export function createIntentSweep(parts: {
   readonly catalog: Pick<Catalog, 'expiredIntents' | 'retireIntents' | 'clearIntents'>
-  readonly blobs: Pick<BlobStore, 'remove'>
+  readonly blobs: Pick<BlobStore, 'removeInterrupted'>
   /** Receives each id whose blob stays until a later sweep, and the error. */
   readonly onDeletionFailure: (id: MediaId, error: unknown) => void
 }): () => Promise<number> {
@@ -45,7 +45,7 @@ export function createIntentSweep(parts: {
     found = new Set(expired)
     if (candidates.length === 0) return 0
     const retired = await catalog.retireIntents(candidates)
-    const results = await settleAll(retired, parallelism, (id) => blobs.remove(id))
+    const results = await settleAll(retired, parallelism, (id) => blobs.removeInterrupted(id))
     const removed = retired.filter((id, at) => {
       const result = results[at]
       if (result?.status === 'rejected') onDeletionFailure(id, result.reason)

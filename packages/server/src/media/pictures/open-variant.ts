@@ -10,7 +10,7 @@ import { mediaUnknown } from '../find-media.ts'
 import { type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
 import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
 
-export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'close'>
+export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'>
 
 export interface Variants {
   /**

@@ -82,19 +82,20 @@ export function appendUploadOperation(parts: {
     since: number,
   ): Promise<AppendedUpload> {
     const { id, length, mediaId } = upload
+    const { isAtomic } = chunk
     const end = length ?? maxFileSize
     let current = upload
-    for await (const segment of splitSource(chunk.source, chunk.isAtomic ? never : isFull, now, since)) {
+    for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
       const { offset } = current
-      const { size, failure } = await blobs.partialUploads.append(id, {
-        offset,
-        source: segment,
-        limit: end - offset,
+      const expiresAt = now() + expiry
+      const { size, failure, isRecorded } = await blobs.partialUploads.append(current, {
+        ...{ offset, source: segment, limit: end - offset, isAtomic, expiresAt },
       })
       const reason = lock.signal.aborted ? takenOver() : failure
-      if (failure !== null && chunk.isAtomic) throw reason
+      if (failure !== null && isAtomic) throw reason
       if (size === length) return finish(upload, await receiver.complete(id, size, mediaId))
-      if (size > offset) current = await moveOffset(current, size)
+      if (isRecorded) current = { ...current, offset: size, expiresAt }
+      else if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
     }
     return { upload: current, item: null }

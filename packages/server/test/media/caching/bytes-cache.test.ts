@@ -21,6 +21,9 @@ function createDisk() {
         read.push(name)
         Buffer.from(into.buffer, into.byteOffset, into.byteLength).fill(name)
       },
+      stream: () => {
+        throw new Error('the cache reads no streams')
+      },
       async close() {
         open -= 1
       },

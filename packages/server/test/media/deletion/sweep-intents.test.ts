@@ -18,7 +18,7 @@ async function sweptStore(media: TemporaryMedia, lifetime: number) {
   const removal = { remove: blobs.remove }
   const sweep = createIntentSweep({
     catalog,
-    blobs: { remove: (id) => removal.remove(id) },
+    blobs: { removeInterrupted: (id) => removal.remove(id) },
     onDeletionFailure: (id) => failures.push(id),
   })
   const orphan = async () => {

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import { variants } from '../../core/variant.ts'
+import type { LocalBytes, VariantStore } from '../blobs.ts'
+import { blobKey, variantObjectKey } from './keys.ts'
+import { type ObjectCalls, UncertainOutcome } from './object-calls.ts'
+import { openObject } from './open-object.ts'
+
+/** Stores variants as objects `variants/<id>/<key>`. */
+export function createS3Variants(parts: {
+  readonly calls: Pick<ObjectCalls, 'put' | 'get' | 'head' | 'remove' | 'timeouts'>
+  readonly share: (key: string, size: number) => Promise<LocalBytes>
+  readonly prefix: string
+}): VariantStore {
+  const { calls, prefix } = parts
+
+  return {
+    async store(id, variant, bytes) {
+      const sha256 = createHash('sha256').update(bytes).digest()
+      await calls.put(variantObjectKey(prefix, id, variant), bytes, sha256).catch((error: unknown) => {
+        throw error instanceof UncertainOutcome ? error.cause : error
+      })
+    },
+
+    async open(id, variant, { pictureSize, wholeUpTo = 0 } = {}) {
+      const [opened, found] = await Promise.all([
+        openObject(parts, variantObjectKey(prefix, id, variant), wholeUpTo),
+        pictureSize === undefined ? null : calls.head(blobKey(prefix, id)),
+      ])
+      if (opened === null || pictureSize === undefined || found === pictureSize) return opened
+      await opened.close()
+      return null
+    },
+
+    async remove(id) {
+      await Promise.all(variants.map((variant) => calls.remove(variantObjectKey(prefix, id, variant))))
+    },
+  }
+}

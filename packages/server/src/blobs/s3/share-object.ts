@@ -1,0 +1,76 @@
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { Fault } from '../../core/fault.ts'
+import type { LocalBytes } from '../blobs.ts'
+import type { ObjectCalls } from './object-calls.ts'
+import { readObject, readRange } from './open-object.ts'
+
+/** Objects up to this length are shared in memory, others in a temporary file. Bytes. */
+const maxMemory = 1024 * 1024
+
+/** Larger objects are not downloaded to this machine. Bytes. */
+const maxShared = 256 * 1024 * 1024
+
+/** Objects that are shared at the same time; others wait. */
+const maxShares = 8
+
+/** Downloads the first `length` bytes of an object of `size` bytes for other processes. Throws Fault `variant-unavailable` if they are too many. */
+export type ShareObject = (key: string, size: number, length?: number) => Promise<LocalBytes>
+
+export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>): ShareObject {
+  let shared = 0
+  const waiting: (() => void)[] = []
+
+  async function turn(): Promise<void> {
+    if (shared < maxShares) shared += 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+  }
+  function endTurn(): void {
+    const next = waiting.shift()
+    if (next) next()
+    else shared -= 1
+  }
+
+  async function inFile(key: string, length: number): Promise<{ path: string; directory: string }> {
+    const directory = await mkdtemp(join(tmpdir(), 'mediabucket-picture-'))
+    const path = join(directory, 'picture')
+    try {
+      await pipeline(readObject(calls, key, 0, length - 1), createWriteStream(path, { mode: 0o600 }))
+      return { path, directory }
+    } catch (error) {
+      await rm(directory, { recursive: true, force: true })
+      throw error
+    }
+  }
+
+  return async (key, size, length = size) => {
+    const wanted = Math.min(size, length)
+    const isWhole = wanted === size
+    if (wanted > maxShared) throw new Fault('variant-unavailable', 'The picture is too large to be decoded.')
+    await turn()
+    let directory: string | null = null
+    let isShared = true
+    const release = async () => {
+      if (!isShared) return
+      isShared = false
+      endTurn()
+      if (directory !== null) await rm(directory, { recursive: true, force: true })
+    }
+    try {
+      if (wanted > maxMemory) {
+        const file = await inFile(key, wanted)
+        directory = file.directory
+        return { content: { type: 'file', path: file.path }, isWhole, release }
+      }
+      const bytes = Buffer.allocUnsafeSlow(wanted)
+      await readRange(calls, key, 0, bytes)
+      return { content: { type: 'bytes', bytes }, isWhole, release }
+    } catch (error) {
+      await release()
+      throw error
+    }
+  }
+}

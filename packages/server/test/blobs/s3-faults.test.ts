@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { gateway, hasCeph } from '../../../../test/harness/ceph.ts'
+import { BlobTruncatedError } from '../../src/blobs/blobs.ts'
+import { newMediaId } from '../../src/core/media-id.ts'
+import { createIntentSweep } from '../../src/media/deletion/sweep-intents.ts'
+import { chunksOf, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
+import { faultyGateway, type Treatment } from './faulty-gateway.ts'
+import { temporaryS3Store } from './temporary-s3-store.ts'
+
+const timeouts = { short: 2_000, part: 4_000, stall: 500 }
+
+/** A store behind a proxy with faults; `state.treat` chooses them. */
+async function faultyStore() {
+  const state: { treat: (method: string, query: string) => Treatment } = { treat: () => 'pass' }
+  const ceph = await gateway()
+  const proxy = await faultyGateway(ceph, ({ method = '', url = '' }) => state.treat(method, url))
+  const opened = await temporaryS3Store({ endpoint: proxy.endpoint, lifetime: 0, timeouts })
+  const sweep = createIntentSweep({
+    catalog: opened.catalog,
+    blobs: opened.store,
+    onDeletionFailure: (id, error) => expect.unreachable(`${id}: ${error}`),
+  })
+  return {
+    ...opened,
+    state,
+    requests: proxy.requests,
+    sweep,
+    async [Symbol.asyncDispose]() {
+      await opened[Symbol.asyncDispose]()
+      await proxy[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const unavailable = { code: 'storage-unavailable' }
+
+describe.runIf(hasCeph)('faults of an S3 store', () => {
+  test.each<[string, Treatment]>([
+    ['responds with 500', { status: 500 }],
+    ['responds with 503', { status: 503 }],
+    ['responds with 403', { status: 403 }],
+    ['does not respond', 'stall'],
+    ['resets connections', 'reset'],
+  ])(
+    'S9 while the store %s, reads and uploads fail in time, and then work again',
+    async (_what, treatment) => {
+      await using opened = await faultyStore()
+      const { store, state } = opened
+      const bytes = randomBytes(100_000)
+      const id = await storeBytes(store, bytes)
+      state.treat = () => treatment
+      const results = await Promise.allSettled([
+        store.open(id),
+        store.open(id, 1_000_000),
+        receiveBytes(store, bytes),
+        store.receive(newMediaId(), chunksOf(randomBytes(9_000_000), 65_536), 1e9),
+        store.remove(id),
+        store.variants.store(id, 'thumb', bytes),
+      ])
+      for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: unavailable })
+      expect(await store.isReachable()).toBe(false)
+      state.treat = () => 'pass'
+      expect((await readBytes(store, id))?.equals(bytes)).toBe(true)
+      expect((await receiveBytes(store, bytes)).size).toBe(100_000)
+    },
+  )
+
+  test('U10 an upload during one failed request of each kind succeeds, because the request is repeated', async () => {
+    await using opened = await faultyStore()
+    const { store, state } = opened
+    const failed = new Set<string>()
+    state.treat = (method, url) => {
+      const kind = `${method} ${/partNumber=\d+/.exec(url)?.[0] ?? ''}`
+      if (method === 'POST' || failed.has(kind)) return 'pass'
+      failed.add(kind)
+      return { status: 503 }
+    }
+    const bytes = randomBytes(20_000_000)
+    const received = await store.receive(newMediaId(), chunksOf(bytes, 65_536), 1e9)
+    await store.commit([received])
+    expect((await readBytes(store, received.id))?.equals(bytes)).toBe(true)
+  })
+
+  test.each([
+    ['of one request', 100_000],
+    ['in parts', 20_000_000],
+  ])('U10 an upload %s whose answers are lost is stored once', async (_what, size) => {
+    await using opened = await faultyStore()
+    const { store, state } = opened
+    const lost = new Set<string>()
+    state.treat = (method, url) => {
+      // Each answer is lost once, except that with the id of the multipart upload.
+      if (method === 'GET' || method === 'HEAD' || /[?&]uploads/.test(url) || lost.has(method + url))
+        return 'pass'
+      lost.add(method + url)
+      return 'lose-answer'
+    }
+    const bytes = randomBytes(size)
+    const received = await store.receive(newMediaId(), chunksOf(bytes, 65_536), 1e9)
+    await store.commit([received])
+    expect((await readBytes(store, received.id))?.equals(bytes)).toBe(true)
+    expect([lost.size > 0, await opened.count()]).toEqual([true, 1])
+  })
+
+  test('S8 bytes of an upload whose outcome is unknown are removed by the sweep', async () => {
+    await using opened = await faultyStore()
+    const { store, state, sweep } = opened
+    // The store executes the request, and neither its answer nor the removal arrives.
+    state.treat = (method) => (method === 'PUT' ? 'lose-answer' : { status: 500 })
+    await expect(receiveBytes(store, randomBytes(1_000))).rejects.toMatchObject(unavailable)
+    state.treat = () => 'pass'
+    expect(await opened.count()).toBe(1)
+    expect([await sweep(), await sweep(), await opened.count()]).toEqual([0, 1, 0])
+  })
+
+  test.each([
+    ['of one request', 100_000],
+    ['in parts', 20_000_000],
+  ])('U5 the store refuses an upload %s that was changed on its way', async (_what, size) => {
+    await using opened = await faultyStore()
+    const { store, state } = opened
+    state.treat = (method) => (method === 'PUT' ? 'corrupt' : 'pass')
+    const upload = store.receive(newMediaId(), chunksOf(randomBytes(size), 65_536), 1e9)
+    await expect(upload).rejects.toMatchObject(unavailable)
+    expect(await opened.count()).toBe(0)
+  })
+
+  test.each<[string, Treatment, unknown]>([
+    ['ends', 'cut', expect.anything()],
+    ['stops', 'stall-body', unavailable],
+  ])(
+    'B9 a download whose connection %s early fails, and is never complete',
+    async (_what, treatment, error) => {
+      await using opened = await faultyStore()
+      const { store, state } = opened
+      const id = await storeBytes(store, randomBytes(2_000_000))
+      const blob = await store.open(id)
+      state.treat = (method) => (method === 'GET' ? treatment : 'pass')
+      if (!blob) throw new Error('the blob was stored')
+      await expect(buffer(blob.stream(0, 1_999_999))).rejects.toMatchObject(error as Error)
+      await expect(store.open(id, 4_000_000)).rejects.toMatchObject(error as Error)
+      await expect(blob.read(new Uint8Array(1_000_000), 500_000)).rejects.toMatchObject(error as Error)
+    },
+  )
+
+  test('B9 an object that was replaced by a shorter one is an error, never a short response', async () => {
+    await using opened = await faultyStore()
+    const { store, calls, location } = opened
+    const id = await storeBytes(store, randomBytes(200_000))
+    const blob = await store.open(id)
+    await calls.remove(`${location.prefix}${id}`)
+    await storeBytes(store, randomBytes(100_000), id)
+    if (!blob) throw new Error('the blob was stored')
+    await expect(buffer(blob.stream(0, 199_999))).rejects.toThrow(BlobTruncatedError)
+  })
+})
