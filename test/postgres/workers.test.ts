@@ -1,0 +1,3 @@
+import { describeOnPostgres } from './suites.ts'
+
+describeOnPostgres('../operations/workers')
