@@ -76,6 +76,32 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
     }
   })
 
+  test('F7, F8, F11 a backup of a running server on PostgreSQL is restored to a directory, and moves back to a database', async () => {
+    await using directory = await temporaryDirectory()
+    const [first, second] = [await createDatabase(), await createDatabase()]
+    const [data, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(directory.path, name))
+    if (!data || !backup || !restored) throw new Error('no directories')
+    const settings = { ...base, MEDIABUCKET_DATABASE_URL: first.url, MEDIABUCKET_DATA: data }
+    try {
+      await using server = await startServer(settings, data)
+      const authorization = `Bearer ${server.token}`
+      const listed = await fill(server)
+      const made = await runCommand(['backup', backup], settings)
+      expect(made.stdout).toMatch(/^Backed up 5 items/)
+      await upload(server, 'after the backup')
+      const fromBackup = { MEDIABUCKET_DATA: restored }
+      expect((await runCommand(['restore', backup], fromBackup)).stdout).toMatch(/^Restored 5 items/)
+      await migrate(fromBackup, second.url)
+      const again = { ...base, MEDIABUCKET_DATABASE_URL: second.url }
+      await using later = await startServer(again, restored)
+      const urls = await listAll(later, authorization)
+      expect(urls).toEqual(listed)
+      expect(await brokenItems(later, urls, authorization)).toEqual([])
+    } finally {
+      await Promise.all([first.drop(), second.drop()])
+    }
+  })
+
   test('F11 only the rows move where the directory stays', async () => {
     const { url, drop } = await createDatabase()
     await using directory = await temporaryDirectory()

@@ -99,6 +99,15 @@ export async function openCatalogSource({ data, databaseUrl: url }: CatalogPlace
   return openPostgresSource(url)
 }
 
+/** Calls `work` with the rows of the database as of one moment, while servers write. */
+export async function readDatabaseSnapshot<T>(
+  url: string,
+  work: (source: Omit<CatalogSource, 'close'>) => Promise<T>,
+): Promise<T> {
+  const { readPostgresSnapshot } = await import('./catalog/postgres/transfer-source.ts')
+  return readPostgresSnapshot(url, work)
+}
+
 /** For a migration into this catalog, which must be empty. */
 export async function openCatalogTarget({ data, databaseUrl: url }: CatalogPlace): Promise<CatalogTarget> {
   if (url === null) return openSqliteTarget(data)

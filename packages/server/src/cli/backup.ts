@@ -1,13 +1,18 @@
-import { acquireBackupHold, openBlobs, openBlobsDirectory, openCopyableAudit } from '../engines.ts'
+import type { Config } from '../config/config.ts'
+import {
+  acquireBackupHold,
+  openBlobs,
+  openBlobsDirectory,
+  openCatalogTarget,
+  openCopyableAudit,
+  readDatabaseSnapshot,
+} from '../engines.ts'
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError } from './copy-report.ts'
-import { requireData, requireLocalCatalog, withCatalog } from './open-catalog.ts'
-
-const localOnly =
-  'Back up the database with pg_dump or the tools of PostgreSQL first, then copy MEDIABUCKET_DATA.'
+import { requireData, withCatalog } from './open-catalog.ts'
 
 export const backup: Command = {
   summary: 'Copy all data to a directory; works while the service is running.',
@@ -23,6 +28,9 @@ An interrupted backup leaves the earlier one intact; run it again to complete it
 Every byte is hashed while it is copied. An item whose bytes are missing, unreadable or changed is reported by its id
 and listed in DIR/backup.json; all other items are copied. The exit code is ${exitCodes.incomplete} if there are such items.
 
+With PostgreSQL, the rows are written to DIR as a SQLite catalog too. restore creates a directory from it, and migrate
+copies that to a database.
+
 DIR keeps the bytes of items that were deleted after an earlier backup. To free their space, make a backup in a new DIR, then
 delete the old DIR.`,
 
@@ -30,7 +38,6 @@ delete the old DIR.`,
     const { positionals } = parse('backup', { args: [...args], allowPositionals: true, options: {} })
     const [path, ...more] = positionals
     if (!path || more.length > 0) throw new UsageError('backup takes one DIR, the target directory')
-    requireLocalCatalog(config, 'backup', localOnly)
     await requireData(config)
     // Loaded here, so that other commands start faster.
     const [{ backUp }, { openBackupDirectory }] = await Promise.all([
@@ -43,10 +50,9 @@ delete the old DIR.`,
     const directory = await openBackupDirectory(path, config.data)
     const hold = acquireBackupHold(config)
     const progress = createItemProgress('Copied')
-    const audit = await openCopyableAudit(config)
     try {
       const result = await backUp({
-        audit,
+        snapshot: (into) => writeSnapshot(config, into),
         blobs: await openBlobs(config),
         directory,
         openAudit: (data) => openCopyableAudit({ data }),
@@ -65,8 +71,27 @@ delete the old DIR.`,
       throw explainCopyError(error, path)
     } finally {
       progress.end()
-      await audit.close()
       hold.release()
     }
   },
+}
+
+/** Writes the rows as of one moment. Every backup has the form of a SQLite catalog. */
+async function writeSnapshot(config: Config, directory: string): Promise<void> {
+  const { databaseUrl } = config
+  if (databaseUrl === null) {
+    const audit = await openCopyableAudit(config)
+    return audit.snapshot(directory).finally(audit.close)
+  }
+  const { transferRows } = await import('../upkeep/transfer-rows.ts')
+  await readDatabaseSnapshot(databaseUrl, async (source) => {
+    const target = await openCatalogTarget({ data: directory, databaseUrl: null })
+    try {
+      // Items whose bytes have changed are reported when the bytes are checked.
+      await transferRows({ source, target, damaged: new Set(), onItems() {} })
+      await target.finish()
+    } finally {
+      await target.close()
+    }
+  })
 }

@@ -6,7 +6,7 @@ import { copyReportLines, explainCopyError } from './copy-report.ts'
 import { requireLocalCatalog } from './open-catalog.ts'
 
 const localOnly =
-  'Restore the database with pg_restore or the tools of PostgreSQL, and MEDIABUCKET_DATA from the copy that was made after it.'
+  'Unset it, restore into a directory, and copy that to an empty database: mediabucket migrate --to postgres://…'
 
 export const restore: Command = {
   summary: 'Restore a backup into an empty data directory.',

@@ -9,20 +9,21 @@ import { type CopyResult, copyBlobs } from './copy-blobs.ts'
  * The caller must hold the backup hold during the call, so that no bytes of the snapshot are deleted.
  */
 export async function backUp(parts: {
-  readonly audit: Pick<CopyableAudit, 'snapshot'>
+  /** Writes the rows as of one moment into a directory. */
+  readonly snapshot: CopyableAudit['snapshot']
   readonly blobs: Pick<BlobStore, 'open'>
   readonly directory: string
   readonly openAudit: (directory: string) => Promise<CopyableAudit>
   readonly openBlobs: (directory: string) => Promise<BlobStore>
   readonly onItem: (done: number, of: number) => void
 }): Promise<CopyResult> {
-  const { audit, blobs, directory, onItem } = parts
+  const { blobs, directory, onItem } = parts
   const target = await parts.openBlobs(directory)
   // Removes the temporary files of a killed backup.
   await target.recovery?.removeTemporary()
   const snapshot = await newSnapshot(directory)
   const path = join(directory, snapshot)
-  await audit.snapshot(path)
+  await parts.snapshot(path)
   const rows = await parts.openAudit(path)
   let result: CopyResult
   try {

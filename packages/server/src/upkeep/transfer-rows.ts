@@ -11,7 +11,7 @@ const batchLength = 64
  * `onItems` receives how many items the target has. Throws TransferError if the target has other data.
  */
 export async function transferRows(parts: {
-  readonly source: CatalogSource
+  readonly source: Omit<CatalogSource, 'close'>
   readonly target: CatalogTarget
   readonly damaged: ReadonlySet<MediaId>
   readonly onItems: (done: number, of: number) => void

@@ -14,18 +14,45 @@ import { asFault } from './postgres-errors.ts'
 /** Idempotency keys in a batch. */
 const requestsPerBatch = 500
 
+type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
+
+/** Reads that are not limited in time. */
+const counts = { readers: 1, writers: 1, readTimeout: 0 }
+
 /** Throws DatabaseError and CatalogVersionError. */
 export async function openPostgresSource(url: string): Promise<CatalogSource> {
-  const connections = await openDatabase(url, { readers: 1, writers: 1, readTimeout: 0 })
-
-  async function run(statement: string, ...values: unknown[]): Promise<Row[]> {
+  const connections = await openDatabase(url, counts)
+  const run: Run = async (statement, ...values) => {
     try {
       return await connections.read((session) => session.run(statement, ...values))
     } catch (error) {
       throw asFault(error)
     }
   }
+  return { ...createSource(run), close: connections.close }
+}
 
+/** Calls `work` with the rows as of one moment, while servers write. It may call `work` again if the connection is lost. */
+export async function readPostgresSnapshot<T>(
+  url: string,
+  work: (source: Omit<CatalogSource, 'close'>) => Promise<T>,
+): Promise<T> {
+  const connections = await openDatabase(url, counts)
+  try {
+    return await connections.read(async (session) => {
+      await session.execute('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      const result = await work(createSource(session.run))
+      await session.execute('COMMIT')
+      return result
+    })
+  } catch (error) {
+    throw asFault(error)
+  } finally {
+    await connections.close()
+  }
+}
+
+function createSource(run: Run): Omit<CatalogSource, 'close'> {
   const buckets = async () =>
     (
       await run(
@@ -113,7 +140,5 @@ export async function openPostgresSource(url: string): Promise<CatalogSource> {
             )
       return integer(row, 0)
     },
-
-    close: connections.close,
   }
 }
