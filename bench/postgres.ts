@@ -6,7 +6,7 @@ import { issueToken } from '../packages/server/src/access/issue-token.ts'
 import { openPostgresCatalog } from '../packages/server/src/catalog/postgres/catalog.ts'
 import { seedPostgresBucket } from '../packages/server/src/catalog/postgres/seed.ts'
 import { defaultScopes } from '../packages/server/src/core/scopes.ts'
-import { onServer, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
+import { onServer, rowsOf, startPostgres, stopPostgres } from '../test/harness/postgres.ts'
 import { type Bucket, fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
@@ -51,7 +51,8 @@ export async function benchPostgres(extent: Extent, report: (text: string) => vo
     const ofSqlite = await fillBuckets(data, buckets)
     const ofPostgres = await fillDatabase(url, buckets)
     await onServer(url, 'VACUUM ANALYZE')
-    const largeId = 2
+    const [largeRow] = await rowsOf(url, "SELECT id FROM buckets WHERE name = 'large'")
+    const largeId = String(largeRow?.['id'])
 
     const serve = async (name: string, directory: string, settings: Record<string, string>) => {
       const subject = await startMediabucket(directory, settings, name)
@@ -97,7 +98,7 @@ export async function benchPostgres(extent: Extent, report: (text: string) => vo
             }),
         })
     }
-    const offsets = [url, String(largeId), String(deep), String(last), String(extent.seconds)]
+    const offsets = [url, largeId, String(deep), String(last), String(extent.seconds)]
     coldCases.push({
       id: 'COUNT(*) and OFFSET at 90 % depth',
       run: () => runLoop(['yardsticks/offset-loop.ts', ...offsets], 0),

@@ -54,7 +54,7 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   async postgres(short) {
     const extent = short
       ? { rounds: 1, seconds: 0.2, large: 5_000 }
-      : { rounds: 3, seconds: 2, large: 1_000_000 }
+      : { rounds: 2, seconds: 2, large: 1_000_000 }
     return reportPostgres(await benchPostgres(extent, log))
   },
 

@@ -11,8 +11,8 @@ export interface Readiness {
   readonly reasons: readonly ReadinessReason[]
 }
 
-/** Milliseconds after which a catalog that another process has locked counts as not writable. */
-const writeTimeout = 2_000
+/** Milliseconds after which a catalog that does not respond, or that another process has locked, counts as not usable. */
+const checkTimeout = 2_000
 
 /** Milliseconds after which a store of bytes that does not respond counts as unavailable. */
 const bytesTimeout = 2_000
@@ -44,12 +44,13 @@ export function checkReadinessOperation(parts: {
 
   return async () => {
     const reasons: ReadinessReason[] = []
-    const reads = await catalog.checkReads().then(
+    const canRead = catalog.checkReads().then(
       () => true,
       () => false,
     )
+    const reads = await within(checkTimeout, canRead)
     if (!reads) reasons.push('catalog-unreadable')
-    if (!(await within(writeTimeout, canWrite()))) reasons.push('catalog-unwritable')
+    if (!(await within(checkTimeout, canWrite()))) reasons.push('catalog-unwritable')
     if (!(await within(bytesTimeout, hasBytes()))) reasons.push('bytes-unavailable')
     else if (!space.hasRoom()) reasons.push('disk-full')
     return { reads: !reasons.some((reason) => stopsReads.has(reason)), writes: reasons.length === 0, reasons }
