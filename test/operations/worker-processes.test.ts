@@ -3,6 +3,7 @@ import { openConnection } from '../harness/connection.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { fsck } from '../harness/upkeep.ts'
+import { arriving } from '../harness/upload.ts'
 import {
   connectToWorkers,
   isRunning,
@@ -124,6 +125,27 @@ test('O11 a worker that ends is replaced; when workers end at once again and aga
   const ends = server.log().filter(({ msg }) => msg === 'a worker ended; another one is started')
   expect(ends.length).toBeGreaterThanOrEqual(5)
   expect(server.log().some(({ msg }) => /^\d+ workers ended at once after their start/.test(msg))).toBe(true)
+})
+
+test('O11 the temporary files of a killed worker are removed, and those of the other stay', async () => {
+  await using server = await startServer(settings)
+  const connections = await connected(server)
+  for (const { socket } of connections) {
+    socket.on('error', () => undefined)
+    socket.write(
+      `POST /api/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.token}\r\nContent-Length: 900000\r\n\r\n`,
+    )
+    socket.write(Buffer.alloc(500_000, 1))
+  }
+  await until('two temporary files', async () => (await arriving(server)).length === 2)
+  process.kill(connections[0].pid, 'SIGKILL')
+  await until('one temporary file', async () => (await arriving(server)).length === 1)
+  await listeningWorkers(server, 2)
+  connections[1].socket.write(Buffer.alloc(400_000, 1))
+  await until('the item', async () => {
+    const page = (await (await server.request('/api/media')).json()) as { total: number }
+    return page.total === 1
+  })
 })
 
 test('O11 an address in use is reported as with one process', async () => {
