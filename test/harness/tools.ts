@@ -9,6 +9,7 @@ const packages: Readonly<Record<string, string>> = {
   'ceph-osd': 'ceph-osd',
   'chromium-headless-shell': 'chromium-headless-shell',
   curl: 'curl',
+  'docker-compose': 'docker-compose',
   faketime: 'faketime',
   jq: 'jq',
   logrotate: 'logrotate',

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
+import { hasCeph, s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { canUsePostgres, createDatabase, databasePassword } from '../harness/postgres.ts'
 import { basics, bin, runCommand, startServer, type TestServer } from '../harness/server.ts'
@@ -121,6 +122,41 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
     }
   })
 })
+
+test.skipIf(!hasCeph && !process.env['CI'])(
+  'F11 the bytes move to an S3 store, the rows stay, and both move back',
+  async () => {
+    await using directory = await temporaryDirectory()
+    const [first, second] = [join(directory.path, 'first'), join(directory.path, 'second')]
+    const { MEDIABUCKET_BLOBS_URL: store = '', ...credentials } = await s3Settings()
+    const server = await startServer(base, first)
+    const authorization = `Bearer ${server.token}`
+    const listed = await fill(server)
+    await server.stop()
+
+    const there = await migrate({ ...credentials, MEDIABUCKET_DATA: first }, store)
+    expect(there.stdout).toMatch(/^Copied the bytes of 5 items to s3:/)
+    const onS3 = { ...credentials, MEDIABUCKET_BLOBS_URL: store }
+    {
+      await using later = await startServer({ ...base, ...onS3 }, first)
+      const again = await listAll(later, authorization)
+      expect(again).toEqual(listed)
+      expect(await brokenItems(later, again, authorization)).toEqual([])
+      listed.push((await upload(later, 'on S3', { authorization })).url)
+      expect(await later.stop()).toBe(0)
+    }
+    await expect(migrate({ ...credentials, MEDIABUCKET_DATA: first }, store)).rejects.toMatchObject({
+      stderr: expect.stringContaining('holds the bytes of another catalog'),
+    })
+
+    const back = await migrate({ ...onS3, MEDIABUCKET_DATA: first }, second)
+    expect(back.stdout).toMatch(/^Copied the rows of 6 items/)
+    await using last = await startServer(base, second)
+    const again = await listAll(last, authorization)
+    expect(again).toEqual(listed)
+    expect(await brokenItems(last, again, authorization)).toEqual([])
+  },
+)
 
 test('F11 a source that a service uses is refused', async () => {
   await using directory = await temporaryDirectory()

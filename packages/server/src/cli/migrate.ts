@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import {
@@ -12,13 +13,13 @@ import {
 import { requireBlobsDirectory } from '../upkeep/require-blobs-directory.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
-import { type Command, exitCodes, UsageError } from './command.ts'
+import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError, faultyItemLines } from './copy-report.ts'
 import { requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const migrate: Command = {
-  summary: 'Copy all data to other engines, such as PostgreSQL.',
+  summary: 'Copy all data to other engines, such as PostgreSQL and S3.',
   help: `Usage: mediabucket migrate --to TARGET [--to TARGET]
 
 Copies the data of the service that the settings describe. URLs, tokens, the order of items and totals stay the same. The
@@ -27,6 +28,7 @@ source is not changed. No service may use the source or a target. Unfinished res
 TARGET is one of:
   postgres://…   An empty PostgreSQL database, to which the rows are copied. Put its password into PGPASSWORD or a
                  password file, because other users of the machine can see arguments.
+  s3://…         A bucket of an S3 store, as in MEDIABUCKET_BLOBS_URL, to which the bytes of large files are copied.
   DIR            A directory for what no other TARGET receives: the rows as catalog.db, and the bytes of large files.
 
 Every byte that is copied is hashed. An item whose bytes are missing or damaged is reported by its id, and its URL responds
@@ -51,11 +53,16 @@ To complete an interrupted migration, run the same command again. No service sta
       progress.end()
       if (result.items !== null) print(`Copied the rows of ${formatCount(result.items, 'item')}.`)
       if (result.bytes !== null)
-        for (const line of copyReportLines('Copied the bytes of', result.bytes, target.data)) print(line)
+        for (const line of copyReportLines(
+          'Copied the bytes of',
+          result.bytes,
+          (await openBlobsDirectory(target)).path,
+        ))
+          print(line)
       else for (const line of faultyItemLines(result.faulty)) print(line)
-      print(`Start the service with: ${assignments(config, target).join(' ')}`)
+      print(`Start the service with: ${assignments(config, target, values.to ?? []).join(' ')}`)
     } catch (error) {
-      throw explainCopyError(error, target.data)
+      throw explainCopyError(error, (await openBlobsDirectory(target)).path)
     } finally {
       progress.end()
       for (const lock of locks) lock.release()
@@ -70,28 +77,39 @@ interface Moves {
 
 /** The settings of the service after the migration. Throws UsageError. */
 function targetOf(config: Config, targets: readonly string[]): Config {
-  const databases = targets.filter((target) => /^postgres(ql)?:/.test(target))
-  const directories = targets.filter((target) => !databases.includes(target))
-  const [database, ...moreDatabases] = databases
-  const [directory, ...moreDirectories] = directories
+  const [database, ...moreDatabases] = targets.filter(isDatabase)
+  const [store, ...moreStores] = targets.filter(isStore)
+  const [directory, ...moreDirectories] = targets.filter((target) => !isDatabase(target) && !isStore(target))
   if (targets.length === 0) throw new UsageError('migrate needs --to TARGET')
-  if (moreDatabases.length + moreDirectories.length > 0)
-    throw new UsageError('migrate takes at most one database and one directory')
-  const data = directory ?? config.data
-  if (database === undefined) return { ...config, data, databaseUrl: null }
-  const databaseUrl = settings.MEDIABUCKET_DATABASE_URL.reader.read(database)
-  if (typeof databaseUrl !== 'string')
-    throw new UsageError(`--to takes ${settings.MEDIABUCKET_DATABASE_URL.reader.accepts}`)
-  return { ...config, data, databaseUrl }
+  if (moreDatabases.length + moreStores.length + moreDirectories.length > 0)
+    throw new UsageError('migrate takes at most one TARGET of each kind')
+  const isMoved = directory !== undefined
+  return {
+    ...config,
+    data: directory ?? config.data,
+    databaseUrl:
+      database === undefined && !isMoved ? config.databaseUrl : read('MEDIABUCKET_DATABASE_URL', database),
+    blobsUrl: store === undefined && !isMoved ? config.blobsUrl : read('MEDIABUCKET_BLOBS_URL', store),
+  }
+}
+
+const isDatabase = (target: string) => /^postgres(ql)?:/.test(target)
+const isStore = (target: string) => target.startsWith('s3:')
+
+/** Throws UsageError. */
+function read<K extends 'MEDIABUCKET_DATABASE_URL' | 'MEDIABUCKET_BLOBS_URL'>(name: K, text = '') {
+  const { reader } = settings[name]
+  const value = reader.read(text)
+  if (value === undefined) throw new UsageError(`--to takes ${reader.accepts}`)
+  return value
 }
 
 function movesBetween(config: Config, target: Config): Moves {
   const isOtherDirectory = resolve(target.data) !== resolve(config.data)
-  const isOtherDatabase = target.databaseUrl !== config.databaseUrl
   return {
-    rows: isOtherDatabase || (target.databaseUrl === null && isOtherDirectory),
-    // Files in an S3 store stay there.
-    bytes: isOtherDirectory && config.blobsUrl === null,
+    rows: target.databaseUrl !== config.databaseUrl || (target.databaseUrl === null && isOtherDirectory),
+    bytes:
+      !isDeepStrictEqual(target.blobsUrl, config.blobsUrl) || (target.blobsUrl === null && isOtherDirectory),
   }
 }
 
@@ -103,17 +121,14 @@ async function copyData(
 ) {
   // Loaded here, so that other commands start faster.
   const { migrate: copy } = await import('../upkeep/migrate.ts')
-  if (moves.bytes)
-    await withCatalog(config, async (catalog) =>
-      requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) }),
-    )
+  const identity = moves.bytes ? await requireStores(config, target) : null
   await using stack = new AsyncDisposableStack()
   const open = async <T extends { close(): Promise<void> }>(opening: Promise<T>): Promise<T> => {
     const opened = await opening
     stack.defer(() => opened.close())
     return opened
   }
-  return await copy({
+  const result = await copy({
     source: await open(openCatalogSource(config)),
     audit: await open(openAudit(config)),
     target: moves.rows ? await open(openCatalogTarget(target)) : null,
@@ -121,10 +136,24 @@ async function copyData(
     onBytes: progress.show,
     onRows: progress.show,
   })
+  // The next start of a service on new rows gives its store an identity.
+  if (identity !== null && !moves.rows) await (await openBlobsDirectory(target)).writeIdentity(identity)
+  return result
+}
+
+/** Returns the identity of the source of the bytes. Throws BlobsMismatchError, and CommandError if the target is in use. */
+async function requireStores(config: Config, target: Config): Promise<string | null> {
+  const { path, readIdentity } = await openBlobsDirectory(target)
+  if ((await readIdentity()) !== null)
+    throw new CommandError(`${path} holds the bytes of another catalog. Choose an empty TARGET.`)
+  return withCatalog(config, async (catalog) => {
+    await requireBlobsDirectory({ catalog, directory: await openBlobsDirectory(config) })
+    return catalog.blobsIdentity()
+  })
 }
 
 /** The settings that the migration changes, without passwords. */
-function assignments(config: Config, target: Config): string[] {
+function assignments(config: Config, target: Config, targets: readonly string[]): string[] {
   const { data, databaseUrl } = target
   const isNewDirectory = resolve(data) !== resolve(config.data)
   return [
@@ -132,6 +161,9 @@ function assignments(config: Config, target: Config): string[] {
     ...(databaseUrl === config.databaseUrl
       ? []
       : [`MEDIABUCKET_DATABASE_URL=${databaseUrl === null ? '' : withoutPassword(databaseUrl)}`]),
+    ...(isDeepStrictEqual(target.blobsUrl, config.blobsUrl)
+      ? []
+      : [`MEDIABUCKET_BLOBS_URL='${targets.find(isStore) ?? ''}'`]),
   ]
 }
 
