@@ -175,7 +175,7 @@ test('F11 a target with data is refused, and so is the same directory', async ()
   const settings = { MEDIABUCKET_DATA: directory.path }
   await expect(migrate(settings, target)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('has data'),
+    stderr: expect.stringContaining('another catalog'),
   })
   await expect(migrate(settings, directory.path)).rejects.toMatchObject({ code: 2 })
 })

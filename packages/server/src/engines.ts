@@ -59,7 +59,7 @@ type Blobs = Data & Partial<Pick<Config, 'inlineSize' | 'blobsUrl'>>
 /** With `thread` for the server; without it for a command. Without `logs` for commands and backups, which have no uploads. */
 export async function openBlobs(
   { data: directory, inlineSize = 0, blobsUrl = null }: Blobs,
-  logs?: { readonly intents: IntentLog; readonly parts: PartLog },
+  logs?: { readonly intents: IntentLog; readonly parts?: PartLog },
   thread?: {
     /** A name for the temporary files of this process, if the server has several. */
     readonly owner?: string | undefined
@@ -77,6 +77,10 @@ export async function openBlobs(
   const { openS3Blobs } = await import('./blobs/s3/s3-blobs.ts')
   return openS3Blobs({ location: blobsUrl, ...(logs && { logs }) })
 }
+
+/** For a migration into this store. The items of all bytes exist already, so an interruption leaves no bytes without an item. */
+export const openBlobsTarget = (config: Blobs): Promise<BlobStore> =>
+  openBlobs(config, { intents: { record: async () => undefined, clear: async () => undefined } })
 
 /** False if no server has used the directory, or the database, yet. Throws DatabaseError. */
 export async function hasData({ data, databaseUrl: url }: CatalogPlace): Promise<boolean> {

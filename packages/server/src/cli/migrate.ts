@@ -7,6 +7,7 @@ import {
   openAudit,
   openBlobs,
   openBlobsDirectory,
+  openBlobsTarget,
   openCatalogSource,
   openCatalogTarget,
 } from '../engines.ts'
@@ -132,7 +133,9 @@ async function copyData(
     source: await open(openCatalogSource(config)),
     audit: await open(openAudit(config)),
     target: moves.rows ? await open(openCatalogTarget(target)) : null,
-    blobs: moves.bytes ? { from: await open(openBlobs(config)), to: await open(openBlobs(target)) } : null,
+    blobs: moves.bytes
+      ? { from: await open(openBlobs(config)), to: await open(openBlobsTarget(target)) }
+      : null,
     onBytes: progress.show,
     onRows: progress.show,
   })

@@ -18,8 +18,8 @@ import { createShareObject } from './share-object.ts'
  */
 export async function openS3Blobs(options: {
   readonly location: S3Location
-  /** Without them, nothing can be received: for commands. */
-  readonly logs?: { readonly intents: IntentLog; readonly parts: PartLog }
+  /** For commands, without `parts` there are no resumable uploads, and without both nothing can be received. */
+  readonly logs?: { readonly intents: IntentLog; readonly parts?: PartLog }
   /** Tests use shorter ones. */
   readonly timeouts?: Timeouts
 }): Promise<BlobStore> {
