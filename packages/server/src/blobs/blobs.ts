@@ -138,6 +138,8 @@ export interface BlobsDirectory {
     /** What to do if another identity, or none, was found instead of this one. */
     readonly identify: (identity: string) => string
   }
+  /** True if several servers can store bytes there. */
+  readonly isShared: boolean
   /** Null if there is no identity. */
   readIdentity(): Promise<string | null>
   /** Durable when it resolves. */

@@ -189,7 +189,8 @@ export interface Catalog {
   /** The identity of the directory of the bytes; null before the first start. */
   blobsIdentity(): Promise<string | null>
 
-  setBlobsIdentity(identity: string): Promise<void>
+  /** Sets the identity if there is none. Returns the one that is set: another server may have been first. */
+  claimBlobsIdentity(identity: string): Promise<string>
 
   /** Ids of some items whose bytes are in the blob store: the first and the last ones. */
   someWithBlobs(): Promise<MediaId[]>

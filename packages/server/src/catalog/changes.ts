@@ -44,7 +44,7 @@ export interface Changes {
   'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: UpkeepRun; output: undefined }
-  'set-blobs-identity': { input: { identity: string }; output: undefined }
+  'claim-blobs-identity': { input: { identity: string }; output: string }
   /** Changes nothing; a readiness check that the writer works. */
   check: { input: null; output: undefined }
 }

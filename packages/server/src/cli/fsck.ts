@@ -86,6 +86,8 @@ Options:
 }
 
 function lockUnlessServed(config: Parameters<typeof lockData>[0]): ReturnType<typeof lockData> | null {
+  // Servers of other machines do not use the lock of this one.
+  if (config.blobsUrl !== null) return null
   try {
     return lockData(config)
   } catch (error) {

@@ -172,6 +172,7 @@ function assignments(config: Config, target: Config, targets: readonly string[])
 
 function withoutPassword(text: string): string {
   const url = new URL(text)
-  if (url.password !== '') url.password = 'PASSWORD'
-  return url.href
+  url.password = ''
+  url.searchParams.delete('password')
+  return `'${url.href}'`
 }

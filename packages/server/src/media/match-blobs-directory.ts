@@ -7,7 +7,7 @@ import type { Catalog } from '../catalog/catalog.ts'
  * earlier versions and restored data have no identity: it is created if the directory has their blobs. Throws BlobsMismatchError.
  */
 export async function matchBlobsDirectory(parts: {
-  readonly catalog: Pick<Catalog, 'blobsIdentity' | 'setBlobsIdentity' | 'someWithBlobs'>
+  readonly catalog: Pick<Catalog, 'blobsIdentity' | 'claimBlobsIdentity' | 'someWithBlobs'>
   readonly directory: BlobsDirectory
 }): Promise<void> {
   const { catalog, directory } = parts
@@ -29,7 +29,11 @@ export async function matchBlobsDirectory(parts: {
   const identity = found ?? randomBytes(16).toString('hex')
   // The directory first: after a crash between the two writes, the next start adopts the identity it finds there.
   if (found === null) await directory.writeIdentity(identity)
-  await catalog.setBlobsIdentity(identity)
+  const claimed = await catalog.claimBlobsIdentity(identity)
+  if (claimed === identity) return
+  // Another server that starts at the same time was first. Each server that wrote its own identity replaces it.
+  if (!directory.isShared) requireSameIdentity(directory, claimed, identity)
+  await directory.writeIdentity(claimed)
 }
 
 /** Throws BlobsMismatchError. */

@@ -10,9 +10,8 @@ interface Leftover {
 
 /**
  * Completes the work of an earlier process that was interrupted, before the service starts. Removes temporary files, deletes
- * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Of a store without
- * recovery, only the bytes of deleted items are deleted here, and a sweep removes its orphans (deletion/sweep-intents.ts). Returns the
- * number of each (`rewound`: lowered offsets), and the ids whose bytes could not be deleted.
+ * the bytes of deleted items, makes the offsets of resumable uploads and their files agree, and removes orphans. Does nothing with a store that other
+ * servers use: a sweep removes what they left (server/start-intent-sweep.ts). Returns the number of each (`rewound`: lowered offsets), and the ids whose bytes could not be deleted.
  */
 export async function recover(parts: {
   readonly catalog: Pick<
@@ -39,9 +38,9 @@ export async function recover(parts: {
     leftovers.push({ id, error })
   }
   const { recovery } = parts.blobs
-  const temporary = (await recovery?.removeTemporary()) ?? 0
+  if (recovery === null) return { temporary: 0, tombstones: 0, rewound: 0, orphans: 0, leftovers }
+  const temporary = await recovery.removeTemporary()
   const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, await parts.catalog.tombstones())
-  if (recovery === null) return { temporary, tombstones, rewound: 0, orphans: 0, leftovers }
   const rewound = await rewindUploads(parts, recovery)
   const orphans = await removeOrphans(parts, recovery, onDeletionFailure)
   return { temporary, tombstones, rewound, orphans, leftovers }

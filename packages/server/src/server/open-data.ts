@@ -72,7 +72,7 @@ export async function openData(
     blobs,
     isBackupRunning: hold.isHeld,
     onDeletionFailure: (id: string, err: unknown) =>
-      log.warn({ id, err }, 'the bytes of a deleted item stay until the next start'),
+      log.warn({ id, err }, 'the bytes of a deleted item stay until the next sweep or start'),
   }
   const deferred = createDeferredDeletions({
     ...deletionParts,

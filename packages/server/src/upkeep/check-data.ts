@@ -22,7 +22,7 @@ export interface DataReport {
  * only in a transaction that has checked them again, and moves unknown files instead of removing them.
  */
 export async function checkData(parts: {
-  readonly catalog: Pick<Catalog, 'media' | 'tombstones' | 'clearTombstones' | 'upload'>
+  readonly catalog: Pick<Catalog, 'media' | 'tombstones' | 'clearTombstones' | 'intents' | 'upload'>
   readonly audit: CatalogAudit
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit

@@ -15,7 +15,7 @@ export interface Quiescence {
 }
 
 interface Parts {
-  readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'upload'>
+  readonly catalog: Pick<Catalog, 'tombstones' | 'clearTombstones' | 'upload' | 'intents'>
   readonly audit: Pick<CatalogAudit, 'findUnreferenced' | 'retire'>
   readonly blobs: Pick<BlobStore, 'open' | 'remove'>
   readonly blobAudit: BlobAudit
@@ -52,10 +52,13 @@ export async function checkOrphans(parts: Parts): Promise<boolean | null> {
       if (tombstones.size === 0 && candidates.every(({ kind }) => kind === 'temporary')) return true
       await quiescence.wait()
     }
+    const uploading = new Set<MediaId>(lock === null ? await catalog.intents() : [])
     const existing: BlobEntry[] = []
     for (const entry of candidates) {
       // A server removes stale temporary files when it starts, so these may belong to uploads in progress.
       if (lock === null && entry.kind === 'temporary') continue
+      // An upload that stores its bytes under their id long before its row, as on S3. A sweep removes them if it was interrupted.
+      if (entry.kind === 'stored' && uploading.has(entry.id)) continue
       if (await blobAudit.exists(entry)) existing.push(entry)
     }
     await reportOrRepairOrphans(parts, await orphansOf(parts, existing))

@@ -27,7 +27,8 @@ export async function transferRows(parts: {
     return { ...item, isDamaged: true }
   }
 
-  let last: ItemPosition | null = await target.begin(await source.state(), await source.buckets())
+  const state = await source.state()
+  let last: ItemPosition | null = await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())
   const all = await source.countItems()
   let done = last === null ? 0 : await source.countItems(last)
@@ -41,6 +42,9 @@ export async function transferRows(parts: {
     onItems(done, all)
   }
   for await (const requests of source.requests()) await target.addRequests(requests)
+  // Commands can have revoked tokens and changed limits meanwhile.
+  await target.begin(state, await source.buckets())
+  await target.addTokens(await source.tokens())
   return { changed }
 }
 

@@ -77,6 +77,7 @@ test('F2 an upload that commits between the last check and the move keeps its by
 test('F2 a commit after its id was retired fails: no item is listed whose bytes were moved', async () => {
   await using media = await temporaryMedia()
   const { item, commit } = await beforeCommit(media)
+  await media.catalog.clearIntents([item.id])
   let committed: Promise<unknown> | undefined
   const late = (audit: BlobAudit) => ({
     async quarantine(found: Parameters<BlobAudit['quarantine']>[0]) {
@@ -89,6 +90,14 @@ test('F2 a commit after its id was retired fails: no item is listed whose bytes 
   await expect(committed).rejects.toThrow()
   expect(await media.catalog.media(item.id)).toBeNull()
   expect(await lostAndFound(media)).toEqual([expect.stringContaining(item.id)])
+})
+
+test('F2 bytes of an upload in progress stay while a server runs, and are moved when none does', async () => {
+  await using media = await temporaryMedia()
+  const { item } = await beforeCommit(media)
+  expect(await repair(media, { served: true })).toEqual([])
+  expect((await media.blobs.open(item.id))?.size).toBe(4)
+  expect(await repair(media)).toEqual([['bytes-orphaned', 1, 1]])
 })
 
 test('F2 temporary files are left while a server runs, and moved when none does', async () => {

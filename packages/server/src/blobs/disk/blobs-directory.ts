@@ -14,6 +14,7 @@ export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
   const file = join(path, identityName)
   return {
     path,
+    isShared: false,
     advice: {
       place: 'the directory',
       catalog: 'set MEDIABUCKET_DATA to another directory',

@@ -19,6 +19,7 @@ export function openS3Directory(location: S3Location): BlobsDirectory {
 
   return {
     path,
+    isShared: true,
     advice: {
       place: 'the bucket and prefix',
       catalog: `set ${wrong} to another bucket or prefix`,

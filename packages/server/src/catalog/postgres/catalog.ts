@@ -82,7 +82,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     revokeToken: (id, at) => apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
     recordUpkeep: (upkeep) => apply({ kind: 'record-upkeep', input: upkeep }),
-    setBlobsIdentity: (identity) => apply({ kind: 'set-blobs-identity', input: { identity } }),
+    claimBlobsIdentity: (identity) => apply({ kind: 'claim-blobs-identity', input: { identity } }),
     async statistics() {
       return { ...(await statistics()), waitingChanges: writer.pendingCount(), logBytes: 0 }
     },

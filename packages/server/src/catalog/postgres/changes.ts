@@ -113,7 +113,11 @@ const functions: ChangeFunctions = {
   'record-upkeep': (transaction, upkeep) =>
     setMeta(transaction, upkeepKey(upkeep.kind), formatUpkeepRun(upkeep)),
 
-  'set-blobs-identity': (transaction, { identity }) => setMeta(transaction, 'blobs', identity),
+  async 'claim-blobs-identity'({ session }, { identity }) {
+    await session.run("INSERT INTO meta (key, value) VALUES ('blobs', $1) ON CONFLICT DO NOTHING", identity)
+    const [row = []] = await session.run("SELECT value FROM meta WHERE key = 'blobs'")
+    return text(row, 0)
+  },
 
   check: async () => undefined,
 }

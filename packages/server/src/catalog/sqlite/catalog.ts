@@ -116,7 +116,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       })),
     recordUpkeep: (run) => writer.apply({ kind: 'record-upkeep', input: run }),
     blobsIdentity: async () => reading(() => reads.blobsIdentity()),
-    setBlobsIdentity: (identity) => writer.apply({ kind: 'set-blobs-identity', input: { identity } }),
+    claimBlobsIdentity: (identity) => writer.apply({ kind: 'claim-blobs-identity', input: { identity } }),
     someWithBlobs: async () => reading(() => reads.someWithBlobs()),
     isNew: async () => reading(() => reads.isNew()),
 

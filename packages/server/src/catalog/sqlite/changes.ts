@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId, NewMediaContent, NewToken } from '../records.ts'
-import { integer } from '../rows.ts'
+import { integer, text } from '../rows.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
@@ -46,9 +46,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const touchToken = db.prepare('UPDATE tokens SET last_used_at = ? WHERE id = ?')
 
   const recordUpkeep = prepareRecordUpkeep(db)
-  const setMeta = db.prepare(
-    'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
-  )
+  const claimIdentity = db.prepare("INSERT INTO meta (key, value) VALUES ('blobs', ?) ON CONFLICT DO NOTHING")
+  const readIdentity = db.prepare("SELECT value FROM meta WHERE key = 'blobs'")
 
   const addMedia = (bucketId: BucketId, items: readonly NewMediaContent[]): void => {
     quotas.require(bucketId, {
@@ -148,8 +147,9 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       recordUpkeep(run)
     },
 
-    'set-blobs-identity'({ identity }) {
-      setMeta.run('blobs', identity)
+    'claim-blobs-identity'({ identity }) {
+      claimIdentity.run(identity)
+      return text(one(readIdentity) ?? [], 0)
     },
 
     check() {},

@@ -12,6 +12,9 @@ export interface BlobDeletionParts {
   readonly onDeletionFailure: (id: MediaId, error: unknown) => void
 }
 
+/** Tombstones that are cleared in one transaction, at most. */
+const batchLength = 100
+
 /** Low, so that uploads get threads of libuv's pool for their syncs. */
 const parallelism = 2
 
@@ -20,6 +23,13 @@ const parallelism = 2
  * (docs/interface.md F6). Never throws.
  */
 export async function deleteBlobs(parts: BlobDeletionParts, ids: readonly MediaId[]): Promise<number> {
+  let deleted = 0
+  for (let done = 0; done < ids.length; done += batchLength)
+    deleted += await deleteBatch(parts, ids.slice(done, done + batchLength))
+  return deleted
+}
+
+async function deleteBatch(parts: BlobDeletionParts, ids: readonly MediaId[]): Promise<number> {
   const { catalog, blobs, isBackupRunning, onDeletionFailure } = parts
   // The rows are deleted already, so the snapshot of a backup that begins after this check does not name these bytes.
   if (isBackupRunning()) return 0

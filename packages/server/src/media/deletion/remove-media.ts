@@ -11,9 +11,6 @@ export interface MediaRemover {
   settled(): Promise<void>
 }
 
-/** Tombstones that are cleared in one transaction, at most. */
-const batchLength = 100
-
 /** Deletes the row, with bytes in the catalog, before it returns; deletes a file, then its tombstone, in the background. */
 export function createMediaRemover(
   parts: BlobDeletionParts & { readonly catalog: Pick<Catalog, 'removeMedia'> },
@@ -22,7 +19,7 @@ export function createMediaRemover(
   let deleting: Promise<void> | null = null
 
   async function deleteWaiting(): Promise<void> {
-    while (waiting.length > 0) await deleteBlobs(parts, waiting.splice(0, batchLength))
+    while (waiting.length > 0) await deleteBlobs(parts, waiting.splice(0))
     deleting = null
   }
 

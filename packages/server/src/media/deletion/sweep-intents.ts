@@ -9,7 +9,7 @@ const intentLifetime = 3_600_000
 /** Milliseconds between sweeps. Stores extend deadlines more often. */
 export const intentSweepInterval = 600_000
 
-/** Intents that one sweep takes, at most. */
+/** Intents in one transaction. Those of unfinished uploads are among them, and stay. */
 const batchLength = 500
 
 /** Blobs that are removed at the same time. */
@@ -41,17 +41,20 @@ export function createIntentSweep(parts: {
 
   return async () => {
     const expired = await catalog.expiredIntents()
-    const candidates = expired.filter((id) => found.has(id)).slice(0, batchLength)
+    const candidates = expired.filter((id) => found.has(id))
     found = new Set(expired)
-    if (candidates.length === 0) return 0
-    const retired = await catalog.retireIntents(candidates)
-    const results = await settleAll(retired, parallelism, (id) => blobs.removeInterrupted(id))
-    const removed = retired.filter((id, at) => {
-      const result = results[at]
-      if (result?.status === 'rejected') onDeletionFailure(id, result.reason)
-      return result?.status === 'fulfilled'
-    })
-    if (removed.length > 0) await catalog.clearIntents(removed)
-    return removed.length
+    let count = 0
+    for (let done = 0; done < candidates.length; done += batchLength) {
+      const retired = await catalog.retireIntents(candidates.slice(done, done + batchLength))
+      const results = await settleAll(retired, parallelism, (id) => blobs.removeInterrupted(id))
+      const removed = retired.filter((id, at) => {
+        const result = results[at]
+        if (result?.status === 'rejected') onDeletionFailure(id, result.reason)
+        return result?.status === 'fulfilled'
+      })
+      if (removed.length > 0) await catalog.clearIntents(removed)
+      count += removed.length
+    }
+    return count
   }
 }

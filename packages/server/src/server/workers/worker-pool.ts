@@ -43,6 +43,8 @@ export function createWorkerPool(parts: {
   /** Only the bound port is known after the start, where the configured one is 0. */
   let bound: ListeningWorker | null = null
   let { port } = parts
+  /** Replacements of workers that ended before all workers listened. */
+  const endedEarly: (() => Promise<void>)[] = []
   let failures = 0
   let hasStarted = false
   let stopping = false
@@ -56,7 +58,9 @@ export function createWorkerPool(parts: {
       const lived = performance.now() - (listening.get(worker) ?? performance.now())
       running.delete(worker)
       listening.delete(worker)
-      if (hasStarted && !stopping) await replace(worker, how, lived)
+      if (stopping) return
+      if (hasStarted) await replace(worker, how, lived)
+      else endedEarly.push(() => replace(worker, how, lived))
     })
     const address = await worker.listening
     listening.set(worker, performance.now())
@@ -93,6 +97,7 @@ export function createWorkerPool(parts: {
     async start() {
       const [first] = await Promise.all(Array.from({ length: parts.workers }, run))
       hasStarted = true
+      for (const replaceLate of endedEarly) void replaceLate()
       if (first === undefined) throw new RangeError('a service has at least one worker')
       return first
     },
