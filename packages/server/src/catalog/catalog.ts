@@ -134,8 +134,11 @@ export interface Catalog {
    */
   finishUpload(id: UploadId, added: NewMediaContent, expiresAt: number): Promise<boolean>
 
-  /** Removes the upload and releases its reservation; its item, if it has one, stays. False if there is no such upload. */
-  removeUpload(id: UploadId): Promise<boolean>
+  /**
+   * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished
+   * upload. False if there is no such upload.
+   */
+  removeUpload(id: UploadId, onlyUnfinished?: boolean): Promise<boolean>
 
   unfinishedUploads(): Promise<Upload[]>
 

@@ -35,7 +35,7 @@ export interface Changes {
   'begin-parts': { input: { id: UploadId; multipart: string }; output: string | null }
   'store-parts': { input: { id: UploadId; stored: StoredParts; move: OffsetMove }; output: boolean }
   'finish-upload': { input: { id: UploadId; added: NewMediaContent; expiresAt: number }; output: boolean }
-  'remove-upload': { input: { id: UploadId }; output: boolean }
+  'remove-upload': { input: { id: UploadId; onlyUnfinished: boolean }; output: boolean }
   'create-bucket': { input: { name: string; quota: Quota; createdAt: number }; output: boolean }
   'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
   'set-quota': { input: { bucket: string; quota: Partial<Quota> }; output: boolean }

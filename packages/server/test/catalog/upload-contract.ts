@@ -130,6 +130,19 @@ export function describeUploads(engine: string, fresh: Fresh): void {
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, reservedBytes: 0 })
     })
 
+    test('R5 a finished upload stays if only an unfinished one may be removed', async () => {
+      const { catalog, other, upload, bucketId } = await openWithUpload(fresh, 10)
+      const failed = newUpload(bucketId, { length: 10 })
+      await catalog.createUpload(failed)
+      const added = inBlobStore([newItem({ size: 10 })])[0]
+      if (added) await catalog.finishUpload(upload.id, added, 1_000)
+      expect(await other.removeUpload(upload.id, true)).toBe(false)
+      expect(await other.upload(upload.id)).toMatchObject({ finished: true })
+      expect(await other.removeUpload(failed.id, true)).toBe(true)
+      expect(await other.removeUpload(failed.id, true)).toBe(false)
+      expect(await other.bucket(bucketId)).toMatchObject({ items: 1, reservedItems: 0, reservedBytes: 0 })
+    })
+
     test('R6 long pieces are separate, in their order, and a removed upload has none', async () => {
       const { catalog, upload } = await openWithUpload(fresh, 300_000)
       const pieces = [40_000, 40_000, 10_000, 100_000].map((length, index) =>

@@ -54,7 +54,8 @@ export function createS3PartialUploads(parts: {
 
   async function recorded(id: UploadId): Promise<RecordedParts> {
     const found = await log.read(id)
-    if (found === null) throw lost('there is no such unfinished upload')
+    // Another process has finished or removed it.
+    if (found === null) throw conflict()
     return found
   }
 
@@ -73,7 +74,7 @@ export function createS3PartialUploads(parts: {
     const created = await calls.createMultipart(key)
     const used = await log.begin(id, created)
     if (used !== created) await calls.abort(key, created)
-    if (used === null) throw lost('the upload was removed')
+    if (used === null) throw conflict()
     return used
   }
 

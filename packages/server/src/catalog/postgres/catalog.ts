@@ -72,7 +72,8 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
     finishUpload: (id, added, expiresAt) => apply({ kind: 'finish-upload', input: { id, added, expiresAt } }),
-    removeUpload: (id) => apply({ kind: 'remove-upload', input: { id } }),
+    removeUpload: (id, onlyUnfinished = false) =>
+      apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
     createBucket: (name, quota, createdAt) =>
       apply({ kind: 'create-bucket', input: { name, quota, createdAt } }),
     deleteBucketChunk: (id, limit, now) => apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),

@@ -73,7 +73,7 @@ const functions: ChangeFunctions = {
   'begin-parts': (transaction, { id, multipart }) => beginParts(transaction, id, multipart),
   'store-parts': (transaction, { id, stored, move }) => storeParts(transaction, id, stored, move),
   'finish-upload': (transaction, { id, added, expiresAt }) => finishUpload(transaction, id, added, expiresAt),
-  'remove-upload': (transaction, { id }) => removeUpload(transaction, id),
+  'remove-upload': (transaction, { id, onlyUnfinished }) => removeUpload(transaction, id, onlyUnfinished),
 
   async 'create-bucket'({ session }, { name, quota: { maxItems, maxBytes }, createdAt }) {
     const statement = `INSERT INTO buckets (name, created_at, max_items, max_bytes) VALUES ($1, $2, $3, $4)

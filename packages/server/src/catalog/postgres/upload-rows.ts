@@ -72,13 +72,23 @@ export async function finishUpload(
   return true
 }
 
-export async function removeUpload(transaction: Transaction, id: UploadId): Promise<boolean> {
+export async function removeUpload(
+  transaction: Transaction,
+  id: UploadId,
+  onlyUnfinished: boolean,
+): Promise<boolean> {
   const upload = await unfinished(transaction, id)
   if (upload) {
     const { items, bytes } = reservedBy(upload)
     await changeReservation(transaction, upload.bucketId, { items: -items, bytes: -bytes })
   }
-  return (await transaction.session.change('DELETE FROM uploads WHERE id = $1', id)) === 1
+  return (
+    (await transaction.session.change(
+      'DELETE FROM uploads WHERE id = $1 AND (finished = 0 OR NOT $2::bool)',
+      id,
+      onlyUnfinished,
+    )) === 1
+  )
 }
 
 async function unfinished({ session, buckets }: Transaction, id: UploadId): Promise<Upload | null> {

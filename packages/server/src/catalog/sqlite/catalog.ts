@@ -90,7 +90,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     storeParts: (id, stored, move) => writer.apply({ kind: 'store-parts', input: { id, stored, move } }),
     finishUpload: (id, added, expiresAt) =>
       writer.apply({ kind: 'finish-upload', input: { id, added, expiresAt } }),
-    removeUpload: (id) => writer.apply({ kind: 'remove-upload', input: { id } }),
+    removeUpload: (id, onlyUnfinished = false) =>
+      writer.apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
     unfinishedUploads: async () => reading(() => reads.unfinishedUploads()),
     expiredUploads: async (now) => reading(() => reads.expiredUploads(now)),
     bucket: buckets.read,

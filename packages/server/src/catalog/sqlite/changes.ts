@@ -112,7 +112,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'finish-upload': ({ id, added, expiresAt }) => uploads.finish(id, added, expiresAt),
 
-    'remove-upload': ({ id }) => uploads.remove(id),
+    'remove-upload': ({ id, onlyUnfinished }) => uploads.remove(id, onlyUnfinished),
 
     'create-bucket': ({ name, quota, createdAt }) => buckets.create(name, quota, createdAt),
 

@@ -15,7 +15,7 @@ export interface UploadRows {
   beginParts(id: UploadId, multipart: string): string | null
   storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): boolean
   finish(id: UploadId, added: NewMediaContent, expiresAt: number): boolean
-  remove(id: UploadId): boolean
+  remove(id: UploadId, onlyUnfinished: boolean): boolean
 }
 
 export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: MediaRows): UploadRows {
@@ -88,13 +88,13 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
       return true
     },
 
-    remove(id) {
+    remove(id, onlyUnfinished) {
       const upload = unfinished(id)
       if (upload) {
         const { items, bytes } = reservedBy(upload)
         quotas.reserve(upload.bucketId, { items: -items, bytes: -bytes })
         parts.remove(id)
-      }
+      } else if (onlyUnfinished) return false
       return remove.run(id).changes === 1
     },
   }

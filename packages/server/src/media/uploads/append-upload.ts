@@ -93,7 +93,7 @@ export function appendUploadOperation(parts: {
       })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && isAtomic) throw reason
-      if (size === length) return finish(upload, await receiver.complete(id, size, mediaId))
+      if (size === length) return finish(current, await receiver.complete(id, size, mediaId))
       if (isRecorded) current = { ...current, offset: size, expiresAt }
       else if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
@@ -103,7 +103,7 @@ export function appendUploadOperation(parts: {
 
   async function moveOffset(upload: Upload, offset: number): Promise<Upload> {
     const expiresAt = now() + expiry
-    if (!(await catalog.moveUpload(upload.id, upload.offset, offset, expiresAt))) throw uploadUnknown()
+    if (!(await catalog.moveUpload(upload.id, upload.offset, offset, expiresAt))) throw await refusal(upload)
     return { ...upload, offset, expiresAt }
   }
 
@@ -113,7 +113,7 @@ export function appendUploadOperation(parts: {
     const isFinished = await ('bytes' in file
       ? storeBytes(upload, item, file, expiresAt)
       : storeBlob(upload, item, file, expiresAt))
-    if (!isFinished) throw uploadUnknown()
+    if (!isFinished) throw await refusal(upload)
     return { upload: { ...upload, offset: file.size, finished: true, expiresAt }, item }
   }
 
@@ -141,9 +141,17 @@ export function appendUploadOperation(parts: {
     return isFinished
   }
 
+  /** Why a change of the upload was refused: another process has changed or finished it, or it is removed. */
+  async function refusal({ id, offset, length }: Upload): Promise<Fault> {
+    const found = await catalog.upload(id)
+    const isChanged = found && (found.finished || found.offset !== offset || found.length !== length)
+    return isChanged ? takenOver() : uploadUnknown()
+  }
+
   /** Call it with the lock: a write that does not know the new length could store the last byte without creating the item. */
   async function declareLength(upload: Upload, length: number): Promise<Upload> {
-    if (upload.length === null && !(await catalog.declareLength(upload.id, length))) throw uploadUnknown()
+    if (upload.length === null && !(await catalog.declareLength(upload.id, length)))
+      throw await refusal(upload)
     return { ...upload, length }
   }
 
@@ -159,8 +167,8 @@ export function appendUploadOperation(parts: {
         return await append(upload, chunk, lock)
       } catch (error) {
         if (!(error instanceof PartialUploadLost)) throw error
-        // False if the upload was removed with its bucket.
-        if (!(await catalog.removeUpload(id))) throw uploadUnknown()
+        // False if the upload was removed with its bucket, or if another process has finished it.
+        if (!(await catalog.removeUpload(id, true))) throw await refusal(upload)
         throw error.cause instanceof Fault ? error.cause : error
       }
     })

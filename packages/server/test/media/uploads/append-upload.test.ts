@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { PartialUploadLost } from '../../../src/blobs/blobs.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { recover } from '../../../src/media/recover.ts'
@@ -319,6 +320,41 @@ describe('R7 a chunk that counts completely or not at all', () => {
 })
 
 describe('R4 concurrent chunks', () => {
+  test('R5 an upload that another process has finished stays, if its parts are missing for this one', async () => {
+    await using media = await temporaryMedia()
+    const partialUploads: typeof media.blobs.partialUploads = {
+      ...media.blobs.partialUploads,
+      async append() {
+        await uploadsOf(media).append(id, 0, chunksOf(randomBytes(100)))
+        throw new PartialUploadLost('the parts are missing')
+      },
+    }
+    const { append, id } = await openUpload(media, 100, { blobs: { partialUploads } })
+    const late = append(id, 0, chunksOf(randomBytes(100)))
+    await expect(late).rejects.toMatchObject({ code: 'upload-offset-conflict' })
+    expect(await media.catalog.upload(id)).toMatchObject({ finished: true })
+  })
+
+  test.each(['offset', 'length'] as const)(
+    'a request gets a conflict, and no 404, if another process has changed the %s',
+    async (changed) => {
+      await using media = await temporaryMedia()
+      const moveUpload: Catalog['moveUpload'] = async (...move) => {
+        await media.catalog.moveUpload(...move)
+        return media.catalog.moveUpload(...move)
+      }
+      const declareLength: Catalog['declareLength'] = async (...length) => {
+        await media.catalog.declareLength(...length)
+        return media.catalog.declareLength(...length)
+      }
+      const { append, declare, id } = await openUpload(media, null, {
+        catalog: { moveUpload, declareLength },
+      })
+      const late = changed === 'offset' ? append(id, 0, chunksOf(randomBytes(10))) : declare(id, 100)
+      await expect(late).rejects.toMatchObject({ code: 'upload-offset-conflict' })
+    },
+  )
+
   test('one is accepted, the other is an offset conflict', async () => {
     await using media = await temporaryMedia()
     const { append, id, bucketId } = await openUpload(media, 50_000)

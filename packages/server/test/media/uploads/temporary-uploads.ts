@@ -44,6 +44,8 @@ export function uploadsOf(
     },
     append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, isAtomic = false) =>
       append(id, { offset, source, isAtomic }),
+    declare: (id: UploadId, length: number) =>
+      append(id, { offset: 0, source: nothing(), isAtomic: false, length }),
     remove: removeUploadOperation({ ...parts, removeMedia: async () => undefined }),
     removeExpired: () => removeExpired(parts),
   }
