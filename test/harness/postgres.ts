@@ -33,10 +33,14 @@ export interface PostgresServer {
   control(...args: string[]): Promise<void>
 }
 
-/** Creates a server in the directory and starts it; about a second. Root runs it as the user postgres. */
+/**
+ * Creates a server in the directory and starts it; about a second. Root runs it as the user postgres. With the port of a primary, it
+ * is a standby of it.
+ */
 export async function startPostgres(
   directory: string,
   settings: Readonly<Record<string, string | number>> = {},
+  primary?: number,
 ): Promise<PostgresServer> {
   const port = await freePort()
   await chmod(directory, 0o755)
@@ -54,7 +58,21 @@ export async function startPostgres(
       ? run('runuser', ['-u', 'postgres', '--', program, ...args], { cwd: '/' })
       : run(program, args, { cwd: '/' })
   }
-  await execute('initdb', '-N', '-D', data, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8')
+  if (primary === undefined)
+    await execute(
+      'initdb',
+      '-N',
+      '-D',
+      data,
+      '-A',
+      'trust',
+      '-U',
+      'postgres',
+      '-E',
+      'UTF8',
+      '--locale=C.UTF-8',
+    )
+  else await execute('pg_basebackup', '-h127.0.0.1', `-p${primary}`, '-Upostgres', '-D', data, '-R', '-cfast')
   const all = {
     listen_addresses: '127.0.0.1',
     port,

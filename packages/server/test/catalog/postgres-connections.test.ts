@@ -5,6 +5,8 @@ import { canUsePostgres, databasePassword, onServer, rowsOf } from '../../../../
 import { CatalogVersionError, DatabaseError } from '../../src/catalog/catalog-errors.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
+import { openConnections } from '../../src/catalog/postgres/connections.ts'
+import { parseDatabaseUrl } from '../../src/catalog/postgres/database-address.ts'
 import { asFault, ConnectionLost, isDead, sqlState } from '../../src/catalog/postgres/postgres-errors.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
@@ -81,6 +83,23 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', (
     await expect(open(url.replace('//postgres:', `//${user}:`))).rejects.toThrow(
       /does not allow this user to create tables/,
     )
+  })
+})
+
+describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
+  test('a read that fails within a transaction because of a prepared statement is repeated outside of it', async () => {
+    const connections = await openConnections(parseDatabaseUrl(await freshDatabase()), {
+      readers: 1,
+      writers: 1,
+    })
+    onTestFinished(connections.close)
+    let attempts = 0
+    const rows = await connections.read(async (session) => {
+      attempts += 1
+      if (attempts === 1) await session.execute('BEGIN; EXECUTE missing')
+      return session.run('SELECT 1::int4')
+    })
+    expect([attempts, rows]).toEqual([2, [[1]]])
   })
 })
 

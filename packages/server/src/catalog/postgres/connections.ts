@@ -1,4 +1,4 @@
-import { Client, type ClientConfig, Pool } from 'pg'
+import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { errorCode } from '../../core/error-code.ts'
 import type { DatabaseAddress } from './database-address.ts'
 import { ConnectionLost, isDead, isUnprepared, sqlState } from './postgres-errors.ts'
@@ -7,6 +7,7 @@ import { openSession, type Preparation, type Session } from './session.ts'
 /** Milliseconds. */
 const connectTimeout = 5_000
 const idleTimeout = 60_000
+const keepAliveDelay = 10_000
 const defaultReadTimeout = 15_000
 /** Seconds; then a connection is replaced, so that connections move to other servers after a change of addresses. */
 const lifetime = 1_800
@@ -34,6 +35,7 @@ type Settings = ClientConfig
 async function withStartupTimeouts({ settings }: DatabaseAddress, readTimeout: number): Promise<Settings> {
   const base: Settings = {
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelay,
     fallback_application_name: 'mediabucket',
     ...settings,
     connectionTimeoutMillis: connectTimeout,
@@ -65,8 +67,8 @@ export async function openConnections(
 ): Promise<Connections> {
   const settings = await withStartupTimeouts(address, readTimeout)
   const preparation: Preparation = { named: true }
-  const reading = openPool(settings, readers)
-  const writing = openPool({ ...settings, pipeline: true }, writers)
+  const reading = openPool({ ...settings, max: readers, verify: requirePrimary })
+  const writing = openPool({ ...settings, max: writers, pipeline: true })
   let closing: Promise<unknown> | null = null
 
   async function use<T>(pool: Pool, timeout: number | undefined, work: (session: Session) => Promise<T>) {
@@ -78,7 +80,8 @@ export async function openConnections(
       failure = error
       throw error
     } finally {
-      client.release(failure !== null && (pool === writing || isDead(failure)))
+      // After an error of a prepared statement, a transaction may still be open.
+      client.release(failure !== null && (pool === writing || isDead(failure) || isUnprepared(failure)))
     }
   }
 
@@ -114,8 +117,21 @@ export async function openConnections(
   }
 }
 
-function openPool(settings: Settings, max: number): Pool {
-  const pool = new Pool({ ...settings, max, idleTimeoutMillis: idleTimeout, maxLifetimeSeconds: lifetime })
+/**
+ * Refuses a new connection to a replica: after a switchover, an old address or a proxy may lead to the former primary, whose rows
+ * become stale. Behind a pooler this proves nothing; there grants are only read on the primary (require_primary).
+ */
+function requirePrimary(client: PoolClient, done: (error?: Error) => void): void {
+  const query = { text: 'SELECT pg_is_in_recovery()::text AS found', query_timeout: connectTimeout }
+  client.query<{ found: string }>(query).then(
+    ({ rows }) =>
+      rows[0]?.found === 'false' ? done() : done(new ConnectionLost('the server is a read-only replica')),
+    (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
+  )
+}
+
+function openPool(settings: PoolConfig): Pool {
+  const pool = new Pool({ ...settings, idleTimeoutMillis: idleTimeout, maxLifetimeSeconds: lifetime })
   // The pool removes an idle connection that fails; the work on a connection in use receives the error itself.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))

@@ -25,7 +25,8 @@ interface HotReads {
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at, revision, total,
     wanted.number
   FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
-  JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id`
+  JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
+  WHERE require_primary()`
 
 const pageRows = `SELECT page.revision, page.total, page.items, wanted.number
   FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS wanted (bucket, first, number),

@@ -13,6 +13,9 @@ const retryInterval = 250
  * Returns whether the batch with this id was committed, after its connection was lost during the commit. Inserts the same id, which
  * waits for the old transaction if it is still in progress, and which prevents its commit if it has not committed. So false means
  * that it never will. Throws if the database cannot be reached in time: the outcome stays unknown.
+ *
+ * The id is written even if it exists, so that this commit also waits for synchronous standbys. Without a write it would not, and
+ * the commit of the batch could be lost in a failover.
  */
 export async function wasCommitted(connections: Connections, id: string): Promise<boolean> {
   const deadline = performance.now() + resolveTimeout
@@ -20,12 +23,12 @@ export async function wasCommitted(connections: Connections, id: string): Promis
     try {
       return await connections.write(async (session) => {
         await beginTransaction(session)
-        await session.run(
-          'INSERT INTO batches (id, is_cancelled) VALUES ($1, true) ON CONFLICT (id) DO NOTHING',
+        const [row = []] = await session.run(
+          `INSERT INTO batches (id, is_cancelled) VALUES ($1, true)
+          ON CONFLICT (id) DO UPDATE SET is_cancelled = batches.is_cancelled RETURNING is_cancelled::int4`,
           id,
         )
         await commitTransaction(session)
-        const [row = []] = await session.run('SELECT is_cancelled::int4 FROM batches WHERE id = $1', id)
         return integer(row, 0) === 0
       })
     } catch (error) {

@@ -7,9 +7,10 @@ const idleTimeout = 30_000
 
 /**
  * Begins a transaction that can write. The settings are of the transaction, because behind a connection pooler a connection has
- * none. On a replica the statement fails at once (25006). A commit is durable whatever the database's default is.
+ * none. On a replica the first change fails (25006); READ WRITE here would fail with 0A000, which says less. A commit is durable
+ * whatever the database's default is.
  */
-const begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+const begin = `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = ${lockTimeout}; SET LOCAL statement_timeout = ${statementTimeout};
 SET LOCAL idle_in_transaction_session_timeout = ${idleTimeout}; SET LOCAL synchronous_commit = on`
 
@@ -28,9 +29,12 @@ export async function commitTransaction(session: Session): Promise<void> {
   if (command !== 'COMMIT') throw new TransactionFailed(`the server ran ${command} instead of COMMIT`)
 }
 
-/** Runs one transaction, for commands. An error is not resolved: the outcome of a commit may be unknown. */
+/**
+ * Runs one transaction, for commands. Its statements are not limited in time. An error is not resolved: the outcome of a commit may
+ * be unknown.
+ */
 export async function runTransaction<T>(session: Session, work: () => Promise<T>): Promise<T> {
-  await beginTransaction(session)
+  await beginTransaction(session, 'SET LOCAL statement_timeout = 0')
   const result = await work()
   await commitTransaction(session)
   return result

@@ -151,11 +151,5 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
   )
 }
 
-const removal = `
-  DELETE FROM keyed_requests;
-  DELETE FROM damaged;
-  DELETE FROM contents;
-  DELETE FROM media;
-  DELETE FROM ranks;
-  DELETE FROM tokens;
-  DELETE FROM buckets;`
+const removal = `TRUNCATE keyed_requests, damaged, contents, media, ranks, tokens, uploads, upload_parts, upload_pieces,
+  buckets`

@@ -278,6 +278,16 @@ LANGUAGE sql AS $$
     WHERE expires_at <= clock_timestamp() ORDER BY number))
 $$;
 
+-- Fails on a replica, where a token may still be valid that was revoked.
+CREATE FUNCTION require_primary() RETURNS bool
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF pg_is_in_recovery() THEN
+    RAISE read_only_sql_transaction USING MESSAGE = 'the server is a replica';
+  END IF;
+  RETURN true;
+END $$;
+
 -- Ten items from the position _first (from 0), with the revision and the total of the same snapshot (STABLE). Each item is
 -- its id and, if it has an extension, a dot and the extension; items are separated by spaces. No row if there is no bucket.
 CREATE FUNCTION read_page(_bucket int8, _first int8, OUT revision int8, OUT total int8, OUT items text)
