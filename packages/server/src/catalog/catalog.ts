@@ -201,6 +201,12 @@ export interface Catalog {
   /** True if the catalog has no bucket. */
   isNew(): Promise<boolean>
 
+  /**
+   * Waits until no change of an earlier process can be committed any more: a database may still be committing what a process sent
+   * before it was killed. For a start that compares rows with files.
+   */
+  settle(): Promise<void>
+
   /** Throws if rows cannot be read. */
   checkReads(): Promise<void>
 

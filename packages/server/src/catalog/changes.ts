@@ -45,6 +45,7 @@ export interface Changes {
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: UpkeepRun; output: undefined }
   'claim-blobs-identity': { input: { identity: string }; output: string }
+  settle: { input: null; output: undefined }
   /** Changes nothing; a readiness check that the writer works. */
   check: { input: null; output: undefined }
 }

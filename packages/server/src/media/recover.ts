@@ -16,6 +16,7 @@ interface Leftover {
 export async function recover(parts: {
   readonly catalog: Pick<
     Catalog,
+    | 'settle'
     | 'tombstones'
     | 'clearTombstones'
     | 'unfinishedUploads'
@@ -39,6 +40,7 @@ export async function recover(parts: {
   }
   const { recovery } = parts.blobs
   if (recovery === null) return { temporary: 0, tombstones: 0, rewound: 0, orphans: 0, leftovers }
+  await parts.catalog.settle()
   const temporary = await recovery.removeTemporary()
   const tombstones = await deleteBlobs({ ...parts, onDeletionFailure }, await parts.catalog.tombstones())
   const rewound = await rewindUploads(parts, recovery)

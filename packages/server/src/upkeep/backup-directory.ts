@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rm, stat } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { errorCode } from '../core/error-code.ts'
@@ -43,7 +43,8 @@ export async function openBackupDirectory(path: string, data: string): Promise<s
   if (!(await stat(existing)).isDirectory())
     throw new BackupError(`${existing} is a file, not a directory; choose a directory.`)
   const directory = join(existing, ...missing)
-  const source = await realpath(data)
+  // With a database and an S3 store, there may be no data directory.
+  const source = existsSync(data) ? await realpath(data) : resolve(data)
   if (isWithin(directory, source))
     throw new BackupError(
       `${path} is ${directory === source ? 'the data directory itself' : `inside the data directory ${data}`}. A backup must survive the loss of that directory. Choose another directory, preferably on another disk.`,

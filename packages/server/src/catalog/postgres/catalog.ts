@@ -87,6 +87,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     async statistics() {
       return { ...(await statistics()), waitingChanges: writer.pendingCount(), logBytes: 0 }
     },
+    settle: () => apply({ kind: 'settle', input: null }),
     async checkReads() {
       await reads.isNew()
     },

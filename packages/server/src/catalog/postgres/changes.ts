@@ -119,6 +119,9 @@ const functions: ChangeFunctions = {
     return text(row, 0)
   },
 
+  // A transaction that changes these tables holds locks that exclude this one until it ends.
+  settle: ({ session }) => run(session.run('LOCK TABLE media, uploads, intents IN SHARE MODE')),
+
   check: async () => undefined,
 }
 

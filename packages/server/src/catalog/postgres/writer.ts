@@ -125,7 +125,7 @@ function takeBatch(lane: Lane): Pending[] {
 }
 
 /** Such a change locks a table, which would cause a deadlock in a transaction that has locked buckets. */
-const isAlone = ({ kind }: Change): boolean => kind === 'retire-intents'
+const isAlone = ({ kind }: Change): boolean => kind === 'retire-intents' || kind === 'settle'
 
 function sizeOf({ input }: Change): number {
   if (input === null) return 0

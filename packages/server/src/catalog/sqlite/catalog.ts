@@ -121,6 +121,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     someWithBlobs: async () => reading(() => reads.someWithBlobs()),
     isNew: async () => reading(() => reads.isNew()),
 
+    // A transaction of SQLite ends with its process.
+    settle: async () => undefined,
     async checkReads() {
       reading(() => reads.isNew())
     },

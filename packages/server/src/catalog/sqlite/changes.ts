@@ -152,6 +152,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       return text(one(readIdentity) ?? [], 0)
     },
 
+    settle() {},
+
     check() {},
   }
 }
