@@ -16,7 +16,7 @@ import type {
   UpkeepRun,
 } from './records.ts'
 
-/** Every change of the catalog, by kind. Inputs and outputs are plain data, because they are sent to the writer thread. */
+/** Every change of the catalog, by kind. Inputs and outputs are plain data, because SQLite's are sent to the writer thread. */
 export interface Changes {
   'add-media': { input: { bucketId: BucketId; items: readonly NewMediaContent[] }; output: undefined }
   'add-media-once': {

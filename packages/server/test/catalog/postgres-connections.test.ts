@@ -1,13 +1,16 @@
 import { DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { startCommitProxy } from '../../../../test/harness/commit-proxy.ts'
 import { canPool, startPgbouncer } from '../../../../test/harness/pgbouncer.ts'
 import { canUsePostgres, databasePassword, onServer, rowsOf } from '../../../../test/harness/postgres.ts'
 import { CatalogVersionError, DatabaseError } from '../../src/catalog/catalog-errors.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
-import { openConnections } from '../../src/catalog/postgres/connections.ts'
+import { type Connections, openConnections } from '../../src/catalog/postgres/connections.ts'
 import { parseDatabaseUrl } from '../../src/catalog/postgres/database-address.ts'
 import { asFault, ConnectionLost, isDead, sqlState } from '../../src/catalog/postgres/postgres-errors.ts'
+import { runTransaction } from '../../src/catalog/postgres/transaction.ts'
+import { readPostgresSnapshot } from '../../src/catalog/postgres/transfer-source.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
 import {
@@ -87,12 +90,15 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', (
 })
 
 describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
-  test('a read that fails within a transaction because of a prepared statement is repeated outside of it', async () => {
-    const connections = await openConnections(parseDatabaseUrl(await freshDatabase()), {
-      readers: 1,
-      writers: 1,
-    })
+  async function connect(): Promise<Connections> {
+    const address = parseDatabaseUrl(await freshDatabase())
+    const connections = await openConnections(address, { readers: 1, writers: 1 })
     onTestFinished(connections.close)
+    return connections
+  }
+
+  test('a read that fails within a transaction because of a prepared statement is repeated outside of it', async () => {
+    const connections = await connect()
     let attempts = 0
     const rows = await connections.read(async (session) => {
       attempts += 1
@@ -100,6 +106,33 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
       return session.run('SELECT 1::int4')
     })
     expect([attempts, rows]).toEqual([2, [[1]]])
+  })
+
+  test('a number that JavaScript cannot represent is an error of its own, not a lost connection', async () => {
+    const connections = await connect()
+    const read = connections.read((session) => session.run('SELECT 9007199254740993::int8'))
+    await expect(read).rejects.toThrow(RangeError)
+  })
+
+  test('statements of commands are not limited in time', async () => {
+    const connections = await connect()
+    const setting = "SELECT current_setting('statement_timeout')"
+    const limit = connections.write((session) => runTransaction(session, () => session.run(setting)))
+    expect(await limit).toEqual([['0']])
+  })
+
+  test('a snapshot is not read again if the connection is lost at its end', async () => {
+    const url = new URL(await freshDatabase())
+    await (await open(url.href)).close()
+    await using proxy = await startCommitProxy(Number(url.port))
+    url.port = String(proxy.port)
+    let calls = 0
+    const read = readPostgresSnapshot(url.href, async (source) => {
+      calls += 1
+      proxy.breakNext('response lost')
+      return source.countItems()
+    })
+    expect([await read, calls, proxy.broken()]).toEqual([0, 1, 1])
   })
 })
 
@@ -122,9 +155,11 @@ describe('PostgreSQL: errors', () => {
   })
 
   test('a connection that the server ends, that refuses writes or does not respond is dead; others are not', () => {
-    expect(['57P01', '57P02', '57P03', '08006', '25006'].map((state) => isDead(withState(state)))).toEqual(
-      Array(5).fill(true),
-    )
+    expect(
+      ['57P01', '57P02', '57P03', '08006', '25006', '25P03', '25P04'].map((state) =>
+        isDead(withState(state)),
+      ),
+    ).toEqual(Array(7).fill(true))
     expect(isDead(new ConnectionLost('no response'))).toBe(true)
     // A code of the operating system, not an SQLSTATE.
     expect(sqlState(Object.assign(new Error('write'), { code: 'EPIPE' }))).toBeNull()

@@ -3,17 +3,19 @@ import { Fault } from '../../core/fault.ts'
 import { type Change, groupUploads, isUpload, type Output } from '../changes.ts'
 import { applyChange } from './changes.ts'
 import type { Connections } from './connections.ts'
-import { bucketsOf, lockBuckets } from './locked-buckets.ts'
+import { bucketsOf, groupByBucket, lockBuckets } from './locked-buckets.ts'
 import type { Transaction } from './media-rows.ts'
-import { asFault, isConflict, isDead, isUnprepared } from './postgres-errors.ts'
+import { asFault, isConflict, isDead, isUnprepared, sqlState } from './postgres-errors.ts'
 import { wasCommitted } from './resolve-commit.ts'
 import type { Session } from './session.ts'
-import { beginTransaction, commitTransaction, TransactionFailed } from './transaction.ts'
+import { beginTransaction, commitTransaction, lockTimeout, TransactionFailed } from './transaction.ts'
 
 export type Outcome = { readonly output: Output } | { readonly error: unknown }
 
 /** Attempts to run a batch whose transaction failed because of others or of its connection. */
 const attempts = 4
+/** Milliseconds. The lock timeout of a bucket's changes after a batch of several buckets had to wait too long. */
+const shortLockTimeout = 500
 
 /** The transaction of a group without a savepoint failed because of this change, and was rolled back. */
 class GroupFailed extends Error {
@@ -22,11 +24,12 @@ class GroupFailed extends Error {
 
 /**
  * Applies the changes in one transaction, as far as they succeed: a change that fails is rolled back alone; when the transaction
- * fails, all its changes fail. Resolves an ambiguous commit. Never throws.
+ * fails, all its changes fail. If a bucket stays locked, only its changes fail. Resolves an ambiguous commit. Never throws.
  */
 export async function commitBatch(
   connections: Connections,
   changes: readonly Change[],
+  timeout = lockTimeout,
 ): Promise<readonly Outcome[]> {
   let groups = groupUploads(changes)
   for (let attempt = 1; ; attempt++) {
@@ -35,7 +38,7 @@ export async function commitBatch(
     let sent: readonly Outcome[] | null = null
     try {
       return await connections.write((session) =>
-        runBatch(session, id, groups, (outcomes) => {
+        runBatch(session, beginBatch(id, timeout), groups, (outcomes) => {
           sent = outcomes
         }),
       )
@@ -50,10 +53,35 @@ export async function commitBatch(
       if (error instanceof GroupFailed) {
         if (changes.length === 1) return failAll(changes, asFault(error.cause))
         groups = changes.map((change) => [change])
-      } else if (attempt === attempts || !(isConflict(error) || isDead(error)))
+      } else if (sqlState(error) === '55P03') return commitEachBucket(connections, changes, error)
+      else if (attempt === attempts || !(isConflict(error) || isDead(error)))
         return failAll(changes, asFault(error))
     }
   }
+}
+
+/** Applies the changes in a transaction for each bucket, after this error of a transaction for all. */
+async function commitEachBucket(
+  connections: Connections,
+  changes: readonly Change[],
+  error: unknown,
+): Promise<readonly Outcome[]> {
+  let parts: readonly Change[][]
+  try {
+    parts = await connections.read((session) => groupByBucket(session, changes))
+  } catch (cause) {
+    return failAll(changes, asFault(cause))
+  }
+  const outcomes = new Map<Change, Outcome>()
+  if (parts.length > 1)
+    for (const part of parts) {
+      const some = await commitBatch(connections, part, shortLockTimeout)
+      for (const [index, outcome] of some.entries()) {
+        const change = part[index]
+        if (change) outcomes.set(change, outcome)
+      }
+    }
+  return changes.map((change) => outcomes.get(change) ?? { error: asFault(error) })
 }
 
 const failAll = (changes: readonly Change[], error: unknown): Outcome[] => changes.map(() => ({ error }))
@@ -62,16 +90,19 @@ const failAll = (changes: readonly Change[], error: unknown): Outcome[] => chang
 const unknownOutcome = (cause: unknown): Fault =>
   new Fault('overloaded', 'The database did not confirm this change: it may or may not be stored.', { cause })
 
+const beginBatch = (id: string, timeout: number): string =>
+  `SET LOCAL lock_timeout = ${timeout};INSERT INTO batches (id) VALUES ('${id}')`
+
 /** Runs the groups in one transaction. Calls `onCommit` before the commit is sent. */
 async function runBatch(
   session: Session,
-  id: string,
+  begin: string,
   groups: readonly (readonly Change[])[],
   onCommit: (outcomes: readonly Outcome[]) => void,
 ): Promise<readonly Outcome[]> {
   // Both are sent at once.
   const [, buckets] = await Promise.all([
-    beginTransaction(session, `INSERT INTO batches (id) VALUES ('${id}')`),
+    beginTransaction(session, begin),
     lockBuckets(session, bucketsOf(groups.flat())),
   ])
   const transaction = { session, buckets }

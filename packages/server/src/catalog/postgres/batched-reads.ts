@@ -1,3 +1,5 @@
+import { isUnreachable } from './postgres-errors.ts'
+
 interface Pending<Key, Value> {
   readonly key: Key
   readonly resolve: (value: Value) => void
@@ -10,7 +12,8 @@ export interface BatchedReads<Key, Value> {
 
 /**
  * Reads many keys in one round trip. While `concurrency` reads are in progress, further keys are collected for the next one, so a
- * read always begins after its keys were requested. Equal keys of one read share its result.
+ * read always begins after its keys were requested. Equal keys of one read share its result. If the database cannot be reached, all
+ * collected keys are rejected too: each further attempt would take seconds.
  */
 export function createBatchedReads<Key, Value>(parts: {
   readonly concurrency: number
@@ -55,7 +58,8 @@ export function createBatchedReads<Key, Value>(parts: {
         for (const { resolve } of same) resolve(value)
       }
     } catch (error) {
-      for (const { reject } of batch.flat()) reject(error)
+      const rejected = isUnreachable(error) ? [...batch.flat(), ...pending.splice(0)] : batch.flat()
+      for (const { reject } of rejected) reject(error)
     }
     inProgress -= 1
     start()

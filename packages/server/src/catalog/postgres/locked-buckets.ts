@@ -3,7 +3,7 @@ import { type Amount, requireWithinQuota } from '../../core/quota.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
 import type { Change } from '../changes.ts'
 import type { Bucket, BucketId } from '../records.ts'
-import { integer } from '../rows.ts'
+import { integer, text } from '../rows.ts'
 import type { Session } from './session.ts'
 
 type Amounts = Pick<Bucket, 'items' | 'bytes' | 'reservedItems' | 'reservedBytes'>
@@ -100,6 +100,21 @@ export function bucketsOf(changes: readonly Change[]): BucketKeys {
       uploads.add(change.input.id)
   }
   return { ids: [...ids], uploads: [...uploads], names: [...names] }
+}
+
+/** The changes of each bucket. */
+export async function groupByBucket(session: Session, changes: readonly Change[]): Promise<Change[][]> {
+  const rows = await session.run(
+    'SELECT id, bucket_id FROM uploads WHERE id = ANY ($1::text[])',
+    bucketsOf(changes).uploads,
+  )
+  const bucketOfUpload = new Map(rows.map((row) => [text(row, 0), integer(row, 1)]))
+  const keyOf = (change: Change) => {
+    const { ids, uploads, names } = bucketsOf([change])
+    const [key = null] = [...ids, ...uploads.map((id) => bucketOfUpload.get(id) ?? id), ...names]
+    return key
+  }
+  return [...Map.groupBy(changes, keyOf).values()]
 }
 
 const isKind = <K extends Change['kind']>(change: Change, kind: K): change is Change<K> =>

@@ -10,12 +10,18 @@ export class ConnectionLost extends Error {
 export const sqlState = (error: unknown): string | null =>
   error instanceof DatabaseError ? (error.code ?? null) : null
 
-/** 25006: a primary that became a replica still answers reads, but refuses writes. */
-const isDeadState = (state: string | null) => state !== null && /^(08|57P|25006)/.test(state)
+/**
+ * 25006: a primary that became a replica still returns rows, but refuses writes. 25P03, 25P04: the server closed the connection,
+ * because its transaction was idle or took too long.
+ */
+const isDeadState = (state: string | null) => state !== null && /^(08|57P|25006|25P0[34])/.test(state)
 
 /** The connection cannot be used any more. */
 export const isDead = (error: unknown): boolean =>
   error instanceof ConnectionLost || isDeadState(sqlState(error))
+
+/** Also for the Fault of such an error. */
+export const isUnreachable = (error: unknown): boolean => isDead(error instanceof Fault ? error.cause : error)
 
 /** A connection pooler gave the transaction a server connection that lacks the prepared statement, or has it already. */
 export const isUnprepared = (error: unknown): boolean => /^(26000|42P05)$/.test(sqlState(error) ?? '')

@@ -4,7 +4,7 @@ import type { Row } from '../rows.ts'
 import { ConnectionLost, sqlState } from './postgres-errors.ts'
 import { types } from './values.ts'
 
-/** Milliseconds that the client waits for a result. Above every timeout of the server, so that those take effect first. */
+/** Milliseconds that the client waits for a result of a write. Above the timeouts of the server, so that those take effect first. */
 const resultTimeout = 45_000
 
 /** One connection, while one piece of work uses it. Throws ConnectionLost, and the errors of the server. */
@@ -62,12 +62,12 @@ export function openSession(client: ClientBase, preparation: Preparation, timeou
   }
 }
 
-/** The driver reports lost connections and its own timeouts as plain errors. */
+/** The driver reports lost connections and its own timeouts as plain errors. A RangeError is of a value that was received. */
 async function reporting<T>(result: Promise<T>): Promise<T> {
   try {
     return await result
   } catch (error) {
-    if (sqlState(error) !== null) throw error
+    if (sqlState(error) !== null || error instanceof RangeError) throw error
     throw new ConnectionLost(error instanceof Error ? error.message : String(error), { cause: error })
   }
 }

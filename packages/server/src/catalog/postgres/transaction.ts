@@ -1,7 +1,7 @@
 import type { Session } from './session.ts'
 
 /** Milliseconds. A transaction that waits longer for a lock fails, and so does one whose process stalls. */
-const lockTimeout = 10_000
+export const lockTimeout = 10_000
 const statementTimeout = 30_000
 const idleTimeout = 30_000
 

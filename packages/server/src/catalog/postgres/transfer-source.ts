@@ -42,7 +42,8 @@ export async function readPostgresSnapshot<T>(
     return await connections.read(async (session) => {
       await session.execute('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
       const result = await work(createSource(session.run))
-      await session.execute('COMMIT')
+      // An error is ignored: nothing was written, and the work must not be repeated after its end.
+      await session.execute('COMMIT').catch(() => undefined)
       return result
     })
   } catch (error) {

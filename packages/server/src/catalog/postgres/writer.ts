@@ -35,8 +35,8 @@ interface Lane {
 }
 
 /**
- * Changes of one bucket use the same lane, so that the bucket's row is locked once for many changes, and its lock is not
- * contended within a process. `onCommit` receives the seconds of each transaction.
+ * Additions and removals of one bucket's items use the same lane, so that the bucket's row is locked once for many of them. Other
+ * changes use the first lane. `onCommit` receives the seconds of each transaction.
  */
 export function openWriter(
   connections: Connections,
@@ -109,7 +109,7 @@ export function openWriter(
   }
 }
 
-/** Changes without a bucket use the first lane. */
+/** Changes whose bucket is not known by its id use the first lane. */
 const laneOf = ({ input }: Change): number => (input !== null && 'bucketId' in input ? input.bucketId : 0)
 
 function takeBatch(lane: Lane): Pending[] {
@@ -124,7 +124,7 @@ function takeBatch(lane: Lane): Pending[] {
   return lane.pending.splice(0, count)
 }
 
-/** Such a change locks a table, which would cause a deadlock in a transaction that has locked buckets. */
+/** Such a change locks a table, which could cause a deadlock in a transaction that has locked buckets. */
 const isAlone = ({ kind }: Change): boolean => kind === 'retire-intents' || kind === 'settle'
 
 function sizeOf({ input }: Change): number {

@@ -258,9 +258,9 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Permanently reserves those ids. The lock waits for transactions that have added items and delays others, so that no item gets an
--- id between the check and the commit.
+-- id between the check and the commit. It fails soon, because all additions queue behind its wait, for example for a VACUUM.
 CREATE FUNCTION retire_ids(_ids text[]) RETURNS SETOF text
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
 DECLARE
   _retired text[];
 BEGIN
