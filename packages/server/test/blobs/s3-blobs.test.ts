@@ -3,8 +3,12 @@ import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { hasCeph } from '../../../../test/harness/ceph.ts'
 import { PartialUploadLost } from '../../src/blobs/blobs.ts'
+import { createHeldIntents } from '../../src/blobs/s3/held-intents.ts'
+import { createPartMemory, type Part } from '../../src/blobs/s3/part-memory.ts'
+import { createS3PartialUploads } from '../../src/blobs/s3/s3-partial-uploads.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
-import { createIntentSweep } from '../../src/media/deletion/sweep-intents.ts'
+import { createIntentSweep, intentLog } from '../../src/media/deletion/sweep-intents.ts'
+import { partLog } from '../../src/media/uploads/part-log.ts'
 import { inBlobStore, newBucket, newItem } from '../catalog/samples.ts'
 import { chunksOf, describeBlobStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { describePartialUploads, plainChunk } from './partial-upload-contract.ts'
@@ -134,6 +138,66 @@ describe.runIf(hasCeph)('S3', () => {
       expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
       await other.discard([received])
       expect(await readBytes(other, upload.mediaId)).not.toBeNull()
+    })
+
+    test('R6 chunks of the length of a part are stored in the store, and none of their bytes in the catalog', async () => {
+      await using opened = await temporaryS3Store()
+      const { catalog, store } = opened
+      const part = 8 * 1024 * 1024
+      const bytes = randomBytes(2 * part)
+      const upload = await opened.newUpload(bytes.length)
+      const append = (from: number) =>
+        store.partialUploads.append(
+          upload,
+          plainChunk(from, chunksOf(bytes.subarray(from, from + part), 65_536)),
+        )
+      expect(await append(0)).toMatchObject({ size: part, isRecorded: true })
+      expect(await catalog.uploadPieces(upload.id)).toEqual([])
+      expect(await catalog.uploadParts(upload.id)).toMatchObject({ parts: [{ number: 1, size: part }] })
+      await append(part)
+      const received = await store.partialUploads.complete(upload.id, bytes.length, upload.mediaId)
+      expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
+    })
+
+    test('the bytes that precede a part in the catalog are read when the part is sent, not while it waits', async () => {
+      await using opened = await temporaryS3Store()
+      const { catalog, calls, location } = opened
+      const order: string[] = []
+      const log = partLog(catalog)
+      const memory = createPartMemory()
+      const partialUploads = createS3PartialUploads({
+        ...{ calls, prefix: location.prefix, onComplete: () => undefined },
+        intents: createHeldIntents(intentLog(catalog)),
+        memory: {
+          create(length) {
+            const part = memory.create(length)
+            const { send } = part
+            const value: Part['send'] = (work) =>
+              send((sent) => {
+                order.push('send')
+                return work(sent)
+              })
+            return Object.defineProperty(part, 'send', { value })
+          },
+        },
+        log: {
+          ...log,
+          pieces(id) {
+            order.push('read')
+            return log.pieces(id)
+          },
+        },
+      })
+      const bytes = randomBytes(total)
+      const upload = await opened.newUpload(total)
+      await partialUploads.append(upload, plainChunk(0, chunksOf(bytes.subarray(0, 1_000), 65_536)))
+      await partialUploads.append(upload, plainChunk(1_000, chunksOf(bytes.subarray(1_000, half), 65_536)))
+      expect(order).toEqual(['send', 'read'])
+      await partialUploads.append(upload, plainChunk(half, chunksOf(bytes.subarray(half, -1), 65_536)))
+      await partialUploads.append(upload, plainChunk(total - 1, chunksOf(bytes.subarray(-1))))
+      const received = await partialUploads.complete(upload.id, total, upload.mediaId)
+      expect(order.slice(2)).toEqual(['send', 'read', 'send', 'read'])
+      expect(Buffer.from(received.sha256)).toEqual(createHash('sha256').update(bytes).digest())
     })
 
     test('R6 an upload whose multipart upload the store has removed is lost, never complete', async () => {

@@ -13,8 +13,9 @@ import {
 import { until } from '../../../../test/harness/until.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
+import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { freshDatabase, openCatalog, openSeveral } from './postgres-database.ts'
-import { allPages, inBlobStore, newBucket, newItem, newItems, withBytes } from './samples.ts'
+import { allPages, inBlobStore, newBucket, newItem, newItems, newUpload, withBytes } from './samples.ts'
 
 async function expectNoFaults(url: string): Promise<void> {
   const audit = await openPostgresAudit(url)
@@ -145,6 +146,25 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: commits', () => {
       await expectNoFaults(url)
     },
   )
+
+  test('R6 pieces of uploads count for the size of a transaction', async () => {
+    let commits = 0
+    const count = () => {
+      commits += 1
+    }
+    const catalog = await openPostgresCatalog({ url: await freshDatabase(), role: 'server', onCommit: count })
+    onTestFinished(() => catalog.close())
+    const bucketId = await newBucket(catalog, 'b')
+    const piece = new Uint8Array(5 * 1024 * 1024)
+    const length = piece.byteLength
+    const uploads = Array.from({ length: 4 }, () => newUpload(bucketId, { length }))
+    for (const upload of uploads) await catalog.createUpload(upload)
+    commits = 0
+    const move = { from: 0, to: length, expiresAt: 1_000 }
+    const stored = uploads.map(({ id }) => catalog.storeParts(id, { parts: [], piece }, move))
+    expect(await Promise.all(stored)).toEqual([true, true, true, true])
+    expect(commits).toBe(4)
+  })
 
   test('every acknowledged item is stored once while backends are terminated', async () => {
     const url = await freshDatabase()

@@ -78,16 +78,18 @@ export function createS3PartialUploads(parts: {
     return used
   }
 
-  /** Sends a part: the pieces before it, then its own bytes. */
+  /** Sends a part: `inPieces` bytes of pieces, then its own bytes. The pieces are read in its turn, so that few are in memory at once. */
   async function sendPart(
     upload: Pick<PartialUpload, 'id' | 'mediaId'>,
     number: number,
     part: Part,
-    pieces: readonly Uint8Array[],
+    inPieces: number,
   ): Promise<SentPart> {
     const multipart = await begin(upload)
     return await part.send(async (own) => {
-      const bytes = pieces.length === 0 ? own : Buffer.concat([...pieces, own])
+      const pieces = inPieces > 0 ? await log.pieces(upload.id) : []
+      if (lengthOf(pieces) !== inPieces) throw conflict()
+      const bytes = inPieces > 0 ? Buffer.concat([...pieces, own]) : own
       const sha256 = new Uint8Array(await webcrypto.subtle.digest('SHA-256', bytes))
       const { etag } = await calls.putPart(keyOf(upload), multipart, number, { bytes, sha256 })
       return { number, size: bytes.byteLength, etag }
@@ -104,7 +106,7 @@ export function createS3PartialUploads(parts: {
   /** Stores the bytes of the chunk in parts; what is shorter than a part stays in `part`. */
   async function receive(upload: PartialUpload, { offset, source, limit, isAtomic }: PartialChunk) {
     const { parts: earlier } = await recorded(upload.id)
-    let inPieces = offset - earlier.reduce((sum, { size }) => sum + size, 0)
+    let inPieces = offset - sizeOf(earlier)
     if (inPieces < 0) throw conflict()
     const sent: SentPart[] = []
     const number = () => earlier.length + sent.length + 1
@@ -116,16 +118,14 @@ export function createS3PartialUploads(parts: {
 
     async function add(bytes: Uint8Array): Promise<void> {
       for (let done = 0; done < bytes.byteLength; ) {
-        if (part.room === 0) {
-          const pieces = inPieces > 0 ? await log.pieces(upload.id) : []
-          if (lengthOf(pieces) !== inPieces) throw conflict()
-          sent.push(await sendPart(upload, number(), part, pieces))
-          inPieces = 0
-          part = nextPart()
-        }
         const some = bytes.subarray(done, done + part.room)
         await part.append(some)
         done += some.byteLength
+        // At once, because the catalog stores what is not sent when the chunk ends.
+        if (part.room > 0) continue
+        sent.push(await sendPart(upload, number(), part, inPieces))
+        inPieces = 0
+        part = nextPart()
       }
     }
 
@@ -150,7 +150,8 @@ export function createS3PartialUploads(parts: {
       }
     } catch (error) {
       await part.discard()
-      throw faultOf(error)
+      const fault = faultOf(error)
+      throw fault instanceof PartialUploadLost && (await isObject(upload)) ? conflict() : fault
     }
     if (failure !== null && isAtomic) {
       await part.discard()
@@ -160,10 +161,15 @@ export function createS3PartialUploads(parts: {
     return { size, failure, sent, part }
   }
 
+  async function isObject(upload: PartialUpload): Promise<boolean> {
+    const size = await calls.head(keyOf(upload))
+    return size !== null && size === (upload.length ?? size)
+  }
+
   /** Whether the object exists: an earlier attempt completed the upload, and its item was not added. */
   async function isCompleted(upload: PartialUpload): Promise<boolean> {
     if (upload.length === null || (await recorded(upload.id)).multipart === null) return false
-    return (await calls.head(keyOf(upload))) === upload.length
+    return await isObject(upload)
   }
 
   /** Compares a chunk with the bytes of a completed object. */
@@ -214,15 +220,14 @@ export function createS3PartialUploads(parts: {
     if (tail === null) return false
     const key = keyOf(upload)
     const { parts: earlier } = await recorded(upload.id)
-    // The first part that was sent contains the pieces.
-    const pieces = sent.length > 0 ? [] : await log.pieces(upload.id)
     const before = [...earlier, ...sent]
-    const isLonger = pieces.length + tail.size > 0
-    const last = isLonger ? [await sendPart(upload, before.length + 1, tail, pieces)] : []
-    const all = [...before, ...last]
-    if (all.reduce((sum, part) => sum + part.size, 0) !== size) throw conflict()
+    const inPieces = size - tail.size - sizeOf(before)
+    // The first part that was sent contains the pieces.
+    if (inPieces < 0 || (sent.length > 0 && inPieces > 0)) throw conflict()
     try {
-      await calls.complete(key, await begin(upload), all)
+      const isLonger = inPieces + tail.size > 0
+      const last = isLonger ? [await sendPart(upload, before.length + 1, tail, inPieces)] : []
+      await calls.complete(key, await begin(upload), [...before, ...last])
       return true
     } catch (error) {
       if ((await calls.head(key)) === size) return false
@@ -266,7 +271,6 @@ export function createS3PartialUploads(parts: {
       const key = keyOf({ mediaId })
       try {
         if (size === 0) {
-          await ending.tail?.discard()
           await recordIntent(mediaId)
           await calls.put(key, new Uint8Array(0), createHash('sha256').digest())
         } else {
@@ -282,6 +286,8 @@ export function createS3PartialUploads(parts: {
         return blob
       } catch (error) {
         throw faultOf(error)
+      } finally {
+        await ending.tail?.discard()
       }
     },
 
@@ -289,15 +295,16 @@ export function createS3PartialUploads(parts: {
       const ending = endings.get(id)
       endings.delete(id)
       if (ending?.size !== size || ending.tail === null) throw lost('the end of a partial upload is missing')
-      const pieces = await log.pieces(id)
+      const tail = await ending.tail.take()
+      const pieces = [...(await log.pieces(id)), tail]
+      hashes.forget(id)
+      if (lengthOf(pieces) !== size) throw conflict()
       const bytes = new Uint8Array(size)
       let at = 0
-      for (const piece of [...pieces, await ending.tail.take()]) {
+      for (const piece of pieces) {
         bytes.set(piece, at)
         at += piece.byteLength
       }
-      hashes.forget(id)
-      if (at !== size) throw lost('bytes of a partial upload are missing')
       return bytes
     },
 
@@ -319,6 +326,8 @@ const lost = (why: string) => new PartialUploadLost(why)
 
 const conflict = () =>
   new Fault('upload-offset-conflict', 'Another request has changed the upload; send HEAD for its offset.')
+
+const sizeOf = (parts: readonly SentPart[]) => parts.reduce((sum, { size }) => sum + size, 0)
 
 const lengthOf = (pieces: readonly Uint8Array[]) =>
   pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)

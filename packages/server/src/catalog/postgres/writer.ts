@@ -129,6 +129,7 @@ const isAlone = ({ kind }: Change): boolean => kind === 'retire-intents' || kind
 
 function sizeOf({ input }: Change): number {
   if (input === null) return 0
+  if ('stored' in input) return input.stored.piece.byteLength
   const added: readonly NewMediaContent[] =
     'items' in input ? input.items : 'added' in input ? [input.added] : []
   return added.reduce((sum, { bytes }) => sum + (bytes?.byteLength ?? 0), 0)

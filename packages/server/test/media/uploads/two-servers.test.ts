@@ -8,23 +8,20 @@ import { createUploadLocks } from '../../../src/media/uploads/upload-locks.ts'
 import { chunksOf, readBytes } from '../../blobs/blob-contract.ts'
 import { type TemporaryS3Store, temporaryS3Store } from '../../blobs/temporary-s3-store.ts'
 
-/** A chunk stops before its last bytes, and continues once `resume` is called. */
+/** A chunk that stops after its first byte, and continues once `resume` is called. */
 function stoppedChunk(bytes: Uint8Array) {
   const stopped = Promise.withResolvers<void>()
   const resumed = Promise.withResolvers<void>()
   async function* source() {
-    yield bytes.subarray(0, -1)
+    yield bytes.subarray(0, 1)
     stopped.resolve()
     await resumed.promise
-    yield bytes.subarray(-1)
+    yield* chunksOf(bytes.subarray(1), 65_536)
   }
   return { source: source(), stopped: stopped.promise, resume: resumed.resolve }
 }
 
-const length = 12_000_000
 const half = 9_000_000
-const bytes = randomBytes(length)
-const lastChunk = () => chunksOf(bytes.subarray(half), 65_536)
 
 /** The operation in one of several servers on the same catalog and store. `beforeCommit` runs between the last byte and the item. */
 function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit = async () => {}) {
@@ -41,8 +38,15 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
   })
 }
 
-/** An upload whose first bytes are stored, and two servers. */
-async function openTwoServers(beforeCommit?: () => Promise<void>) {
+/** An upload whose first bytes are stored, and two servers. If `isHeld`, the first server stops when it has completed the object. */
+async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
+  const bytes = randomBytes(length)
+  const completed = Promise.withResolvers<void>()
+  const resumed = Promise.withResolvers<void>()
+  const beforeCommit = async () => {
+    completed.resolve()
+    if (isHeld) await resumed.promise
+  }
   const opened = await temporaryS3Store()
   const first = serverOn(opened, opened.store, beforeCommit)
   const second = serverOn(opened, await opened.openOther())
@@ -50,6 +54,9 @@ async function openTwoServers(beforeCommit?: () => Promise<void>) {
   const isAtomic = false
   await first(id, { offset: 0, source: chunksOf(bytes.subarray(0, half), 65_536), isAtomic })
   return {
+    lastBytes: bytes.subarray(half),
+    completed: completed.promise,
+    resume: resumed.resolve,
     first: (source: AsyncIterable<Uint8Array>) => first(id, { offset: half, source, isAtomic }),
     second: (source: AsyncIterable<Uint8Array>) => second(id, { offset: half, source, isAtomic }),
     async requireFinished() {
@@ -65,26 +72,50 @@ const conflict = { code: 'upload-offset-conflict' }
 describe.runIf(hasCeph)('R5 of two servers that receive the last chunk of an upload, one finishes it', () => {
   test('the other gets a conflict, if the upload is finished while it receives', async () => {
     await using servers = await openTwoServers()
-    const slow = stoppedChunk(bytes.subarray(half))
+    const slow = stoppedChunk(servers.lastBytes)
     const late = servers.second(slow.source)
     await slow.stopped
-    await servers.first(lastChunk())
+    await servers.first(chunksOf(servers.lastBytes, 65_536))
     slow.resume()
     await expect(late).rejects.toMatchObject(conflict)
     await servers.requireFinished()
   })
 
-  test('the other gets a conflict, if both have completed the object', async () => {
-    const committing = Promise.withResolvers<void>()
-    const resumed = Promise.withResolvers<void>()
-    await using servers = await openTwoServers(async () => {
-      committing.resolve()
-      await resumed.promise
-    })
-    const late = servers.first(lastChunk())
-    await committing.promise
-    expect(await servers.second(lastChunk())).toMatchObject({ upload: { finished: true } })
-    resumed.resolve()
+  test('the other gets a conflict, if the object is complete before it sends a part', async () => {
+    await using servers = await openTwoServers({ length: 20_000_000, isHeld: true })
+    const slow = stoppedChunk(servers.lastBytes)
+    const late = servers.second(slow.source)
+    await slow.stopped
+    const finishing = servers.first(chunksOf(servers.lastBytes, 65_536))
+    await servers.completed
+    slow.resume()
+    await expect(late).rejects.toMatchObject(conflict)
+    servers.resume()
+    expect(await finishing).toMatchObject({ upload: { finished: true } })
+    await servers.requireFinished()
+  })
+
+  test('the other finishes it, if the object is complete before it sends the last part', async () => {
+    await using servers = await openTwoServers({ isHeld: true })
+    const slow = stoppedChunk(servers.lastBytes)
+    const winner = servers.second(slow.source)
+    await slow.stopped
+    const late = servers.first(chunksOf(servers.lastBytes, 65_536))
+    await servers.completed
+    slow.resume()
+    expect(await winner).toMatchObject({ upload: { finished: true } })
+    servers.resume()
+    await expect(late).rejects.toMatchObject(conflict)
+    await servers.requireFinished()
+  })
+
+  test('the slower one gets a conflict, if both have received all bytes', async () => {
+    await using servers = await openTwoServers({ isHeld: true })
+    const late = servers.first(chunksOf(servers.lastBytes, 65_536))
+    await servers.completed
+    const winner = servers.second(chunksOf(servers.lastBytes, 65_536))
+    expect(await winner).toMatchObject({ upload: { finished: true } })
+    servers.resume()
     await expect(late).rejects.toMatchObject(conflict)
     await servers.requireFinished()
   })
