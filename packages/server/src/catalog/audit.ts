@@ -1,5 +1,6 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId } from './records.ts'
+import { bytesOrNull, integer, integerOrNull, type Row, text } from './rows.ts'
 
 /** An item, as checks of the data read it. */
 export interface AuditedItem {
@@ -87,3 +88,14 @@ export async function* itemBatches(audit: Pick<CatalogAudit, 'items'>): AsyncGen
     last = items.at(-1) ?? null
   }
 }
+
+/** Reads bucket, number, id, size, hash, 1 if it is damaged, and the number of its bytes in the catalog. */
+export const readAuditedItem = (row: Row): AuditedItem => ({
+  bucketId: integer(row, 0) as BucketId,
+  seq: integer(row, 1),
+  id: text(row, 2) as MediaId,
+  size: integer(row, 3),
+  sha256: bytesOrNull(row, 4),
+  damaged: integer(row, 5) === 1,
+  contentId: integerOrNull(row, 6) as ContentId | null,
+})

@@ -1,7 +1,7 @@
 import type { MediaId } from '../../core/media-id.ts'
-import type { AuditedItem, BucketFault, CatalogAudit } from '../audit.ts'
+import { type BucketFault, type CatalogAudit, readAuditedItem } from '../audit.ts'
 import type { BucketId, ContentId } from '../records.ts'
-import { bytes, bytesOrNull, integer, integerOrNull, type Row, text } from '../rows.ts'
+import { bytes, integer, type Row, text } from '../rows.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import { bucketFaults, bucketIds, correctBucket } from './recount.ts'
@@ -69,7 +69,7 @@ export async function openPostgresAudit(url: string): Promise<CatalogAudit> {
         after?.seq ?? -1,
         limit,
       )
-      return rows.map(auditedItem)
+      return rows.map(readAuditedItem)
     },
 
     async content(id) {
@@ -126,13 +126,3 @@ export async function openPostgresAudit(url: string): Promise<CatalogAudit> {
 }
 
 const mediaId = (row: Row): MediaId => text(row, 0) as MediaId
-
-const auditedItem = (row: Row): AuditedItem => ({
-  bucketId: integer(row, 0) as BucketId,
-  seq: integer(row, 1),
-  id: text(row, 2) as MediaId,
-  size: integer(row, 3),
-  sha256: bytesOrNull(row, 4),
-  damaged: integer(row, 5) === 1,
-  contentId: integerOrNull(row, 6) as ContentId | null,
-})

@@ -1,10 +1,9 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { MediaId } from '../../core/media-id.ts'
 import { isCorrupt } from '../../sqlite/result-codes.ts'
-import type { AuditedItem, CopyableAudit } from '../audit.ts'
+import { type CopyableAudit, readAuditedItem } from '../audit.ts'
 import type { BucketId, ContentId } from '../records.ts'
-import { bytesOrNull, integer, integerOrNull, type Row, text } from '../rows.ts'
+import { integer, text } from '../rows.ts'
 import { prepareContentRows, prepareReadContent } from './content-rows.ts'
 import { copySnapshot } from './copy-snapshot.ts'
 import { openDataDirectory } from './data-directory.ts'
@@ -62,7 +61,7 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
     },
 
     items: async (after, limit) =>
-      all(itemRows, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(auditedItem),
+      all(itemRows, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(readAuditedItem),
 
     content: async (id) => readContent(id),
 
@@ -133,16 +132,6 @@ const renewal = `
   UPDATE buckets SET reserved_items = 0, reserved_bytes = 0;
   DELETE FROM tombstones;
   DELETE FROM intents;`
-
-const auditedItem = (row: Row): AuditedItem => ({
-  bucketId: integer(row, 0) as BucketId,
-  seq: integer(row, 1),
-  id: text(row, 2) as MediaId,
-  size: integer(row, 3),
-  sha256: bytesOrNull(row, 4),
-  damaged: integer(row, 5) === 1,
-  contentId: integerOrNull(row, 6) as ContentId | null,
-})
 
 async function writing<T>(write: () => T): Promise<T> {
   try {
