@@ -1,6 +1,7 @@
 import { type FileHandle, mkdtemp, open, rmdir, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { asTemporaryFault } from './temporary-fault.ts'
 
 /** Bytes of a part of an upload. S3 allows parts of at least 5 MiB, and 10,000 parts. */
 const firstLength = 8 * 1024 * 1024
@@ -29,7 +30,7 @@ export interface Part {
   readonly size: number
   /** Bytes that the part can still take. */
   readonly room: number
-  /** Copies the bytes, which must not exceed the room. */
+  /** Copies the bytes, which must not exceed the room. Throws Fault `overloaded` if there is no space for temporary files. */
   append(bytes: Uint8Array): Promise<void>
   /** Waits for its turn, then calls `send` with all bytes, which are valid until it resolves. Frees the part. */
   send<T>(send: (bytes: Uint8Array<ArrayBuffer>) => Promise<T>): Promise<T>
@@ -101,6 +102,14 @@ export function createPartMemory(limit = memoryLimit): PartMemory {
         return created
       }
 
+      async function write(chunk: Uint8Array): Promise<void> {
+        try {
+          await writeWhole(file ?? (await spill()), chunk, size)
+        } catch (error) {
+          throw asTemporaryFault(error)
+        }
+      }
+
       async function discard(): Promise<void> {
         if (buffer !== null) free(buffer)
         buffer = null
@@ -130,7 +139,7 @@ export function createPartMemory(limit = memoryLimit): PartMemory {
         async append(chunk) {
           const into = file === null ? grow(size + chunk.byteLength) : null
           if (into !== null) into.set(chunk, size)
-          else await writeWhole(file ?? (await spill()), chunk, size)
+          else await write(chunk)
           size += chunk.byteLength
         },
         async send(send) {
@@ -157,10 +166,13 @@ export function createPartMemory(limit = memoryLimit): PartMemory {
 async function createUnnamedFile(): Promise<FileHandle> {
   const directory = await mkdtemp(join(tmpdir(), 'mediabucket-part-'))
   const path = join(directory, 'part')
-  const file = await open(path, 'wx+', 0o600)
-  await unlink(path)
-  await rmdir(directory)
-  return file
+  try {
+    const file = await open(path, 'wx+', 0o600)
+    await unlink(path)
+    return file
+  } finally {
+    await rmdir(directory)
+  }
 }
 
 async function writeWhole(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {

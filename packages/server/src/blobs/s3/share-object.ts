@@ -7,6 +7,7 @@ import { Fault } from '../../core/fault.ts'
 import type { LocalBytes } from '../blobs.ts'
 import type { ObjectCalls } from './object-calls.ts'
 import { readObject, readRange } from './open-object.ts'
+import { asTemporaryFault } from './temporary-fault.ts'
 
 /** Objects up to this length are shared in memory, others in a temporary file. Bytes. */
 const maxMemory = 1024 * 1024
@@ -17,7 +18,7 @@ const maxShared = 256 * 1024 * 1024
 /** Objects that are shared at the same time; others wait. */
 const maxShares = 8
 
-/** Downloads the first `length` bytes of an object of `size` bytes for other processes. Throws Fault `variant-unavailable` if they are too many. */
+/** Downloads the first `length` bytes of an object of `size` bytes for other processes. Throws Fault `variant-unavailable` if they are too many, `overloaded` if there is no space for them. */
 export type ShareObject = (key: string, size: number, length?: number) => Promise<LocalBytes>
 
 export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>): ShareObject {
@@ -35,14 +36,16 @@ export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>):
   }
 
   async function inFile(key: string, length: number): Promise<{ path: string; directory: string }> {
-    const directory = await mkdtemp(join(tmpdir(), 'mediabucket-picture-'))
+    const directory = await mkdtemp(join(tmpdir(), 'mediabucket-picture-')).catch((error: unknown) => {
+      throw asTemporaryFault(error)
+    })
     const path = join(directory, 'picture')
     try {
       await pipeline(readObject(calls, key, 0, length - 1), createWriteStream(path, { mode: 0o600 }))
       return { path, directory }
     } catch (error) {
       await rm(directory, { recursive: true, force: true })
-      throw error
+      throw asTemporaryFault(error)
     }
   }
 
