@@ -8,7 +8,7 @@ import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 const maxText = 4_096
 
 /** The measured memory of the headers of a response, and of their text (reuse-heads.ts). */
-const headMemory = 1_400
+const headMemory = 1_520
 
 /** The headers of a response with all bytes, as alternating names and values. */
 interface PreparedHead {
