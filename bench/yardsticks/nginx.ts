@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Place, startSubject } from '../subject.ts'
 
-/** nginx that serves the files below `directory/files`; with `gzip`, it compresses each response anew. */
+/** nginx that serves the files below `directory/files`; with `gzip`, it compresses each response. */
 export async function startNginx(
   directory: string,
   { workers = 1, gzip = false, place = 'apart' }: { workers?: number; gzip?: boolean; place?: Place } = {},

@@ -37,7 +37,7 @@ interface TransferredRequest {
 
 /**
  * Reads all rows of a catalog that move to another one: all but unfinished uploads, intents, tombstones and retired ids,
- * which describe the blob store of this catalog. No other process may change the catalog meanwhile.
+ * which describe the blob store of this catalog. No other process may change the catalog during the transfer.
  */
 export interface CatalogSource {
   /** Identifies the state of all items: differs after any change of them. */

@@ -1,5 +1,20 @@
 import { isatty } from 'node:tty'
 
+/** Signals that close-with-grace must not handle: handleSignals or the worker handles them, or their default action applies. */
+export const skippedSignals = [
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGILL',
+  'SIGTRAP',
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGSEGV',
+  'SIGUSR2',
+  'SIGTERM',
+] as const
+
 /** Milliseconds in which a repeated signal is ignored: npm repeats the SIGINT that Ctrl-C sends to all processes. */
 const repeatWindow = 1_000
 

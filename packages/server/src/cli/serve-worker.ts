@@ -4,6 +4,7 @@ import type { FromWorker, ToWorker } from '../server/workers/messages.ts'
 import { openParentChannel } from '../server/workers/parent-channel.ts'
 import { startWorker, type Worker } from '../server/workers/start-worker.ts'
 import { explainFailure } from './explain-failure.ts'
+import { skippedSignals } from './handle-signals.ts'
 import { openServiceLog } from './service-log.ts'
 import { lowerWorkerPriority } from './thread-priorities.ts'
 
@@ -28,19 +29,7 @@ const { close, uninstall } = closeWithGrace(
   {
     delay: config.shutdownTimeout + 1_000,
     logger: false,
-    skip: [
-      'SIGHUP',
-      'SIGINT',
-      'SIGQUIT',
-      'SIGILL',
-      'SIGTRAP',
-      'SIGABRT',
-      'SIGBUS',
-      'SIGFPE',
-      'SIGSEGV',
-      'SIGUSR2',
-      'SIGTERM',
-    ],
+    skip: [...skippedSignals],
   },
   async ({ err }) => {
     if (err) log.fatal({ err }, 'an unexpected error occurred in a worker; it stops')

@@ -1,27 +1,12 @@
 import { extname } from 'node:path'
 import { banner } from './banner.ts'
 import { type Command, UsageError } from './command.ts'
-import { handleSignals } from './handle-signals.ts'
+import { handleSignals, skippedSignals } from './handle-signals.ts'
 import { lowerWorkerPriority } from './thread-priorities.ts'
 import { watchNpm } from './watch-npm.ts'
 
 /** The reason why the service stops, for the log. */
 type Cause = Readonly<{ signal?: string; cause?: string }>
-
-/** Signals that close-with-grace must not handle: handleSignals does, or their default action applies. */
-const skippedSignals = [
-  'SIGHUP',
-  'SIGINT',
-  'SIGQUIT',
-  'SIGILL',
-  'SIGTRAP',
-  'SIGABRT',
-  'SIGBUS',
-  'SIGFPE',
-  'SIGSEGV',
-  'SIGUSR2',
-  'SIGTERM',
-] as const
 
 export const serve: Command = {
   summary: 'Start the service.',

@@ -17,7 +17,7 @@ interface Migrated {
 
 /**
  * Moves rows, bytes or both to other engines: first the bytes, then the rows, and then the target can be used. The source is
- * not changed. Continues an interrupted migration. Throws TransferError if the source changes meanwhile, or if the target has
+ * not changed. Continues an interrupted migration. Throws TransferError if the source changes during the migration, or if the target has
  * other data.
  */
 export async function migrate(parts: {

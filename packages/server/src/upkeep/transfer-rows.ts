@@ -42,7 +42,7 @@ export async function transferRows(parts: {
     onItems(done, all)
   }
   for await (const requests of source.requests()) await target.addRequests(requests)
-  // Commands can have revoked tokens and changed limits meanwhile.
+  // Commands can have revoked tokens and changed limits since the transfer began.
   await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())
   return { changed }

@@ -16,7 +16,7 @@ import {
   withBytes,
 } from './samples.ts'
 
-/** Empty data of one engine; each call opens it anew. */
+/** Empty data of one engine; each call opens it again. */
 interface Data {
   open(): Promise<Catalog>
   openSource(): Promise<CatalogSource>

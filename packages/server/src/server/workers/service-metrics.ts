@@ -30,7 +30,7 @@ export function createServiceMetrics(own: Registry): ServiceMetrics {
     const snapshot = worker.snapshotMetrics()
     if (!(await resolvesWithin(snapshot, readTimeout))) return
     const metrics = await snapshot
-    // It may have ended meanwhile.
+    // It may have ended since the request was sent.
     if (snapshots.has(worker)) snapshots.set(worker, metrics)
   }
 
@@ -38,7 +38,7 @@ export function createServiceMetrics(own: Registry): ServiceMetrics {
     const before = ended
     if (before.length < 2) return
     const merged = await AggregatorRegistry.aggregate([...before]).getMetricsAsJSON()
-    // Workers may have ended meanwhile, and another call may have merged the same ones.
+    // Since the requests were sent, workers may have ended, and another call may have merged the same ones.
     if (before.every((one, at) => ended[at] === one)) ended = [merged, ...ended.slice(before.length)]
   }
 
