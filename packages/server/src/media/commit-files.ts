@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
+import type { BlobStore } from '../blobs/blobs.ts'
+import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenId } from '../catalog/records.ts'
 import { Fault } from '../core/fault.ts'

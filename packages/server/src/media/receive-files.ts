@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
+import type { BlobStore } from '../blobs/blobs.ts'
+import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'

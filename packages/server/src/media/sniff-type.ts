@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { FileTypeParser } from 'file-type'
-import type { BlobStore, ReceivedBlob } from '../blobs/blobs.ts'
+import type { BlobStore } from '../blobs/blobs.ts'
+import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import type { ReceivedFile } from './receive-files.ts'
 
 export interface SniffedType {

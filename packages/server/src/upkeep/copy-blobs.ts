@@ -1,4 +1,5 @@
-import type { BlobStore, OpenBlob, ReceivedBlob } from '../blobs/blobs.ts'
+import type { BlobStore, OpenBlob } from '../blobs/blobs.ts'
+import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import { type AuditedItem, type CatalogAudit, itemBatches } from '../catalog/audit.ts'
 import { Fault } from '../core/fault.ts'
 import type { MediaId } from '../core/media-id.ts'

@@ -2,13 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import {
-  type BlobStore,
-  headLength,
-  type LocalBytes,
-  type PartialUpload,
-  type ReceivedBlob,
-} from '../../src/blobs/blobs.ts'
+import type { BlobStore, LocalBytes } from '../../src/blobs/blobs.ts'
+import type { PartialUpload } from '../../src/blobs/partial-uploads.ts'
+import { headLength, type ReceivedBlob } from '../../src/blobs/received-blob.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
 

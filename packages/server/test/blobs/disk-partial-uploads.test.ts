@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { type BlobStore, PartialUploadLost } from '../../src/blobs/blobs.ts'
+import type { BlobStore } from '../../src/blobs/blobs.ts'
+import { PartialUploadLost } from '../../src/blobs/partial-uploads.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { newUploadId, type UploadId } from '../../src/core/upload-id.ts'
 import { chunksOf, readBytes } from './blob-contract.ts'

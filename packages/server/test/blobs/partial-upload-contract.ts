@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { headLength, type PartialChunk, PartialUploadLost } from '../../src/blobs/blobs.ts'
+import { type PartialChunk, PartialUploadLost } from '../../src/blobs/partial-uploads.ts'
+import { headLength } from '../../src/blobs/received-blob.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { chunksOf, type OpenedStore, readBytes } from './blob-contract.ts'
 

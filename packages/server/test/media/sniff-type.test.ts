@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, expect, test, vi } from 'vitest'
-import { headLength, type ReceivedBlob } from '../../src/blobs/blobs.ts'
+import { headLength, type ReceivedBlob } from '../../src/blobs/received-blob.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { sniffType } from '../../src/media/sniff-type.ts'
 

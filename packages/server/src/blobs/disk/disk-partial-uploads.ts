@@ -5,14 +5,10 @@ import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isUploadId, type UploadId } from '../../core/upload-id.ts'
-import {
-  type BlobRecovery,
-  headLength,
-  type PartialChunk,
-  PartialUploadLost,
-  type PartialUploadStore,
-} from '../blobs.ts'
+import type { BlobRecovery } from '../blobs.ts'
 import { createPartialUploadHashes } from '../partial-upload-hashes.ts'
+import { type PartialChunk, PartialUploadLost, type PartialUploadStore } from '../partial-uploads.ts'
+import { headLength } from '../received-blob.ts'
 import type { DirectorySync } from './directory-sync.ts'
 import { entryTypeAt } from './entry-type.ts'
 import { asStorageFault, type Files, unlinkIfThere, writeWhole } from './files.ts'

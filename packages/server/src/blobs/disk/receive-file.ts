@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
-import { headLength, type ReceivedBlob } from '../blobs.ts'
+import { headLength, type ReceivedBlob } from '../received-blob.ts'
 import { createSyncedFile } from './create-synced-file.ts'
 import { asStorageFault, type Files, type NewFile } from './files.ts'
 

@@ -1,7 +1,7 @@
 import { createHash, webcrypto } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { headLength, type ReceivedBlob } from '../blobs.ts'
+import { headLength, type ReceivedBlob } from '../received-blob.ts'
 import type { HeldIntents } from './held-intents.ts'
 import { type ObjectCalls, type StoredPart, UncertainOutcome } from './object-calls.ts'
 import { type Part, type PartMemory, partLength } from './part-memory.ts'

@@ -1,5 +1,7 @@
 import type { S3Location } from '../../core/s3-location.ts'
-import type { BlobStore, IntentLog, PartLog, ReceivedBlob } from '../blobs.ts'
+import type { BlobStore, IntentLog } from '../blobs.ts'
+import type { PartLog } from '../partial-uploads.ts'
+import type { ReceivedBlob } from '../received-blob.ts'
 import { createHeldIntents } from './held-intents.ts'
 import { blobKey, identityKey } from './keys.ts'
 import { createObjectCalls, type Timeouts } from './object-calls.ts'

@@ -2,17 +2,16 @@ import { createHash, webcrypto } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import type { UploadId } from '../../core/upload-id.ts'
+import { createPartialUploadHashes } from '../partial-upload-hashes.ts'
 import {
-  headLength,
   type PartialChunk,
   type PartialUpload,
   PartialUploadLost,
   type PartialUploadStore,
   type PartLog,
-  type ReceivedBlob,
   type RecordedParts,
-} from '../blobs.ts'
-import { createPartialUploadHashes } from '../partial-upload-hashes.ts'
+} from '../partial-uploads.ts'
+import { headLength, type ReceivedBlob } from '../received-blob.ts'
 import type { HeldIntents } from './held-intents.ts'
 import { blobKey } from './keys.ts'
 import { type ObjectCalls, UncertainOutcome } from './object-calls.ts'

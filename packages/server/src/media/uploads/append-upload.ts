@@ -1,4 +1,6 @@
-import { type BlobStore, PartialUploadLost, type ReceivedBlob } from '../../blobs/blobs.ts'
+import type { BlobStore } from '../../blobs/blobs.ts'
+import { PartialUploadLost } from '../../blobs/partial-uploads.ts'
+import type { ReceivedBlob } from '../../blobs/received-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { NewMedia, Upload } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'

@@ -1,4 +1,4 @@
-import type { PartLog } from '../../blobs/blobs.ts'
+import type { PartLog } from '../../blobs/partial-uploads.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 
 /** The records of the parts of partial uploads, in the catalog. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { PartialUploadLost } from '../../../src/blobs/blobs.ts'
+import { PartialUploadLost } from '../../../src/blobs/partial-uploads.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { recover } from '../../../src/media/recover.ts'
