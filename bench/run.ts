@@ -7,6 +7,8 @@ import { reportListing } from './listing-report.ts'
 import { benchPostgres } from './postgres.ts'
 import { reportPostgres } from './postgres-report.ts'
 import { describeMachine, keepFigures } from './results.ts'
+import { benchS3 } from './s3.ts'
+import { reportS3 } from './s3-report.ts'
 import { benchUploads } from './uploads.ts'
 import { reportUploads } from './uploads-report.ts'
 import { benchVariants } from './variants.ts'
@@ -56,6 +58,11 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
       ? { rounds: 1, seconds: 0.2, large: 5_000 }
       : { rounds: 2, seconds: 2, large: 1_000_000 }
     return reportPostgres(await benchPostgres(extent, log))
+  },
+
+  async s3(short) {
+    const extent = short ? { rounds: 1, size: 10_000_000 } : { rounds: 7, size: 100_000_000 }
+    return reportS3(await benchS3(extent, log))
   },
 
   async workers(short) {

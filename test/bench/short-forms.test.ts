@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { hasTool } from '../harness/tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const missing = ['wrk', 'nginx', 'taskset', 'chromium-headless-shell', 'postgres'].filter(
+const missing = ['wrk', 'nginx', 'taskset', 'chromium-headless-shell', 'postgres', 'radosgw'].filter(
   (tool) => !hasTool(tool),
 )
 
@@ -17,6 +17,7 @@ const suites = [
   { suite: 'gallery', bars: 2 },
   { suite: 'workers', bars: 1 },
   { suite: 'postgres', bars: 4 },
+  { suite: 's3', bars: 3 },
 ]
 
 // Checks that the benches run. Their figures are only valid on an idle machine.

@@ -48,8 +48,8 @@ async function findOrStart(): Promise<Gateway> {
 
 let bucket: Promise<string> | null = null
 
-/** The bucket of this worker. */
-async function createBucket({ endpoint, accessKey, secretKey }: Gateway): Promise<string> {
+/** A new bucket. Returns its name. */
+export async function createBucket({ endpoint, accessKey, secretKey }: Gateway): Promise<string> {
   const name = `tests-${randomUUID()}`
   const client = new S3Client({
     ...{ endpoint, region: 'us-east-1', forcePathStyle: true },
@@ -121,7 +121,7 @@ async function startWithRetries(directory: string): Promise<Gateway> {
     try {
       return await startCeph(own)
     } catch (error) {
-      await endProcesses(own)
+      await stopCeph(own)
       if (attempt === attempts) throw error
       console.error('Ceph did not start; trying again.', error)
     }
@@ -129,7 +129,7 @@ async function startWithRetries(directory: string): Promise<Gateway> {
 }
 
 /** Starts a monitor, a store in memory and a gateway; about 12 seconds. */
-async function startCeph(directory: string): Promise<Gateway> {
+export async function startCeph(directory: string): Promise<Gateway> {
   const [monitor, port] = [await freePort(), await freePort()]
   const [cluster, osd] = [randomUUID(), randomUUID()]
   const configuration = join(directory, 'ceph.conf')
@@ -193,7 +193,7 @@ rgw_frontends=beast endpoint=127.0.0.1:${port}
 }
 
 /** Ends the gateway, then the store, then the monitor of the cluster in a directory. */
-async function endProcesses(directory: string): Promise<void> {
+export async function stopCeph(directory: string): Promise<void> {
   for (const name of ['client.rgw', 'osd.0', 'mon.a']) {
     const pid = Number(await readFile(join(directory, `${name}.pid`), 'utf8').catch(() => ''))
     if (!(pid > 0)) continue
@@ -217,7 +217,7 @@ export default async function prepareCeph(): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'mediabucket-ceph-'))
   process.env[directoryVariable] = directory
   return async () => {
-    for (let attempt = 1; attempt <= attempts; attempt += 1) await endProcesses(join(directory, `${attempt}`))
+    for (let attempt = 1; attempt <= attempts; attempt += 1) await stopCeph(join(directory, `${attempt}`))
     await rm(directory, { recursive: true, force: true })
   }
 }

@@ -13,8 +13,8 @@ export interface Proxy extends AsyncDisposable {
   readonly url: string
   /** The same with TLS and a self-signed certificate, if the configuration has it. */
   readonly secureUrl: string
-  /** Forwards requests to the service at this address, with this data directory, from now on. */
-  start(service: string, data?: string): Promise<void>
+  /** Forwards requests to the service at this address from now on. `bytes` is its data directory, or the host of its store. */
+  start(service: string, bytes?: string): Promise<void>
   /** Files in which it has buffered bodies. */
   buffered(): Promise<string[]>
 }
@@ -74,6 +74,22 @@ const kinds = {
           '/etc/ssl/media.example.org/privkey.pem': join(directory, 'key.pem'),
           '127.0.0.1:8080': service,
           '/var/lib/mediabucket': data,
+        }),
+      ),
+    command: nginxCommand,
+  },
+  'nginx that gets objects': {
+    path: '',
+    configure: (directory: string, port: number, _: number, service: string, store: string) =>
+      nginx(
+        directory,
+        replaced(read('docs/deploy/nginx-s3.conf'), {
+          'listen 80;': `listen 127.0.0.1:${port};`,
+          'mediabucket:8080': service,
+          'https://mediabucket_store': 'http://mediabucket_store',
+          's3.example.org:443': store,
+          's3.example.org': store,
+          '/var/cache/nginx/mediabucket': join(directory, 'cache'),
         }),
       ),
     command: nginxCommand,
@@ -148,10 +164,10 @@ export async function openProxy(kind: ProxyKind): Promise<Proxy> {
   return {
     url: `http://127.0.0.1:${port}${path}`,
     secureUrl: `https://127.0.0.1:${securePort}${path}`,
-    async start(service, data = '') {
+    async start(service, bytes = '') {
       await writeFile(
         join(directory, 'config'),
-        configure(directory, port, securePort, new URL(service).host, data),
+        configure(directory, port, securePort, new URL(service).host, bytes),
       )
       const [program = '', ...args] = command(directory)
       const env = {

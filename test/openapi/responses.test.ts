@@ -8,7 +8,7 @@ import { upload } from '../harness/upload.ts'
 import { readDescription } from './conformance.ts'
 
 /** Statuses that other tests check, because they need other settings, a timeout, a full disk or an exceeded limit. */
-const elsewhere = [308, 408, 429, 500, 503, 507]
+const elsewhere = [302, 308, 408, 429, 500, 503, 507]
 
 let server: TestServer
 let description: Awaited<ReturnType<typeof readDescription>>

@@ -5,10 +5,23 @@ import type { Variant } from '../core/variant.ts'
 import type { PartialUploadStore } from './partial-uploads.ts'
 import type { ReceivedBlob } from './received-blob.ts'
 
+/** Headers of a response, which the store sends instead of its own. */
+export interface SignedHeaders {
+  readonly contentType: string
+  readonly contentDisposition: string
+  readonly cacheControl: string
+}
+
 /** An object of a remote store. */
 interface RemoteContent {
   readonly type: 'object'
-  readonly key: string
+  /** Bytes `start` to `end`, both inclusive, as `OpenBlob.stream`, without a copy in between. */
+  stream(start: number, end: number): Promise<Readable>
+  /**
+   * A URL with which everyone can get the object for `lifetime` milliseconds, or half of that: URLs of one object are equal for some time.
+   * Null for the headers of the store.
+   */
+  signUrl(headers: SignedHeaders | null, lifetime: number): Promise<string>
 }
 
 /** Bytes in memory, or a file that other processes of this machine can read. */

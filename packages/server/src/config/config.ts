@@ -142,6 +142,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     faults.push(
       `MEDIABUCKET_MEDIA_BASE_URL is "${config.mediaBaseUrl}"; it must be on another host than ${base}, the base URL.`,
     )
+  const { sendFile, blobsUrl } = config
+  if (sendFile?.header === 'location' && blobsUrl === null)
+    faults.push('MEDIABUCKET_SENDFILE is redirect; that needs an S3 store in MEDIABUCKET_BLOBS_URL.')
+  if (sendFile?.header === 'x-sendfile' && blobsUrl !== null)
+    faults.push('MEDIABUCKET_SENDFILE is x-sendfile; with MEDIABUCKET_BLOBS_URL, no files are on the disk.')
   if (faults.length > 0) throw new ConfigError(faults)
 
   const warnings = Object.keys(env)

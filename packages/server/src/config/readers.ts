@@ -129,7 +129,8 @@ function httpUrl(text: string): URL | undefined {
 }
 
 export const sendFile: Reader<SendFile | null> = {
-  accepts: 'off, x-sendfile, or x-accel-redirect: and a path such as x-accel-redirect:/mediabucket-files',
+  accepts:
+    'off, redirect, x-sendfile, or x-accel-redirect: and a path such as x-accel-redirect:/mediabucket-files',
   read: parseSendFile,
 }
 

@@ -119,7 +119,7 @@ const table = {
   MEDIABUCKET_SENDFILE: setting(
     'off',
     sendFile,
-    'Whether a reverse proxy sends the files that are on the disk: nginx with `x-accel-redirect:` and the path of an internal location, Apache and lighttpd with `x-sendfile`. The service then responds with the header instead of the bytes, so clients must not reach it without the proxy.',
+    'Who sends the bytes of large items instead of the service. A reverse proxy sends files of the disk: nginx with `x-accel-redirect:` and the path of an internal location, Apache and lighttpd with `x-sendfile`. With an S3 store, `x-accel-redirect:` lets nginx get the objects, and `redirect` sends clients of pictures, audio and video to signed URLs of the store. Except with `redirect`, clients must not reach the service without the proxy.',
   ),
   MEDIABUCKET_MAX_FILE_SIZE: setting(
     '5GB',

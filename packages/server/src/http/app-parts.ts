@@ -49,6 +49,8 @@ export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
   readonly maxParts: number
   readonly mediaMaxAge: number
   readonly sendFile: SendFile | null
+  /** The origin to which requests for bytes are redirected; null if they are not. */
+  readonly storeOrigin: string | null
   readonly headerTimeout: number
   readonly idleTimeout: number
   /** Bytes per second; 0 for no limit. */

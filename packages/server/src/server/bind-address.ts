@@ -1,13 +1,18 @@
 import { lookup } from 'node:dns/promises'
 import { type Config, defaultBaseUrl } from '../config/config.ts'
+import { storeOriginOf } from '../core/s3-location.ts'
 import { type BoundPort, bindPort } from '../http/connections/bound-port.ts'
 import type { StartContext } from './start-context.ts'
 
 export interface BoundAddress {
   readonly port: number
   readonly baseUrl: string
-  /** The settings with the base URL and the CORS origins that follow from it. */
-  readonly settings: Config & { readonly baseUrl: string; readonly hasOwnAddress: boolean }
+  /** The settings with the base URL, and what follows from them. */
+  readonly settings: Config & {
+    readonly baseUrl: string
+    readonly hasOwnAddress: boolean
+    readonly storeOrigin: string | null
+  }
   /** Listens with a server on the bound port. */
   readonly serve: BoundPort['serve']
   readonly closePort: BoundPort['close']
@@ -24,6 +29,8 @@ export async function bindAddress({ config, closers }: StartContext): Promise<Bo
   // The gallery fetches text files from the media host.
   const corsOrigins =
     config.mediaBaseUrl === null ? config.corsOrigins : [...config.corsOrigins, new URL(baseUrl).origin]
-  const settings = { ...config, baseUrl, hasOwnAddress: config.baseUrl !== null, corsOrigins }
+  const { blobsUrl, sendFile } = config
+  const storeOrigin = blobsUrl && sendFile?.header === 'location' ? storeOriginOf(blobsUrl) : null
+  const settings = { ...config, baseUrl, hasOwnAddress: config.baseUrl !== null, corsOrigins, storeOrigin }
   return { port, baseUrl, settings, serve, closePort: close }
 }

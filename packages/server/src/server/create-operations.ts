@@ -67,7 +67,11 @@ export function createOperations(
     waitForWriter: locks.waitForWriter,
     removeMedia,
     findByName: findByNameOperation({ catalog }),
-    ...cachedBytesOperations({ ...parts, cache, leavesFiles: config.sendFile !== null }),
+    ...cachedBytesOperations({
+      ...parts,
+      cache,
+      leavesFiles: config.sendFile !== null && config.blobsUrl === null,
+    }),
     readiness: checkReadinessOperation({ catalog, space, hasBytes: blobs.isReachable }),
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { gateway, hasCeph } from '../../../../test/harness/ceph.ts'
-import { BlobTruncatedError } from '../../src/blobs/blobs.ts'
+import { BlobTruncatedError, type OpenBlob } from '../../src/blobs/blobs.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { createIntentSweep } from '../../src/media/deletion/sweep-intents.ts'
 import { chunksOf, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
@@ -32,6 +32,12 @@ async function faultyStore() {
       await proxy[Symbol.asyncDispose]()
     },
   }
+}
+
+/** The bytes as a response receives them. */
+async function bodyOf({ content }: OpenBlob, start: number, end: number): Promise<Buffer> {
+  if (content.type !== 'object') throw new Error('the blob is an object')
+  return await buffer(await content.stream(start, end))
 }
 
 const unavailable = { code: 'storage-unavailable' }
@@ -140,10 +146,27 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
       state.treat = (method) => (method === 'GET' ? treatment : 'pass')
       if (!blob) throw new Error('the blob was stored')
       await expect(buffer(blob.stream(0, 1_999_999))).rejects.toMatchObject(error as Error)
+      await expect(bodyOf(blob, 0, 1_999_999)).rejects.toMatchObject(error as Error)
       await expect(store.open(id, 4_000_000)).rejects.toMatchObject(error as Error)
       await expect(blob.read(new Uint8Array(1_000_000), 500_000)).rejects.toMatchObject(error as Error)
     },
   )
+
+  test('N6 a slow reader of a download is no fault of the store', async () => {
+    await using opened = await faultyStore()
+    const bytes = randomBytes(8_000_000)
+    const id = await storeBytes(opened.store, bytes)
+    const blob = await opened.store.open(id)
+    if (blob?.content.type !== 'object') throw new Error('the blob is an object')
+    const body = await blob.content.stream(0, bytes.length - 1)
+    const received: Buffer[] = []
+    for await (const chunk of body) {
+      // Longer than the store may be silent.
+      if (received.length === 0) await new Promise((done) => setTimeout(done, 2 * timeouts.stall))
+      received.push(chunk)
+    }
+    expect(Buffer.concat(received).equals(bytes)).toBe(true)
+  })
 
   test('B9 an object that was replaced by a shorter one is an error, never a short response', async () => {
     await using opened = await faultyStore()
@@ -154,5 +177,6 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     await storeBytes(store, randomBytes(100_000), id)
     if (!blob) throw new Error('the blob was stored')
     await expect(buffer(blob.stream(0, 199_999))).rejects.toThrow(BlobTruncatedError)
+    await expect(bodyOf(blob, 0, 199_999)).rejects.toThrow(BlobTruncatedError)
   })
 })

@@ -12,8 +12,10 @@ import {
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
+import { payloadHash } from './payload-hash.ts'
 import type { S3Clients } from './s3-client.ts'
 import { asStoreFault, isMissing, isRejected, StoreError, statusOf } from './s3-errors.ts'
+import { createUrlSigner } from './sign-url.ts'
 
 /** Milliseconds. Repetitions of a request are included. */
 const defaultTimeouts = {
@@ -33,10 +35,13 @@ export interface StoredPart {
   readonly etag: string
 }
 
-/** The bytes of a response as they arrive, and the size of the whole object. */
+/** The bytes of a response as they arrive. */
 export interface ObjectBody {
   readonly body: Readable
+  /** Of the whole object. */
   readonly size: number
+  /** Bytes of the body: an end after another number of bytes is an error of the body. Null if the store has not announced them. */
+  readonly length: number | null
 }
 
 export interface ListedObject {
@@ -96,6 +101,7 @@ export function createObjectCalls(
   return {
     timeouts,
     head,
+    signUrl: createUrlSigner(downloads, bucket),
 
     /** Repeats are harmless, because no other bytes are ever stored under the key. `sha256` is verified by the store. */
     async put(key: string, bytes: Uint8Array, sha256: Uint8Array): Promise<void> {
@@ -122,7 +128,7 @@ export function createObjectCalls(
         })
         if (!isNodeStream(body)) throw new StoreError('a response has no body')
         const size = /\/(\d+)$/.exec(range ?? '')?.[1] ?? length
-        return { body, size: Number(size) }
+        return { body, size: Number(size), length: length ?? null }
       } catch (error) {
         if (isMissing(error)) return null
         throw asStoreFault(error)
@@ -240,21 +246,3 @@ export function createObjectCalls(
 
 const isNodeStream = (body: unknown): body is Readable =>
   typeof body === 'object' && body !== null && 'pipe' in body && 'destroy' in body
-
-interface HeaderRequest {
-  readonly headers: Record<string, string>
-}
-const hasHeaders = (request: unknown): request is HeaderRequest =>
-  typeof request === 'object' && request !== null && 'headers' in request
-
-/** Signs the SHA-256 of the body, which the store compares with the received bytes; otherwise the SDK would compute it again. */
-const payloadHash = (sha256: Uint8Array) =>
-  [
-    <Args extends { request?: unknown }, Result>(next: (args: Args) => Promise<Result>) =>
-      (args: Args): Promise<Result> => {
-        if (hasHeaders(args.request))
-          args.request.headers['x-amz-content-sha256'] = Buffer.from(sha256).toString('hex')
-        return next(args)
-      },
-    { step: 'build', name: 'payloadHash' },
-  ] as const

@@ -1,5 +1,5 @@
 import type { ObjectCalls } from './object-calls.ts'
-import { readRange } from './open-object.ts'
+import { readRange } from './read-object.ts'
 
 /** Bytes of one read: the sniffer reads many short ranges close to one another. */
 const window = 65_536

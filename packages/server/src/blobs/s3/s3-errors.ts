@@ -67,3 +67,9 @@ export function asStoreFault(error: unknown): unknown {
     return new Fault('storage-unavailable', 'The stored bytes are unavailable.', { cause })
   return error
 }
+
+/** The error of a response whose next bytes did not arrive in time. */
+export const stalled = (): Fault =>
+  new Fault('storage-unavailable', 'The stored bytes are unavailable.', {
+    cause: new StoreError('the store sends no more bytes'),
+  })

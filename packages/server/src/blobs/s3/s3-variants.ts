@@ -7,7 +7,7 @@ import { openObject } from './open-object.ts'
 
 /** Stores variants as objects `variants/<id>/<key>`. */
 export function createS3Variants(parts: {
-  readonly calls: Pick<ObjectCalls, 'put' | 'get' | 'head' | 'remove' | 'timeouts'>
+  readonly calls: Pick<ObjectCalls, 'put' | 'get' | 'head' | 'remove' | 'signUrl' | 'timeouts'>
   readonly share: (key: string, size: number) => Promise<LocalBytes>
   readonly prefix: string
 }): VariantStore {

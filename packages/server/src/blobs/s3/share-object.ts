@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { Fault } from '../../core/fault.ts'
 import type { LocalBytes } from '../blobs.ts'
 import type { ObjectCalls } from './object-calls.ts'
-import { readObject, readRange } from './open-object.ts'
+import { readObject, readRange } from './read-object.ts'
 import { asTemporaryFault } from './temporary-fault.ts'
 
 /** Objects up to this length are shared in memory, others in a temporary file. Bytes. */

@@ -6,7 +6,7 @@ import { isSameHost } from '../media/media-host.ts'
 import type { Gallery, GalleryFile } from './gallery-files.ts'
 
 /**
- * Allows code from `assets` only, data from this origin and from that of the bytes, and nothing inline. The page itself
+ * Allows code from `assets` only, data from this origin and from those of the bytes, and nothing inline. The page itself
  * narrows `'self'` to its assets (packages/gallery/src/restrict-scripts.ts), since only the page knows its path.
  */
 const contentSecurityPolicy = (assets: string, media: string): string =>
@@ -31,14 +31,22 @@ interface Addresses {
   /** Whether the base URL is configured; otherwise it is made of host and port. */
   readonly hasOwnAddress: boolean
   readonly mediaBaseUrl: string | null
+  /** The origin to which requests for bytes are redirected; null if they are not. */
+  readonly storeOrigin: string | null
 }
 
 /** Escapes the characters that end a path in a policy. */
 const escapeSource = (url: string): string => url.replaceAll(';', '%3B').replaceAll(',', '%2C')
 
 /** Returns a function from the requested host to the policy of the page. */
-function createPolicy({ baseUrl, hasOwnAddress, mediaBaseUrl }: Addresses): (host: string) => string {
-  const media = mediaBaseUrl === null ? '' : ` ${new URL(mediaBaseUrl).origin}`
+function createPolicy({
+  baseUrl,
+  hasOwnAddress,
+  mediaBaseUrl,
+  storeOrigin,
+}: Addresses): (host: string) => string {
+  const hosts = [mediaBaseUrl && new URL(mediaBaseUrl).origin, storeOrigin]
+  const media = hosts.map((origin) => (origin ? ` ${origin}` : '')).join('')
   const elsewhere = contentSecurityPolicy("'self'", media)
   if (!hasOwnAddress) return () => elsewhere
   const base = new URL(baseUrl)

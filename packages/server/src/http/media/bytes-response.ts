@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { create } from 'content-disposition'
 import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
-import { type SendFile, sendFileValue } from '../../core/send-file.ts'
+import type { SendFile } from '../../core/send-file.ts'
 import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'
 import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts'
 import { parseByteRange } from '../headers/byte-range.ts'
@@ -12,6 +12,7 @@ import { checkPreconditions, rangeApplies, type Validators } from '../headers/pr
 import { RangeFault } from '../headers/range-fault.ts'
 import type { CachedResponses } from './cached-responses.ts'
 import { deliveryOf } from './delivery.ts'
+import { handOver } from './hand-over.ts'
 import type { BodyPreparer, BodyWriter } from './prepare-body.ts'
 
 export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
@@ -22,7 +23,7 @@ export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   readonly prepareBody: BodyPreparer
   /** Milliseconds. */
   readonly maxAge: number
-  /** How the proxy sends files that are on the disk; null where the service does. */
+  /** Who sends large items; null where the service does. */
   readonly sendFile: SendFile | null
   /** The value of `Vary` for inline responses (may be empty), and for attachments. */
   readonly vary: { readonly inline: string; readonly attachment: string }
@@ -40,7 +41,7 @@ interface BytesRequest {
 
 /** A response that can begin: its first bytes have been read. */
 export interface BytesResponse {
-  readonly status: 200 | 206 | 304
+  readonly status: 200 | 206 | 302 | 304
   /** The headers as alternating names and values, the form that Node writes fastest. */
   readonly head: string[]
   /** Null where no bytes are sent. Must be called once. */
@@ -71,8 +72,13 @@ interface Representation {
   readonly validators: Validators
   /** The headers of every success. */
   readonly common: string[]
+  /** The first of them (docs/interface.md B5). */
+  readonly security: readonly string[]
   /** The further headers of responses with bytes, except those of ranges and of the length. */
   readonly content: readonly string[]
+  readonly contentType: string
+  readonly contentDisposition: string
+  readonly cacheControl: string
 }
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
@@ -92,20 +98,20 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
       variant === null ? media.contentType : 'image/webp',
     )
     const type = isDownload ? 'attachment' : disposition
+    const contentDisposition = create(filename ?? undefined, { type })
+    const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
     return {
+      ...{ contentType, contentDisposition, cacheControl, security },
       validators: { etag, lastModified: media.createdAt },
       common: [
-        ...Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat(),
+        ...security,
         // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
         ...((type === 'attachment' ? attachmentVary : inlineVary) ?? []),
         ...['etag', etag],
         ...['last-modified', new Date(media.createdAt).toUTCString()],
         ...['cache-control', cacheControl],
       ],
-      content: [
-        ...['content-type', contentType],
-        ...['content-disposition', create(filename ?? undefined, { type })],
-      ],
+      content: ['content-type', contentType, 'content-disposition', contentDisposition],
     }
   }
 
@@ -123,18 +129,6 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
   }
 
-  /** Leaves the body, and the range, to the proxy; null if the service sends the bytes. */
-  async function handOver(
-    blob: OpenVariant,
-    describeIt: () => Representation,
-  ): Promise<BytesResponse | null> {
-    if (sendFile === null || blob.content.type !== 'file') return null
-    await blob.close()
-    const { common, content } = describeIt()
-    const file = [sendFile.header, sendFileValue(sendFile, blob.content.path), 'content-length', '0']
-    return { status: 200, head: [...common, ...content, ...file], write: null }
-  }
-
   async function bodyOf(blob: OpenVariant, isHead: boolean, start: number, end: number, id: string) {
     if (!isHead && end >= start) return prepareBody(blob, start, end, id)
     await blob.close()
@@ -145,14 +139,14 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     const variant = parseVariant(variantText)
     const media = await findByName(name)
     const open = () => (variant === null ? openBytes(media) : openVariant(media, variant))
-    const canHandOver = !isHead && variant === null && !hasConditions(headers)
+    const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)
     if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
       const blob = await open()
       const describeIt = () => describe(media, variant, false)
-      return (
-        (canHandOver && (await handOver(blob, describeIt))) ||
-        fullResponse(blob, media, { id, isHead }, describeIt)
-      )
+      const handedOver = canHandOver && (await handOver(sendFile, blob, describeIt))
+      return handedOver
+        ? { ...handedOver, write: null }
+        : fullResponse(blob, media, { id, isHead }, describeIt)
     }
 
     const representation = describe(media, variant, isDownload)
@@ -176,8 +170,8 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     }
     const blob = opened ?? (await open())
     // A proxy would evaluate conditions too, but against the time of the file.
-    const handedOver = canHandOver && (await handOver(blob, () => representation))
-    if (handedOver) return handedOver
+    const handedOver = canHandOver && (await handOver(sendFile, blob, () => representation))
+    if (handedOver) return { ...handedOver, write: null }
     const { start, end } = range === 'whole' ? { start: 0, end: size - 1 } : range
     const part = range === 'whole' ? [] : ['content-range', `bytes ${start}-${end}/${size}`]
     return {

@@ -63,7 +63,8 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
   return async (blob, start, end, requestId) => {
     const { content } = blob
     if (content.type === 'bytes') return writeMemory(blob, content.bytes.subarray(start, end + 1))
-    if (content.type === 'object') return writeStream(await startedStream(blob, start, end), requestId)
+    if (content.type === 'object')
+      return writeStream(await started(await content.stream(start, end)), requestId)
     const length = end - start + 1
     if (length <= wholeLength) return writeMemory(blob, await readAndClose(blob, start, length))
     const write = await prepareBlocks(blob, start, end)
@@ -76,8 +77,7 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
 }
 
 /** Waits for the first bytes, so that a failure still gets a response of its own. */
-async function startedStream(blob: OpenVariant, start: number, end: number): Promise<Readable> {
-  const stream = blob.stream(start, end)
+async function started(stream: Readable): Promise<Readable> {
   await once(stream, 'readable')
   return stream
 }

@@ -63,7 +63,7 @@ With \`variant\` the response is a smaller picture of the file, as WebP without 
 without variants return 404.
 
 With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
-  rules: 'B1 to B11, V1 to V7',
+  rules: 'B1 to B12, V1 to V7',
   needs: 'nothing',
   path: BytesParams,
   query: BytesQuery,
@@ -74,6 +74,10 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
       description: 'The requested range.',
       headers: ['Content-Range', ...fullHeaders],
       content: { '*/*': {} },
+    },
+    302: {
+      description: 'The store sends the bytes (`MEDIABUCKET_SENDFILE=redirect`).',
+      headers: ['Location', 'Cache-Control', ...embeddingHeaders],
     },
     308: {
       description: 'Another host serves the bytes (`MEDIABUCKET_MEDIA_BASE_URL`).',
