@@ -38,10 +38,12 @@ export interface Clients {
   removeUntilGone(instance: Instance, count: number): Promise<void>
 }
 
-const largest = 100_000
+const isProblem = ({ headers }: Response) =>
+  headers.get('content-type')?.startsWith('application/problem+json') === true
 
-/** Clients that record requests and responses in the ledger. They throw if a connection ends without a response. */
-export function createClients(ledger: Ledger): Clients {
+/** Clients that record requests and responses in the ledger. They throw if a connection ends without a response. Files have
+ * up to `largest` bytes, three times as many if they are sent in chunks. */
+export function createClients(ledger: Ledger, largest = 100_000): Clients {
   const { random } = ledger
   const interrupted: ResumableUpload[] = []
 
@@ -55,8 +57,9 @@ export function createClients(ledger: Ledger): Clients {
       const response = await send()
       if (response.status === 201) ledger.stored(sending, await idsOf(response))
       else {
-        // A 500 may follow the commit, in which case the item is stored completely.
-        sending.state = response.status === 500 ? 'unanswered' : 'refused'
+        // A 500 may follow the commit, in which case the item is stored completely. A proxy does not know the outcome.
+        const isKnown = response.status !== 500 && isProblem(response)
+        sending.state = isKnown ? 'refused' : 'unanswered'
         await response.arrayBuffer()
       }
       return response.status
@@ -113,7 +116,7 @@ export function createClients(ledger: Ledger): Clients {
   async function resume(instance: Instance, upload: ResumableUpload): Promise<Response> {
     const response = await instance.tus.head(upload.url)
     const offset = Number(response.headers.get('upload-offset') ?? Number.NaN)
-    if (response.status === 404 && upload.failed) return response
+    if (response.status >= 500 || (response.status === 404 && upload.failed)) return response
     if (!(response.status === 200 && offset >= upload.acknowledged && offset <= upload.sent)) {
       const { acknowledged, sent } = upload
       ledger.fault('lost', `an upload has offset ${offset}: ${acknowledged} acknowledged, ${sent} sent`)
@@ -132,6 +135,10 @@ export function createClients(ledger: Ledger): Clients {
       if (response?.status === 404) {
         upload.sending.state = 'refused'
         return 404
+      }
+      if (response && response.status >= 500) {
+        interrupted.push(upload)
+        return response.status
       }
       for (;;) {
         const offset = Number(response?.headers.get('upload-offset') ?? 0)

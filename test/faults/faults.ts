@@ -1,5 +1,15 @@
 import { canMount } from '../harness/small-disk.ts'
 import { flippedByte, plantedBlobs } from './changed-blobs.ts'
+import {
+  canCluster,
+  failover,
+  killedGateway,
+  killedServers,
+  killedWorker,
+  restartedDatabase,
+  slowGateway,
+  terminatedBackends,
+} from './cluster-faults.ts'
 import { failingCalls, failingSyncs } from './failing-disk.ts'
 import type { Fault } from './fault.ts'
 import { fullBlobDisk, fullCatalogDisk } from './full-disks.ts'
@@ -59,4 +69,15 @@ export const otherFaults: readonly FaultRow[] = [
   row('F1, F2', plantedBlobs, 1, 5),
   row('I2', sameKey, 2, 25),
   row('I2', clientGone, 5, 25),
+]
+
+/** Faults of several servers that share PostgreSQL and an S3 store. */
+export const clusterFaults: readonly FaultRow[] = [
+  row('U2, R6', restartedDatabase, 1, 25, canCluster),
+  row('U2, R6', terminatedBackends, 1, 25, canCluster),
+  row('U2, R6', failover, 1, 25, canCluster),
+  row('U2, R6', killedGateway, 1, 25, canCluster),
+  row('U2, R6', slowGateway, 1, 25, canCluster),
+  row('U2, R6, M2', killedServers, 1, 25, canCluster),
+  row('O11', killedWorker, 1, 25, canCluster),
 ]

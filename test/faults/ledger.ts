@@ -55,6 +55,8 @@ export interface Ledger {
   stored(sending: Sending, ids: readonly string[]): void
   /** Takes a random stored item for its removal; null if there is none. */
   takeForRemoval(): { readonly id: string; acknowledge(): void } | null
+  /** Whether a client has deleted the item, or tries to. */
+  isRemoved(id: string): boolean
   /**
    * Checks all pages and the bytes of all listed items of an idle service, and settles every request whose outcome was
    * unknown. With `new`, it reads the bytes of new items only: for repeated checks, before one of `all`.
@@ -166,6 +168,8 @@ export function createLedger(): Ledger {
         },
       }
     },
+
+    isRemoved: (id) => [...items.values()].some((item) => item.id === id && item.removal !== 'none'),
 
     async check(instance, scope = 'all') {
       const urls = await listAll(instance.server, instance.authorization)

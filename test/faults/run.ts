@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import installTools from '../harness/tools.ts'
 import type { Verdict } from './fault.ts'
-import { type FaultRow, kills, otherFaults, randomKills } from './faults.ts'
+import type { FaultRow } from './faults.ts'
 
 // npm run test:faults -- --rounds 200: every fault in its long form; --fault WORD selects the faults with that word in
 // their title.
@@ -67,9 +67,14 @@ function* table(lines: readonly Line[]): Generator<string> {
 }
 
 installTools()
+// These look for the installed programs when they are imported.
+const { clusterFaults, kills, otherFaults, randomKills } = await import('./faults.ts')
+const { default: prepareCeph } = await import('../harness/ceph.ts')
+const endCeph = await prepareCeph()
 const lines: Line[] = []
-for (const fault of [...randomKills, ...kills, ...otherFaults])
+for (const fault of [...randomKills, ...kills, ...otherFaults, ...clusterFaults])
   if (fault.title.includes(values.fault)) lines.push(await runRow(fault))
+await endCeph()
 for (const line of table(lines)) console.log(line)
 const isSkipped = lines.some(({ verdict }) => verdict === null) && process.env['CI'] !== undefined
 if (isSkipped || lines.some(({ verdict }) => verdict !== null && verdict.faults.length > 0))

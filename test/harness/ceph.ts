@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,7 +10,9 @@ import {
   ListObjectsV2Command,
   S3Client,
 } from '@aws-sdk/client-s3'
+import { freePort } from './free-port.ts'
 import { oncePerRun } from './once-per-run.ts'
+import { isRunning, signal } from './processes.ts'
 import { hasTool } from './tools.ts'
 import { until } from './until.ts'
 
@@ -25,6 +26,8 @@ export interface Gateway {
   readonly endpoint: string
   readonly accessKey: string
   readonly secretKey: string
+  /** Contains the configuration and the process ids of the cluster. */
+  readonly directory: string
 }
 
 /** The directory of the cluster of this run; it is set by the global set-up. */
@@ -67,10 +70,10 @@ export async function testBucket(): Promise<{ readonly name: string; readonly ga
   return { name: await bucket, gateway: started }
 }
 
-/** The settings of a server that stores all files in a new place in the store. */
-export async function s3Settings(): Promise<Readonly<Record<string, string>>> {
+/** The settings of a server that stores all files in a new place in the store, through a proxy if its address is given. */
+export async function s3Settings(proxy?: string): Promise<Readonly<Record<string, string>>> {
   const { name, gateway: started } = await testBucket()
-  const endpoint = encodeURIComponent(started.endpoint)
+  const endpoint = encodeURIComponent(proxy ?? started.endpoint)
   return {
     MEDIABUCKET_BLOBS_URL: `s3://${name}/${randomUUID()}?endpoint=${endpoint}`,
     MEDIABUCKET_INLINE_SIZE: '0',
@@ -97,20 +100,6 @@ export async function countObjects(
   return { stored: blobs.length, temporary: Uploads.length }
 }
 
-/** A port that is free now. Not one of those that the system gives to outgoing connections, which could take it before its use. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 32_000)
-    const server = createServer()
-    const isFree = await new Promise<boolean>((done) => {
-      server.once('error', () => done(false))
-      server.listen(port, '127.0.0.1', () => done(true))
-    })
-    await new Promise((done) => server.close(done))
-    if (isFree) return port
-  }
-}
-
 /** Attempts to start a cluster. */
 const attempts = 3
 
@@ -132,9 +121,8 @@ async function startWithRetries(directory: string): Promise<Gateway> {
 export async function startCeph(directory: string): Promise<Gateway> {
   const [monitor, port] = [await freePort(), await freePort()]
   const [cluster, osd] = [randomUUID(), randomUUID()]
-  const configuration = join(directory, 'ceph.conf')
   await writeFile(
-    configuration,
+    join(directory, 'ceph.conf'),
     `[global]
 fsid=${cluster}
 mon_host=v1:127.0.0.1:${monitor}
@@ -162,8 +150,7 @@ rgw_data=${directory}/rgw
 rgw_frontends=beast endpoint=127.0.0.1:${port}
 `,
   )
-  const ceph = (program: string, ...args: string[]) =>
-    run(program, args, { env: { PATH: `${process.env['PATH']}:/usr/sbin`, CEPH_CONF: configuration } })
+  const ceph = commandsOf(directory)
   for (const name of ['mon', 'osd', 'rgw']) await mkdir(join(directory, name))
   const map = join(directory, 'monmap')
   await ceph('monmaptool', '--create', '--fsid', cluster, '--addv', 'a', `v1:127.0.0.1:${monitor}`, map)
@@ -172,24 +159,40 @@ rgw_frontends=beast endpoint=127.0.0.1:${port}
   await ceph('ceph', 'osd', 'new', osd)
   await ceph('ceph-osd', '-i', '0', '--mkfs', '--osd-uuid', osd)
   await ceph('ceph-osd', '-i', '0')
-  await ceph('radosgw', '-n', 'client.rgw')
   const endpoint = `http://127.0.0.1:${port}`
-  await until(
-    'a response of the gateway',
-    () =>
-      fetch(endpoint).then(
-        () => true,
-        () => false,
-      ),
-    120_000,
-  )
+  await startGateway({ endpoint, directory })
   const keys = { accessKey: 'testkey', secretKey: 'testsecret' }
   await ceph(
     'radosgw-admin',
     ...['user', 'create', '--uid=test', '--display-name=test', '--max-buckets=0'],
     ...[`--access-key=${keys.accessKey}`, `--secret-key=${keys.secretKey}`],
   )
-  return { endpoint, ...keys }
+  return { endpoint, ...keys, directory }
+}
+
+const commandsOf =
+  (directory: string) =>
+  (program: string, ...args: string[]) =>
+    run(program, args, {
+      env: { PATH: `${process.env['PATH']}:/usr/sbin`, CEPH_CONF: join(directory, 'ceph.conf') },
+    })
+
+/** Starts the gateway of a cluster, also again after `killGateway`. */
+export async function startGateway({ endpoint, directory }: Pick<Gateway, 'endpoint' | 'directory'>) {
+  await commandsOf(directory)('radosgw', '-n', 'client.rgw')
+  const responds = () =>
+    fetch(endpoint).then(
+      () => true,
+      () => false,
+    )
+  await until('a response of the gateway', responds, 120_000)
+}
+
+/** Kills the gateway (SIGKILL), not the store behind it. */
+export async function killGateway({ directory }: Pick<Gateway, 'directory'>): Promise<void> {
+  const pid = Number(await readFile(join(directory, 'client.rgw.pid'), 'utf8'))
+  process.kill(pid, 'SIGKILL')
+  await until('the end of the gateway', () => !isRunning(pid))
 }
 
 /** Ends the gateway, then the store, then the monitor of the cluster in a directory. */
@@ -197,18 +200,8 @@ export async function stopCeph(directory: string): Promise<void> {
   for (const name of ['client.rgw', 'osd.0', 'mon.a']) {
     const pid = Number(await readFile(join(directory, `${name}.pid`), 'utf8').catch(() => ''))
     if (!(pid > 0)) continue
-    const isRunning = () => {
-      try {
-        process.kill(pid, 0)
-        return true
-      } catch {
-        return false
-      }
-    }
-    if (isRunning()) process.kill(pid, 'SIGTERM')
-    await until(`the end of process ${pid}`, () => !isRunning(), 5_000).catch(() =>
-      process.kill(pid, 'SIGKILL'),
-    )
+    signal(pid, 'SIGTERM')
+    await until(`the end of process ${pid}`, () => !isRunning(pid), 5_000).catch(() => signal(pid, 'SIGKILL'))
   }
 }
 

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, globSync } from 'node:fs'
-import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { freePort } from './free-port.ts'
 import { oncePerRun } from './once-per-run.ts'
+import { childrenOf, isRunning, signal } from './processes.ts'
+import { until } from './until.ts'
 
 const run = promisify(execFile)
 
@@ -31,6 +33,8 @@ export interface PostgresServer {
   readonly port: number
   /** Runs `pg_ctl`, for example with `stop -m immediate`. */
   control(...args: string[]): Promise<void>
+  /** Kills all its processes (SIGKILL), and resolves when they have ended. */
+  kill(): Promise<void>
 }
 
 /**
@@ -42,7 +46,7 @@ export async function startPostgres(
   settings: Readonly<Record<string, string | number>> = {},
   primary?: number,
 ): Promise<PostgresServer> {
-  const port = await freePort()
+  const port = Number(settings['port'] ?? (await freePort()))
   await chmod(directory, 0o755)
   const data = join(directory, 'data')
   await mkdir(data, { mode: 0o700 })
@@ -72,7 +76,11 @@ export async function startPostgres(
       'UTF8',
       '--locale=C.UTF-8',
     )
-  else await execute('pg_basebackup', '-h127.0.0.1', `-p${primary}`, '-Upostgres', '-D', data, '-R', '-cfast')
+  else
+    await execute(
+      'pg_basebackup',
+      ...['-h127.0.0.1', `-p${primary}`, '-Upostgres', '-D', data, '-R', '-cfast', '-N'],
+    )
   const all = {
     listen_addresses: '127.0.0.1',
     port,
@@ -88,7 +96,17 @@ export async function startPostgres(
     await execute('pg_ctl', '-D', data, '-w', '-l', join(directory, 'log'), '-o', options.join(' '), ...args)
   }
   await control('start')
-  return { url: urlOf(port), port, control }
+  return { url: urlOf(port), port, control, kill: () => killPostgres(data) }
+}
+
+async function killPostgres(data: string): Promise<void> {
+  const pid = Number((await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n')[0])
+  // It starts no further process after its children are known.
+  signal(pid, 'SIGSTOP')
+  const all = [pid, ...childrenOf(pid)]
+  for (const each of all) signal(each, 'SIGKILL')
+  await until('the end of PostgreSQL', () => !all.some(isRunning))
+  await rm(join(data, 'postmaster.pid'))
 }
 
 const urlOf = (port: number) => (database: string) =>
@@ -129,15 +147,6 @@ export async function rowsOf(url: string, statement: string): Promise<Record<str
   } finally {
     await client.end()
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const address = server.address()
-  await new Promise((done) => server.close(done))
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 /** Vitest's global set-up: the directory of the run's server, which ends with the run. */

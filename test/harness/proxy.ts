@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { read } from '../architecture/sources.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 /** A reverse proxy that runs a configuration of docs/operations/, its addresses and paths replaced. */
@@ -13,21 +13,12 @@ export interface Proxy extends AsyncDisposable {
   readonly url: string
   /** The same with TLS and a self-signed certificate, if the configuration has it. */
   readonly secureUrl: string
-  /** Forwards requests to the service at this address from now on. `bytes` is its data directory, or the host of its store. */
-  start(service: string, bytes?: string): Promise<void>
+  /**
+   * Forwards requests to the service at this address, or these, from now on. `bytes` is its data directory, or the host of its store.
+   */
+  start(service: string | readonly string[], bytes?: string): Promise<void>
   /** Files in which it has buffered bodies. */
   buffered(): Promise<string[]>
-}
-
-/** Below the ephemeral ports, so that no other test takes it before the proxy does. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().listen(randomInt(20_000, 30_000), '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-    probe.once('error', reject)
-  })
 }
 
 /** Replaces a text; throws unless it occurs the expected number of times. */
@@ -103,6 +94,21 @@ const kinds = {
       ),
     command: nginxCommand,
   },
+  'nginx before several servers': {
+    path: '',
+    configure: (directory: string, port: number, _: number, services: string) =>
+      nginx(
+        directory,
+        replaced(read('docs/deploy/nginx.conf'), {
+          'listen 80;': `listen 127.0.0.1:${port};`,
+          'server mediabucket:8080 max_fails=1 fail_timeout=5s;': services
+            .split(' ')
+            .map((service) => `server ${service} max_fails=1 fail_timeout=5s;`)
+            .join(' '),
+        }),
+      ),
+    command: nginxCommand,
+  },
   caddy: {
     path: '',
     configure: (_: string, port: number, _securePort: number, service: string) =>
@@ -165,9 +171,10 @@ export async function openProxy(kind: ProxyKind): Promise<Proxy> {
     url: `http://127.0.0.1:${port}${path}`,
     secureUrl: `https://127.0.0.1:${securePort}${path}`,
     async start(service, bytes = '') {
+      const hosts = [service].flat().map((url) => new URL(url).host)
       await writeFile(
         join(directory, 'config'),
-        configure(directory, port, securePort, new URL(service).host, bytes),
+        configure(directory, port, securePort, hosts.join(' '), bytes),
       )
       const [program = '', ...args] = command(directory)
       const env = {

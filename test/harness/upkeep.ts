@@ -23,9 +23,13 @@ const Report = Type.Object({
 })
 
 /** Runs a command and resolves with its exit code and output; does not reject if it fails. */
-export async function outcome(args: readonly string[], data: string) {
+export async function outcome(
+  args: readonly string[],
+  data: string,
+  settings: Readonly<Record<string, string>> = {},
+) {
   try {
-    return { code: 0, ...(await runCommand(args, { MEDIABUCKET_DATA: data })) }
+    return { code: 0, ...(await runCommand(args, { ...settings, MEDIABUCKET_DATA: data })) }
   } catch (error) {
     return Value.Parse(
       Type.Object({ code: Type.Integer(), stdout: Type.String(), stderr: Type.String() }),

@@ -1,29 +1,15 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { childrenOf, commandOf } from './processes.ts'
 import { parseResponse } from './raw-http.ts'
 import type { TestServer } from './server.ts'
 import { until } from './until.ts'
 
 /** The processes of a service with several workers that handle requests. */
 export function workersOf({ process: { pid } }: Pick<TestServer, 'process'>): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    .split(' ')
-    .filter(Boolean)
-    .map(Number)
-  return children.filter((child) => commandOf(child).includes('serve-worker'))
+  return childrenOf(pid ?? 0).filter((child) => commandOf(child).includes('serve-worker'))
 }
-
-/** Empty if the process has ended. */
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-export const isRunning = (pid: number): boolean => commandOf(pid) !== ''
 
 interface WorkerResponse {
   readonly status: number

@@ -14,6 +14,8 @@ import { parse, parseAllDocuments } from 'yaml'
 import { readConfig } from '../../packages/server/src/config/config.ts'
 import { read } from '../architecture/sources.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
+import { openProxy } from '../harness/proxy.ts'
+import { startServer } from '../harness/server.ts'
 import { hasTool } from '../harness/tools.ts'
 
 const run = promisify(execFile)
@@ -82,3 +84,21 @@ needs('nginx')('nginx.conf is valid', async () => {
   expect(stderr).toContain('test is successful')
   expect(stderr).not.toContain('[warn]')
 })
+
+needs('nginx')(
+  'nginx.conf: a 503 of a server reaches the client, and the server keeps its requests',
+  async () => {
+    await using proxy = await openProxy('nginx before several servers')
+    // More free space than there is: the server is not ready for uploads.
+    await using server = await startServer({
+      MEDIABUCKET_BASE_URL: proxy.url,
+      MEDIABUCKET_MIN_FREE: '1000TB',
+    })
+    await proxy.start([server.url, server.url])
+    const headers = { authorization: `Bearer ${server.token}` }
+    for (let time = 0; time < 3; time += 1) {
+      expect((await fetch(`${proxy.url}/readyz?writes`)).status).toBe(503)
+      expect((await fetch(`${proxy.url}/api/media`, { headers })).status).toBe(200)
+    }
+  },
+)

@@ -1,16 +1,11 @@
 import { expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
+import { isRunning } from '../harness/processes.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { fsck } from '../harness/upkeep.ts'
 import { arriving } from '../harness/upload.ts'
-import {
-  connectToWorkers,
-  isRunning,
-  listeningWorkers,
-  type WorkerConnection,
-  workersOf,
-} from '../harness/workers.ts'
+import { connectToWorkers, listeningWorkers, type WorkerConnection, workersOf } from '../harness/workers.ts'
 
 const settings = { MEDIABUCKET_WORKERS: '2' }
 

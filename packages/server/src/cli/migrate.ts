@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
+import { withoutPassword } from '../core/database-urls.ts'
 import {
   lockData,
   openAudit,
@@ -163,16 +164,9 @@ function assignments(config: Config, target: Config, targets: readonly string[])
     ...(isNewDirectory ? [`MEDIABUCKET_DATA=${data}`] : []),
     ...(databaseUrl === config.databaseUrl
       ? []
-      : [`MEDIABUCKET_DATABASE_URL=${databaseUrl === null ? '' : withoutPassword(databaseUrl)}`]),
+      : [`MEDIABUCKET_DATABASE_URL=${databaseUrl === null ? '' : `'${withoutPassword(databaseUrl)}'`}`]),
     ...(isDeepStrictEqual(target.blobsUrl, config.blobsUrl)
       ? []
       : [`MEDIABUCKET_BLOBS_URL='${targets.find(isStore) ?? ''}'`]),
   ]
-}
-
-function withoutPassword(text: string): string {
-  const url = new URL(text)
-  url.password = ''
-  url.searchParams.delete('password')
-  return `'${url.href}'`
 }

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { splitDatabaseUrl } from '../core/database-urls.ts'
 import { parseDuration } from '../core/duration.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
 import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
@@ -139,8 +140,7 @@ export const databaseUrl: Reader<string | null> = {
   accepts: 'a URL such as postgres://user:password@host:5432/database?sslmode=verify-full',
   read(text) {
     if (text === '') return null
-    const protocol = URL.canParse(text) ? new URL(text).protocol : ''
-    return /^postgres(ql)?:$/.test(protocol) ? text : undefined
+    return splitDatabaseUrl(text) === null ? undefined : text
   },
 }
 

@@ -73,7 +73,7 @@ const table = {
   MEDIABUCKET_DATABASE_URL: setting(
     '',
     databaseUrl,
-    'A PostgreSQL database for the catalog, version 15 or newer. By default the catalog is a SQLite database in `MEDIABUCKET_DATA`. `sslmode` selects TLS as in libpq; without it the connection is not encrypted.',
+    'A PostgreSQL database for the catalog, version 15 or newer. By default the catalog is a SQLite database in `MEDIABUCKET_DATA`. `sslmode` selects TLS as in libpq; without it the connection is not encrypted. With several servers (`host1:5432,host2:5432`) the service uses the one that is the primary, also after a failover.',
     true,
   ),
   MEDIABUCKET_BLOBS_URL: setting(

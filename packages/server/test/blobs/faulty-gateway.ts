@@ -6,6 +6,8 @@ export type Treatment =
   | 'pass'
   /** An answer without a request to the store. */
   | { readonly status: number }
+  /** It is passed on after these milliseconds. */
+  | { readonly delay: number }
   /** No answer. */
   | 'stall'
   /** The connection ends. */
@@ -20,13 +22,20 @@ export type Treatment =
   | 'corrupt'
 
 /** A proxy before a gateway, which treats each request as `treat` says. */
-export async function faultyGateway(gateway: Gateway, treat: (request: IncomingMessage) => Treatment) {
+export async function faultyGateway(
+  gateway: Pick<Gateway, 'endpoint'>,
+  treat: (request: IncomingMessage) => Treatment,
+) {
   const requests: string[] = []
   const server = createServer((incoming, response) => {
     requests.push(`${incoming.method} ${new URL(incoming.url ?? '', 'http://x').search.replace(/=.*/, '')}`)
     const treatment = treat(incoming)
     if (treatment === 'stall') return
     if (treatment === 'reset') return void incoming.destroy()
+    if (typeof treatment === 'object' && 'delay' in treatment) {
+      setTimeout(() => forward(gateway, incoming, response, 'pass'), treatment.delay)
+      return
+    }
     if (typeof treatment === 'object') {
       incoming.resume().on('end', () => response.writeHead(treatment.status).end())
       return
@@ -47,7 +56,7 @@ export async function faultyGateway(gateway: Gateway, treat: (request: IncomingM
 }
 
 function forward(
-  gateway: Gateway,
+  gateway: Pick<Gateway, 'endpoint'>,
   incoming: IncomingMessage,
   response: ServerResponse,
   treatment: Treatment,
@@ -58,6 +67,7 @@ function forward(
       answer.resume().on('end', () => response.destroy())
       return
     }
+    answer.on('error', () => response.destroy())
     response.writeHead(answer.statusCode ?? 500, answer.headers)
     if (treatment !== 'cut' && treatment !== 'stall-body') return void answer.pipe(response)
     answer.once('data', (bytes: Buffer) => {

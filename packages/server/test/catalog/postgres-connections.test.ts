@@ -78,6 +78,13 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', (
     expect(await reasonOf((url) => Object.assign(url, { search: 'sslmode=verify-full' }))).toMatch(/SSL/)
   })
 
+  test('a URL that asks for a replica', () => {
+    const parse = (attributes: string) =>
+      parseDatabaseUrl(`postgres://h1,h2/d?target_session_attrs=${attributes}`)
+    expect(parse('primary').label).toBe('h1:5432,h2:5432/d')
+    expect(() => parse('prefer-standby')).toThrow(/target_session_attrs must be read-write/)
+  })
+
   test('a user who may not create tables', async () => {
     const url = await freshDatabase()
     const user = `guest_${new URL(url).pathname.slice(1)}`

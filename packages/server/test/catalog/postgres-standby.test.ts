@@ -124,4 +124,32 @@ describe.skipIf(!canUsePostgres)('PostgreSQL with a standby', () => {
     await added
     expect(await allPages(catalog, bucketId)).toEqual([item.id])
   })
+
+  test('with the URLs of both servers, the primary is used; after its end and a promotion, the other one', async () => {
+    const url = await newDatabase('failover')
+    await replicate()
+    const both = url().replace(/:\d+\//, `:${standby.port},127.0.0.1:${primary.port}/`)
+    const [catalog, idle] = [
+      await openCatalog(both),
+      await openCatalog(`${both}?target_session_attrs=read-write`),
+    ]
+    const bucketId = await newBucket(catalog, 'b')
+    const [first, refused, last] = [newItem(), newItem(), newItem()]
+    await catalog.addMedia(bucketId, [withBytes(first)])
+    await replicate()
+
+    await primary.control('-m', 'immediate', 'stop')
+    await expect(catalog.page(bucketId, 1)).rejects.toMatchObject(databaseBusy)
+    await expect(catalog.addMedia(bucketId, [withBytes(refused)])).rejects.toMatchObject(databaseBusy)
+    await expect(openPostgresCatalog({ url: both, role: 'server' })).rejects.toThrow(
+      `127.0.0.1:${standby.port},127.0.0.1:${primary.port}/failover cannot be opened`,
+    )
+
+    await onServer(standby.url('postgres'), 'SELECT pg_promote()')
+    await catalog.addMedia(bucketId, [withBytes(last)])
+    expect(await idle.authorise(hashOf('b'))).toMatchObject({ bucketId, total: 2 })
+    expect(await allPages(idle, bucketId)).toEqual([first.id, last.id])
+    const opened = await openCatalog(both)
+    expect(await allPages(opened, bucketId)).toEqual([first.id, last.id])
+  })
 })

@@ -90,6 +90,19 @@ test.each([
     ['https://a.example/path', 'a.example', 'https://a.example/'],
   ],
   [
+    'database URL',
+    readers.databaseUrl,
+    [
+      ['', null],
+      ...[
+        'postgres://db.example/media',
+        'postgresql://u:p@1.2.3.4:5433,[::1]:5432/media?sslmode=require',
+        'postgres:///media',
+      ].map((url) => [url, url] as const),
+    ],
+    ['mysql://db.example/media', 'postgres://a:1,b:x/media', 'postgres:media', 'db.example'],
+  ],
+  [
     'address ranges',
     readers.addressRanges,
     [['::1, 10.0.0.0/8', ['::1', '10.0.0.0/8']]],

@@ -2,6 +2,7 @@ import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } fro
 import { errorCode } from '../../core/error-code.ts'
 import type { DatabaseAddress } from './database-address.ts'
 import { ConnectionLost, isDead, isUnprepared, sqlState } from './postgres-errors.ts'
+import { type Servers, selectServer } from './servers.ts'
 import { openSession, type Preparation, type Session } from './session.ts'
 
 /** Milliseconds. */
@@ -29,28 +30,34 @@ export interface ConnectionOptions {
   readonly readTimeout?: number
 }
 
-type Settings = ClientConfig
-
 /** Behind a pooler that refuses timeouts as startup parameters, reads are limited by the client alone. */
-async function withStartupTimeouts({ settings }: DatabaseAddress, readTimeout: number): Promise<Settings> {
-  const base: Settings = {
+async function withStartupTimeouts(
+  { servers }: DatabaseAddress,
+  readTimeout: number,
+): Promise<readonly ClientConfig[]> {
+  const base = servers.map((server) => ({
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelay,
     fallback_application_name: 'mediabucket',
-    ...settings,
+    ...server,
     connectionTimeoutMillis: connectTimeout,
+  }))
+  const bounded = base.map((server) => ({ ...server, statement_timeout: readTimeout }))
+  let failure: unknown = null
+  for (const server of bounded) {
+    try {
+      await probe(server)
+      return bounded
+    } catch (error) {
+      if (sqlState(error) === '08P01') return base
+      if (!isDead(error)) throw error
+      failure = error
+    }
   }
-  const bounded = { ...base, statement_timeout: readTimeout }
-  try {
-    await probe(bounded)
-    return bounded
-  } catch (error) {
-    if (sqlState(error) !== '08P01') throw error
-    return base
-  }
+  throw failure
 }
 
-async function probe(settings: Settings): Promise<void> {
+async function probe(settings: ClientConfig): Promise<void> {
   const client = new Client(settings)
   // An error after the connection is established is reported by the next query too.
   client.on('error', () => undefined)
@@ -65,14 +72,28 @@ export async function openConnections(
   address: DatabaseAddress,
   { readers, writers, readTimeout = defaultReadTimeout }: ConnectionOptions,
 ): Promise<Connections> {
-  const settings = await withStartupTimeouts(address, readTimeout)
+  const servers = selectServer(await withStartupTimeouts(address, readTimeout))
   const preparation: Preparation = { named: true }
-  const reading = openPool({ ...settings, max: readers, verify: requirePrimary })
-  const writing = openPool({ ...settings, max: writers, pipeline: true })
+  const reading = openPool(servers, { max: readers })
+  const writing = openPool(servers, { max: writers, pipeline: true })
   let closing: Promise<unknown> | null = null
 
+  /** Tries each server once, beginning with the last one that was the primary. */
+  async function connect(pool: Pool): Promise<PoolClient> {
+    for (let left = servers.count; ; left -= 1) {
+      const server = servers.current()
+      try {
+        return await connecting(pool.connect())
+      } catch (error) {
+        if (!isDead(error)) throw error
+        servers.skip(server)
+        if (left === 1) throw error
+      }
+    }
+  }
+
   async function use<T>(pool: Pool, timeout: number | undefined, work: (session: Session) => Promise<T>) {
-    const client = await connecting(pool.connect())
+    const client = await connect(pool)
     let failure: unknown = null
     try {
       return await work(openSession(client, preparation, timeout))
@@ -130,8 +151,19 @@ function requirePrimary(client: PoolClient, done: (error?: Error) => void): void
   )
 }
 
-function openPool(settings: PoolConfig): Pool {
-  const pool = new Pool({ ...settings, idleTimeoutMillis: idleTimeout, maxLifetimeSeconds: lifetime })
+function openPool(servers: Servers, settings: PoolConfig): Pool {
+  const pool = new Pool({
+    ...settings,
+    connectionTimeoutMillis: connectTimeout,
+    idleTimeoutMillis: idleTimeout,
+    maxLifetimeSeconds: lifetime,
+    verify: requirePrimary,
+    Client: class extends Client {
+      constructor(config?: ClientConfig) {
+        super({ ...config, ...servers.current() })
+      }
+    },
+  })
   // The pool removes an idle connection that fails; the work on a connection in use receives the error itself.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))

@@ -1,24 +1,38 @@
 import type { ClientConfig } from 'pg'
 import { parse, toClientConfig } from 'pg-connection-string'
+import { splitDatabaseUrl } from '../../core/database-urls.ts'
 import { DatabaseError } from '../catalog-errors.ts'
 
 /** Where a database is, and how to connect. */
 export interface DatabaseAddress {
-  /** For the driver; contains the password. */
-  readonly settings: ClientConfig
-  /** For messages, without the password: host, port and name of the database. */
+  /** For the driver, one for each server; they contain the password. */
+  readonly servers: readonly ClientConfig[]
+  /** For messages, without the password: hosts, ports and name of the database. */
   readonly label: string
 }
 
 /** Reads a URL; `sslmode` has the meanings of libpq. Throws DatabaseError, without the URL in its message. */
 export function parseDatabaseUrl(url: string): DatabaseAddress {
-  try {
-    const settings = toClientConfig(parse(url, { useLibpqCompat: true }))
-    const { host = 'localhost', port = 5432, database = settings.user ?? '' } = settings
-    return { settings, label: `${host}:${port}/${database}` }
-  } catch (error) {
-    throw new DatabaseError(
-      `MEDIABUCKET_DATABASE_URL cannot be used: ${error instanceof Error ? error.message : 'it is malformed'}.`,
-    )
-  }
+  const urls = splitDatabaseUrl(url)
+  if (urls === null) throw unusable('it is malformed')
+  requirePrimary(urls)
+  const servers = urls.map(({ href }) => {
+    try {
+      return toClientConfig(parse(href, { useLibpqCompat: true }))
+    } catch (error) {
+      throw unusable(error instanceof Error ? error.message : 'it is malformed')
+    }
+  })
+  const hosts = servers.map(({ host = 'localhost', port = 5432 }) => `${host}:${port}`)
+  const { database, user = '' } = servers[0] ?? {}
+  return { servers, label: `${hosts.join(',')}/${database ?? user}` }
 }
+
+/** Only the primary is used. A URL that asks for another server would not get what it says. */
+function requirePrimary([first]: readonly URL[]): void {
+  const wanted = first?.searchParams.get('target_session_attrs') ?? 'read-write'
+  if (wanted !== 'read-write' && wanted !== 'primary')
+    throw unusable('target_session_attrs must be read-write, because only the primary is used')
+}
+
+const unusable = (reason: string) => new DatabaseError(`MEDIABUCKET_DATABASE_URL cannot be used: ${reason}.`)
