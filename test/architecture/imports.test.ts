@@ -33,6 +33,7 @@ const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readon
     openapi: ['headers', 'problems'],
     tokens: ['headers', 'limits', 'openapi'],
     listing: ['headers', 'limits', 'metrics', 'openapi', 'problems', 'tokens'],
+    items: ['headers', 'openapi', 'tokens'],
     forms: ['bodies', 'headers'],
     uploads: ['bodies', 'headers', 'metrics', 'openapi', 'tokens'],
     media: ['bodies', 'forms', 'headers', 'listing', 'metrics', 'openapi', 'problems', 'tokens'],
@@ -41,6 +42,7 @@ const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readon
   media: {
     caching: ['open-bytes.ts', 'pictures'],
     deletion: ['find-media.ts'],
+    items: [],
     listing: [],
     pictures: ['find-media.ts', 'receive-files.ts'],
     space: [],

@@ -1,6 +1,7 @@
 import { documented } from './run.ts'
 
 const variable: readonly (readonly [RegExp, string])[] = [
+  [/(?<="next_cursor": ?")[\w-]+/g, '«cursor»'],
   [/\b[0-9a-z]{26}(?:[0-9a-z]{2})?\b/g, '«id»'],
   [/\btok_[0-9a-z]{12}\b/g, '«token»'],
   [/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '«request»'],

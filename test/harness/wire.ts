@@ -37,6 +37,7 @@ const Media = Type.Object(
     created_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
     width: CountOrNull,
     height: CountOrNull,
+    variants: Type.Union([Type.Object({ thumb: Type.String(), medium: Type.String() }, closed), Type.Null()]),
   },
   closed,
 )
@@ -69,6 +70,13 @@ export const readMedia = async (response: Response) => Value.Parse(Media, await 
 /** The media objects of a response to a form with several files. */
 export const readManyMedia = async (response: Response) =>
   Value.Parse(Type.Object({ data: Type.Array(Media) }, closed), await response.json()).data
+
+/** The items of a response of `/api/items`, and its cursor. */
+export const readItems = async (response: Response) =>
+  Value.Parse(
+    Type.Object({ data: Type.Array(Media), next_cursor: UrlOrNull }, closed),
+    await response.json(),
+  )
 
 /** The problem in a text. */
 export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(text))

@@ -30,6 +30,7 @@ async function responsesTo(server: SharedServer, origin: string | null, urlOfByt
     fetch(new URL(path, server.url), { headers, ...init })
   return {
     listing: await server.request('/api/media', { headers }),
+    items: await server.request('/api/items', { headers }),
     upload: await server.request('/api/media', { method: 'POST', body: 'x', headers }),
     bytes: await bare(urlOfBytes),
     'no token': await bare('/api/media'),

@@ -15,6 +15,7 @@ const routes = [
   ['/v1/media', 'GET, HEAD, OPTIONS, POST'],
   ['/v1/media/', 'GET, HEAD, OPTIONS, POST'],
   ['/api/media/some-id', 'DELETE, GET, HEAD, OPTIONS'],
+  ['/api/items', 'GET, HEAD, OPTIONS'],
   ['/api/token', 'GET, HEAD, OPTIONS'],
   ['/media/some-id', 'GET, HEAD, OPTIONS'],
   ['/problems/internal', 'GET, HEAD, OPTIONS'],

@@ -49,6 +49,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     'created_at',
     'width',
     'height',
+    'variants',
   ])
   expect(media).toEqual({
     id: expect.stringMatching(/^[\w-]{22,}$/),
@@ -60,6 +61,7 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     created_at: expect.any(String),
     width: null,
     height: null,
+    variants: null,
   })
   expect(Date.parse(media.created_at)).toBeGreaterThanOrEqual(startedAt)
   expect(Date.parse(media.created_at)).toBeLessThanOrEqual(Date.now())

@@ -82,6 +82,13 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
     [200, '/api/media/{id}'],
     [404, '/api/media/nobody'],
   ],
+  '/api/items': [
+    [200, '/api/items'],
+    [200, '/api/items?order=newest&limit=1'],
+    [304, '/api/items', header('if-none-match', '*')],
+    [400, '/api/items?limit=0'],
+    [400, '/api/items?after=x'],
+  ],
   '/api/token': [[200, '/api/token']],
   '/api/bucket': [[200, '/api/bucket']],
   '/media/{name}': [

@@ -1,3 +1,3 @@
 import { describeOnPostgres } from './suites.ts'
 
-describeOnPostgres('listing', 'one-item', 'token', 'authentication', 'idempotency', 'quotas')
+describeOnPostgres('listing', 'items', 'one-item', 'token', 'authentication', 'idempotency', 'quotas')

@@ -1,4 +1,15 @@
-import { arrayOf, type Check, count, countOrNull, objectOf, parse, text, textOrNull } from './shape.ts'
+import {
+  arrayOf,
+  type Check,
+  count,
+  countOrNull,
+  objectOf,
+  optional,
+  orNull,
+  parse,
+  text,
+  textOrNull,
+} from './shape.ts'
 
 /** One item, as on the wire. */
 export interface Media {
@@ -17,6 +28,8 @@ export interface Media {
   readonly width: number | null
   /** Pixels; null if unknown. */
   readonly height: number | null
+  /** URLs of smaller pictures; null if the type of the item has none. Earlier versions of the service do not send them. */
+  readonly variants?: { readonly thumb: string; readonly medium: string } | null | undefined
 }
 
 const mediaShape: Check<Media> = objectOf<Media>({
@@ -29,6 +42,7 @@ const mediaShape: Check<Media> = objectOf<Media>({
   created_at: text,
   width: countOrNull,
   height: countOrNull,
+  variants: optional(orNull(objectOf<{ readonly thumb: string; readonly medium: string }>({ thumb: text, medium: text }))),
 })
 
 /** Reads the media object from a response. Throws a `ShapeError` that names the invalid field. */

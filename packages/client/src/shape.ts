@@ -53,6 +53,12 @@ export const optional =
   (value) =>
     value === undefined ? null : inner(value)
 
+/** A member that may be null. */
+export const orNull =
+  <T>(inner: Check<T>): Check<T | null> =>
+  (value) =>
+    value === null ? null : inner(value)
+
 /** Unknown members are allowed, because later versions of a service may add them. */
 export function objectOf<T extends object>(members: { readonly [K in keyof T]-?: Check<T[K]> }): Check<T> {
   const entries: [string, Check<unknown>][] = Object.entries(members)

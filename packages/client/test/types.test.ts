@@ -49,6 +49,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly created_at: string
     readonly width: number | null
     readonly height: number | null
+    readonly variants?: { readonly thumb: string; readonly medium: string } | null | undefined
   }>()
 })
 

@@ -9,6 +9,9 @@ import type {
   DeletedChunk,
   Grant,
   IdempotentRequest,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
   Media,
   NamedBucket,
   NewMedia,
@@ -40,6 +43,12 @@ export interface Catalog {
 
   /** Page `page` (from 1) of ten items in upload order; no rows past the end. O(log n) at any depth. */
   page(bucketId: BucketId, page: number): Promise<PageRows>
+
+  /**
+   * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
+   * for each returned item. Throws Fault `token-revoked` if the bucket was deleted.
+   */
+  items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
 
   /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>

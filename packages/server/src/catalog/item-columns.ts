@@ -2,7 +2,11 @@ import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId, Media, NewMedia } from './records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
-/** Reads an item from the first nine columns of a row: id, filename, type, extension, size, hash, width, height, time. */
+/** The columns of `media` that `readItem` reads. */
+export const itemColumns =
+  'id, filename, content_type, extension, size, sha256, width, height, created_at'
+
+/** Reads an item from the first nine columns of a row, which are `itemColumns`. */
 export const readItem = (row: Row): NewMedia => ({
   id: text(row, 0) as MediaId,
   filename: textOrNull(row, 1),

@@ -1,3 +1,4 @@
+import type { ItemOrder } from '../core/items-query.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { Quota } from '../core/quota.ts'
 import type { Scope } from '../core/scopes.ts'
@@ -27,6 +28,25 @@ export interface PageRows {
   readonly revision: number
   readonly total: number
   readonly rows: readonly { readonly id: MediaId; readonly extension: string | null }[]
+}
+
+/** Selects items of a bucket, and their order. */
+export interface ItemSelection {
+  readonly bucketId: BucketId
+  readonly order: ItemOrder
+}
+
+/** The place of an item in the lists of its bucket, also after its deletion. */
+export interface ItemPlace {
+  readonly seq: number
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+}
+
+/** Items in the order of their selection, with the bucket's revision, from one snapshot. */
+export interface ItemRows {
+  readonly revision: number
+  readonly rows: readonly { readonly seq: number; readonly item: NewMedia }[]
 }
 
 /** An item to be stored. */

@@ -1,6 +1,8 @@
 /** The reason why an operation was refused or failed. http/problems/ maps each code to a status and a text. */
 export type FaultCode =
   | 'page-malformed'
+  | 'parameter-malformed'
+  | 'cursor-malformed'
   | 'request-malformed'
   | 'authorization-repeated'
   | 'token-missing'

@@ -6,6 +6,7 @@ import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
+import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
 import type { OpenVariant, Variants } from '../media/pictures/open-variant.ts'
 import type { StoreMedia } from '../media/store-media.ts'
@@ -22,6 +23,7 @@ import type { LineWriter } from './metrics/request-log.ts'
 export interface Operations {
   readonly verifyToken: (token: string) => Promise<Grant>
   readonly listMedia: ListMedia
+  readonly listItems: ListItems
   readonly storeMedia: StoreMedia
   readonly storeSmallFile: StoreSmallFile
   readonly createUpload: CreateUpload

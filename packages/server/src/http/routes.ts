@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
 import type { BodyReader } from './bodies/body-reader.ts'
 import { type CorsPolicy, varyHeader } from './headers/cors.ts'
+import { listItemsRoute } from './items/list-items.ts'
 import { listMediaRoute } from './listing/list-media.ts'
 import type { ListingResponder } from './listing/listing-response.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
@@ -38,6 +39,13 @@ export async function addRoutes(
   const pageSettings = pageSettingsOf(settings)
 
   listMediaRoute(app, { authorize, respondToListing })
+  listItemsRoute(app, {
+    ...operations,
+    authorize,
+    urlSettings: pageSettings,
+    epoch: catalog.epoch,
+    vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
+  })
   // In scopes of their own, because their content type parsers leave bodies unread.
   await app.register((scope) =>
     storeMediaRoute(scope, {

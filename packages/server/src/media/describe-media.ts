@@ -1,5 +1,6 @@
 import type { NewMedia } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
+import { isPictured, type Variant } from '../core/variant.ts'
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */
 export interface MediaObject {
@@ -16,12 +17,15 @@ export interface MediaObject {
   /** Pixels. */
   readonly width: number | null
   readonly height: number | null
+  /** The URLs of smaller pictures; null if the type of the item has none (docs/interface.md V3). */
+  readonly variants: Readonly<Record<Variant, string>> | null
 }
 
 export function describeMedia(settings: UrlSettings, media: NewMedia): MediaObject {
+  const url = mediaUrl(settings, media.id, media.extension)
   return {
     id: media.id,
-    url: mediaUrl(settings, media.id, media.extension),
+    url,
     filename: media.filename,
     content_type: media.contentType,
     size: media.size,
@@ -29,5 +33,8 @@ export function describeMedia(settings: UrlSettings, media: NewMedia): MediaObje
     created_at: new Date(media.createdAt).toISOString(),
     width: media.width,
     height: media.height,
+    variants: isPictured(media.contentType)
+      ? { thumb: `${url}?variant=thumb`, medium: `${url}?variant=medium` }
+      : null,
   }
 }

@@ -5,6 +5,7 @@ import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
 import { findByNameOperation } from '../media/find-media.ts'
+import { listItemsOperation } from '../media/items/list-items.ts'
 import { listMediaOperation } from '../media/listing/list-media.ts'
 import { createPageLinkCache } from '../media/listing/page-link-cache.ts'
 import type { OpenBytes } from '../media/open-bytes.ts'
@@ -56,6 +57,7 @@ export function createOperations(
       pageLinkCache,
       cacheSize: config.pageCache,
     }),
+    listItems: listItemsOperation({ catalog }),
     storeMedia: storeMediaWithSpaceCheck(space, storeMedia),
     storeSmallFile: storeSmallFileWithSpaceCheck(
       space,

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { describeBuckets } from './bucket-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
+import { describeItemLists } from './item-list-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeMedia } from './media-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
@@ -13,6 +14,7 @@ import { describeUploads } from './upload-contract.ts'
 export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
   describeMedia(engine, fresh)
+  describeItemLists(engine, fresh)
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)
   describeBuckets(engine, fresh)

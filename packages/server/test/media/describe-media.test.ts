@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { describeMedia } from '../../src/media/describe-media.ts'
+import { newItem } from '../catalog/samples.ts'
 import { temporaryMedia } from './temporary-media.ts'
 
 test('M1: a media object has these members, with a hex hash, a UTC time and an absolute URL', async () => {
@@ -20,10 +21,28 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     created_at: '2023-11-14T22:13:20.123Z',
     width: null,
     height: null,
+    variants: null,
   })
   const seeded = describeMedia(
     { baseUrl: 'https://media.example', extensions: false },
     { ...item, sha256: null },
   )
   expect(seeded).toMatchObject({ url: `https://media.example/media/${item.id}`, sha256: null })
+})
+
+test.each([
+  ['image/png', 'png', true],
+  ['image/svg+xml', 'svg', false],
+  ['video/mp4', 'mp4', false],
+])('M1, V3: an item of the type %s has the URLs of its variants, or null', (contentType, extension, has) => {
+  const url = (id: string) => `https://files.example/media/${id}.${extension}`
+  const item = newItem({ contentType, extension })
+  const settings = {
+    baseUrl: 'https://media.example',
+    mediaBaseUrl: 'https://files.example',
+    extensions: true,
+  }
+  expect(describeMedia(settings, item).variants).toEqual(
+    has ? { thumb: `${url(item.id)}?variant=thumb`, medium: `${url(item.id)}?variant=medium` } : null,
+  )
 })

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog.ts'
 import { text } from '../rows.ts'
 import { createHotReads, requirePage } from './hot-reads.ts'
+import { readItems } from './item-lists.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import { createReads } from './reads.ts'
@@ -51,6 +52,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     ...reads,
     authorise: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
+    items: (selection, after, limit) => readItems(run, selection, after, limit),
     media: media.read,
     content: contents.read,
     bucket: buckets.read,

@@ -62,6 +62,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     epoch,
     authorise: grants.read,
     page: (bucketId, page) => pages.read({ bucketId, page }),
+    items: async (selection, after, limit) => reading(() => reads.items(selection, after, limit)),
     media: media.read,
     areServable: async (ids) => reading(() => reads.areServable(ids)),
     content: contents.read,

@@ -10,6 +10,9 @@ import type {
   BucketId,
   Grant,
   IdempotentRequest,
+  ItemPlace,
+  ItemRows,
+  ItemSelection,
   Media,
   NamedBucket,
   NewMedia,
@@ -24,6 +27,7 @@ import { readGrant, readToken } from '../token-columns.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import type { LocateItem } from './item-locations.ts'
+import { prepareReadItems } from './item-lists.ts'
 import { all, one } from './rows.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 import { prepareReadParts } from './upload-parts.ts'
@@ -40,6 +44,7 @@ export interface Reads {
   authorise(tokenHash: Uint8Array): Grant | null
   /** In the transaction in progress, or in one of its own. */
   page(key: PageKey): PageRows
+  items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   media(id: MediaId): Media | null
   areServable(ids: readonly MediaId[]): boolean[]
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
@@ -95,6 +100,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const uploadsOf = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE bucket_id = ?`)
   const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets ORDER BY name`)
   const idempotency = prepareIdempotencyRecords(db)
+  const readItems = prepareReadItems(db)
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
   const begin = db.prepare('BEGIN')
   const end = db.prepare('COMMIT')
@@ -136,6 +142,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     },
 
     page: ({ bucketId, page }) => inSnapshot(() => readPage(bucketId, page)),
+
+    items: (selection, after, limit) => inSnapshot(() => readItems(selection, after, limit)),
 
     media(id) {
       const row = one(media, id)

@@ -24,6 +24,12 @@ export const responseHeaders = {
     example: 'Authorization, Accept-Encoding',
     optional: true,
   },
+  Link: {
+    description: 'The URL of the items that follow (RFC 8288); absent where none follow.',
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
+    example: '<https://media.example.org/api/items?limit=100&order=oldest&after=kXk2mP0v>; rel="next"',
+    optional: true,
+  },
   'Content-Encoding': {
     description: 'Present where the body is compressed, which the client must accept.',
     schema: { type: 'string', const: 'gzip' },

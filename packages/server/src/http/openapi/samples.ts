@@ -14,10 +14,15 @@ export const sampleMedia: MediaObject = {
   created_at: '2026-11-01T09:30:00.000Z',
   width: null,
   height: null,
+  variants: {
+    thumb: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=thumb`,
+    medium: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=medium`,
+  },
 }
 
 export const otherMedia: MediaObject = {
   ...sampleMedia,
+  variants: null,
   id: '4h9b1e7g0mzq4rx2k8c5n6vwyh3d',
   url: `${exampleBase}/media/4h9b1e7g0mzq4rx2k8c5n6vwyh3d.pdf`,
   filename: 'report.pdf',

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
+import { defaultItemLimit, type ItemOrder, itemOrders, maxItemLimit } from '../../core/items-query.ts'
 import { pageSize } from '../../core/page.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
 import { type Variant, variantSides, variants } from '../../core/variant.ts'
@@ -60,6 +61,8 @@ export const Page = closedObject(
 
 export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', { data: Page })
 
+const variantDescription = (name: Variant) => `Fits into ${variantSides[name]} × ${variantSides[name]} pixels.`
+
 export const MediaObject = closedObject('MediaObject', 'An item.', {
   id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
   url: url('The URL of the bytes. It grants access without a token.'),
@@ -77,10 +80,26 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   created_at: time('The time of storage, in UTC.'),
   width: pixels('The displayed width of a picture in pixels; null where unknown.'),
   height: pixels('The displayed height of a picture in pixels; null where unknown.'),
+  variants: nullable(
+    Type.Object(
+      { thumb: url(variantDescription('thumb')), medium: url(variantDescription('medium')) },
+      {
+        additionalProperties: false,
+        description: 'The URLs of smaller pictures, as WebP; null for types that have none (V3).',
+      },
+    ),
+  ),
 })
 
 export const MediaList = closedObject('MediaList', 'The items of one form, in the order sent.', {
   data: Type.Array(MediaObject),
+})
+
+export const ItemList = closedObject('ItemList', 'Items of the bucket, and where the list continues.', {
+  data: Type.Array(MediaObject, { description: 'The items in the requested order.' }),
+  next_cursor: nullable(
+    Type.String({ description: 'Send it as `after` for the items that follow; null where none follow.' }),
+  ),
 })
 
 export const TokenObject = closedObject('Token', 'The properties of a token, without the token itself.', {
@@ -163,6 +182,33 @@ export const ListingQuery = Type.Object({
       examples: [2],
       description:
         'The page number: a decimal integer from 1 to 9007199254740991 without sign, leading zero, fraction, exponent or spaces, and at most once.',
+    }),
+  ),
+})
+
+export const ItemListQuery = Type.Object({
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxItemLimit,
+      default: defaultItemLimit,
+      examples: [200],
+      description: 'The largest number of items in the response.',
+    }),
+  ),
+  order: Type.Optional(
+    Type.Unsafe<ItemOrder>({
+      type: 'string',
+      enum: [...itemOrders],
+      default: 'oldest',
+      examples: ['newest'],
+      description: '`oldest` is the order of upload, `newest` its reverse.',
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({
+      examples: ['kXk2mP0vQ3xLMTIwMy4xNzkwMDAwMDAwMDAw'],
+      description: 'The `next_cursor` of the previous response, with the same other parameters.',
     }),
   ),
 })

@@ -14,6 +14,19 @@ export const requestProblems = {
     cause: 'The query parameter `page` is not a decimal integer, or is repeated.',
     cure: 'Send `page` once, as an integer from 1 up without sign or leading zero, or leave it out for page 1.',
   },
+  'parameter-malformed': {
+    status: 400,
+    title: 'A query parameter is malformed',
+    cause: 'A query parameter has a value that it does not accept, or is repeated. `errors` lists them.',
+    cure: 'Send each parameter once, with a value that `errors` states, or leave it out.',
+  },
+  'cursor-malformed': {
+    status: 400,
+    title: 'The cursor is not valid for this list',
+    cause:
+      'The query parameter `after` is not a cursor of this list: it was changed, or it belongs to another bucket, another order or other filters, or to the data before a restore.',
+    cure: 'Send the `next_cursor` of the previous response unchanged, with the same parameters, or start again without `after`.',
+  },
   'route-unknown': {
     status: 404,
     title: 'The path does not exist',

@@ -1,0 +1,51 @@
+import { Fault, type ParameterFault } from './fault.ts'
+
+export const itemOrders = ['oldest', 'newest'] as const
+/** `oldest` is the order of upload (docs/interface.md L10), `newest` its reverse. */
+export type ItemOrder = (typeof itemOrders)[number]
+
+export const defaultItemLimit = 100
+export const maxItemLimit = 500
+
+/** The query of `GET /api/items`. */
+export interface ItemsQuery {
+  /** The largest number of items in one response. */
+  readonly limit: number
+  readonly order: ItemOrder
+  /** A cursor as sent; null for the begin of the list. */
+  readonly after: string | null
+}
+
+const limitShape = /^[1-9][0-9]{0,2}$/
+
+/** Parses query parameters as the framework decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
+export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
+  const faults: ParameterFault[] = []
+
+  function read<T>(parameter: string, missing: T, accepts: string, parse: (text: string) => T | null): T {
+    const value = values[parameter]
+    if (value === undefined) return missing
+    // A repeated parameter is a list.
+    const parsed = typeof value === 'string' ? parse(value) : null
+    if (parsed === null) faults.push({ parameter, detail: `${parameter} accepts ${accepts}.` })
+    return parsed ?? missing
+  }
+
+  const query: ItemsQuery = {
+    limit: read('limit', defaultItemLimit, `one integer from 1 to ${maxItemLimit}`, (text) =>
+      limitShape.test(text) && Number(text) <= maxItemLimit ? Number(text) : null,
+    ),
+    order: read<ItemOrder>(
+      'order',
+      'oldest',
+      `one of: ${itemOrders.join(', ')}`,
+      (text) => itemOrders.find((order) => order === text) ?? null,
+    ),
+    after: read<string | null>('after', null, 'one cursor', (text) => text),
+  }
+  if (faults.length > 0)
+    throw new Fault('parameter-malformed', faults.map(({ detail }) => detail).join(' '), {
+      parameters: faults,
+    })
+  return query
+}

@@ -1,0 +1,41 @@
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BucketId, NewMedia } from '../../catalog/records.ts'
+import type { ItemsQuery } from '../../core/items-query.ts'
+import { createCursors } from './cursors.ts'
+
+/** Items of a bucket, and the revision that they were read from. */
+export interface ItemList {
+  readonly revision: number
+  readonly items: readonly NewMedia[]
+  /** The cursor of the last item; null if no items follow. */
+  readonly next: string | null
+}
+
+export type ListItems = (bucketId: BucketId, query: ItemsQuery) => Promise<ItemList>
+
+/** Lists the items of a bucket by cursor (docs/interface.md, Lists of items). Throws Fault `cursor-malformed`. */
+export function listItemsOperation({
+  catalog,
+}: {
+  readonly catalog: Pick<Catalog, 'epoch' | 'items'>
+}): ListItems {
+  const cursors = createCursors(catalog.epoch)
+  return async (bucketId, { limit, order, after }) => {
+    const selection = { bucketId, order }
+    const place = after === null ? null : cursors.parse(selection, after)
+    // One more than requested shows whether items follow.
+    const { revision, rows } = await catalog.items(selection, place, limit + 1)
+    const shown = rows.slice(0, limit)
+    const last = rows.length > limit ? shown.at(-1) : undefined
+    return {
+      revision,
+      items: shown.map(({ item }) => item),
+      next: last === undefined ? null : cursors.format(selection, placeOf(last)),
+    }
+  }
+}
+
+const placeOf = ({ seq, item }: { readonly seq: number; readonly item: NewMedia }) => ({
+  seq,
+  createdAt: item.createdAt,
+})

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../../../../test/harness/random.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
+import type { BucketId, ItemPlace, ItemRows, ItemSelection, NewMedia } from '../../src/catalog/records.ts'
+import { itemOrders } from '../../src/core/items-query.ts'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { hashOf, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
+
+const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id)
+
+/** Reads the selected items, `limit` at a time. */
+async function allItems(catalog: Catalog, selection: ItemSelection, limit: number): Promise<NewMedia[]> {
+  const found: NewMedia[] = []
+  for (let after: ItemPlace | null = null; ; ) {
+    const { rows }: ItemRows = await catalog.items(selection, after, limit)
+    found.push(...rows.map(({ item }) => item))
+    const last = rows.at(-1)
+    if (last === undefined) return found
+    after = { seq: last.seq, createdAt: last.item.createdAt }
+  }
+}
+
+/** Adds and deletes items until the returned function is called. Deletes only `doomed` and what it added. */
+function changeItems(catalog: Catalog, bucketId: BucketId, doomed: readonly NewMedia[]) {
+  const random = seededRandom()
+  const mine = new Set<NewMedia['id']>(doomed.map(({ id }) => id))
+  let isOver = false
+  const change = async () => {
+    while (!isOver) {
+      const added = newItems(1 + random(3))
+      await catalog.addMedia(bucketId, inBlobStore(added))
+      for (const { id } of added) mine.add(id)
+      for (const id of [...mine].filter(() => random(8) === 0).slice(0, 3)) {
+        await catalog.removeMedia(bucketId, id)
+        mine.delete(id)
+      }
+    }
+  }
+  const changing = change()
+  return async () => {
+    isOver = true
+    await changing
+  }
+}
+
+/** The behaviour of every catalog engine with lists of items. */
+export function describeItemLists(engine: string, fresh: Fresh): void {
+  describe(`${engine}: lists of items`, () => {
+    test('K1, K2 items are returned with all fields, in the order of their addition or its reverse', async () => {
+      const catalog = await openOne(fresh)
+      const [bucketId, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      const bare = { filename: null, extension: null, sha256: null, width: null, height: null, size: 0 }
+      // The times are not those of the order.
+      const items = [newItem({ createdAt: 3 }), newItem({ createdAt: 1, size: 2 ** 45 }), newItem(bare)]
+      for (const item of items) {
+        await catalog.addMedia(bucketId, inBlobStore([item]))
+        await catalog.addMedia(other, inBlobStore(newItems(2)))
+      }
+      const oldest = await catalog.items({ bucketId, order: 'oldest' }, null, 10)
+      expect(oldest.rows.map(({ item }) => item)).toEqual(items)
+      expect(oldest.revision).toBe((await catalog.authorise(hashOf('a')))?.revision)
+      const newest = await catalog.items({ bucketId, order: 'newest' }, null, 10)
+      expect(newest).toEqual({ ...oldest, rows: oldest.rows.toReversed() })
+    })
+
+    test('K3, K4, K6 a list continues after any of its items, also after a deleted one', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      const items = newItems(7)
+      await catalog.addMedia(bucketId, inBlobStore(items))
+      for (const order of itemOrders)
+        for (const limit of [1, 3, 7, 8]) {
+          const expected = ids(order === 'oldest' ? items : items.toReversed())
+          expect(ids(await allItems(catalog, { bucketId, order }, limit))).toEqual(expected)
+        }
+      const selection = { bucketId, order: 'oldest' } as const
+      const { rows } = await catalog.items(selection, null, 3)
+      const [, , third] = rows
+      if (third === undefined) throw new Error('no item')
+      await catalog.removeMedia(bucketId, third.item.id)
+      const next = await catalog.items(selection, { seq: third.seq, createdAt: third.item.createdAt }, 3)
+      expect(ids(next.rows.map(({ item }) => item))).toEqual(ids(items.slice(3, 6)))
+    })
+
+    test('K1 an empty bucket has no items; a bucket that does not exist has no list', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'a')
+      for (const order of itemOrders) {
+        expect(await catalog.items({ bucketId, order }, null, 5)).toEqual({ revision: 0, rows: [] })
+        const missing = catalog.items({ bucketId: 99 as BucketId, order }, null, 5)
+        await expect(missing).rejects.toMatchObject({ code: 'token-revoked' })
+      }
+    })
+
+    test.each(itemOrders)(
+      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first',
+      async (order) => {
+        const { catalog, other } = await openTwo(fresh)
+        const bucketId = await newBucket(catalog, 'a')
+        const kept: NewMedia[] = []
+        const doomed: NewMedia[] = []
+        for (let round = 0; round < 20; round += 1) {
+          const [mine, ...theirs] = newItems(4)
+          kept.push(...theirs)
+          if (mine) doomed.push(mine)
+          await catalog.addMedia(bucketId, inBlobStore(mine ? [...theirs, mine] : theirs))
+        }
+        const stop = changeItems(other, bucketId, doomed)
+        try {
+          for (let round = 0; round < 4; round += 1) {
+            const found = ids(await allItems(catalog, { bucketId, order }, 1 + round * 2))
+            expect(new Set(found).size).toBe(found.length)
+            const expected = ids(order === 'oldest' ? kept : kept.toReversed())
+            const wanted = new Set(expected)
+            expect(found.filter((id) => wanted.has(id))).toEqual(expected)
+          }
+        } finally {
+          await stop()
+        }
+      },
+    )
+  })
+}

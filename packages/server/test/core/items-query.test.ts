@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { Value } from 'typebox/value'
+import { expect, test } from 'vitest'
+import { parseItemsQuery } from '../../src/core/items-query.ts'
+import { ItemListQuery } from '../../src/http/openapi/schemas.ts'
+
+const accepts = (query: Readonly<Record<string, unknown>>): boolean => {
+  try {
+    parseItemsQuery(query)
+    return true
+  } catch {
+    return false
+  }
+}
+
+test('K3 without parameters the list begins with the oldest items, a hundred at a time', () => {
+  const { limit, order } = ItemListQuery.properties
+  expect(parseItemsQuery({})).toEqual({ limit: limit.default, order: order.default, after: null })
+})
+
+test('K3 parseItemsQuery accepts exactly the values that the schema describes', () => {
+  const limits = fc.oneof(fc.integer({ min: -5, max: 600 }), fc.double(), fc.maxSafeInteger())
+  const orders = fc.constantFrom('oldest', 'newest', '', 'OLDEST', 'toString')
+  fc.assert(
+    fc.property(limits, orders, (limit, order) => {
+      const query = { limit: `${limit}`, order }
+      expect([query, accepts(query)]).toEqual([query, Value.Check(ItemListQuery, { limit, order })])
+    }),
+  )
+})
