@@ -73,10 +73,7 @@ export const readManyMedia = async (response: Response) =>
 
 /** The items of a response of `/api/items`, and its cursor. */
 export const readItems = async (response: Response) =>
-  Value.Parse(
-    Type.Object({ data: Type.Array(Media), next_cursor: UrlOrNull }, closed),
-    await response.json(),
-  )
+  Value.Parse(Type.Object({ data: Type.Array(Media), next_cursor: UrlOrNull }, closed), await response.json())
 
 /** The problem in a text. */
 export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(text))

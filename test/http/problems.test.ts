@@ -50,6 +50,8 @@ async function uploadWithoutDirectory() {
 
 /** The request that causes each problem, or the reason why no request of this test can. */
 const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | string>> = {
+  'parameter-malformed': () => server.request('/api/items?limit=0'),
+  'cursor-malformed': () => server.request('/api/items?after=x'),
   'page-malformed': () => server.request('/api/media?page=x'),
   'request-malformed': () => raw('GET /media/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
   'authorization-repeated': () =>

@@ -42,7 +42,9 @@ const mediaShape: Check<Media> = objectOf<Media>({
   created_at: text,
   width: countOrNull,
   height: countOrNull,
-  variants: optional(orNull(objectOf<{ readonly thumb: string; readonly medium: string }>({ thumb: text, medium: text }))),
+  variants: optional(
+    orNull(objectOf<{ readonly thumb: string; readonly medium: string }>({ thumb: text, medium: text })),
+  ),
 })
 
 /** Reads the media object from a response. Throws a `ShapeError` that names the invalid field. */

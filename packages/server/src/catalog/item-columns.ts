@@ -3,8 +3,7 @@ import type { BucketId, ContentId, Media, NewMedia } from './records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
 /** The columns of `media` that `readItem` reads. */
-export const itemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at'
+export const itemColumns = 'id, filename, content_type, extension, size, sha256, width, height, created_at'
 
 /** Reads an item from the first nine columns of a row, which are `itemColumns`. */
 export const readItem = (row: Row): NewMedia => ({

@@ -1,4 +1,4 @@
-import type { ItemOrder } from '../core/items-query.ts'
+import type { ItemFilter } from '../core/items-query.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { Quota } from '../core/quota.ts'
 import type { Scope } from '../core/scopes.ts'
@@ -31,9 +31,8 @@ export interface PageRows {
 }
 
 /** Selects items of a bucket, and their order. */
-export interface ItemSelection {
+export interface ItemSelection extends ItemFilter {
   readonly bucketId: BucketId
-  readonly order: ItemOrder
 }
 
 /** The place of an item in the lists of its bucket, also after its deletion. */

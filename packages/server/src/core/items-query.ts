@@ -1,21 +1,37 @@
 import { Fault, type ParameterFault } from './fault.ts'
+import { parseTimestamp } from './timestamp.ts'
 
 export const itemOrders = ['oldest', 'newest'] as const
 /** `oldest` is the order of upload (docs/interface.md L10), `newest` its reverse. */
 export type ItemOrder = (typeof itemOrders)[number]
 
+export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as const
+/** The kind of an item, which its stored type determines. */
+export type ItemKind = (typeof itemKinds)[number]
+
 export const defaultItemLimit = 100
 export const maxItemLimit = 500
 
+/** Selects items, and their order. */
+export interface ItemFilter {
+  readonly order: ItemOrder
+  /** Null for all. */
+  readonly kind: ItemKind | null
+  /** Items that were stored at this time or later; milliseconds since 1970. */
+  readonly from: number | null
+  /** Items that were stored before this time. */
+  readonly to: number | null
+}
+
 /** The query of `GET /api/items`. */
-export interface ItemsQuery {
+export interface ItemsQuery extends ItemFilter {
   /** The largest number of items in one response. */
   readonly limit: number
-  readonly order: ItemOrder
   /** A cursor as sent; null for the begin of the list. */
   readonly after: string | null
 }
 
+const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
 const limitShape = /^[1-9][0-9]{0,2}$/
 
 /** Parses query parameters as the framework decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
@@ -41,6 +57,14 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
       `one of: ${itemOrders.join(', ')}`,
       (text) => itemOrders.find((order) => order === text) ?? null,
     ),
+    kind: read<ItemKind | null>(
+      'kind',
+      null,
+      `one of: ${itemKinds.join(', ')}`,
+      (text) => itemKinds.find((kind) => kind === text) ?? null,
+    ),
+    from: read('from', null, timeShape, parseTimestamp),
+    to: read('to', null, timeShape, parseTimestamp),
     after: read<string | null>('after', null, 'one cursor', (text) => text),
   }
   if (faults.length > 0)

@@ -2,11 +2,35 @@ import { describe, expect, test } from 'vitest'
 import { seededRandom } from '../../../../test/harness/random.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, ItemPlace, ItemRows, ItemSelection, NewMedia } from '../../src/catalog/records.ts'
-import { itemOrders } from '../../src/core/items-query.ts'
+import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../src/core/items-query.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 
 const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id)
+
+const unfiltered = (bucketId: BucketId, order: ItemOrder): ItemSelection => ({
+  bucketId,
+  order,
+  kind: null,
+  from: null,
+  to: null,
+})
+
+/** Types, and the kind of each. */
+const kindOfType: Readonly<Record<string, ItemKind>> = {
+  'image/jpeg': 'image',
+  'image/svg+xml': 'image',
+  'video/mp4': 'video',
+  'application/vnd.ms-asf': 'video',
+  'audio/mpeg': 'audio',
+  'text/plain': 'document',
+  'application/pdf': 'document',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'document',
+  'application/vnd.oasis.opendocument.text': 'document',
+  'application/octet-stream': 'other',
+  'application/zip': 'other',
+  'imagery/x': 'other',
+}
 
 /** Reads the selected items, `limit` at a time. */
 async function allItems(catalog: Catalog, selection: ItemSelection, limit: number): Promise<NewMedia[]> {
@@ -56,10 +80,10 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
         await catalog.addMedia(bucketId, inBlobStore([item]))
         await catalog.addMedia(other, inBlobStore(newItems(2)))
       }
-      const oldest = await catalog.items({ bucketId, order: 'oldest' }, null, 10)
+      const oldest = await catalog.items(unfiltered(bucketId, 'oldest'), null, 10)
       expect(oldest.rows.map(({ item }) => item)).toEqual(items)
       expect(oldest.revision).toBe((await catalog.authorise(hashOf('a')))?.revision)
-      const newest = await catalog.items({ bucketId, order: 'newest' }, null, 10)
+      const newest = await catalog.items(unfiltered(bucketId, 'newest'), null, 10)
       expect(newest).toEqual({ ...oldest, rows: oldest.rows.toReversed() })
     })
 
@@ -71,9 +95,9 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       for (const order of itemOrders)
         for (const limit of [1, 3, 7, 8]) {
           const expected = ids(order === 'oldest' ? items : items.toReversed())
-          expect(ids(await allItems(catalog, { bucketId, order }, limit))).toEqual(expected)
+          expect(ids(await allItems(catalog, unfiltered(bucketId, order), limit))).toEqual(expected)
         }
-      const selection = { bucketId, order: 'oldest' } as const
+      const selection = unfiltered(bucketId, 'oldest')
       const { rows } = await catalog.items(selection, null, 3)
       const [, , third] = rows
       if (third === undefined) throw new Error('no item')
@@ -86,15 +110,52 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')
       for (const order of itemOrders) {
-        expect(await catalog.items({ bucketId, order }, null, 5)).toEqual({ revision: 0, rows: [] })
-        const missing = catalog.items({ bucketId: 99 as BucketId, order }, null, 5)
+        expect(await catalog.items(unfiltered(bucketId, order), null, 5)).toEqual({ revision: 0, rows: [] })
+        const missing = catalog.items(unfiltered(99 as BucketId, order), null, 5)
         await expect(missing).rejects.toMatchObject({ code: 'token-revoked' })
       }
     })
 
-    test.each(itemOrders)(
-      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first',
-      async (order) => {
+    test('K8, K9 filters select by kind and time, in the order of the times and then of the additions', async () => {
+      const catalog = await openOne(fresh)
+      const [bucketId, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      const random = seededRandom()
+      const types = Object.keys(kindOfType)
+      const items = Array.from({ length: 80 }, (_, index) =>
+        newItem({ contentType: types[index % types.length] ?? '', createdAt: random(9) }),
+      )
+      for (const item of items)
+        await catalog.addMedia(random(5) === 0 ? other : bucketId, inBlobStore([item]))
+      const listed = (await allItems(catalog, unfiltered(bucketId, 'oldest'), 100)).toSorted(
+        (one, next) => one.createdAt - next.createdAt,
+      )
+      const times = [null, 0, 4, 8, 9]
+      for (const order of itemOrders)
+        for (const kind of [null, ...itemKinds])
+          for (const from of times)
+            for (const to of times) {
+              if (kind === null && from === null && to === null) continue
+              const matching = listed.filter(
+                ({ contentType, createdAt }) =>
+                  (kind === null || kindOfType[contentType] === kind) &&
+                  (from === null || createdAt >= from) &&
+                  (to === null || createdAt < to),
+              )
+              const expected = ids(order === 'oldest' ? matching : matching.toReversed())
+              const selection = { bucketId, order, kind, from, to }
+              const found = ids(await allItems(catalog, selection, 7))
+              expect({ selection, found }).toEqual({ selection, found: expected })
+            }
+    })
+
+    test.each([
+      ['oldest', null],
+      ['newest', null],
+      ['oldest', 'image'],
+      ['newest', 'image'],
+    ] as const)(
+      'K5 while another process adds and deletes items, each of the others is read exactly once: %s first, kind %s',
+      async (order, kind) => {
         const { catalog, other } = await openTwo(fresh)
         const bucketId = await newBucket(catalog, 'a')
         const kept: NewMedia[] = []
@@ -105,10 +166,11 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
           if (mine) doomed.push(mine)
           await catalog.addMedia(bucketId, inBlobStore(mine ? [...theirs, mine] : theirs))
         }
+        const selection = { ...unfiltered(bucketId, order), kind }
         const stop = changeItems(other, bucketId, doomed)
         try {
           for (let round = 0; round < 4; round += 1) {
-            const found = ids(await allItems(catalog, { bucketId, order }, 1 + round * 2))
+            const found = ids(await allItems(catalog, selection, 1 + round * 2))
             expect(new Set(found).size).toBe(found.length)
             const expected = ids(order === 'oldest' ? kept : kept.toReversed())
             const wanted = new Set(expected)

@@ -1,33 +1,27 @@
 import { bucketDeleted } from '../../core/fault.ts'
-import type { ItemOrder } from '../../core/items-query.ts'
-import { itemColumns, readItem } from '../item-columns.ts'
+import { readItem } from '../item-columns.ts'
+import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer, type Row } from '../rows.ts'
 
 type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
 
-/** One statement, and so one snapshot. A row without an item is that of a bucket from which none is selected. */
-const inOrder = (condition: string, direction: string) =>
-  `SELECT item.*, buckets.revision FROM buckets LEFT JOIN LATERAL (
-    SELECT ${itemColumns}, seq FROM media WHERE bucket_id = buckets.id AND ${condition}
-    ORDER BY seq ${direction} LIMIT $3
-  ) AS item ON true
-  WHERE buckets.id = $1 ORDER BY item.seq ${direction}`
-
-const statements: Readonly<Record<ItemOrder, string>> = {
-  oldest: inOrder('seq > $2', 'ASC'),
-  newest: inOrder('seq < $2', 'DESC'),
-}
-const begins: Readonly<Record<ItemOrder, number>> = { oldest: -1, newest: Number.MAX_SAFE_INTEGER }
+const statementOf = createItemStatements('$')
 
 /** Reads items as Catalog.items. */
 export async function readItems(
   run: Run,
-  { bucketId, order }: ItemSelection,
+  selection: ItemSelection,
   after: ItemPlace | null,
   limit: number,
 ): Promise<ItemRows> {
-  const rows = await run(statements[order], bucketId, after?.seq ?? begins[order], limit)
+  const { sql, order, values } = statementOf(selection, after, limit)
+  // One statement, and so one snapshot. If no item is selected, the row of the bucket has none.
+  const rows = await run(
+    `SELECT item.*, buckets.revision FROM buckets LEFT JOIN LATERAL (${sql}) AS item ON true
+    WHERE buckets.id = $1 ORDER BY ${order}`,
+    ...values,
+  )
   const [first] = rows
   if (first === undefined) throw bucketDeleted()
   return {

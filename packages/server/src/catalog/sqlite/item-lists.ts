@@ -1,7 +1,7 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import type { ItemOrder } from '../../core/items-query.ts'
-import { itemColumns, readItem } from '../item-columns.ts'
+import { readItem } from '../item-columns.ts'
+import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer } from '../rows.ts'
 import { all, one } from './rows.ts'
@@ -11,18 +11,20 @@ export function prepareReadItems(
   db: DatabaseSync,
 ): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemRows {
   const bucket = db.prepare('SELECT revision FROM buckets WHERE id = ?')
-  const inOrder = (condition: string) =>
-    db.prepare(`SELECT ${itemColumns}, seq FROM media WHERE bucket_id = ? AND ${condition} LIMIT ?`)
-  const statements = {
-    oldest: inOrder('seq > ? ORDER BY seq'),
-    newest: inOrder('seq < ? ORDER BY seq DESC'),
-  }
-  const begins: Readonly<Record<ItemOrder, number>> = { oldest: -1, newest: Number.MAX_SAFE_INTEGER }
+  const statementOf = createItemStatements('?')
+  const prepared = new Map<string, StatementSync>()
 
-  return ({ bucketId, order }, after, limit) => {
-    const row = one(bucket, bucketId)
+  function prepare(sql: string): StatementSync {
+    const statement = prepared.get(sql) ?? db.prepare(sql)
+    prepared.set(sql, statement)
+    return statement
+  }
+
+  return (selection, after, limit) => {
+    const row = one(bucket, selection.bucketId)
     if (!row) throw bucketDeleted()
-    const rows = all(statements[order], bucketId, after?.seq ?? begins[order], limit)
+    const { sql, values } = statementOf(selection, after, limit)
+    const rows = all(prepare(sql), ...values)
     return {
       revision: integer(row, 0),
       rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, 9) })),

@@ -8,6 +8,7 @@ import { contents } from './migrations/0004-contents.ts'
 import { intents } from './migrations/0005-intents.ts'
 import { intentDeadlines } from './migrations/0006-intent-deadlines.ts'
 import { uploadParts } from './migrations/0007-upload-parts.ts'
+import { kinds } from './migrations/0008-kinds.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -20,6 +21,7 @@ const migrations: readonly string[] = [
   intents,
   intentDeadlines,
   uploadParts,
+  kinds,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

@@ -19,8 +19,6 @@ const formatVersion = 1
 /** Shorter lists are not compressed. Bytes. */
 const minimumGzipLength = 1024
 
-type Coding = 'identity' | 'gzip'
-
 const compress = promisify(gzip)
 
 /** `GET` and `HEAD /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
@@ -37,7 +35,7 @@ export function listItemsRoute(
   const { authorize, listItems, urlSettings, epoch, vary } = parts
 
   /** Returns the entity tags of the responses to a query at one revision of the bucket (K7). */
-  function entityTags(bucketId: BucketId, revision: number, query: ItemsQuery): Record<Coding, string> {
+  function entityTags(bucketId: BucketId, revision: number, query: ItemsQuery) {
     const digest = createHash('sha256')
       .update(JSON.stringify([formatVersion, epoch, urlSettings, query]))
       .digest('base64url')
@@ -53,38 +51,39 @@ export function listItemsRoute(
     async handler(request, reply) {
       const { bucketId, revision: current } = await authorize(request, 'media:read')
       const query = parseItemsQuery(request.query)
-      const ifNoneMatch = request.headers['if-none-match']
-      const codings: readonly Coding[] = acceptsCoding(request.headers['accept-encoding'], 'gzip')
-        ? ['identity', 'gzip']
-        : ['identity']
-      const findMatch = (tags: Record<Coding, string>) =>
-        codings.map((coding) => tags[coding]).find((tag) => matchesWeakly(ifNoneMatch ?? '', tag))
-      const notModified = (etag: string) => reply.code(304).header('etag', etag).send()
-      reply.headers({ 'cache-control': 'private, no-cache', vary })
+      const ifNoneMatch = request.headers['if-none-match'] ?? ''
+      const acceptsGzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
+      const headersOf = (etag: string) => ({ etag, 'cache-control': 'private, no-cache', vary })
+      const notModified = (etag: string) => reply.code(304).headers(headersOf(etag)).send()
 
       // A tag of the current revision needs no list. `*` names no revision.
-      const currentTag = ifNoneMatch === '*' ? undefined : findMatch(entityTags(bucketId, current, query))
-      if (currentTag !== undefined) return notModified(currentTag)
+      if (ifNoneMatch !== '*') {
+        const { identity, gzip } = entityTags(bucketId, current, query)
+        const tags = acceptsGzip ? [identity, gzip] : [identity]
+        const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
+        if (matched !== undefined) return notModified(matched)
+      }
 
       const { revision, items, next } = await listItems(bucketId, query)
-      const tags = entityTags(bucketId, revision, query)
-      const matched = findMatch(tags)
-      if (matched !== undefined) return notModified(matched)
-
-      if (next !== null) reply.header('link', `<${nextUrl(urlSettings, query, next)}>; rel="next"`)
       const list = { data: items.map((item) => describeMedia(urlSettings, item)), next_cursor: next }
-      const body = Buffer.from(reply.serialize(list))
-      reply.type('application/json; charset=utf-8')
-      if (!codings.includes('gzip') || body.length < minimumGzipLength)
-        return reply.header('etag', tags.identity).send(body)
-      return reply.headers({ etag: tags.gzip, 'content-encoding': 'gzip' }).send(await compress(body))
+      const body = Buffer.from(reply.serialize(list).toString())
+      const isCompressed = acceptsGzip && body.length >= minimumGzipLength
+      const etag = entityTags(bucketId, revision, query)[isCompressed ? 'gzip' : 'identity']
+      if (matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
+
+      reply.type('application/json; charset=utf-8').headers(headersOf(etag))
+      if (next !== null) reply.header('link', `<${nextUrl(urlSettings, request.query, next)}>; rel="next"`)
+      if (!isCompressed) return reply.send(body)
+      return reply.header('content-encoding', 'gzip').send(await compress(body))
     },
   })
 }
 
-/** The URL of the list after a cursor. */
-function nextUrl({ baseUrl }: UrlSettings, { limit, order }: ItemsQuery, cursor: string): string {
-  const parameters = new URLSearchParams({ limit: `${limit}`, order, after: cursor })
+/** The URL of the list after a cursor, with the other parameters as sent. */
+function nextUrl({ baseUrl }: UrlSettings, sent: Readonly<Record<string, unknown>>, cursor: string): string {
+  const names = Object.keys(ItemListQuery.properties).filter((name) => name in sent && name !== 'after')
+  const parameters = new URLSearchParams(names.map((name): [string, string] => [name, `${sent[name]}`]))
+  parameters.set('after', cursor)
   return `${baseUrl}/api/items?${parameters}`
 }
 
@@ -96,7 +95,7 @@ const description: OperationDescription = {
 
 To read a whole bucket, send \`next_cursor\` as \`after\` until it is null, or follow the \`Link\` with \`rel="next"\`. Every item that
 exists during the whole iteration is returned exactly once, whatever is uploaded and deleted in the meantime.`,
-  rules: 'K1 to K7',
+  rules: 'K1 to K9',
   needs: 'media:read',
   query: ItemListQuery,
   headers: ['If-None-Match', 'Accept-Encoding'],

@@ -1,6 +1,13 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
-import { defaultItemLimit, type ItemOrder, itemOrders, maxItemLimit } from '../../core/items-query.ts'
+import {
+  defaultItemLimit,
+  type ItemKind,
+  type ItemOrder,
+  itemKinds,
+  itemOrders,
+  maxItemLimit,
+} from '../../core/items-query.ts'
 import { pageSize } from '../../core/page.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
 import { type Variant, variantSides, variants } from '../../core/variant.ts'
@@ -61,7 +68,8 @@ export const Page = closedObject(
 
 export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', { data: Page })
 
-const variantDescription = (name: Variant) => `Fits into ${variantSides[name]} × ${variantSides[name]} pixels.`
+const variantDescription = (name: Variant) =>
+  `Fits into ${variantSides[name]} × ${variantSides[name]} pixels.`
 
 export const MediaObject = closedObject('MediaObject', 'An item.', {
   id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
@@ -203,6 +211,28 @@ export const ItemListQuery = Type.Object({
       default: 'oldest',
       examples: ['newest'],
       description: '`oldest` is the order of upload, `newest` its reverse.',
+    }),
+  ),
+  kind: Type.Optional(
+    Type.Unsafe<ItemKind>({
+      type: 'string',
+      enum: [...itemKinds],
+      examples: ['image'],
+      description: 'Only items of this kind, which the stored type determines.',
+    }),
+  ),
+  from: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      examples: ['2026-05-01T00:00:00Z'],
+      description: 'Only items that were stored at this time or later (RFC 3339).',
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      examples: ['2026-06-01T00:00:00Z'],
+      description: 'Only items that were stored before this time (RFC 3339).',
     }),
   ),
   after: Type.Optional(

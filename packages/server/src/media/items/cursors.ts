@@ -18,10 +18,11 @@ const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)$/
 /** `epoch` identifies the data: after a restore, an earlier place could be that of another item. */
 export function createCursors(epoch: string): Cursors {
   /** The digest is no secret. It recognizes cursors of other lists, and changed ones. */
-  function format({ bucketId, order }: ItemSelection, { seq, createdAt }: ItemPlace): string {
+  function format(selection: ItemSelection, { seq, createdAt }: ItemPlace): string {
+    const { bucketId, order, kind, from, to } = selection
     const place = `${seq}.${createdAt}`
     const digest = createHash('sha256')
-      .update(JSON.stringify([formatVersion, epoch, bucketId, order, place]))
+      .update(JSON.stringify([formatVersion, epoch, bucketId, order, kind, from, to, place]))
       .digest()
       .subarray(0, digestLength)
     return Buffer.concat([digest, Buffer.from(place)]).toString('base64url')

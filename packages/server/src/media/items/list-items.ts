@@ -20,8 +20,8 @@ export function listItemsOperation({
   readonly catalog: Pick<Catalog, 'epoch' | 'items'>
 }): ListItems {
   const cursors = createCursors(catalog.epoch)
-  return async (bucketId, { limit, order, after }) => {
-    const selection = { bucketId, order }
+  return async (bucketId, { limit, after, ...filter }) => {
+    const selection = { bucketId, ...filter }
     const place = after === null ? null : cursors.parse(selection, after)
     // One more than requested shows whether items follow.
     const { revision, rows } = await catalog.items(selection, place, limit + 1)

@@ -1,0 +1,66 @@
+import { type ItemOrder, itemKinds } from '../core/items-query.ts'
+import { itemColumns } from './item-columns.ts'
+import { kindExpression, kindNumber } from './item-kinds.ts'
+import type { ItemPlace, ItemSelection } from './records.ts'
+
+/** A statement that reads the rows of Catalog.items: `itemColumns` and `seq`. The first value is the id of the bucket. */
+interface ItemStatement {
+  readonly sql: string
+  /** The terms of the order. */
+  readonly order: string
+  readonly values: readonly number[]
+}
+
+/** Before all times, and after all of them. Milliseconds. */
+const [firstTime, endOfTime] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+
+const orders = {
+  oldest: { after: '>', until: '<', direction: 'ASC' },
+  newest: { after: '<', until: '>=', direction: 'DESC' },
+} as const
+
+/**
+ * Returns the statements of an engine, whose parameters are `?1` or `$1`. Without a filter the items are in the order of their
+ * numbers. With a filter they are in the order of their times, because one index on kind and time then serves all filters: the
+ * items of all kinds are merged in this order.
+ */
+export function createItemStatements(
+  mark: '?' | '$',
+): (selection: ItemSelection, after: ItemPlace | null, limit: number) => ItemStatement {
+  const rows = `SELECT ${itemColumns}, seq FROM media WHERE bucket_id = ${mark}1`
+
+  function textsOf(order: ItemOrder) {
+    const { after, until, direction } = orders[order]
+    const byNumber = `seq ${direction}`
+    const byTime = `created_at ${direction}, seq ${direction}`
+    const ofKind = (kind: string) =>
+      `${rows} AND ${kindExpression} = ${kind}
+        AND (created_at, seq) ${after} (${mark}2, ${mark}3) AND created_at ${until} ${mark}4`
+    const inTime = (selected: string) => ({
+      sql: `${selected} ORDER BY ${byTime} LIMIT ${mark}5`,
+      order: byTime,
+    })
+    return {
+      unfiltered: {
+        sql: `${rows} AND seq ${after} ${mark}2 ORDER BY ${byNumber} LIMIT ${mark}3`,
+        order: byNumber,
+      },
+      anyKind: inTime(itemKinds.map((kind) => ofKind(`${kindNumber(kind)}`)).join(' UNION ALL ')),
+      oneKind: inTime(ofKind(`${mark}6`)),
+    }
+  }
+  const texts = { oldest: textsOf('oldest'), newest: textsOf('newest') }
+
+  return ({ bucketId, order, kind, from, to }, after, limit) => {
+    const { unfiltered, anyKind, oneKind } = texts[order]
+    const isOldest = order === 'oldest'
+    if (kind === null && from === null && to === null)
+      return { ...unfiltered, values: [bucketId, after?.seq ?? (isOldest ? -1 : endOfTime), limit] }
+    const [start, end] = isOldest
+      ? [from ?? firstTime, to ?? endOfTime]
+      : [to ?? endOfTime, from ?? firstTime]
+    const { createdAt, seq } = after ?? { createdAt: start, seq: -1 }
+    const values = [bucketId, createdAt, seq, end, limit]
+    return kind === null ? { ...anyKind, values } : { ...oneKind, values: [...values, kindNumber(kind)] }
+  }
+}
