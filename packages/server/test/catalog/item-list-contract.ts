@@ -29,7 +29,8 @@ const kindOfType: Readonly<Record<string, ItemKind>> = {
   'application/vnd.oasis.opendocument.text': 'document',
   'application/octet-stream': 'other',
   'application/zip': 'other',
-  'imagery/x': 'other',
+  'application/vnd.ms-outlook': 'other',
+  'font/woff2': 'other',
 }
 
 /** Reads the selected items, `limit` at a time. */
