@@ -4,7 +4,7 @@ import type { ItemsQuery } from '../../core/items-query.ts'
 import { createCursors } from './cursors.ts'
 
 /** Items of a bucket, and the revision that they were read from. */
-export interface ItemList {
+interface ItemList {
   readonly revision: number
   readonly items: readonly NewMedia[]
   /** The cursor of the last item; null if no items follow. */
