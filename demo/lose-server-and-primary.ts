@@ -3,7 +3,7 @@ import { workOn } from '../test/faults/cluster-work.ts'
 import { createLedger } from '../test/faults/ledger.ts'
 import type { Instance } from '../test/faults/server-instances.ts'
 import prepareCeph, { hasCeph, s3Settings } from '../test/harness/ceph.ts'
-import { canUsePostgres, onServer } from '../test/harness/postgres.ts'
+import { canUsePostgres, onServer, rowsOf } from '../test/harness/postgres.ts'
 import { openProxy } from '../test/harness/proxy.ts'
 import { startReplicatedPostgres } from '../test/harness/replicated-postgres.ts'
 import { startServer } from '../test/harness/server.ts'
@@ -132,8 +132,13 @@ export async function loseServerAndPrimary(steps: Steps): Promise<void> {
       steps.expect('no deleted item is listed', returned === 0)
     },
   )
+  await steps.run('Starting another server, which completes interrupted deletes', async () => {
+    const other = cleanUp.use(await startServer(settings))
+    const tombstones = () => rowsOf(database.primary().url('mediabucket'), 'SELECT 1 FROM tombstones')
+    await until('the end of deletes', async () => (await tombstones()).length === 0)
+    await Promise.all([first, second, other].map(({ stop }) => stop()))
+  })
   await steps.run('Checking rows and bytes: mediabucket fsck --verify-bytes', async () => {
-    await Promise.all([first.stop(), second.stop()])
     const { code, stdout, stderr } = await outcome(['fsck', '--verify-bytes'], first.data, settings)
     for (const line of `${stdout}${stderr}`.trim().split('\n')) steps.note(line)
     steps.expect('fsck finds nothing', code === 0)
