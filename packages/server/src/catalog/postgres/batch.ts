@@ -43,7 +43,7 @@ export async function commitBatch(
         }),
       )
     } catch (error) {
-      if (sent !== null && !(error instanceof TransactionFailed)) {
+      if (sent !== null && !(error instanceof TransactionFailed || error instanceof GroupFailed)) {
         try {
           if (await wasCommitted(connections, id)) return sent
         } catch (cause) {
@@ -106,8 +106,16 @@ async function runBatch(
     lockBuckets(session, bucketsOf(groups.flat())),
   ])
   const transaction = { session, buckets }
+  const [first = []] = groups
+  if (groups.length === 1 && first.every(isUpload)) {
+    // Their outcomes are known before, so the commit is sent with them. After an error the server rolls back instead.
+    const outcomes = first.map(() => ({ output: undefined }))
+    onCommit(outcomes)
+    await Promise.all([applyAlone(transaction, first), commitTransaction(session)])
+    return outcomes
+  }
   const outcomes: Outcome[] = []
-  if (groups.length === 1) outcomes.push(...(await applyAlone(transaction, groups[0] ?? [])))
+  if (groups.length === 1) outcomes.push(...(await applyAlone(transaction, first)))
   else for (const group of groups) outcomes.push(...(await applyInSavepoint(transaction, group)))
   onCommit(outcomes)
   await commitTransaction(session)
