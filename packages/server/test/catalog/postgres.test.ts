@@ -13,8 +13,7 @@ async function freshDatabase(): Promise<string> {
 
 const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
-  ranks:
-    'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET counts = array_fill(0, ARRAY[128])',
+  ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET sums = array_fill(0, ARRAY[128])',
   contents: "INSERT INTO contents (id, bucket_id, bytes) VALUES (1, 1, '\\x00')",
 }
 

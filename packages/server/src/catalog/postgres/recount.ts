@@ -77,16 +77,22 @@ function rankNodes(blocks: readonly (readonly [number, number])[], nextSeq: numb
   return [...nodes.values()]
 }
 
-const arrayOf = (counts: readonly number[]) => `{${counts.join(',')}}`
-const noItems = arrayOf(Array(shape.fanOut).fill(0))
+/** The sums of the counters up to each one, as PostgreSQL formats an array. */
+function sumsOf(counts: readonly number[]): string {
+  let sum = 0
+  const sums = counts.map((count) => {
+    sum += count
+    return sum
+  })
+  return `{${sums.join(',')}}`
+}
+
+const noItems = sumsOf(Array(shape.fanOut).fill(0))
 
 async function wrongNodes(session: Session, id: BucketId, nodes: readonly RankNode[]): Promise<number> {
-  const expected = new Map(nodes.map(({ level, slot, counts }) => [`${level}/${slot}`, arrayOf(counts)]))
+  const expected = new Map(nodes.map(({ level, slot, counts }) => [`${level}/${slot}`, sumsOf(counts)]))
   let wrong = 0
-  for (const row of await session.run(
-    'SELECT level, slot, counts::text FROM ranks WHERE bucket_id = $1',
-    id,
-  )) {
+  for (const row of await session.run('SELECT level, slot, sums::text FROM ranks WHERE bucket_id = $1', id)) {
     const key = `${integer(row, 0)}/${integer(row, 1)}`
     if (text(row, 2) !== (expected.get(key) ?? noItems)) wrong += 1
     expected.delete(key)
@@ -110,13 +116,13 @@ export async function correctBucket(session: Session, id: BucketId): Promise<Buc
   const { faults, total, bytes, nextSeq, reserved, nodes } = counted
   await session.run('DELETE FROM ranks WHERE bucket_id = $1', id)
   await session.run(
-    `INSERT INTO ranks (bucket_id, level, slot, counts)
-    SELECT $1, level, slot, counts::int4[]
-    FROM unnest($2::int4[], $3::int8[], $4::text[]) AS node (level, slot, counts)`,
+    `INSERT INTO ranks (bucket_id, level, slot, sums)
+    SELECT $1, level, slot, sums::int8[]
+    FROM unnest($2::int4[], $3::int8[], $4::text[]) AS node (level, slot, sums)`,
     id,
     nodes.map(({ level }) => level),
     nodes.map(({ slot }) => slot),
-    nodes.map(({ counts }) => arrayOf(counts)),
+    nodes.map(({ counts }) => sumsOf(counts)),
   )
   await session.run(
     `UPDATE buckets SET revision = revision + revision_step(), total = $1, bytes = $2, next_seq = $3,

@@ -82,7 +82,7 @@ CREATE TABLE ranks (
   bucket_id int8 NOT NULL,
   level int4 NOT NULL,
   slot int8 NOT NULL,
-  counts int4[] NOT NULL CHECK (0 <= ALL (counts)),
+  sums int8[] NOT NULL,
   PRIMARY KEY (bucket_id, level, slot)
 ) WITH (fillfactor = 50);
 
@@ -129,19 +129,24 @@ CREATE TABLE batches (
 
 CREATE INDEX batches_by_time ON batches (created_at);
 
--- The rank tree (docs/architecture.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters.
+-- The rank tree (docs/architecture.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
+-- of its counters up to each one, in which width_bucket finds a position by binary search.
 CREATE FUNCTION change_rank(_bucket int8, _level int4, _counter int8, _delta int8) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
   _index int4 := _counter % 128 + 1;
-  _counts int4[];
+  _count int8;
 BEGIN
-  UPDATE ranks SET counts[_index] = counts[_index] + _delta
-  WHERE bucket_id = _bucket AND level = _level AND slot = _counter / 128;
+  UPDATE ranks SET sums = sums[1:_index - 1] || ARRAY(SELECT sum + _delta FROM unnest(sums[_index:128]) AS sum)
+  WHERE bucket_id = _bucket AND level = _level AND slot = _counter / 128
+  RETURNING sums[_index] - coalesce(sums[_index - 1], 0) INTO _count;
   IF NOT FOUND THEN
-    _counts := array_fill(0, ARRAY[128]);
-    _counts[_index] := _delta;
-    INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (_bucket, _level, _counter / 128, _counts);
+    INSERT INTO ranks (bucket_id, level, slot, sums) VALUES (_bucket, _level, _counter / 128,
+      array_fill(0::int8, ARRAY[_index - 1]) || array_fill(_delta, ARRAY[129 - _index]));
+    _count := _delta;
+  END IF;
+  IF _count < 0 THEN
+    RAISE EXCEPTION 'a rank counter of bucket % would be negative', _bucket;
   END IF;
 END $$;
 
@@ -289,17 +294,19 @@ BEGIN
 END $$;
 
 -- Ten items from the position _first (from 0), with the revision and the total of the same snapshot (STABLE). Each item is
--- its id and, if it has an extension, a dot and the extension; items are separated by spaces. No row if there is no bucket.
+-- its id and, if it has an extension, a dot and the extension; items are separated by spaces. No row if there is no bucket. One plan
+-- serves all positions; PostgreSQL would plan each call, which takes longer than the reads.
 CREATE FUNCTION read_page(_bucket int8, _first int8, OUT revision int8, OUT total int8, OUT items text)
 RETURNS SETOF record
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   _next int8;
   _level int4 := 1;
   _width int8 := 8192;
   _slot int8 := 0;
   _skip int8 := _first;
-  _index int8;
+  _index int4;
+  _sums int8[];
 BEGIN
   SELECT b.revision, b.total, b.next_seq INTO revision, total, _next FROM buckets AS b WHERE b.id = _bucket;
   IF NOT FOUND THEN
@@ -311,16 +318,13 @@ BEGIN
       _width := _width * 128;
     END LOOP;
     WHILE _level > 0 LOOP
-      -- The counter that reaches the position, and the position in it. A loop over the counters takes twice as long.
-      SELECT n.index, _skip - n.sum + n.count INTO _index, _skip FROM (
-        SELECT c.index, c.count, sum(c.count) OVER (ROWS UNBOUNDED PRECEDING) AS sum
-        FROM ranks AS r, unnest(r.counts) WITH ORDINALITY AS c (count, index)
-        WHERE r.bucket_id = _bucket AND r.level = _level AND r.slot = _slot
-      ) AS n WHERE n.sum > _skip LIMIT 1;
-      IF NOT FOUND THEN
+      SELECT width_bucket(_skip, r.sums), r.sums INTO STRICT _index, _sums FROM ranks AS r
+      WHERE r.bucket_id = _bucket AND r.level = _level AND r.slot = _slot;
+      IF _index = 128 THEN
         RAISE EXCEPTION 'the rank counters of bucket % do not reach its total', _bucket;
       END IF;
-      _slot := _slot * 128 + _index - 1;
+      _skip := _skip - coalesce(_sums[_index], 0);
+      _slot := _slot * 128 + _index;
       _level := _level - 1;
     END LOOP;
     SELECT string_agg(CASE WHEN m.extension IS NULL THEN m.id ELSE m.id || '.' || m.extension END, ' ' ORDER BY m.seq)
