@@ -6,8 +6,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import {
   CreateBucketCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
+  PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3'
 import { freePort } from './free-port.ts'
@@ -44,9 +47,7 @@ export function gateway(): Promise<Gateway> {
 async function findOrStart(): Promise<Gateway> {
   const directory = process.env[directoryVariable]
   if (directory === undefined) throw new Error(`${directoryVariable} is not set`)
-  return JSON.parse(
-    await oncePerRun(directory, async () => JSON.stringify(await startWithRetries(directory))),
-  )
+  return JSON.parse(await oncePerRun(directory, async () => JSON.stringify(await startCeph(directory))))
 }
 
 let bucket: Promise<string> | null = null
@@ -82,17 +83,22 @@ export async function s3Settings(proxy?: string): Promise<Readonly<Record<string
   }
 }
 
-/** Blobs and multipart uploads of a server with these settings. */
-export async function countObjects(
-  settings: Readonly<Record<string, string>>,
-): Promise<{ stored: number; temporary: number }> {
+/** The place of a server with these settings in the store, and a client for it. */
+async function placeOf(settings: Readonly<Record<string, string>>) {
   const { endpoint, accessKey, secretKey } = await gateway()
-  const { host: Bucket, pathname } = new URL(settings['MEDIABUCKET_BLOBS_URL'] ?? '')
-  const Prefix = `${pathname.slice(1)}/`
+  const { host: bucket, pathname } = new URL(settings['MEDIABUCKET_BLOBS_URL'] ?? '')
   const client = new S3Client({
     ...{ endpoint, region: 'us-east-1', forcePathStyle: true },
     credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
   })
+  return { Bucket: bucket, prefix: `${pathname.slice(1)}/`, client }
+}
+
+/** Blobs and multipart uploads of a server with these settings. */
+export async function countObjects(
+  settings: Readonly<Record<string, string>>,
+): Promise<{ stored: number; temporary: number }> {
+  const { Bucket, prefix: Prefix, client } = await placeOf(settings)
   const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket, Prefix }))
   const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket, Prefix }))
   client.destroy()
@@ -100,17 +106,39 @@ export async function countObjects(
   return { stored: blobs.length, temporary: Uploads.length }
 }
 
+/** Changes objects of a server with these settings directly. Names are relative to its prefix. */
+export async function objectsOf(settings: Readonly<Record<string, string>>) {
+  const { Bucket, prefix, client } = await placeOf(settings)
+  return {
+    async put(name: string, Body: string | Uint8Array): Promise<void> {
+      await client.send(new PutObjectCommand({ Bucket, Key: prefix + name, Body }))
+    },
+    async remove(name: string): Promise<void> {
+      await client.send(new DeleteObjectCommand({ Bucket, Key: prefix + name }))
+    },
+    async read(name: string): Promise<string | undefined> {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: prefix + name }))
+      return await Body?.transformToString()
+    },
+    async names(): Promise<string[]> {
+      const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix }))
+      return Contents.map(({ Key = '' }) => Key.slice(prefix.length))
+    },
+  }
+}
+
 /** Attempts to start a cluster. */
 const attempts = 3
 
-async function startWithRetries(directory: string): Promise<Gateway> {
+/** Starts a cluster with a gateway. Ports can be taken in the meantime, so it tries again. */
+export async function startCeph(directory: string): Promise<Gateway> {
   for (let attempt = 1; ; attempt += 1) {
     const own = join(directory, `${attempt}`)
     await mkdir(own)
     try {
-      return await startCeph(own)
+      return await startOnce(own)
     } catch (error) {
-      await stopCeph(own)
+      await endProcesses(own)
       if (attempt === attempts) throw error
       console.error('Ceph did not start; trying again.', error)
     }
@@ -118,7 +146,7 @@ async function startWithRetries(directory: string): Promise<Gateway> {
 }
 
 /** Starts a monitor, a store in memory and a gateway; about 12 seconds. */
-export async function startCeph(directory: string): Promise<Gateway> {
+async function startOnce(directory: string): Promise<Gateway> {
   const [monitor, port] = [await freePort(), await freePort()]
   const [cluster, osd] = [randomUUID(), randomUUID()]
   await writeFile(
@@ -196,7 +224,7 @@ export async function killGateway({ directory }: Pick<Gateway, 'directory'>): Pr
 }
 
 /** Ends the gateway, then the store, then the monitor of the cluster in a directory. */
-export async function stopCeph(directory: string): Promise<void> {
+async function endProcesses(directory: string): Promise<void> {
   for (const name of ['client.rgw', 'osd.0', 'mon.a']) {
     const pid = Number(await readFile(join(directory, `${name}.pid`), 'utf8').catch(() => ''))
     if (!(pid > 0)) continue
@@ -205,12 +233,17 @@ export async function stopCeph(directory: string): Promise<void> {
   }
 }
 
+/** Ends the cluster that was started in a directory. */
+export async function stopCeph(directory: string): Promise<void> {
+  for (let attempt = 1; attempt <= attempts; attempt += 1) await endProcesses(join(directory, `${attempt}`))
+}
+
 /** Vitest's global set-up: the directory of the run's cluster, which ends with the run. */
 export default async function prepareCeph(): Promise<() => Promise<void>> {
   const directory = await mkdtemp(join(tmpdir(), 'mediabucket-ceph-'))
   process.env[directoryVariable] = directory
   return async () => {
-    for (let attempt = 1; attempt <= attempts; attempt += 1) await stopCeph(join(directory, `${attempt}`))
+    await stopCeph(directory)
     await rm(directory, { recursive: true, force: true })
   }
 }

@@ -15,7 +15,10 @@ export interface SignedHeaders {
 /** An object of a remote store. */
 interface RemoteContent {
   readonly type: 'object'
-  /** Bytes `start` to `end`, both inclusive, as `OpenBlob.stream`, without a copy in between. */
+  /**
+   * Bytes `start` to `end`, both inclusive, as the store sends them. The stream may end early, so the caller must count them. Destroy it
+   * if it is not read to its end.
+   */
   stream(start: number, end: number): Promise<Readable>
   /**
    * A URL with which everyone can get the object for `lifetime` milliseconds, or half of that: URLs of one object are equal for some time.

@@ -34,10 +34,12 @@ async function faultyStore() {
   }
 }
 
-/** The bytes as a response receives them. */
+/** The bytes as a response receives them, which counts them. */
 async function bodyOf({ content }: OpenBlob, start: number, end: number): Promise<Buffer> {
   if (content.type !== 'object') throw new Error('the blob is an object')
-  return await buffer(await content.stream(start, end))
+  const bytes = await buffer(await content.stream(start, end))
+  if (bytes.length !== end - start + 1) throw new BlobTruncatedError('the stream ended early')
+  return bytes
 }
 
 const unavailable = { code: 'storage-unavailable' }
@@ -168,15 +170,34 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     expect(Buffer.concat(received).equals(bytes)).toBe(true)
   })
 
+  test('S9 a large download that fails before its first byte is requested again', async () => {
+    await using opened = await faultyStore()
+    const { store, state } = opened
+    const bytes = randomBytes(2_000_000)
+    const blob = await store.open(await storeBytes(store, bytes))
+    if (!blob) throw new Error('the blob was stored')
+    for (const treatment of ['reset', { status: 500 }] as const) {
+      let isFirst = true
+      state.treat = (method) => {
+        const isFailing = method === 'GET' && isFirst
+        if (method === 'GET') isFirst = false
+        return isFailing ? treatment : 'pass'
+      }
+      expect((await bodyOf(blob, 0, bytes.length - 1)).equals(bytes)).toBe(true)
+    }
+    state.treat = () => ({ status: 503 })
+    await expect(bodyOf(blob, 0, bytes.length - 1)).rejects.toMatchObject(unavailable)
+  })
+
   test('B9 an object that was replaced by a shorter one is an error, never a short response', async () => {
     await using opened = await faultyStore()
     const { store, calls, location } = opened
-    const id = await storeBytes(store, randomBytes(200_000))
+    const id = await storeBytes(store, randomBytes(2_000_000))
     const blob = await store.open(id)
     await calls.remove(`${location.prefix}${id}`)
     await storeBytes(store, randomBytes(100_000), id)
     if (!blob) throw new Error('the blob was stored')
-    await expect(buffer(blob.stream(0, 199_999))).rejects.toThrow(BlobTruncatedError)
-    await expect(bodyOf(blob, 0, 199_999)).rejects.toThrow(BlobTruncatedError)
+    await expect(buffer(blob.stream(0, 1_999_999))).rejects.toThrow(BlobTruncatedError)
+    await expect(bodyOf(blob, 0, 1_999_999)).rejects.toThrow(BlobTruncatedError)
   })
 })

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { pipeline, type Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
+import { sendStream } from './send-stream.ts'
 
 /** Ranges up to this length of bytes on disk are read whole and sent in one write with their headers. Bytes. */
 export const wholeLength = 65_536
@@ -53,19 +54,16 @@ export function createBodyPreparer(onAbort: (error: unknown, requestId: string) 
   }
 
   const writeStream =
-    (stream: Readable, requestId: string): BodyWriter =>
+    (stream: Readable, length: number, requestId: string): BodyWriter =>
     (response) =>
-      pipeline(stream, response, (error) => {
-        // The response is destroyed. It is the reason if the client went away.
-        if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') onAbort(error, requestId)
-      })
+      sendStream(stream, response, length, (error) => onAbort(error, requestId))
 
   return async (blob, start, end, requestId) => {
     const { content } = blob
+    const length = end - start + 1
     if (content.type === 'bytes') return writeMemory(blob, content.bytes.subarray(start, end + 1))
     if (content.type === 'object')
-      return writeStream(await started(await content.stream(start, end)), requestId)
-    const length = end - start + 1
+      return writeStream(await started(await content.stream(start, end)), length, requestId)
     if (length <= wholeLength) return writeMemory(blob, await readAndClose(blob, start, length))
     const write = await prepareBlocks(blob, start, end)
     return (response) =>
