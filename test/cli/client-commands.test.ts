@@ -8,6 +8,7 @@ import { seed } from '../harness/seed.ts'
 import { runCommand, type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
+import { readItems } from '../harness/wire.ts'
 import { commandLine, runClient } from './client-run.ts'
 
 let server: SharedServer
@@ -45,6 +46,27 @@ test('ls --json prints the page objects of the service, one per line', async () 
   ])
   const all = lines((await run('ls', '--all', '--json')).stdout).map((line) => JSON.parse(line))
   expect(all.flatMap(({ data }) => data)).toEqual(urls)
+})
+
+test('ls --newest prints the newest items first, ten or all, as URLs, tables or objects', async () => {
+  const newest = urls.toReversed()
+  const [ten, all, objects] = await Promise.all([
+    run('ls', '--newest'),
+    run('ls', '--newest', '--all'),
+    run('ls', '--newest', '--json'),
+  ])
+  expect([ten.code, lines(ten.stdout), ten.stderr]).toEqual([0, newest.slice(0, 10), ''])
+  expect(lines(all.stdout)).toEqual(newest)
+  const { data } = await readItems(await server.request('/api/items?order=newest&limit=10'))
+  expect(lines(objects.stdout).map((line) => JSON.parse(line))).toEqual(data)
+  const long = lines((await run('ls', '--newest', '-l')).stdout)
+  expect(long.map((line) => line.split('\t')[0])).toEqual(data.map(({ id }) => id))
+})
+
+test('ls --kind prints the items of one kind, oldest first', async () => {
+  const document = urls.slice(0, 10)
+  expect(lines((await run('ls', '--kind', 'document')).stdout)).toEqual(document)
+  expect(await run('ls', '--kind', 'image', '--all')).toEqual({ code: 0, stdout: '', stderr: '' })
 })
 
 test('ls -l prints id, size, date, type and name: separated by tabs in a pipe, as objects with --json, as a table on a terminal', async () => {
@@ -186,6 +208,8 @@ test.each([
   [['ls', '--page', '0'], /--page takes a whole number of at least 1, not "0"/],
   [['ls', '--page', '1e3'], /not "1e3"/],
   [['ls', '--page', '1', '--all'], /--page or --all, not both/],
+  [['ls', '--newest', '--page', '1'], /--page, or --newest and --kind, not both/],
+  [['ls', '--kind', 'images'], /--kind takes one of image, video, audio, document, other, not "images"/],
   [['ls', 'more'], /mediabucket ls --help/],
   [['get'], /get takes one ID or URL/],
   [['get', 'a', 'b'], /get takes one ID or URL/],

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { createClient, ProblemError } from '../../packages/client/src/index.ts'
+import { createClient, type ItemOptions, ProblemError } from '../../packages/client/src/index.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { caught, newBucket, newToken, urlsOf } from './buckets.ts'
@@ -55,6 +55,25 @@ test('L16 a changed page is returned with its ETag, an unchanged one as null', a
   expect([changed?.page.data, changed?.etag === etag]).toEqual([[url], false])
   expect(await client.listPageUnless(changed?.etag ?? '', 1)).toBeNull()
   await expect(client.listPageUnless(etag, 0)).rejects.toThrow(TypeError)
+})
+
+test('K4, K8 items() returns the media objects in both orders, and those of one kind and time', async () => {
+  const client = await newBucket(server, 'item-lists')
+  const stored = []
+  for (const name of ['a.txt', 'b.bin', 'c.txt', 'd.txt'])
+    stored.push(await client.upload(new File([name], name)))
+  const namesOf = async (options: ItemOptions) => {
+    const names = []
+    for await (const { filename } of client.items({ batchSize: 2, ...options })) names.push(filename)
+    return names
+  }
+  const found = []
+  for await (const item of client.items()) found.push(item)
+  expect(found).toEqual(stored)
+  expect(await namesOf({ order: 'newest' })).toEqual(['d.txt', 'c.txt', 'b.bin', 'a.txt'])
+  expect(await namesOf({ kind: 'document' })).toEqual(['a.txt', 'c.txt', 'd.txt'])
+  expect(await namesOf({ to: new Date(0) })).toEqual([])
+  expect((await namesOf({ from: new Date(0) })).toSorted()).toEqual(['a.txt', 'b.bin', 'c.txt', 'd.txt'])
 })
 
 test('250 files are returned in the order of their upload, from every form of the URL', async () => {

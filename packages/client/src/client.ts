@@ -3,6 +3,7 @@ import { type CallOptions, type ClientOptions, sendSettings } from './client-opt
 import { describeMedia } from './describe-media.ts'
 import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
+import { type ItemOptions, iterateItems } from './item-list.ts'
 import type { Media } from './media.ts'
 import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
 import { nextPageNumber, type Page, readPage, type TaggedPage } from './page.ts'
@@ -44,6 +45,12 @@ export interface Client {
 
   /** Iterates over the URLs of all items, page by page, with the guarantees of `pages`. */
   media(options?: CrawlOptions): AsyncGenerator<string, void, undefined>
+
+  /**
+   * Iterates over the media objects of the bucket, or of the selected items. Every item that exists during the whole iteration
+   * is returned exactly once, whatever is uploaded and deleted in the meantime. The service must have `/api/items`.
+   */
+  items(options?: ItemOptions): AsyncGenerator<Media, void, undefined>
 
   /** Stores one file. Resolves with its media object when the service has stored it durably. */
   upload(source: UploadSource, options?: UploadOptions): Promise<Media>
@@ -136,6 +143,10 @@ export function createClient(options: ClientOptions): Client {
     for await (const page of pages(options)) yield* page.data
   }
 
+  function items(options: ItemOptions = {}): AsyncGenerator<Media, void, undefined> {
+    return iterateItems(settings, endpoints, options)
+  }
+
   async function upload(source: UploadSource, options: UploadOptions = {}): Promise<Media> {
     return await uploadMedia({ settings, endpoints, resuming }, source, options)
   }
@@ -205,6 +216,7 @@ export function createClient(options: ClientOptions): Client {
     listPageUnless,
     pages,
     media,
+    items,
     upload,
     uploadAll,
     get,

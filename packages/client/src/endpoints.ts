@@ -10,6 +10,7 @@ export interface Endpoints {
   readonly resumableUploads: string
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
+  readonly items: (parameters: URLSearchParams) => string
   readonly bucket: string
   readonly token: string
 }
@@ -34,6 +35,7 @@ export function locate(given: string | URL): Endpoints {
     resumableUploads: `${base}/api/uploads`,
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,
+    items: (parameters) => `${base}/api/items?${parameters}`,
     bucket: `${base}/api/bucket`,
     token: `${base}/api/token`,
   }

@@ -32,7 +32,7 @@ export interface Media {
   readonly variants?: { readonly thumb: string; readonly medium: string } | null | undefined
 }
 
-const mediaShape: Check<Media> = objectOf<Media>({
+export const mediaShape: Check<Media> = objectOf<Media>({
   id: text,
   url: text,
   filename: textOrNull,

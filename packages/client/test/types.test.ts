@@ -62,6 +62,7 @@ test('the methods return the documented types', () => {
   expectTypeOf<Client['get']>().parameter(0).toEqualTypeOf<string | URL>()
   expectTypeOf<Client['pages']>().returns.toExtend<AsyncIterable<Page>>()
   expectTypeOf<Client['media']>().returns.toExtend<AsyncIterable<string>>()
+  expectTypeOf<Client['items']>().returns.toExtend<AsyncIterable<Media>>()
 })
 
 test('url and token are required, other options are not', () => {

@@ -1,4 +1,4 @@
-import { type ItemOrder, itemKinds } from '../core/items-query.ts'
+import { type ItemKind, type ItemOrder, itemKinds } from '../core/items-query.ts'
 import { itemColumns } from './item-columns.ts'
 import { kindExpression, kindNumber } from './item-kinds.ts'
 import type { ItemPlace, ItemSelection } from './records.ts'
@@ -36,17 +36,19 @@ export function createItemStatements(
     const ofKind = (kind: string) =>
       `${rows} AND ${kindExpression} = ${kind}
         AND (created_at, seq) ${after} (${mark}2, ${mark}3) AND created_at ${until} ${mark}4`
-    const inTime = (selected: string) => ({
-      sql: `${selected} ORDER BY ${byTime} LIMIT ${mark}5`,
-      order: byTime,
-    })
+    const inTime = (selected: string) => `${selected} ORDER BY ${byTime} LIMIT ${mark}5`
+    // SQLite merges ordered ranges as they are read. PostgreSQL sorts them, so it gets only the first rows of each.
+    const rangeOf = (kind: ItemKind) => {
+      const range = ofKind(`${kindNumber(kind)}`)
+      return mark === '?' ? range : `(${inTime(range)})`
+    }
     return {
       unfiltered: {
         sql: `${rows} AND seq ${after} ${mark}2 ORDER BY ${byNumber} LIMIT ${mark}3`,
         order: byNumber,
       },
-      anyKind: inTime(itemKinds.map((kind) => ofKind(`${kindNumber(kind)}`)).join(' UNION ALL ')),
-      oneKind: inTime(ofKind(`${mark}6`)),
+      anyKind: { sql: inTime(itemKinds.map(rangeOf).join(' UNION ALL ')), order: byTime },
+      oneKind: { sql: inTime(ofKind(`${mark}6`)), order: byTime },
     }
   }
   const texts = { oldest: textsOf('oldest'), newest: textsOf('newest') }

@@ -1,4 +1,4 @@
-import type { Client, Media, Page } from '@mediabucket/client'
+import type { Client, ItemOptions, Media, Page } from '@mediabucket/client'
 import { parse } from '../arguments.ts'
 import { UsageError } from '../command.ts'
 import { type Column, formatCount, table } from '../table.ts'
@@ -8,6 +8,7 @@ import { formatSize, printableText } from './terminal-text.ts'
 export const ls = clientCommand({
   summary: 'List the items of the bucket.',
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
+       mediabucket ls [--newest] [--kind KIND] [-l] [--all] [--json]
 
 Prints the URLs of the items, one per line, oldest first.
 
@@ -15,8 +16,10 @@ Options:
   -l, --long  Print id, size, date, type and name of each item. On a terminal: a table with sizes in decimal units and
               dates in local time. Elsewhere: separated by tabs, with sizes in bytes and dates in UTC (RFC 3339).
   --page N    The page to list, of ten items each. Default: 1.
-  --all       List all pages.
-  --json      Print the JSON object of each page, one per line; with -l that of each item.`,
+  --all       List all items. Default: ten.
+  --newest    List the newest items first.
+  --kind KIND List the items of a kind: image, video, audio, document or other.
+  --json      Print the JSON object of each page, one per line; with -l, --newest or --kind that of each item.`,
 
   read(args) {
     const { values } = parse('ls', {
@@ -25,30 +28,47 @@ Options:
         long: { type: 'boolean', short: 'l' },
         page: { type: 'string' },
         all: { type: 'boolean' },
+        newest: { type: 'boolean' },
+        kind: { type: 'string' },
         json: { type: 'boolean' },
       },
     })
-    const { long = false, page, all = false, json = false } = values
+    const { long = false, page, all = false, json = false, newest = false, kind } = values
     if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
     if (page !== undefined && !isPageNumber(page))
       throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
-    return { number: Number(page ?? 1), long, all, json }
+    const isList = newest || kind !== undefined
+    if (isList && page !== undefined)
+      throw new UsageError('ls takes --page, or --newest and --kind, not both')
+    const found = kinds.find((name) => name === kind)
+    if (kind !== undefined && found === undefined)
+      throw new UsageError(`--kind takes one of ${kinds.join(', ')}, not "${kind}"`)
+    const list: ItemOptions | null = isList ? { order: newest ? 'newest' : 'oldest', kind: found } : null
+    return { number: Number(page ?? 1), long, all, json, list }
   },
 
-  async run({ number, long, all, json }, { client, output, report, interrupted }) {
+  async run({ number, long, all, json, list }, { client, output, report, interrupted }) {
     const signal = AbortSignal.any([interrupted, output.closed])
     let isFirst = true
-    async function linesOf(page: Page): Promise<string[]> {
-      if (!long) return json ? [JSON.stringify(page)] : [...page.data]
-      const items = await itemsOf(client, page, signal)
+    function linesOf(items: readonly Media[]): string[] {
       if (json) return items.map((item) => JSON.stringify(item))
+      if (!long) return items.map(({ url }) => url)
       if (!output.isTerminal) return items.map(scriptLine)
       const header = isFirst && items.length > 0
       isFirst = false
       return table(columns, items, { header })
     }
-    const print = async (page: Page) =>
-      output.write((await linesOf(page)).map((line) => `${line}\n`).join(''))
+    const write = (lines: readonly string[]) => output.write(lines.map((line) => `${line}\n`).join(''))
+    const print = async (page: Page) => {
+      if (long) return write(linesOf(await itemsOf(client, page, signal)))
+      return write(json ? [JSON.stringify(page)] : page.data)
+    }
+    if (list !== null) {
+      const items = client.items({ ...list, signal, batchSize: all ? batchSize : defaultCount })
+      for await (const batch of batchesOf(items, all ? Number.POSITIVE_INFINITY : defaultCount))
+        await write(linesOf(batch))
+      return
+    }
     if (all) {
       for await (const page of client.pages({ signal })) await print(page)
       return
@@ -59,6 +79,29 @@ Options:
       report(`Page ${page.current_page} of ${page.last_page}; ${formatCount(page.total, 'item')} in total.`)
   },
 })
+
+const kinds = ['image', 'video', 'audio', 'document', 'other'] as const
+
+/** Items without --all, as many as on a page. */
+const defaultCount = 10
+/** Items that are requested and printed together with --all. */
+const batchSize = 200
+
+/** The first `limit` items, in batches. */
+async function* batchesOf(items: AsyncIterable<Media>, limit: number): AsyncGenerator<Media[]> {
+  let batch: Media[] = []
+  let left = limit
+  for await (const item of items) {
+    batch.push(item)
+    left -= 1
+    if (batch.length === batchSize) {
+      yield batch
+      batch = []
+    }
+    if (left === 0) break
+  }
+  yield batch
+}
 
 /** Padded, so that the tables of several pages are aligned. */
 const columns: readonly Column<Media>[] = [

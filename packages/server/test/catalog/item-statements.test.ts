@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { createItemStatements } from '../../src/catalog/item-statements.ts'
+import type { BucketId } from '../../src/catalog/records.ts'
+import { text } from '../../src/catalog/rows.ts'
+import { openDataDirectory } from '../../src/catalog/sqlite/data-directory.ts'
+import { all } from '../../src/catalog/sqlite/rows.ts'
+import { itemKinds, itemOrders } from '../../src/core/items-query.ts'
+import { tempDirectory } from './temp-directory.ts'
+
+test('K9 SQLite reads every list from an index in the order of the list, and sorts nothing', () => {
+  using db = openDataDirectory(tempDirectory())
+  const statementOf = createItemStatements('?')
+  for (const order of itemOrders)
+    for (const kind of [null, ...itemKinds])
+      for (const from of [null, 5])
+        for (const to of [null, 7])
+          for (const after of [null, { seq: 3, createdAt: 6 }]) {
+            const selection = { bucketId: 1 as BucketId, order, kind, from, to }
+            const { sql, values } = statementOf(selection, after, 10)
+            const plan = all(db.prepare(`EXPLAIN QUERY PLAN ${sql}`), ...values).map((row) => text(row, 3))
+            const isFiltered = kind !== null || from !== null || to !== null
+            const searches = plan.filter((step) => /^(SEARCH|SCAN)/.test(step))
+            for (const step of searches)
+              expect({ selection, step }).toEqual({
+                selection,
+                step: expect.stringMatching(
+                  isFiltered
+                    ? /USING INDEX media_by_kind \(bucket_id=\? AND <expr>=\? AND .*created_at[<>]\?/
+                    : /USING PRIMARY KEY \(bucket_id=\? AND seq[<>]\?\)/,
+                ),
+              })
+            expect(searches).toHaveLength(isFiltered && kind === null ? itemKinds.length : 1)
+            expect(plan.join()).not.toContain('TEMP B-TREE')
+          }
+})
