@@ -46,6 +46,7 @@ const paths = [
   '/api/media',
   '/v1/media/',
   '/api/media/x',
+  '/api/items?limit=1',
   '/api/uploads',
   '/api/uploads/x',
   '/media/x',
@@ -110,6 +111,8 @@ const read = (random: Random, id: string): string =>
     `/media/${encodeURIComponent(hostileText(random))}`,
     `/api/media/${encodeURIComponent(hostileText(random))}`,
     `/api/uploads/${encodeURIComponent(hostileText(random))}`,
+    `/api/items?limit=2&after=${encodeURIComponent(hostileText(random))}`,
+    `/api/items?from=${encodeURIComponent(hostileText(random))}&kind=image`,
     '/api/bucket',
     '/api/token',
   ])

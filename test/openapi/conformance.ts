@@ -78,8 +78,11 @@ export async function readDescription(server: TestServer) {
     const where = [path, method.toLowerCase(), 'responses', `${response.status}`, 'content', type, 'schema']
     const pointer = '$ref' in found ? `${found.$ref}/${join(where.slice(4))}` : `#/paths/${join(where)}`
     const check = ajv.compile({ $ref: `openapi.json${pointer}` })
-    check(/json$/.test(type) ? JSON.parse(body) : body)
-    expect(check.errors, `${method} ${path} ${response.status}: ${body.slice(0, 200)}`).toBeNull()
+    const lines = type === 'application/x-ndjson' ? body.trimEnd().split('\n') : [body]
+    for (const line of lines) {
+      check(/json$/.test(type) ? JSON.parse(line) : line)
+      expect(check.errors, `${method} ${path} ${response.status}: ${line.slice(0, 200)}`).toBeNull()
+    }
   }
 
   /** Asserts that all described headers are present and valid, and that no other header of the document is present. */

@@ -85,6 +85,7 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
   '/api/items': [
     [200, '/api/items'],
     [200, '/api/items?order=newest&limit=1'],
+    [200, '/api/items', header('accept', 'application/x-ndjson')],
     [304, '/api/items', header('if-none-match', '*')],
     [400, '/api/items?limit=0'],
     [400, '/api/items?after=x'],

@@ -44,7 +44,7 @@ export async function addRoutes(
     authorize,
     urlSettings: pageSettings,
     epoch: catalog.epoch,
-    vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
+    vary: varyHeader(corsOrigins, 'Authorization', 'Accept', 'Accept-Encoding'),
   })
   // In scopes of their own, because their content type parsers leave bodies unread.
   await app.register((scope) =>

@@ -1,18 +1,21 @@
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { FastifyInstance } from 'fastify'
-import type { BucketId } from '../../catalog/records.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { BucketId, NewMedia } from '../../catalog/records.ts'
 import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { ListItems } from '../../media/items/list-items.ts'
+import { namesType } from '../headers/accept.ts'
 import { acceptsCoding } from '../headers/accept-encoding.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { otherMedia, sampleMedia } from '../openapi/samples.ts'
-import { ItemList, ItemListQuery } from '../openapi/schemas.ts'
+import { ItemList, ItemListQuery, MediaObject } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
+import { streamItems } from './stream-items.ts'
 
 /** Part of every entity tag. Increase it when the format of media objects or lists changes. */
 const formatVersion = 1
@@ -20,6 +23,9 @@ const formatVersion = 1
 const minimumGzipLength = 1024
 
 const compress = promisify(gzip)
+
+/** One media object on each line (https://github.com/ndjson/ndjson-spec). */
+const lineType = 'application/x-ndjson'
 
 /** `GET` and `HEAD /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
 export function listItemsRoute(
@@ -44,6 +50,30 @@ export function listItemsRoute(
     return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
   }
 
+  const cacheControl = { 'cache-control': 'private, no-cache', vary }
+  const describe = (items: readonly NewMedia[]) => items.map((item) => describeMedia(urlSettings, item))
+
+  /** Sends the whole list as lines. Reads only as much as the client receives. */
+  async function sendLines(
+    reply: FastifyReply,
+    bucketId: BucketId,
+    query: ItemsQuery,
+  ): Promise<FastifyReply> {
+    const batches = streamItems(listItems, bucketId, query)
+    // The first read reports a malformed cursor, and what else prevents a list, while that can still be the response.
+    const first = await batches.next()
+    async function* lines() {
+      for (let batch = first; !batch.done; batch = await batches.next())
+        yield describe(batch.value)
+          .map((media) => `${JSON.stringify(media)}\n`)
+          .join('')
+    }
+    reply.type(lineType).headers(cacheControl)
+    return reply.send(
+      reply.request.method === 'HEAD' ? undefined : Readable.from(lines(), { objectMode: false }),
+    )
+  }
+
   app.route<{ Querystring: Readonly<Record<string, unknown>> }>({
     method: ['GET', 'HEAD'],
     url: '/api/items',
@@ -51,9 +81,10 @@ export function listItemsRoute(
     async handler(request, reply) {
       const { bucketId, revision: current } = await authorize(request, 'media:read')
       const query = parseItemsQuery(request.query)
+      if (namesType(request.headers.accept, lineType)) return sendLines(reply, bucketId, query)
       const ifNoneMatch = request.headers['if-none-match'] ?? ''
       const acceptsGzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
-      const headersOf = (etag: string) => ({ etag, 'cache-control': 'private, no-cache', vary })
+      const headersOf = (etag: string) => ({ etag, ...cacheControl })
       const notModified = (etag: string) => reply.code(304).headers(headersOf(etag)).send()
 
       // A tag of the current revision needs no list. `*` names no revision.
@@ -65,7 +96,7 @@ export function listItemsRoute(
       }
 
       const { revision, items, next } = await listItems(bucketId, query)
-      const list = { data: items.map((item) => describeMedia(urlSettings, item)), next_cursor: next }
+      const list = { data: describe(items), next_cursor: next }
       const body = Buffer.from(reply.serialize(list).toString())
       const isCompressed = acceptsGzip && body.length >= minimumGzipLength
       const etag = entityTags(bucketId, revision, query)[isCompressed ? 'gzip' : 'identity']
@@ -94,11 +125,13 @@ const description: OperationDescription = {
   description: `Returns media objects in the order of upload, oldest or newest first. The cost does not depend on the size of the bucket.
 
 To read a whole bucket, send \`next_cursor\` as \`after\` until it is null, or follow the \`Link\` with \`rel="next"\`. Every item that
-exists during the whole iteration is returned exactly once, whatever is uploaded and deleted in the meantime.`,
-  rules: 'K1 to K9',
+exists during the whole iteration is returned exactly once, whatever is uploaded and deleted in the meantime.
+
+With \`Accept: application/x-ndjson\` one response has all items that follow, one media object on each line.`,
+  rules: 'K1 to K10',
   needs: 'media:read',
   query: ItemListQuery,
-  headers: ['If-None-Match', 'Accept-Encoding'],
+  headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],
   responses: {
     200: {
       description: 'The items.',
@@ -114,6 +147,7 @@ exists during the whole iteration is returned exactly once, whatever is uploaded
             'empty bucket': { data: [], next_cursor: null },
           },
         },
+        [lineType]: { schema: MediaObject },
       },
     },
     304: {

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { Fault, type FaultCode } from '../../core/fault.ts'
+import { namesType } from '../headers/accept.ts'
 import { problemKinds } from '../problems/problems.ts'
-import { commonMarkToHtml, htmlPage, prefersHtml } from './html.ts'
+import { commonMarkToHtml, htmlPage } from './html.ts'
 import { exampleBase, type OperationDescription, routeOptions } from './operation-description.ts'
 import { ProblemParams } from './schemas.ts'
 
@@ -15,7 +16,7 @@ export function explainProblemRoute(app: FastifyInstance, vary: string): void {
     if (!isCode(code)) throw new Fault('route-unknown', 'No problem has this code.')
     reply.headers({ 'cache-control': 'public, max-age=3600', vary, 'x-content-type-options': 'nosniff' })
     const { status, title, cause, cure } = problemKinds[code]
-    if (!prefersHtml(request.headers.accept)) {
+    if (!namesType(request.headers.accept, 'text/html')) {
       return reply
         .type('text/plain; charset=utf-8')
         .send(`${title} (${status}, ${code})\n\n${cause}\n\n${cure}\n`)

@@ -2,6 +2,11 @@ import { type HeaderDescription, text, wholeNumber } from './header-schema.ts'
 
 /** The optional headers of requests by name. */
 export const requestHeaders = {
+  Accept: {
+    description: 'With `application/x-ndjson`, the response has one JSON object on each line.',
+    schema: text,
+    example: 'application/json',
+  },
   'If-None-Match': {
     description: 'One or more entity tags, weak ones included, or `*`. A match returns 304 without a body.',
     schema: text,

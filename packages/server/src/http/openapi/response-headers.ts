@@ -3,9 +3,10 @@ import { type HeaderDescription, text, wholeNumber } from './header-schema.ts'
 /** The headers of responses by name. */
 export const responseHeaders = {
   ETag: {
-    description: 'A strong entity tag of the response body.',
+    description: 'A strong entity tag of the response body; absent where the body is a stream of lines.',
     schema: { type: 'string', pattern: '^"[^"]+"$' },
     example: '"Vj9o2cWm3xkZ0a1b.1.12.2"',
+    optional: true,
   },
   Location: {
     description: 'The URL of the item; absent where several were stored.',

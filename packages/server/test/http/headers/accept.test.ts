@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { prefersHtml } from '../../../src/http/openapi/html.ts'
+import { namesType } from '../../../src/http/headers/accept.ts'
 
 test.each([
   'text/html',
@@ -7,8 +7,8 @@ test.each([
   'application/xml, TEXT/HTML;q=0.5',
   'text/html;charset=utf-8',
   'text/html;q=0.05',
-])('Accept: %s gets HTML', (accept) => {
-  expect(prefersHtml(accept)).toBe(true)
+])('Accept: %s names text/html', (accept) => {
+  expect(namesType(accept, 'text/html')).toBe(true)
 })
 
 test.each([
@@ -20,6 +20,6 @@ test.each([
   'text/html;q=0',
   'text/html; q=0.000',
   'text/htmlx',
-])('Accept: %s gets plain text', (accept) => {
-  expect(prefersHtml(accept)).toBe(false)
+])('Accept: %s does not name text/html', (accept) => {
+  expect(namesType(accept, 'text/html')).toBe(false)
 })

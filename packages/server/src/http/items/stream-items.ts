@@ -1,0 +1,20 @@
+import type { BucketId, NewMedia } from '../../catalog/records.ts'
+import type { ItemsQuery } from '../../core/items-query.ts'
+import type { ListItems } from '../../media/items/list-items.ts'
+
+/** Items that are read and sent together. */
+const batchSize = 200
+
+/** Reads the items of a list from its begin or cursor to its end, batch by batch, as they are consumed (K10). */
+export async function* streamItems(
+  listItems: ListItems,
+  bucketId: BucketId,
+  query: ItemsQuery,
+): AsyncGenerator<readonly NewMedia[], void, undefined> {
+  for (let after = query.after; ; ) {
+    const { items, next } = await listItems(bucketId, { ...query, limit: batchSize, after })
+    yield items
+    if (next === null) return
+    after = next
+  }
+}
