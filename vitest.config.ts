@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { diskOnly } from './test/harness/disk-only.ts'
 
 // Where Node keeps modules compiled: each test file and each program begins with the same ones in a process of its own.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'mediabucket-compile-cache')
@@ -18,8 +19,20 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** With `MEDIABUCKET_TEST_ENGINES`, tests of the disk are left out. */
+function onOtherEngines() {
+  if (process.env['MEDIABUCKET_TEST_ENGINES'] === undefined) return {}
+  const literal = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const titles = diskOnly.flatMap(({ test }) => (test === undefined ? [] : [literal(test)]))
+  return {
+    exclude: diskOnly.flatMap(({ file, test }) => (test === undefined ? [file] : [])),
+    ...(titles.length > 0 && { testNamePattern: new RegExp(`^(?!.*(${titles.join('|')}))`) }),
+  }
+}
+
 export default defineConfig({
   test: {
+    ...onOtherEngines(),
     include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     // Far above what any test takes: a test that hangs ends, and a busy machine fails none.
     testTimeout: 180_000,

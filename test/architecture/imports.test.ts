@@ -90,7 +90,7 @@ test('imports between the folders inside http/ and media/ point one way', () => 
 })
 
 test('only engines.ts imports engines', () => {
-  const engine = /^packages\/server\/src\/(catalog\/(sqlite|postgres)|blobs\/disk)\//
+  const engine = /^packages\/server\/src\/(catalog\/(sqlite|postgres)|blobs\/(disk|s3))\//
   const named = files
     .filter((path) => !engine.test(path) && folderOf(path) !== 'engines.ts')
     .flatMap((path) => importsOf(path).own.filter((target) => engine.test(target)))

@@ -3,11 +3,14 @@ import { createDatabase } from './postgres.ts'
 
 type Settings = Readonly<Record<string, string>>
 
+/** `MEDIABUCKET_TEST_ENGINES=postgres+s3 npx vitest run test/http` runs these tests on PostgreSQL and an S3 store. */
+const chosen = process.env['MEDIABUCKET_TEST_ENGINES']?.split('+') ?? []
+
 /** Where servers that start now store their catalogs: in their data directories, or in PostgreSQL databases. */
-let usesPostgres = false
+let usesPostgres = chosen.includes('postgres')
 
 /** Whether servers that start now store their files in an S3 store. */
-let usesS3 = false
+let usesS3 = chosen.includes('s3')
 
 /** Data directories of servers with files in an S3 store, and their settings. */
 const stores = new Map<string, Promise<Settings>>()
@@ -17,9 +20,10 @@ const databases = new Map<string, Promise<string>>()
 
 /** From this call to that of the returned function, new servers store their catalogs in PostgreSQL. */
 export function usePostgres(): () => void {
+  const before = usesPostgres
   usesPostgres = true
   return () => {
-    usesPostgres = false
+    usesPostgres = before
   }
 }
 
@@ -27,9 +31,10 @@ export const currentEngine = () => `${usesPostgres ? 'postgres' : 'sqlite'} ${us
 
 /** From this call to that of the returned function, new servers store all files in a bucket of an S3 store. */
 export function useS3(): () => void {
+  const before = usesS3
   usesS3 = true
   return () => {
-    usesS3 = false
+    usesS3 = before
   }
 }
 

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { temporaryDirectory } from '../harness/directory.ts'
 import { fieldPart, filePart, formBytes, sendForm } from '../harness/form.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { countStored } from '../harness/resources.ts'
@@ -166,7 +167,8 @@ describe('U10 a malformed form is refused with 400, and nothing of it is stored'
 })
 
 test('U1, U4 the forms of curl -F are stored', async () => {
-  const path = join(server.data, 'tmp', 'a "b" é.bin')
+  await using directory = await temporaryDirectory()
+  const path = join(directory.path, 'a "b" é.bin')
   const bytes = randomBytes(300_000)
   await writeFile(path, bytes)
   const curl = ['-sS', '-H', `Authorization: Bearer ${server.token}`, `${server.url}/api/media`]

@@ -1,3 +1,3 @@
 import { describeOnPostgres } from './suites.ts'
 
-describeOnPostgres('listing', 'items', 'one-item', 'token', 'authentication', 'idempotency', 'quotas')
+describeOnPostgres('listing', 'items', 'token', 'authentication', 'quotas')

@@ -1,10 +1,4 @@
 import { describeOnPostgres } from './suites.ts'
 
-describeOnPostgres(
-  'upload-form',
-  'upload-fast-path',
-  'tus-protocol',
-  'tus-concurrent',
-  'tus-crash',
-  'tus-quotas',
-)
+// These look at files of uploads, so their bytes are on the disk.
+describeOnPostgres('upload-fast-path', 'tus-concurrent', 'tus-crash')

@@ -63,7 +63,12 @@ export class BlobsMismatchError extends Error {
 
 /** The bytes of a blob end before its size: its file was truncated after it was opened. */
 export class BlobTruncatedError extends Error {
-  override readonly name = 'BlobTruncatedError'
+  override readonly name: string = 'BlobTruncatedError'
+}
+
+/** A blob was removed after it was opened. */
+export class BlobRemovedError extends BlobTruncatedError {
+  override readonly name = 'BlobRemovedError'
 }
 
 /** Where the blobs are, as a start checks it before the store is opened. */

@@ -170,6 +170,20 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     expect(Buffer.concat(received).equals(bytes)).toBe(true)
   })
 
+  test.each([100_000, 2_000_000])(
+    'M2 the bytes of an item that is deleted after they were opened are unknown: %d',
+    async (size) => {
+      await using opened = await faultyStore()
+      const { store } = opened
+      const id = await storeBytes(store, randomBytes(size))
+      const blob = await store.open(id)
+      await store.remove(id)
+      if (!blob) throw new Error('the blob was stored')
+      await expect(bodyOf(blob, 0, size - 1)).rejects.toMatchObject({ code: 'media-unknown' })
+      await expect(blob.share()).rejects.toMatchObject({ code: 'media-unknown' })
+    },
+  )
+
   test('S9 a large download that fails before its first byte is requested again', async () => {
     await using opened = await faultyStore()
     const { store, state } = opened

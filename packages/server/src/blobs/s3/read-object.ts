@@ -1,4 +1,4 @@
-import { BlobTruncatedError } from '../blobs.ts'
+import { BlobRemovedError, BlobTruncatedError } from '../blobs.ts'
 import type { ObjectCalls } from './object-calls.ts'
 import { asStoreFault, stalled } from './s3-errors.ts'
 
@@ -14,7 +14,7 @@ export async function* readObject(
 ): AsyncGenerator<Buffer> {
   if (end < start) return
   const found = await calls.get(key, start, end)
-  if (found === null) throw new BlobTruncatedError('a blob was removed')
+  if (found === null) throw new BlobRemovedError('a blob was removed')
   const { body } = found
   let missing = end - start + 1
   let timer: NodeJS.Timeout | undefined

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Fault } from '../../core/fault.ts'
-import type { LocalBytes } from '../blobs.ts'
+import { BlobRemovedError, type LocalBytes } from '../blobs.ts'
 import type { ObjectCalls } from './object-calls.ts'
 import { readObject, readRange } from './read-object.ts'
+import { removed } from './s3-errors.ts'
 import { asTemporaryFault } from './temporary-fault.ts'
 
 /** Objects up to this length are shared in memory, others in a temporary file. Bytes. */
@@ -18,7 +19,7 @@ const maxShared = 256 * 1024 * 1024
 /** Objects that are shared at the same time; others wait. */
 const maxShares = 8
 
-/** Downloads the first `length` bytes of an object of `size` bytes for other processes. Throws Fault `variant-unavailable` if they are too many, `overloaded` if there is no space for them. */
+/** Downloads the first `length` bytes of an object of `size` bytes for other processes. Throws Fault `variant-unavailable` if they are too many, `overloaded` if there is no space for them, and `media-unknown` if the object was removed. */
 export type ShareObject = (key: string, size: number, length?: number) => Promise<LocalBytes>
 
 export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>): ShareObject {
@@ -73,7 +74,7 @@ export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>):
       return { content: { type: 'bytes', bytes }, isWhole, release }
     } catch (error) {
       await release()
-      throw error
+      throw error instanceof BlobRemovedError ? removed() : error
     }
   }
 }

@@ -4,7 +4,7 @@ import { BlobTruncatedError } from '../blobs.ts'
 import type { ObjectCalls } from './object-calls.ts'
 import { readObject } from './read-object.ts'
 import { requestBody } from './request-body.ts'
-import { stalled } from './s3-errors.ts'
+import { removed, stalled } from './s3-errors.ts'
 
 /** Bytes from which a connection of its own is faster than one of the SDK. */
 const minDirect = 1024 * 1024
@@ -14,7 +14,7 @@ const lifetime = 3_600_000
 
 /**
  * The bytes `start` to `end` of an object, both inclusive, without a copy in this process. The stream fails if the store is too slow, but
- * it may end early: the caller counts the bytes. Throws as readObject.
+ * it may end early: the caller counts the bytes. Throws as readObject, and Fault `media-unknown` if the object was removed.
  */
 export async function streamObject(
   calls: Pick<ObjectCalls, 'get' | 'signUrl' | 'timeouts'>,
@@ -29,7 +29,7 @@ export async function streamObject(
     if (socket !== null) return failWhenStalled(socket, () => socket.bytesRead, calls.timeouts.stall)
   }
   const found = await calls.get(key, start, end)
-  if (found === null) throw new BlobTruncatedError('a blob was removed')
+  if (found === null) throw removed()
   const { body } = found
   // Only a length that the store has announced is checked by Node.js.
   if (found.length === null || !(body instanceof IncomingMessage)) {

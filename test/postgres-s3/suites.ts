@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, describe } from 'vitest'
+import { hasCeph } from '../harness/ceph.ts'
+import { usePostgres, useS3 } from '../harness/database.ts'
+import { canUsePostgres } from '../harness/postgres.ts'
+
+/**
+ * Runs suites of test/http, which by default use SQLite and the disk, on servers with PostgreSQL and an S3 store. These are the suites that
+ * can differ; `npm run test:postgres-s3` runs all.
+ */
+export function describeOnPostgresAndS3(...suites: readonly string[]): void {
+  describe.skipIf(!hasCeph || !canUsePostgres).each(suites)('%s on PostgreSQL and S3', async (suite) => {
+    let restore: (() => void)[] = []
+    beforeAll(() => {
+      restore = [usePostgres(), useS3()]
+    })
+    afterAll(() => {
+      for (const undo of restore) undo()
+    })
+    // The query makes it a module of its own, so that its tests are registered again.
+    await import(`${new URL(`../http/${suite}.test.ts`, import.meta.url).pathname}?postgres-s3`)
+  })
+}

@@ -1,0 +1,3 @@
+import { describeOnPostgresAndS3 } from './suites.ts'
+
+describeOnPostgresAndS3('../operations/workers')

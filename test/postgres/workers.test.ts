@@ -1,3 +1,0 @@
-import { describeOnPostgres } from './suites.ts'
-
-describeOnPostgres('../operations/workers')

@@ -1,3 +1,0 @@
-import { describeOnS3 } from './suites.ts'
-
-describeOnS3('../operations/workers')
