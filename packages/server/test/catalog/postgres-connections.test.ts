@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { DatabaseError as ServerError } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startCommitProxy } from '../../../../test/harness/commit-proxy.ts'
@@ -113,6 +114,22 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
       return session.run('SELECT 1::int4')
     })
     expect([attempts, rows]).toEqual([2, [[1]]])
+  })
+
+  test('a server that did not respond at the start is not tried again while another one responds', async () => {
+    let attempts = 0
+    const ended = createServer((socket) => {
+      attempts += 1
+      socket.destroy()
+    })
+    await new Promise<void>((done) => ended.listen(0, '127.0.0.1', done))
+    onTestFinished(() => void ended.close())
+    const address = ended.address()
+    const port = typeof address === 'object' ? address?.port : 0
+    const url = (await freshDatabase()).replace('@', `@127.0.0.1:${port},`)
+    const catalog = await openCatalog(url)
+    await newBucket(catalog, 'b')
+    expect([await catalog.buckets(), attempts]).toMatchObject([[{ name: 'b' }], 1])
   })
 
   test('a number that JavaScript cannot represent is an error of its own, not a lost connection', async () => {

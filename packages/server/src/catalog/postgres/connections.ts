@@ -30,7 +30,10 @@ export interface ConnectionOptions {
   readonly readTimeout?: number
 }
 
-/** Behind a pooler that refuses timeouts as startup parameters, reads are limited by the client alone. */
+/**
+ * Behind a pooler that refuses timeouts as startup parameters, reads are limited by the client alone. The first server of the result is
+ * the first one that responded.
+ */
 async function withStartupTimeouts(
   { servers }: DatabaseAddress,
   readTimeout: number,
@@ -44,12 +47,13 @@ async function withStartupTimeouts(
   }))
   const bounded = base.map((server) => ({ ...server, statement_timeout: readTimeout }))
   let failure: unknown = null
-  for (const server of bounded) {
+  for (const [at, server] of bounded.entries()) {
+    const from = <T>(all: readonly T[]) => [...all.slice(at), ...all.slice(0, at)]
     try {
       await probe(server)
-      return bounded
+      return from(bounded)
     } catch (error) {
-      if (sqlState(error) === '08P01') return base
+      if (sqlState(error) === '08P01') return from(base)
       if (!isDead(error)) throw error
       failure = error
     }
