@@ -111,7 +111,13 @@ async function runBatch(
     // Their outcomes are known before, so the commit is sent with them. After an error the server rolls back instead.
     const outcomes = first.map(() => ({ output: undefined }))
     onCommit(outcomes)
-    await Promise.all([applyAlone(transaction, first), commitTransaction(session)])
+    const [applied, committed] = await Promise.allSettled([
+      applyAlone(transaction, first),
+      commitTransaction(session),
+    ])
+    // This error says why, and whether the other uploads can be stored without this one; that of the commit follows from it.
+    if (applied.status === 'rejected') throw applied.reason
+    if (committed.status === 'rejected') throw committed.reason
     return outcomes
   }
   const outcomes: Outcome[] = []
