@@ -61,7 +61,7 @@ const suites: Readonly<Record<string, (short: boolean) => Promise<string>>> = {
   },
 
   async s3(short) {
-    const extent = short ? { rounds: 1, size: 10_000_000 } : { rounds: 7, size: 100_000_000 }
+    const extent = short ? { rounds: 1, size: 10_000_000 } : { rounds: 3, size: 100_000_000 }
     return reportS3(await benchS3(extent, log))
   },
 
