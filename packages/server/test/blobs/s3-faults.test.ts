@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { gateway, hasCeph } from '../../../../test/harness/ceph.ts'
@@ -154,7 +155,10 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     },
   )
 
-  test('N6 a slow reader of a download is no fault of the store', async () => {
+  test.each([
+    ['at its begin', 0],
+    ['near its end', 7_990_000],
+  ])('N6 a reader of a download that pauses %s is no fault of the store', async (_what, pauseAt) => {
     await using opened = await faultyStore()
     const bytes = randomBytes(8_000_000)
     const id = await storeBytes(opened.store, bytes)
@@ -162,11 +166,21 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
     if (blob?.content.type !== 'object') throw new Error('the blob is an object')
     const body = await blob.content.stream(0, bytes.length - 1)
     const received: Buffer[] = []
-    for await (const chunk of body) {
-      // Longer than the store may be silent.
-      if (received.length === 0) await new Promise((done) => setTimeout(done, 2 * timeouts.stall))
-      received.push(chunk)
+    // Longer than the store may be silent.
+    const pause = () => new Promise((done) => setTimeout(done, 3 * timeouts.stall))
+    const take = async (size: number) => {
+      for (let left = size; left > 0; ) {
+        if (body.errored) throw body.errored
+        if (body.readableLength === 0) await once(body, 'readable')
+        const some: Buffer | null = body.read(Math.min(left, body.readableLength))
+        left -= some?.byteLength ?? 0
+        if (some) received.push(some)
+      }
     }
+    await take(pauseAt)
+    await pause()
+    await take(bytes.length - pauseAt)
+    await once(body.resume(), 'end')
     expect(Buffer.concat(received).equals(bytes)).toBe(true)
   })
 

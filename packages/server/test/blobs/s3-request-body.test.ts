@@ -66,4 +66,5 @@ test('a store that does not respond in time, or at all, is refused', async () =>
   using silent = await storeOf()
   expect(await requestBody(silent.url, range, 200)).toBeNull()
   expect(await requestBody(new URL('http://127.0.0.1:1/'), range, 5_000)).toBeNull()
+  expect(await requestBody(new URL('https://127.0.0.1:1/'), range, 5_000)).toBeNull()
 })

@@ -105,6 +105,19 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: connections', () => {
     return connections
   }
 
+  test('a wait while all connections are in use does not select another server', async () => {
+    const addresses = [await freshDatabase(), await freshDatabase()].map(parseDatabaseUrl)
+    const servers = addresses.flatMap((address) => address.servers)
+    const settings = { readers: 1, writers: 1, connectTimeout: 300 }
+    const connections = await openConnections({ servers, label: 'two databases' }, settings)
+    onTestFinished(connections.close)
+    const ended = connections.read((session) => session.run('SELECT pg_sleep(0.9)'))
+    await Promise.allSettled([connections.read((session) => session.run('SELECT 1'))])
+    await ended
+    const rows = await connections.write((session) => session.run('SELECT current_database()'))
+    expect(rows).toEqual([[servers[0]?.database]])
+  })
+
   test('a read that fails within a transaction because of a prepared statement is repeated outside of it', async () => {
     const connections = await connect()
     let attempts = 0

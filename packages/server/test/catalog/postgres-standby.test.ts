@@ -151,5 +151,18 @@ describe.skipIf(!canUsePostgres)('PostgreSQL with a standby', () => {
     expect(await allPages(idle, bucketId)).toEqual([first.id, last.id])
     const opened = await openCatalog(both)
     expect(await allPages(opened, bucketId)).toEqual([first.id, last.id])
+
+    // The former primary runs again, and accepts writes.
+    await primary.control('start')
+    const formerFirst = url().replace(/:\d+\//, `:${primary.port},127.0.0.1:${standby.port}/`)
+    const later = await openCatalog(formerFirst)
+    const more = newItem()
+    await later.addMedia(bucketId, [withBytes(more)])
+    const statement =
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mediabucket'"
+    await onServer(standby.url('postgres'), statement)
+    for (const one of [catalog, later])
+      expect(await allPages(one, bucketId)).toEqual([first.id, last.id, more.id])
+    expect(await rowsOf(primary.url('failover'), 'SELECT id FROM media')).toEqual([{ id: first.id }])
   })
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 
 /** Bytes of the head of a response, at most. */
@@ -18,7 +18,9 @@ export async function requestBody(
   const isSecure = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const port = Number(url.port) || (isSecure ? 443 : 80)
-  const socket = isSecure ? connectSecurely({ host, port, servername: host }) : connect({ host, port })
+  // TLS names no server by its address (RFC 6066, section 3).
+  const servername = isIP(host) === 0 ? host : ''
+  const socket = isSecure ? connectSecurely({ host, port, servername }) : connect({ host, port })
   const signal = AbortSignal.timeout(timeout)
   try {
     await once(socket, isSecure ? 'secureConnect' : 'connect', { signal })

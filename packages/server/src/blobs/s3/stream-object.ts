@@ -45,14 +45,13 @@ export async function streamObject(
   return failWhenStalled(body, () => body.socket.bytesRead, calls.timeouts.stall)
 }
 
-/** Destroys a body that the store has stopped sending. A body whose reader is slow is full, and not affected. */
+/** Destroys a body whose reader waits for the store for too long. */
 function failWhenStalled(body: Readable, received: () => number, timeout: number): Readable {
   const interval = timeout / 4
   let [last, idle] = [-1, 0]
   const timer = setInterval(() => {
-    const isFull = body.readableLength >= body.readableHighWaterMark
     const now = received()
-    idle = now === last && !isFull ? idle + interval : 0
+    idle = now === last && body.readableLength === 0 ? idle + interval : 0
     last = now
     if (idle >= timeout) body.destroy(stalled())
   }, interval)

@@ -1,4 +1,4 @@
-import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg'
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg'
 import { errorCode } from '../../core/error-code.ts'
 import type { DatabaseAddress } from './database-address.ts'
 import { ConnectionLost, isDead, isUnprepared, sqlState } from './postgres-errors.ts'
@@ -6,7 +6,7 @@ import { type Servers, selectServer } from './servers.ts'
 import { openSession, type Preparation, type Session } from './session.ts'
 
 /** Milliseconds. */
-const connectTimeout = 5_000
+const defaultConnectTimeout = 5_000
 const idleTimeout = 60_000
 const keepAliveDelay = 10_000
 const defaultReadTimeout = 15_000
@@ -28,45 +28,68 @@ export interface ConnectionOptions {
   readonly writers: number
   /** Milliseconds; 0 for no limit. */
   readonly readTimeout?: number
+  /** Milliseconds: for opening a connection, and for the wait while all are in use. */
+  readonly connectTimeout?: number
 }
+
+/** `readTimeout` (ms) is null behind a pooler that refuses timeouts as startup parameters: there reads are limited by the client alone. */
+const clientSettings = (
+  server: ClientConfig,
+  { connectTimeout, readTimeout }: { readonly connectTimeout: number; readonly readTimeout: number | null },
+): ClientConfig => ({
+  keepAlive: true,
+  keepAliveInitialDelayMillis: keepAliveDelay,
+  fallback_application_name: 'mediabucket',
+  ...server,
+  connectionTimeoutMillis: connectTimeout,
+  ...(readTimeout !== null && { statement_timeout: readTimeout }),
+})
 
 /**
- * Behind a pooler that refuses timeouts as startup parameters, reads are limited by the client alone. The first server of the result is
- * the first one that responded.
+ * The servers of the address: the primary with the latest timeline first, those that do not respond last. Throws if none responds, or
+ * if one refuses the connection for another reason.
  */
-async function withStartupTimeouts(
-  { servers }: DatabaseAddress,
-  readTimeout: number,
-): Promise<readonly ClientConfig[]> {
-  const base = servers.map((server) => ({
-    keepAlive: true,
-    keepAliveInitialDelayMillis: keepAliveDelay,
-    fallback_application_name: 'mediabucket',
-    ...server,
-    connectionTimeoutMillis: connectTimeout,
-  }))
-  const bounded = base.map((server) => ({ ...server, statement_timeout: readTimeout }))
-  let failure: unknown = null
-  for (const [at, server] of bounded.entries()) {
-    const from = <T>(all: readonly T[]) => [...all.slice(at), ...all.slice(0, at)]
-    try {
-      await probe(server)
-      return from(bounded)
-    } catch (error) {
-      if (sqlState(error) === '08P01') return from(base)
-      if (!isDead(error)) throw error
-      failure = error
-    }
-  }
-  throw failure
+async function orderServers({ servers }: DatabaseAddress, timeouts: Timeouts): Promise<ClientConfig[]> {
+  const probes = await Promise.allSettled(servers.map((server) => probe(server, timeouts)))
+  const failures = probes.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+  const found = probes.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+  const refusal: unknown = failures.find((error) => !isDead(error))
+  if (refusal !== undefined) throw refusal
+  if (found.length === 0) throw failures[0]
+  const silent = servers.filter((_, index) => probes[index]?.status === 'rejected')
+  return [
+    ...found.toSorted((one, other) => other.timeline - one.timeline).map(({ settings }) => settings),
+    ...silent.map((server) => clientSettings(server, timeouts)),
+  ]
 }
 
-async function probe(settings: ClientConfig): Promise<void> {
+interface Timeouts {
+  readonly connectTimeout: number
+  readonly readTimeout: number
+}
+
+interface Probe {
+  readonly settings: ClientConfig
+  readonly timeline: number
+}
+
+async function probe(server: ClientConfig, timeouts: Timeouts): Promise<Probe> {
+  const read = async (settings: ClientConfig) => ({ settings, timeline: await probeTimeline(settings) })
+  try {
+    return await read(clientSettings(server, timeouts))
+  } catch (error) {
+    if (sqlState(error) !== '08P01') throw error
+    return read(clientSettings(server, { ...timeouts, readTimeout: null }))
+  }
+}
+
+async function probeTimeline(settings: ClientConfig): Promise<number> {
   const client = new Client(settings)
   // An error after the connection is established is reported by the next query too.
   client.on('error', () => undefined)
   try {
     await connecting(client.connect())
+    return await connecting(readTimeline(client))
   } finally {
     await client.end()
   }
@@ -74,24 +97,35 @@ async function probe(settings: ClientConfig): Promise<void> {
 
 export async function openConnections(
   address: DatabaseAddress,
-  { readers, writers, readTimeout = defaultReadTimeout }: ConnectionOptions,
+  options: ConnectionOptions,
 ): Promise<Connections> {
-  const servers = selectServer(await withStartupTimeouts(address, readTimeout))
+  const { readers, writers, readTimeout = defaultReadTimeout } = options
+  const { connectTimeout = defaultConnectTimeout } = options
+  const servers = selectServer(await orderServers(address, { connectTimeout, readTimeout }))
   const preparation: Preparation = { named: true }
-  const reading = openPool(servers, { max: readers })
-  const writing = openPool(servers, { max: writers, pipeline: true })
+  const timelines = new WeakMap<ClientBase, number>()
+  const reading = openPool(servers, timelines, { max: readers, connectionTimeoutMillis: connectTimeout })
+  const writing = openPool(servers, timelines, {
+    max: writers,
+    connectionTimeoutMillis: connectTimeout,
+    pipeline: true,
+  })
   let closing: Promise<unknown> | null = null
 
   /** Tries each server once, beginning with the last one that was the primary. */
   async function connect(pool: Pool): Promise<PoolClient> {
-    for (let left = servers.count; ; left -= 1) {
+    for (let left = servers.count; ; ) {
       const server = servers.current()
       try {
-        return await connecting(pool.connect())
+        const client = await connecting(pool.connect())
+        if (servers.isLatest(timelines.get(client) ?? 0)) return client
+        // It was opened before a failover.
+        client.release(true)
       } catch (error) {
-        if (!isDead(error)) throw error
+        left -= 1
+        if (!isDead(error) || isQueueTimeout(error)) throw error
         servers.skip(server)
-        if (left === 1) throw error
+        if (left === 0) throw error
       }
     }
   }
@@ -142,26 +176,43 @@ export async function openConnections(
   }
 }
 
+/** All connections were in use, which says nothing about the server. */
+const isQueueTimeout = (error: unknown): boolean =>
+  error instanceof ConnectionLost && error.message === 'timeout exceeded when trying to connect'
+
 /**
  * Refuses a new connection to a replica: after a switchover, an old address or a proxy may lead to the former primary, whose rows
- * become stale. Behind a pooler this proves nothing; there grants are only read on the primary (require_primary).
+ * become stale. Behind a pooler this proves nothing; there grants are only read on the primary (require_primary). Also refuses a former
+ * primary that was started again.
  */
-function requirePrimary(client: PoolClient, done: (error?: Error) => void): void {
-  const query = { text: 'SELECT pg_is_in_recovery()::text AS found', query_timeout: connectTimeout }
-  client.query<{ found: string }>(query).then(
-    ({ rows }) =>
-      rows[0]?.found === 'false' ? done() : done(new ConnectionLost('the server is a read-only replica')),
-    (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
-  )
+async function requirePrimary(client: ClientBase, servers: Servers): Promise<number> {
+  const timeline = await readTimeline(client)
+  if (timeline === 0) throw new ConnectionLost('the server is a read-only replica')
+  if (!servers.isLatest(timeline)) throw new ConnectionLost('the server is a former primary')
+  return timeline
 }
 
-function openPool(servers: Servers, settings: PoolConfig): Pool {
+/** The timeline that a primary writes; 0 for a replica. */
+async function readTimeline(client: ClientBase): Promise<number> {
+  const text = `SELECT CASE WHEN pg_is_in_recovery() THEN '0' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`
+  const query = { text, query_timeout: defaultConnectTimeout }
+  const { rows } = await client.query<{ timeline: string }>(query)
+  return Number.parseInt(rows[0]?.timeline ?? '0', 16)
+}
+
+function openPool(servers: Servers, timelines: WeakMap<ClientBase, number>, settings: PoolConfig): Pool {
   const pool = new Pool({
     ...settings,
-    connectionTimeoutMillis: connectTimeout,
     idleTimeoutMillis: idleTimeout,
     maxLifetimeSeconds: lifetime,
-    verify: requirePrimary,
+    verify: (client, done) =>
+      void requirePrimary(client, servers).then(
+        (timeline) => {
+          timelines.set(client, timeline)
+          done()
+        },
+        (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
+      ),
     Client: class extends Client {
       constructor(config?: ClientConfig) {
         super({ ...config, ...servers.current() })
