@@ -1,14 +1,13 @@
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg'
-import { errorCode } from '../../core/error-code.ts'
 import type { DatabaseAddress } from './database-address.ts'
-import { ConnectionLost, isDead, isUnprepared, sqlState } from './postgres-errors.ts'
+import { ConnectionLost, isDead, isUnprepared } from './postgres-errors.ts'
+import { connecting, orderServers, readTimeline } from './probe-servers.ts'
 import { type Servers, selectServer } from './servers.ts'
 import { openSession, type Preparation, type Session } from './session.ts'
 
 /** Milliseconds. */
 const defaultConnectTimeout = 5_000
 const idleTimeout = 60_000
-const keepAliveDelay = 10_000
 const defaultReadTimeout = 15_000
 /** Seconds; then a connection is replaced, so that connections move to other servers after a change of addresses. */
 const lifetime = 1_800
@@ -30,69 +29,6 @@ export interface ConnectionOptions {
   readonly readTimeout?: number
   /** Milliseconds: for opening a connection, and for the wait while all are in use. */
   readonly connectTimeout?: number
-}
-
-/** `readTimeout` (ms) is null behind a pooler that refuses timeouts as startup parameters: there reads are limited by the client alone. */
-const clientSettings = (
-  server: ClientConfig,
-  { connectTimeout, readTimeout }: { readonly connectTimeout: number; readonly readTimeout: number | null },
-): ClientConfig => ({
-  keepAlive: true,
-  keepAliveInitialDelayMillis: keepAliveDelay,
-  fallback_application_name: 'mediabucket',
-  ...server,
-  connectionTimeoutMillis: connectTimeout,
-  ...(readTimeout !== null && { statement_timeout: readTimeout }),
-})
-
-/**
- * The servers of the address: the primary with the latest timeline first, those that do not respond last. Throws if none responds, or
- * if one refuses the connection for another reason.
- */
-async function orderServers({ servers }: DatabaseAddress, timeouts: Timeouts): Promise<ClientConfig[]> {
-  const probes = await Promise.allSettled(servers.map((server) => probe(server, timeouts)))
-  const failures = probes.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-  const found = probes.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-  const refusal: unknown = failures.find((error) => !isDead(error))
-  if (refusal !== undefined) throw refusal
-  if (found.length === 0) throw failures[0]
-  const silent = servers.filter((_, index) => probes[index]?.status === 'rejected')
-  return [
-    ...found.toSorted((one, other) => other.timeline - one.timeline).map(({ settings }) => settings),
-    ...silent.map((server) => clientSettings(server, timeouts)),
-  ]
-}
-
-interface Timeouts {
-  readonly connectTimeout: number
-  readonly readTimeout: number
-}
-
-interface Probe {
-  readonly settings: ClientConfig
-  readonly timeline: number
-}
-
-async function probe(server: ClientConfig, timeouts: Timeouts): Promise<Probe> {
-  const read = async (settings: ClientConfig) => ({ settings, timeline: await probeTimeline(settings) })
-  try {
-    return await read(clientSettings(server, timeouts))
-  } catch (error) {
-    if (sqlState(error) !== '08P01') throw error
-    return read(clientSettings(server, { ...timeouts, readTimeout: null }))
-  }
-}
-
-async function probeTimeline(settings: ClientConfig): Promise<number> {
-  const client = new Client(settings)
-  // An error after the connection is established is reported by the next query too.
-  client.on('error', () => undefined)
-  try {
-    await connecting(client.connect())
-    return await connecting(readTimeline(client))
-  } finally {
-    await client.end()
-  }
 }
 
 export async function openConnections(
@@ -186,18 +122,10 @@ const isQueueTimeout = (error: unknown): boolean =>
  * primary that was started again.
  */
 async function requirePrimary(client: ClientBase, servers: Servers): Promise<number> {
-  const timeline = await readTimeline(client)
+  const timeline = await readTimeline(client, servers.count > 1)
   if (timeline === 0) throw new ConnectionLost('the server is a read-only replica')
   if (!servers.isLatest(timeline)) throw new ConnectionLost('the server is a former primary')
   return timeline
-}
-
-/** The timeline that a primary writes; 0 for a replica. */
-async function readTimeline(client: ClientBase): Promise<number> {
-  const text = `SELECT CASE WHEN pg_is_in_recovery() THEN '0' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`
-  const query = { text, query_timeout: defaultConnectTimeout }
-  const { rows } = await client.query<{ timeline: string }>(query)
-  return Number.parseInt(rows[0]?.timeline ?? '0', 16)
 }
 
 function openPool(servers: Servers, timelines: WeakMap<ClientBase, number>, settings: PoolConfig): Pool {
@@ -223,15 +151,4 @@ function openPool(servers: Servers, timelines: WeakMap<ClientBase, number>, sett
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))
   return pool
-}
-
-/** The driver reports failures of the network as errors of many kinds. */
-async function connecting<T>(connection: Promise<T>): Promise<T> {
-  try {
-    return await connection
-  } catch (error) {
-    if (sqlState(error) !== null) throw error
-    const reason = error instanceof Error ? error.message || errorCode(error) : null
-    throw new ConnectionLost(reason ?? 'the connection failed', { cause: error })
-  }
 }
