@@ -80,11 +80,6 @@ export const diskOnly: readonly { readonly file: string; readonly test?: string;
     },
     {
       file: 'test/http/tus-crash.test.ts',
-      test: 'R6 kill -9 during chunks',
-      reason: 'expects that uploads/ is empty',
-    },
-    {
-      file: 'test/http/tus-crash.test.ts',
       test: 'R6 SIGTERM stores the received bytes',
       reason: 'waits for the size of a file below uploads/',
     },
@@ -100,7 +95,7 @@ export const diskOnly: readonly { readonly file: string; readonly test?: string;
     },
     {
       file: 'test/http/tus-ending.test.ts',
-      test: 'R9 terminating an upload removes the received bytes',
+      test: 'removes the received bytes',
       reason: 'lists uploads/',
     },
     {

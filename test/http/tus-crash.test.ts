@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdtempDisposable, readdir, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -80,7 +81,9 @@ describe('R6 kill -9', () => {
       sha256(Buffer.from(await (await fetch(`${server.url}${new URL(item.url).pathname}`)).arrayBuffer())),
     ).toBe(item.sha256)
     expect((await listed(server, token)).total).toBe(1)
-    expect(await readdir(join(data.directory, 'uploads'))).toEqual([])
+    const uploads = join(data.directory, 'uploads')
+    // With an S3 store there is no such directory.
+    expect(existsSync(uploads) ? await readdir(uploads) : []).toEqual([])
   })
 
   test('around the last byte: the upload is complete and has an item, or can be resumed', async () => {
