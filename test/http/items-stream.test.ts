@@ -52,6 +52,13 @@ test('K10 an empty bucket has no lines; refusals are problems; HEAD has no body'
   expect(await (await stream('', { authorization })).text()).toBe('')
   await expectProblem(await stream('?after=x', large), 400, 'cursor-malformed')
   await expectProblem(await stream('?kind=x', large), 400, 'parameter-malformed')
+  for (const [wanted, type] of [
+    ['application/json;q=0.5, application/x-ndjson', accept],
+    ['application/json, application/x-ndjson;q=0.1', 'application/json; charset=utf-8'],
+  ] as const) {
+    const response = await stream('', { authorization, accept: wanted })
+    expect(response.headers.get('content-type')).toBe(type)
+  }
   const head = await stream('', large, 'HEAD')
   expect([head.status, head.headers.get('content-type'), await head.text()]).toEqual([200, accept, ''])
 })

@@ -8,7 +8,7 @@ import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { ListItems } from '../../media/items/list-items.ts'
-import { namesType } from '../headers/accept.ts'
+import { weightOf } from '../headers/accept.ts'
 import { acceptsCoding } from '../headers/accept-encoding.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -26,6 +26,11 @@ const compress = promisify(gzip)
 
 /** One media object on each line (https://github.com/ndjson/ndjson-spec). */
 const lineType = 'application/x-ndjson'
+
+function prefersLines(accept: string | undefined): boolean {
+  const weight = weightOf(accept, lineType)
+  return weight > 0 && weight >= weightOf(accept, 'application/json')
+}
 
 /** `GET` and `HEAD /api/items`: the media objects of a bucket by cursor (docs/interface.md, Lists of items). */
 export function listItemsRoute(
@@ -81,7 +86,7 @@ export function listItemsRoute(
     async handler(request, reply) {
       const { bucketId, revision: current } = await authorize(request, 'media:read')
       const query = parseItemsQuery(request.query)
-      if (namesType(request.headers.accept, lineType)) return sendLines(reply, bucketId, query)
+      if (prefersLines(request.headers.accept)) return sendLines(reply, bucketId, query)
       const ifNoneMatch = request.headers['if-none-match'] ?? ''
       const acceptsGzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
       const headersOf = (etag: string) => ({ etag, ...cacheControl })
