@@ -68,7 +68,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', (
     return message
   }
 
-  test('is explained in one line without the password: no server, no database, no such user, no TLS', async () => {
+  test('is explained in one line without the password: no server, no database, no such user, no TLS, an unknown mode of TLS, no schema', async () => {
     expect(await reasonOf((url) => Object.assign(url, { port: '1' }))).toMatch(
       /ECONNREFUSED.*server is running/,
     )
@@ -77,6 +77,12 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: a database that cannot be used', (
     )
     expect(await reasonOf((url) => Object.assign(url, { username: 'nobody' }))).toMatch(/role "nobody"/)
     expect(await reasonOf((url) => Object.assign(url, { search: 'sslmode=verify-full' }))).toMatch(/SSL/)
+    expect(await reasonOf((url) => Object.assign(url, { search: 'sslmode=verify' }))).toMatch(
+      /sslmode must be one of: disable, .*verify-full/,
+    )
+    expect(await reasonOf((url) => Object.assign(url, { search: 'options=-c%20search_path%3Dx' }))).toMatch(
+      /no schema .*search_path/,
+    )
   })
 
   test('a URL that asks for a replica', () => {

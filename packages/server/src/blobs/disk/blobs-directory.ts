@@ -21,7 +21,7 @@ export function openDiskBlobsDirectory(dataDirectory: string): BlobsDirectory {
       missing: 'perhaps its disk is not mounted',
       cure: 'Mount it there',
       identify: (identity) =>
-        `Mount the right disk there, then try again; if this is the right directory, write ${identity} into ${file}.`,
+        `Mount the right disk there, then try again. Several servers with one database need an S3 store (MEDIABUCKET_BLOBS_URL). Only if the files are in this directory, write ${identity} into ${file}.`,
     },
     readIdentity: async () => unlessMissing(() => readFileSync(file, 'utf8').trim() || null, null),
     async writeIdentity(identity) {

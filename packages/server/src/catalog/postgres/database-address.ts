@@ -16,6 +16,7 @@ export function parseDatabaseUrl(url: string): DatabaseAddress {
   const urls = splitDatabaseUrl(url)
   if (urls === null) throw unusable('it is malformed')
   requirePrimary(urls)
+  requireKnownMode(urls)
   const servers = urls.map(({ href }) => {
     try {
       return toClientConfig(parse(href, { useLibpqCompat: true }))
@@ -33,6 +34,15 @@ function requirePrimary([first]: readonly URL[]): void {
   const wanted = first?.searchParams.get('target_session_attrs') ?? 'read-write'
   if (wanted !== 'read-write' && wanted !== 'primary')
     throw unusable('target_session_attrs must be read-write, because only the primary is used')
+}
+
+const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
+
+/** The driver would take any other mode for `require`, which does not verify the server. */
+function requireKnownMode([first]: readonly URL[]): void {
+  const mode = first?.searchParams.get('sslmode') ?? null
+  if (mode !== null && !sslModes.includes(mode))
+    throw unusable(`sslmode must be one of: ${sslModes.join(', ')}`)
 }
 
 const unusable = (reason: string) => new DatabaseError(`MEDIABUCKET_DATABASE_URL cannot be used: ${reason}.`)

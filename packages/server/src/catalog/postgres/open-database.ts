@@ -31,6 +31,7 @@ export function explainOpenError(error: unknown, label: string): unknown {
   if (/^28/.test(state))
     return explained(`${error.message}. Check user and password in MEDIABUCKET_DATABASE_URL.`)
   if (state === '3D000') return explained(`${error.message}. Create it, or change MEDIABUCKET_DATABASE_URL.`)
+  if (state === '3F000') return explained(`${error.message}. Create the schema, or correct search_path.`)
   if (state === '55P03')
     return explained('another process is migrating it. Wait for it to end, then start again.')
   if (/^(08|53|57P|25006)/.test(state)) return explained(`${error.message}. Wait for it, then start again.`)

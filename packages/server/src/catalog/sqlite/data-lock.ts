@@ -17,7 +17,8 @@ export class DataLockedError extends Error {
   constructor(directory: string) {
     super(
       `The data directory ${directory} is already served by another mediabucket process. ` +
-        'Stop that process first, or set another data directory for this one.',
+        'Stop that process first, or set MEDIABUCKET_DATA to another directory for other data. ' +
+        'Several servers can share data in PostgreSQL and an S3 store (docs/deploy).',
     )
   }
 }
