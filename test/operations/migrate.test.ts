@@ -52,7 +52,7 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       const there = await migrate({ MEDIABUCKET_DATA: first }, url, second)
       expect(there.stdout).toMatch(/^Copied the rows of 5 items\.\nCopied the bytes of 5 items/)
       expect(there.stdout).toMatch(
-        /Start the service with: MEDIABUCKET_DATA=\S+ MEDIABUCKET_DATABASE_URL='postgres:/,
+        /Change these settings of the service, and start it: MEDIABUCKET_DATA=\S+ MEDIABUCKET_DATABASE_URL='postgres:/,
       )
       expect(there.stdout + there.stderr).not.toContain(databasePassword)
       {

@@ -62,7 +62,9 @@ To complete an interrupted migration, run the same command again. No service sta
         ))
           print(line)
       else for (const line of faultyItemLines(result.faulty)) print(line)
-      print(`Start the service with: ${assignments(config, target, values.to ?? []).join(' ')}`)
+      print(
+        `Change these settings of the service, and start it: ${assignments(config, target, values.to ?? []).join(' ')}`,
+      )
     } catch (error) {
       throw explainCopyError(error, (await openBlobsDirectory(target)).path)
     } finally {
