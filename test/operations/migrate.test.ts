@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -117,6 +117,9 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
       const again = await listAll(onPostgres, authorization)
       expect(again).toEqual(listed)
       expect(await brokenItems(onPostgres, again, authorization)).toEqual([])
+      expect(await onPostgres.stop()).toBe(0)
+      // The old catalog is still there, but the bytes belong to the new one.
+      await expect(startServer(base, directory.path)).rejects.toThrow('holds the bytes of another catalog')
     } finally {
       await drop()
     }
@@ -190,16 +193,20 @@ test('F11 a migration that is killed is completed by the same command, and no se
   await server.stop()
   await runCommand(['seed', '--items', '30000'], settings)
 
-  const killed = spawn(process.execPath, [bin, 'migrate', '--to', target], {
-    env: { ...basics, ...settings },
-    stdio: 'ignore',
-  })
-  const ended = new Promise((resolve) => killed.once('exit', resolve))
-  await until('rows are being copied', async () => copiedItems(target) > 0)
-  killed.kill('SIGKILL')
-  await ended
+  async function killWhen(what: string, isReached: () => boolean): Promise<void> {
+    const killed = spawn(process.execPath, [bin, 'migrate', '--to', target], {
+      env: { ...basics, ...settings },
+      stdio: 'ignore',
+    })
+    const ended = new Promise((resolve) => killed.once('exit', resolve))
+    await until(what, isReached)
+    killed.kill('SIGKILL')
+    await ended
+    await expect(startServer({}, target)).rejects.toThrow('migration was interrupted')
+  }
+  await killWhen('bytes are being copied', () => globSync('blobs/*/*', { cwd: target }).length > 0)
+  await killWhen('rows are being copied', () => copiedItems(target) > 0)
   expect(copiedItems(target)).toBeLessThan(30_005)
-  await expect(startServer({}, target)).rejects.toThrow('migration was interrupted')
   expect((await migrate(settings, target)).stdout).toContain('Copied the rows of 30005 items.')
   await using later = await startServer(base, target)
   expect(await listAll(later, authorization)).toEqual(listed)

@@ -33,6 +33,8 @@ export async function migrate(parts: {
   const { source, audit, target, blobs, onBytes, onRows } = parts
   const state = await source.state()
   const all = await source.countItems()
+  // From here on no service starts on the target. A target that has other data is refused before any byte is copied.
+  await target?.begin(state, [])
   let done = 0
   const bytes = blobs && (await copyBlobs({ ...blobs, audit, onItem: () => onBytes(++done, all) }))
   await requireUnchanged(source, state)
