@@ -77,6 +77,7 @@ function parametersOf({ order, kind, from, to, batchSize }: ItemOptions): URLSea
 }
 
 function timeOf(time: Date, name: string): string {
-  if (Number.isNaN(time.getTime())) throw new TypeError(`${name} must be a valid date`)
+  if (!(time instanceof Date) || Number.isNaN(time.getTime()))
+    throw new TypeError(`${name} must be a valid date`)
   return time.toISOString()
 }
