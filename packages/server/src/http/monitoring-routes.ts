@@ -4,7 +4,8 @@ import { Fault } from '../core/fault.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from './openapi/operation-description.ts'
-import { Health, ReadinessObject, ReadinessQuery } from './openapi/schemas.ts'
+import { ReadinessQuery } from './openapi/request-schemas.ts'
+import { Health, ReadinessObject } from './openapi/schemas.ts'
 
 interface Parts {
   readonly readiness: () => Promise<Readiness>

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { Value } from 'typebox/value'
 import { expect, test } from 'vitest'
 import { parseItemsQuery } from '../../src/core/items-query.ts'
-import { ItemListQuery } from '../../src/http/openapi/schemas.ts'
+import { ItemListQuery } from '../../src/http/openapi/request-schemas.ts'
 
 const accepts = (query: Readonly<Record<string, unknown>>): boolean => {
   try {

@@ -4,8 +4,9 @@ import type { UrlSettings } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import { findMedia } from '../../media/find-media.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
+import { MediaParams } from '../openapi/request-schemas.ts'
 import { sampleMedia } from '../openapi/samples.ts'
-import { MediaObject, MediaParams } from '../openapi/schemas.ts'
+import { MediaObject } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 
 /** `GET /api/media/{id}`: the media object of an item (docs/interface.md M1, M3). */

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { BucketId } from '../../catalog/records.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
+import { MediaParams } from '../openapi/request-schemas.ts'
 import { sampleMedia } from '../openapi/samples.ts'
-import { MediaParams } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 
 interface Parts {

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import type { CorsPolicy } from '../headers/cors.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
+import { BytesParams, BytesQuery } from '../openapi/request-schemas.ts'
 import type { ResponseHeader } from '../openapi/response-headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'
-import { BytesParams, BytesQuery } from '../openapi/schemas.ts'
 import { type BytesResponder, problemHeaders, sendBytes } from './bytes-response.ts'
 
 /** The route of every item's bytes. */

@@ -5,7 +5,7 @@ import { namesType } from '../headers/accept.ts'
 import { problemKinds } from '../problems/problems.ts'
 import { commonMarkToHtml, htmlPage } from './html.ts'
 import { exampleBase, type OperationDescription, routeOptions } from './operation-description.ts'
-import { ProblemParams } from './schemas.ts'
+import { ProblemParams } from './request-schemas.ts'
 
 const isCode = (text: string): text is FaultCode => Object.hasOwn(problemKinds, text)
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Grant, Upload } from '../../catalog/records.ts'
-import type { UploadParams } from '../openapi/schemas.ts'
+import type { UploadParams } from '../openapi/request-schemas.ts'
 
 interface UploadExchange {
   readonly grant: Grant

@@ -5,6 +5,7 @@ import { expect, expectTypeOf, test } from 'vitest'
 import type { TokenObject } from '../../../src/access/describe-token.ts'
 import * as core from '../../../src/core/page.ts'
 import { parsePageNumber } from '../../../src/core/page-number.ts'
+import { ListingQuery } from '../../../src/http/openapi/request-schemas.ts'
 import * as schemas from '../../../src/http/openapi/schemas.ts'
 import type { Problem } from '../../../src/http/problems/problem-response.ts'
 import type * as media from '../../../src/media/describe-media.ts'
@@ -35,7 +36,7 @@ const accepts = (text: string): boolean => {
 }
 
 test('L11 parsePageNumber accepts exactly the integers that the schema describes', () => {
-  const { page } = schemas.ListingQuery.properties
+  const { page } = ListingQuery.properties
   fc.assert(
     fc.property(fc.oneof(fc.maxSafeInteger(), fc.double(), fc.bigInt().map(Number)), (number) => {
       expect([number, accepts(`${number}`)]).toEqual([number, Value.Check(page, number)])
