@@ -122,7 +122,7 @@ test.each([
   const [first = ''] = urls
   const { id } = await client.describe(first)
   expect(await (await client.get(id)).text()).toMatch(/^\d+$/)
-  for (const url of urls) await client.delete(url)
+  expect(await client.deleteMany(urls)).toEqual({ deleted: urls, missing: [] })
   expect(await urlsOf(client)).toEqual([])
 })
 

@@ -71,6 +71,13 @@ export const readMedia = async (response: Response) => Value.Parse(Media, await 
 export const readManyMedia = async (response: Response) =>
   Value.Parse(Type.Object({ data: Type.Array(Media) }, closed), await response.json()).data
 
+/** The result of a deletion of many items. */
+export const readDeleted = async (response: Response) =>
+  Value.Parse(
+    Type.Object({ deleted: Type.Array(Type.String()), missing: Type.Array(Type.String()) }, closed),
+    await response.json(),
+  )
+
 /** The items of a response of `/api/items`, and its cursor. */
 export const readItems = async (response: Response) =>
   Value.Parse(Type.Object({ data: Type.Array(Media), next_cursor: UrlOrNull }, closed), await response.json())

@@ -48,10 +48,15 @@ async function uploadWithoutDirectory() {
   }
 }
 
+const deleteMany = (body: string, type: string) =>
+  server.request('/api/media', { method: 'DELETE', body, headers: { 'content-type': type } })
+
 /** The request that causes each problem, or the reason why no request of this test can. */
 const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | string>> = {
   'parameter-malformed': () => server.request('/api/items?limit=0'),
   'cursor-malformed': () => server.request('/api/items?after=x'),
+  'json-malformed': () => deleteMany('{}', 'application/json'),
+  'content-type-unsupported': () => deleteMany('{}', 'text/plain'),
   'page-malformed': () => server.request('/api/media?page=x'),
   'request-malformed': () => raw('GET /media/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
   'authorization-repeated': () =>

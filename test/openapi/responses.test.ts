@@ -216,6 +216,18 @@ test('D1 responses to deletes are as described', async () => {
   await meet('DELETE', path, await remove(), 404)
 })
 
+test('D1 responses to deletes of many are as described', async () => {
+  const path = '/api/media'
+  const { id } = await upload(server, 'x')
+  const json = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ ids: [id, 'nobody'] })
+  const remove = (init: RequestInit) => server.request(path, { headers: json, ...init, method: 'DELETE' })
+  await meet('DELETE', path, await remove({ body: '{}' }), 400)
+  await meet('DELETE', path, await remove({ body: 'x'.repeat(200_000) }), 413)
+  await meet('DELETE', path, await remove({ body, headers: { 'content-type': 'text/plain' } }), 415)
+  await meet('DELETE', path, await remove({ body }), 200)
+})
+
 test('D1 a wrapped listing is described as wrapped', async () => {
   await using wrapped = await startServer({ MEDIABUCKET_ENVELOPE: 'wrapped' })
   const { expectDescribed } = await readDescription(wrapped)

@@ -1,5 +1,6 @@
 import { type Bucket, readBucket } from './bucket.ts'
 import { type CallOptions, type ClientOptions, sendSettings } from './client-options.ts'
+import { type DeletedItems, deleteMany } from './delete-many.ts'
 import { describeMedia } from './describe-media.ts'
 import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
@@ -75,6 +76,12 @@ export interface Client {
    * unless an earlier attempt of the same call may have deleted it.
    */
   delete(idOrUrl: string | URL, options?: CallOptions): Promise<void>
+
+  /**
+   * Deletes many items, in one transaction for each 500. Resolves with the ids and URLs, as given, of the deleted items and of those
+   * that the bucket does not have. After a retry all count as deleted, because the first attempt may have deleted them.
+   */
+  deleteMany(idsOrUrls: readonly (string | URL)[], options?: CallOptions): Promise<DeletedItems>
 
   /** Returns the contents and the quotas of the token's bucket. */
   bucket(options?: CallOptions): Promise<Bucket>
@@ -189,6 +196,13 @@ export function createClient(options: ClientOptions): Client {
     }
   }
 
+  async function removeMany(
+    idsOrUrls: readonly (string | URL)[],
+    options: CallOptions = {},
+  ): Promise<DeletedItems> {
+    return await deleteMany(settings, endpoints, idsOrUrls, options)
+  }
+
   async function bucket({ signal }: CallOptions = {}): Promise<Bucket> {
     return await send(settings, {
       method: 'GET',
@@ -222,6 +236,7 @@ export function createClient(options: ClientOptions): Client {
     get,
     describe,
     delete: remove,
+    deleteMany: removeMany,
     bucket,
     whoami,
   })

@@ -1,6 +1,7 @@
 export type { Bucket } from './bucket.ts'
 export { type Client, type CrawlOptions, createClient } from './client.ts'
 export type { CallOptions, ClientOptions } from './client-options.ts'
+export type { DeletedItems } from './delete-many.ts'
 export { AnswerError } from './errors/answer-error.ts'
 export { ConnectionError } from './errors/connection-error.ts'
 export { MediabucketError } from './errors/mediabucket-error.ts'

@@ -13,8 +13,8 @@ export interface Call<T> extends Request {
   /** Whether the service may receive it twice without a different result. */
   readonly repeatable: boolean
   readonly signal: AbortSignal | undefined
-  /** Reads a response with a status of 2xx, and closes the timer when the body ends. */
-  readonly read: (response: Response, timer: AttemptTimer) => Promise<T>
+  /** Reads a response with a status of 2xx, and closes the timer when the body ends. `attempt` is 1 without a retry. */
+  readonly read: (response: Response, timer: AttemptTimer, attempt: number) => Promise<T>
 }
 
 /** How a client sends requests. */
@@ -48,7 +48,7 @@ export async function sendOnce<T>(settings: SendSettings, call: Call<T>, attempt
   try {
     const response = await exchange(settings.credential, call, settings.transport, timer)
     if (!response.ok) throw await errorOf(response, call, attempt, timer)
-    return await call.read(response, timer)
+    return await call.read(response, timer, attempt)
   } catch (error) {
     timer.close()
     throw error

@@ -138,6 +138,31 @@ test('404 for the first attempt of a delete is an error', async () => {
   expect(await outcome(client.delete('abc'))).toMatchObject({ status: 404, attempts: 1 })
 })
 
+test('a deletion of many is split, and after a retry all of its items count as deleted', async () => {
+  const ids = Array.from({ length: 501 }, (_, index) => `id${index}`)
+  const bodies: unknown[] = []
+  const answer =
+    (result: object): Responder =>
+    async ({ init }) => {
+      bodies.push(await new Response(init.body).json())
+      return Response.json(result)
+    }
+  const { client, sent } = clientOn(
+    cut,
+    answer({ deleted: [], missing: ids.slice(0, 500) }),
+    answer({ deleted: [], missing: ['id500'] }),
+  )
+  const given = [...ids, `${url}/media/id500.jpg`, 'id0']
+  expect(await outcome(client.deleteMany(given))).toEqual({
+    deleted: ids.slice(0, 500),
+    missing: ['id500', `${url}/media/id500.jpg`],
+  })
+  expect(sent.map(({ method, url }) => `${method} ${url}`)).toEqual(Array(3).fill(`DELETE ${url}/api/media`))
+  expect(bodies).toEqual([{ ids: ids.slice(0, 500) }, { ids: ['id500'] }])
+  expect(await outcome(client.deleteMany([]))).toEqual({ deleted: [], missing: [] })
+  expect(await outcome(client.deleteMany(['a b']))).toBeInstanceOf(TypeError)
+})
+
 test('I2 an upload with a repeatable source is retried in full with the same key', async () => {
   const bodies: string[] = []
   const { client, sent } = clientOn(

@@ -57,6 +57,10 @@ test('the methods return the documented types', () => {
   expectTypeOf<Client['listPage']>().returns.resolves.toEqualTypeOf<Page>()
   expectTypeOf<Client['upload']>().returns.resolves.toEqualTypeOf<Media>()
   expectTypeOf<Client['describe']>().returns.resolves.toEqualTypeOf<Media>()
+  expectTypeOf<Client['deleteMany']>().returns.resolves.toEqualTypeOf<{
+    readonly deleted: readonly string[]
+    readonly missing: readonly string[]
+  }>()
   expectTypeOf<Client['delete']>().returns.resolves.toEqualTypeOf<void>()
   expectTypeOf<Client['get']>().returns.resolves.toEqualTypeOf<Response>()
   expectTypeOf<Client['get']>().parameter(0).toEqualTypeOf<string | URL>()

@@ -79,10 +79,10 @@ export interface Catalog {
   forgetRequests(now: number): Promise<number>
 
   /**
-   * Removes the item with its bytes, and adds a tombstone if the blob store may hold its bytes or variants. Null if this
-   * bucket has no such item.
+   * Removes those of the items that this bucket has, with their bytes, in one transaction. Adds a tombstone for each item whose bytes
+   * or variants may be in the blob store. `ids` has no repeated id.
    */
-  removeMedia(bucketId: BucketId, id: MediaId): Promise<RemovedMedia | null>
+  removeMedia(bucketId: BucketId, ids: readonly MediaId[]): Promise<RemovedMedia>
 
   /**
    * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,

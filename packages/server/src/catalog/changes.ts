@@ -24,7 +24,7 @@ export interface Changes {
     output: readonly NewMedia[]
   }
   'forget-requests': { input: { now: number }; output: number }
-  'remove-media': { input: { bucketId: BucketId; id: MediaId }; output: RemovedMedia | null }
+  'remove-media': { input: { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
   'add-intents': { input: { ids: readonly MediaId[]; lifetime: number }; output: undefined }
   'retire-intents': { input: { ids: readonly MediaId[] }; output: MediaId[] }
   'clear-intents': { input: { ids: readonly MediaId[] }; output: undefined }

@@ -79,10 +79,11 @@ export interface NewMediaContent {
   readonly bytes: Uint8Array<ArrayBuffer> | null
 }
 
-/** A removed item. */
+/** Removed items. */
 export interface RemovedMedia {
-  /** The blob store may hold its bytes or variants. */
-  readonly hasTombstone: boolean
+  readonly ids: readonly MediaId[]
+  /** Those for which the blob store may hold bytes or variants. */
+  readonly tombstones: readonly MediaId[]
 }
 
 export interface TokenRecord {

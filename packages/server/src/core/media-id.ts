@@ -11,6 +11,9 @@ const shardLength = 2
 const secretLength = 26
 const shape = new RegExp(`^[${base32Alphabet}]{${secretLength}}(?:[${base32Alphabet}]{${shardLength}})?$`)
 
+/** The most ids in one request. */
+export const maxIds = 500
+
 export const newMediaId = (): MediaId => randomBase32(shardLength + secretLength) as MediaId
 
 /** The part of an id that names the directory of its bytes. */

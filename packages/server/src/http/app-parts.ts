@@ -1,11 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { BucketId, Grant, Media } from '../catalog/records.ts'
+import type { Grant, Media } from '../catalog/records.ts'
 import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
+import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
 import type { OpenVariant, Variants } from '../media/pictures/open-variant.ts'
@@ -31,7 +32,8 @@ export interface Operations {
   readonly removeUpload: RemoveUpload
   /** Waits for the request that writes to the upload (UploadLocks). */
   readonly waitForWriter: (id: UploadId) => Promise<void>
-  readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
+  readonly removeMedia: MediaRemover['remove']
+  readonly removeManyMedia: MediaRemover['removeMany']
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']

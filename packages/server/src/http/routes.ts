@@ -8,6 +8,7 @@ import type { ListingResponder } from './listing/listing-response.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
 import { describeBucketRoute } from './media/describe-bucket.ts'
 import { findMediaRoute } from './media/find-media.ts'
+import { removeManyMediaRoute } from './media/remove-many-media.ts'
 import { removeMediaRoute } from './media/remove-media.ts'
 import { serveBytesRoute } from './media/serve-bytes.ts'
 import { storeMediaRoute } from './media/store-media.ts'
@@ -70,6 +71,7 @@ export async function addRoutes(
     }),
   )
   findMediaRoute(app, { authorize, catalog, urlSettings: pageSettings })
+  await app.register((scope) => removeManyMediaRoute(scope, { ...operations, authorize, readBody, metrics }))
   removeMediaRoute(app, { ...operations, authorize, metrics })
   serveBytesRoute(app, parts)
   describeBucketRoute(app, { authorize, catalog })

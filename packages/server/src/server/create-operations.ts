@@ -4,6 +4,7 @@ import { responseMemory } from '../http/media/cached-responses.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
+import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import { findByNameOperation } from '../media/find-media.ts'
 import { listItemsOperation } from '../media/items/list-items.ts'
 import { listMediaOperation } from '../media/listing/list-media.ts'
@@ -33,12 +34,13 @@ export function createOperations(
     readonly openBytes: OpenBytes
     readonly openVariant: Variants['open']
     readonly uploading: UploadParts
+    readonly remover: Pick<MediaRemover, 'remove' | 'removeMany'>
     readonly space: FreeSpace
     readonly settings: BoundAddress['settings']
   },
 ): Operations {
-  const { uploading, space, settings } = parts
-  const { catalog, blobs, locks, removeMedia } = uploading
+  const { uploading, remover, space, settings } = parts
+  const { catalog, blobs, locks } = uploading
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
   metrics.watchPageLinkCache(() => pageLinkCache.size())
   const cache = createBytesCache(config.bytesCache, responseMemory)
@@ -67,7 +69,8 @@ export function createOperations(
     appendUpload: appendUploadWithSpaceCheck(space, appendUploadOperation(uploading)),
     removeUpload: removeUploadOperation(uploading),
     waitForWriter: locks.waitForWriter,
-    removeMedia,
+    removeMedia: remover.remove,
+    removeManyMedia: remover.removeMany,
     findByName: findByNameOperation({ catalog }),
     ...cachedBytesOperations({
       ...parts,

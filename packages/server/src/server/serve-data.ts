@@ -30,13 +30,20 @@ export async function serveData(
   },
 ): Promise<ServedData> {
   const { locks, space, writeLine } = parts
-  const removeMedia = startRemovals(context, data)
+  const remover = startRemovals(context, data)
   const measurePicture = startDimensionWorkers(context, data)
-  const uploads = startUploads(context, { ...data, measurePicture, removeMedia, locks })
+  const uploads = startUploads(context, { ...data, measurePicture, removeMedia: remover.remove, locks })
   const address = await bindAddress(context)
   const variants = startThumbnailWorkers(context, { ...data, space })
   const gallery = await loadGallery(context)
-  const operations = createOperations(context, { ...data, ...uploads, ...variants, ...address, space })
+  const operations = createOperations(context, {
+    ...data,
+    ...uploads,
+    ...variants,
+    ...address,
+    remover,
+    space,
+  })
   const app = await createHttpApp(context, { ...data, ...address, operations, gallery, writeLine })
   await address.serve(app.server)
   const { baseUrl, port } = address

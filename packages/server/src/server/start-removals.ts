@@ -6,18 +6,18 @@ import type { StartContext } from './start-context.ts'
 /** Milliseconds between checks whether a backup that delayed removals has ended. */
 const retryInterval = 1_000
 
-/** Creates the operation that deletes items, and retries the removals that a backup delayed. */
+/** Creates the operations that delete items, and retries the removals that a backup delayed. */
 export function startRemovals(
   { log, closers }: StartContext,
   { blobDeletion, retryDeferredDeletions }: Pick<OpenData, 'blobDeletion' | 'retryDeferredDeletions'>,
-): MediaRemover['remove'] {
-  const { remove, settled } = createMediaRemover(blobDeletion)
-  closers.add('the removal of bytes', settled)
+): MediaRemover {
+  const remover = createMediaRemover(blobDeletion)
+  closers.add('the removal of bytes', remover.settled)
   const retries = startPeriodicTask({
     work: retryDeferredDeletions,
     interval: retryInterval,
     onFailure: (err) => log.warn({ err }, 'bytes whose removal a backup delayed stay until the next retry'),
   })
   closers.add('the removal retry', () => retries.stop())
-  return remove
+  return remover
 }

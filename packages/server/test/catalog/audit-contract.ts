@@ -46,7 +46,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         const bucketId = await newBucket(catalog, name)
         const items = newItems(7)
         await catalog.addMedia(bucketId, inBlobStore(items))
-        for (const item of items.slice(2, 4)) await catalog.removeMedia(bucketId, item.id)
+        for (const item of items.slice(2, 4)) await catalog.removeMedia(bucketId, [item.id])
         wanted.push(...items.filter((_, index) => index < 2 || index > 3).map(({ id }) => id))
       }
       const seen: string[] = []
@@ -68,7 +68,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const [item, deleted] = newItems(2)
       if (!item || !deleted) throw new Error('two items')
       await catalog.addMedia(bucketId, inBlobStore([item, deleted]))
-      await catalog.removeMedia(bucketId, deleted.id)
+      await catalog.removeMedia(bucketId, [deleted.id])
       const upload = newUpload(bucketId)
       await catalog.createUpload(upload)
       const stranger = newMediaId()
@@ -107,7 +107,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       expect(await catalog.media(item.id)).toMatchObject({ isDamaged: false })
       expect(await catalog.areServable([item.id])).toEqual([true])
       await audit.markDamaged([item.id])
-      expect(await catalog.removeMedia(bucketId, item.id)).not.toBeNull()
+      expect((await catalog.removeMedia(bucketId, [item.id])).ids).toEqual([item.id])
       expect(await catalog.media(item.id)).toBeNull()
     })
 
@@ -118,7 +118,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
         const bucketId = await newBucket(catalog, 'b')
         const items = newItems(9_000)
         await catalog.addMedia(bucketId, inBlobStore(items))
-        for (const item of items.slice(100, 200)) await catalog.removeMedia(bucketId, item.id)
+        for (const item of items.slice(100, 200)) await catalog.removeMedia(bucketId, [item.id])
         await catalog.createUpload(newUpload(bucketId, { length: 50 }))
         expect(await audit.bucketFaults()).toEqual([])
         const { revision } = await catalog.page(bucketId, 99_999)
@@ -146,7 +146,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       const bucketId = await newBucket(catalog, 'b')
       const [item, gone] = [newItem(), newItem()]
       await catalog.addMedia(bucketId, [withBytes(item), withBytes(gone)])
-      await catalog.removeMedia(bucketId, gone.id)
+      await catalog.removeMedia(bucketId, [gone.id])
       expect(await audit.orphanedContents()).toEqual([])
       await tamper('contents')
       const orphans = await audit.orphanedContents()

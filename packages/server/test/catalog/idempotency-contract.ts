@@ -46,7 +46,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
       const items = [newItem({ filename: 'Übersicht 🗺.jpg' }), newItem({ extension: null, width: null })]
       expect(await catalog.findRepeated(request())).toBeNull()
       expect(await catalog.addMediaOnce(bucketId, inBlobStore(items), request())).toEqual(items)
-      for (const { id } of items) await catalog.removeMedia(bucketId, id)
+      for (const { id } of items) await catalog.removeMedia(bucketId, [id])
       expect(await catalog.addMediaOnce(bucketId, inBlobStore(newItems(1)), request())).toEqual(items)
       expect(await catalog.findRepeated(request())).toEqual(items)
       expect(await allPages(catalog, bucketId)).toEqual([])

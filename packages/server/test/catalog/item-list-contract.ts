@@ -56,7 +56,7 @@ function changeItems(catalog: Catalog, bucketId: BucketId, doomed: readonly NewM
       await catalog.addMedia(bucketId, inBlobStore(added))
       for (const { id } of added) mine.add(id)
       for (const id of [...mine].filter(() => random(8) === 0).slice(0, 3)) {
-        await catalog.removeMedia(bucketId, id)
+        await catalog.removeMedia(bucketId, [id])
         mine.delete(id)
       }
     }
@@ -102,7 +102,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       const { rows } = await catalog.items(selection, null, 3)
       const [, , third] = rows
       if (third === undefined) throw new Error('no item')
-      await catalog.removeMedia(bucketId, third.item.id)
+      await catalog.removeMedia(bucketId, [third.item.id])
       const next = await catalog.items(selection, { seq: third.seq, createdAt: third.item.createdAt }, 3)
       expect(ids(next.rows.map(({ item }) => item))).toEqual(ids(items.slice(3, 6)))
     })

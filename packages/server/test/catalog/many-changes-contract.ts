@@ -24,7 +24,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
             model.push(...items.map((item) => item.id))
           } else {
             const ids = new Set(step.remove.map((number) => model[number % model.length]))
-            const removals = [...ids].map((id) => id && catalog.removeMedia(bucketId, id as never))
+            const removals = [...ids].map((id) => id && catalog.removeMedia(bucketId, [id as never]))
             await Promise.all(removals)
             model = model.filter((id) => !ids.has(id))
           }
@@ -44,7 +44,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
         ...requests.map((items, index) =>
           (index % 10 === 0 ? other : catalog).addMedia(bucketId, inBlobStore(items)),
         ),
-        ...doomed.map((item) => catalog.removeMedia(bucketId, item.id)),
+        ...doomed.map((item) => catalog.removeMedia(bucketId, [item.id])),
       ])
       const listed = await allPages(catalog, bucketId)
       const wanted = requests.map((items) => items.map((item) => item.id).join())
@@ -61,7 +61,7 @@ export function describeManyChanges(engine: string, fresh: Fresh): void {
         for (let round = 0; round < 40; round++) {
           const items = newItems(3)
           await other.addMedia(bucketId, inBlobStore(items))
-          await Promise.all(items.slice(1).map((item) => other.removeMedia(bucketId, item.id)))
+          await Promise.all(items.slice(1).map((item) => other.removeMedia(bucketId, [item.id])))
         }
         writing = false
       })()

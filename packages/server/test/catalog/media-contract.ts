@@ -46,7 +46,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       await catalog.addMedia(one, inBlobStore([first]))
       expect(await catalog.areServable(ids)).toEqual([false, false, true, true])
       await catalog.addMedia(other, inBlobStore([second]))
-      await catalog.removeMedia(one, first.id)
+      await catalog.removeMedia(one, [first.id])
       expect(await catalog.areServable(ids)).toEqual([true, false, false, false])
       expect(await catalog.areServable([])).toEqual([])
     })
@@ -98,8 +98,8 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const [kept, gone] = newItems(2)
       if (!kept || !gone) throw new Error('no item')
       await catalog.addMedia(bucketId, inBlobStore([kept, gone]))
-      expect(await catalog.removeMedia(bucketId, gone.id)).not.toBeNull()
-      expect(await catalog.removeMedia(bucketId, gone.id)).toBeNull()
+      expect((await catalog.removeMedia(bucketId, [gone.id])).ids).toEqual([gone.id])
+      expect((await catalog.removeMedia(bucketId, [gone.id])).ids).toEqual([])
       expect(await catalog.media(gone.id)).toBeNull()
       expect(await allPages(catalog, bucketId)).toEqual([kept.id])
       expect(await catalog.tombstones()).toEqual([gone.id])
@@ -129,7 +129,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const [stored, removed, uploading, orphan, later] = newItems(5)
       if (!stored || !removed || !uploading || !orphan || !later) throw new Error('no item')
       await catalog.addMedia(bucketId, inBlobStore([stored, removed]))
-      await catalog.removeMedia(bucketId, removed.id)
+      await catalog.removeMedia(bucketId, [removed.id])
       await catalog.createUpload({ ...newUpload(bucketId), mediaId: uploading.id })
       const expired = [stored, removed, uploading, orphan].map(({ id }) => id)
       await catalog.addIntents(expired, 0)
@@ -179,14 +179,41 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       await catalog.addMedia(bucketId, [withBytes(text), withBytes(picture)])
       const ids: (ContentId | null | undefined)[] = []
       for (const { id } of [text, picture]) ids.push((await catalog.media(id))?.contentId)
-      expect(await catalog.removeMedia(bucketId, text.id)).toEqual({ hasTombstone: false })
+      expect(await catalog.removeMedia(bucketId, [text.id])).toEqual({ ids: [text.id], tombstones: [] })
       // Variants of a picture may be in the blob store.
-      expect(await catalog.removeMedia(bucketId, picture.id)).toEqual({ hasTombstone: true })
+      expect(await catalog.removeMedia(bucketId, [picture.id])).toEqual({
+        ids: [picture.id],
+        tombstones: [picture.id],
+      })
       expect(await catalog.tombstones()).toEqual([picture.id])
       for (const id of ids) expect(id && (await catalog.content(id))).toBeNull()
       const next = newItem()
       await catalog.addMedia(bucketId, [withBytes(next)])
       expect(ids).not.toContain((await catalog.media(next.id))?.contentId)
+    })
+
+    test('M4 many items are deleted in one step, in any order, and others are not', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const other = await newBucket(catalog, 'other')
+      const items = [...newItems(150), newItem({ contentType: 'text/plain' })]
+      const theirs = newItem()
+      await catalog.addMedia(bucketId, items.map(withBytes))
+      await catalog.addMedia(other, inBlobStore([theirs]))
+      const ids = items.filter((_, index) => index % 3 === 0).map(({ id }) => id)
+      const before = await catalog.authorise(hashOf('b'))
+      const asked = [newItem().id, ...ids.toReversed(), theirs.id]
+      const removed = await catalog.removeMedia(bucketId, asked)
+      expect(removed.ids).toEqual(ids.toReversed())
+      // All are pictures except the last one.
+      expect(removed.tombstones.toSorted()).toEqual(ids.slice(0, -1).toSorted())
+      const left = items.filter(({ id }) => !ids.includes(id))
+      expect(await allPages(catalog, bucketId)).toEqual(left.map(({ id }) => id))
+      expect(await allPages(catalog, other)).toEqual([theirs.id])
+      const after = await catalog.authorise(hashOf('b'))
+      expect([after?.total, before?.total]).toEqual([left.length, items.length])
+      expect(await catalog.removeMedia(bucketId, asked)).toEqual({ ids: [], tombstones: [] })
+      expect((await catalog.authorise(hashOf('b')))?.revision).toBe(after?.revision)
     })
 
     test('A6 an item of another bucket can be neither read nor deleted', async () => {
@@ -196,7 +223,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const item = newItem()
       await catalog.addMedia(theirs, inBlobStore([item]))
       expect(await allPages(catalog, mine)).toEqual([])
-      expect(await catalog.removeMedia(mine, item.id)).toBeNull()
+      expect(await catalog.removeMedia(mine, [item.id])).toEqual({ ids: [], tombstones: [] })
       expect(await allPages(catalog, theirs)).toEqual([item.id])
       expect(await catalog.tombstones()).toEqual([])
     })
@@ -215,14 +242,14 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       const item = newItem()
       await catalog.addMedia(bucketId, inBlobStore([item, newItem()]))
       await note()
-      await catalog.removeMedia(bucketId, item.id)
+      await catalog.removeMedia(bucketId, [item.id])
       await note()
       const grown = [...revisions]
       expect(new Set(grown).size).toBe(3)
       expect(grown).toEqual(grown.toSorted((a, b) => a - b))
 
       await catalog.addMedia(bucketId, inBlobStore([]))
-      await catalog.removeMedia(bucketId, item.id)
+      await catalog.removeMedia(bucketId, [item.id])
       await catalog.clearTombstones([item.id])
       await catalog.touchToken('b' as TokenId, 1)
       await catalog.addToken(newToken('second', { bucket: 'b' }))

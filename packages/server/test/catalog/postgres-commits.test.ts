@@ -107,7 +107,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: commits', () => {
         const [item, gone] = [newItem(), newItem()]
         await catalog.addMedia(bucketId, [withBytes(item), withBytes(gone)])
         kept.get(bucketId)?.push(item.id)
-        expect(await catalog.removeMedia(bucketId, gone.id)).not.toBeNull()
+        expect((await catalog.removeMedia(bucketId, [gone.id])).ids).toEqual([gone.id])
       }),
     )
     for (const [bucketId, ids] of kept)
@@ -246,7 +246,7 @@ describe.skipIf(!canUsePostgres)('PostgreSQL: commits', () => {
     await catalog.addMedia(bucketId, inBlobStore(items.slice(50)))
     const [gone, ...kept] = items
     if (!gone) throw new Error('no item')
-    await catalog.removeMedia(bucketId, gone.id)
+    await catalog.removeMedia(bucketId, [gone.id])
     const [levels] = await rowsOf(url, 'SELECT max(level) AS top FROM ranks')
     expect(levels?.['top']).toBe(3)
     expect(await allPages(catalog, bucketId)).toEqual(kept.map(({ id }) => id))

@@ -61,7 +61,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         parameters: [{ parameter: 'max_bytes', detail: 'The bucket may hold 100 bytes.' }],
       })
       await catalog.addMedia(bucketId, inBlobStore([newItem({ size: 40 }), newItem({ size: 0 })]))
-      await catalog.removeMedia(bucketId, item.id)
+      await catalog.removeMedia(bucketId, [item.id])
       await catalog.addMedia(bucketId, inBlobStore([newItem({ size: 60 })]))
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 3, bytes: 100 })
     })

@@ -153,7 +153,7 @@ describe('F7, F10 a snapshot that is copied during changes', () => {
           known.push(more)
           const [oldest] = ids
           if (rounds % 2 === 0 || oldest === undefined) continue
-          await catalog.removeMedia(bucket, oldest)
+          await catalog.removeMedia(bucket, [oldest])
           known.push(more.slice(1))
         }
         await catalog.deleteBucketChunk(doomed, 20, 0)

@@ -43,7 +43,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const [big, small] = [await newBucket(catalog, 'big'), await newBucket(catalog, 'small')]
     const items = Array.from({ length: 150 }, newStored)
     await catalog.addMedia(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
-    for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeMedia(big, id)
+    for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeMedia(big, [id])
     const kept = items.filter((_, index) => index % 3 !== 0)
     const few = Array.from({ length: 3 }, newStored)
     const request = {
@@ -134,7 +134,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const catalog = await opened(data.to)
       const more = newItems(12)
       await catalog.addMedia(data.big, inBlobStore(more))
-      await catalog.removeMedia(data.big, data.damaged.id)
+      await catalog.removeMedia(data.big, [data.damaged.id])
       const wanted = [...data.kept, ...more].filter((item) => item !== data.damaged)
       expect(await allPages(catalog, data.big)).toEqual(ids(wanted))
       expect((await catalog.page(data.big, 1)).total).toBe(wanted.length)
@@ -168,7 +168,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await expect(transfer(data, 1)).rejects.toThrow('interrupted')
       const source = await data.from.open()
       const [first, ...others] = data.kept
-      if (first) await source.removeMedia(data.big, first.id)
+      if (first) await source.removeMedia(data.big, [first.id])
       await source.close()
       await transfer(data)
       expect(await allPages(await opened(data.to), data.big)).toEqual(ids(others))

@@ -11,7 +11,7 @@ test('A6, M3: an id that is unknown, deleted, malformed or of another bucket giv
   const item = await media.store('text')
   expect(await findMedia(media.catalog, item.bucketId, item.id)).toMatchObject({ id: item.id, size: 4 })
   const deleted = await media.store('text')
-  await media.catalog.removeMedia(deleted.bucketId, deleted.id)
+  await media.catalog.removeMedia(deleted.bucketId, [deleted.id])
   await expect(findMedia(media.catalog, await media.bucket('other'), item.id)).rejects.toMatchObject(unknown)
   for (const id of [
     newMediaId(),

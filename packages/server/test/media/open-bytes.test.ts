@@ -31,7 +31,7 @@ test('B9: missing bytes of a listed item are a fault', async () => {
 test('M2: missing bytes of an item that was just deleted are media-unknown', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('some text')
-  await media.catalog.removeMedia(item.bucketId, item.id)
+  await media.catalog.removeMedia(item.bucketId, [item.id])
   await media.blobs.remove(item.id)
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
 })
@@ -85,6 +85,6 @@ test('B9, M2: bytes that are missing in the catalog are a fault, unless their it
   await expect(openBytesOperation({ ...media, catalog })(item)).rejects.toMatchObject({
     code: 'bytes-missing',
   })
-  await media.catalog.removeMedia(item.bucketId, item.id)
+  await media.catalog.removeMedia(item.bucketId, [item.id])
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({ code: 'media-unknown' })
 })

@@ -112,7 +112,7 @@ test('F2 temporary files are left while a server runs, and moved when none does'
 test('F6 bytes that a backup holds are not a fault and are not removed', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('text')
-  await media.catalog.removeMedia(item.bucketId, item.id)
+  await media.catalog.removeMedia(item.bucketId, [item.id])
   expect(await repair(media, { held: true })).toEqual([])
   expect(await media.disk.stored()).toHaveLength(1)
   expect(await repair(media)).toEqual([['tombstone-with-bytes', 1, 1]])

@@ -62,7 +62,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     addMediaOnce: (bucketId, items, request) =>
       apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
-    removeMedia: (bucketId, id) => apply({ kind: 'remove-media', input: { bucketId, id } }),
+    removeMedia: (bucketId, ids) => apply({ kind: 'remove-media', input: { bucketId, ids } }),
     addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
     retireIntents: (ids) => apply({ kind: 'retire-intents', input: { ids } }),
     clearIntents: (ids) => apply({ kind: 'clear-intents', input: { ids } }),

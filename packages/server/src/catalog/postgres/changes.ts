@@ -4,7 +4,7 @@ import type { BucketId, DeletedChunk, NewMediaContent, NewToken } from '../recor
 import { integer, text } from '../rows.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
-import { appendMedia, removeById, removeOldest, type Transaction } from './media-rows.ts'
+import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
 import type { Session } from './session.ts'
 import { beginParts, storeParts } from './upload-parts.ts'
 import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
@@ -40,10 +40,7 @@ const functions: ChangeFunctions = {
   'forget-requests': ({ session }, { now }) =>
     session.change('DELETE FROM keyed_requests WHERE expires_at <= $1', now),
 
-  async 'remove-media'(transaction, { bucketId, id }) {
-    const tombstones = await removeById(transaction, bucketId, id)
-    return tombstones && { hasTombstone: tombstones.length > 0 }
-  },
+  'remove-media': (transaction, { bucketId, ids }) => removeByIds(transaction, bucketId, ids),
 
   'add-intents': ({ session }, { ids, lifetime }) =>
     run(

@@ -1,6 +1,6 @@
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured } from '../../core/variant.ts'
-import type { BucketId, NewMedia, NewMediaContent } from '../records.ts'
+import type { BucketId, NewMedia, NewMediaContent, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, type Row, text } from '../rows.ts'
 import type { LockedBuckets } from './locked-buckets.ts'
 import type { Session } from './session.ts'
@@ -42,18 +42,22 @@ export async function appendMedia(
 
 const removedColumns = 'seq, size, content_id, id, content_type, (sha256 IS NOT NULL)::int4'
 
-/** Removes an item of the bucket. Returns its tombstone, if it has one, or null if there is no such item. */
-export async function removeById(
+/** Removes those of the items that the bucket has. */
+export async function removeByIds(
   transaction: Transaction,
   bucketId: BucketId,
-  id: MediaId,
-): Promise<MediaId[] | null> {
+  ids: readonly MediaId[],
+): Promise<RemovedMedia> {
   const rows = await transaction.session.run(
-    `DELETE FROM media WHERE bucket_id = $1 AND id = $2 RETURNING ${removedColumns}`,
+    `DELETE FROM media WHERE bucket_id = $1 AND id = ANY ($2::text[]) RETURNING ${removedColumns}`,
     bucketId,
-    id,
+    ids,
   )
-  return rows.length === 0 ? null : forget(transaction, bucketId, rows)
+  const removed = new Set(rows.map((row) => text(row, 3)))
+  return {
+    ids: ids.filter((id) => removed.has(id)),
+    tombstones: await forget(transaction, bucketId, rows),
+  }
 }
 
 /** Removes up to `limit` items of the bucket, oldest first. Returns their number and their tombstones. */

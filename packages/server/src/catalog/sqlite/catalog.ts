@@ -71,7 +71,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
     findRepeated: async (request) => reading(() => reads.findRepeated(request)),
     forgetRequests: (now) => writer.apply({ kind: 'forget-requests', input: { now } }),
-    removeMedia: (bucketId, id) => writer.apply({ kind: 'remove-media', input: { bucketId, id } }),
+    removeMedia: (bucketId, ids) => writer.apply({ kind: 'remove-media', input: { bucketId, ids } }),
     addIntents: (ids, lifetime) => writer.apply({ kind: 'add-intents', input: { ids, lifetime } }),
     intents: async () => reading(() => reads.intents()),
     expiredIntents: async () => reading(() => reads.expiredIntents()),

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId, NewMediaContent, NewToken } from '../records.ts'
-import { integer, text } from '../rows.ts'
+import { text } from '../rows.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
@@ -37,7 +37,6 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const setMaxItems = db.prepare('UPDATE buckets SET max_items = ? WHERE name = ?')
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
   const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
-  const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
   const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
   const tokenRow = db.prepare(`INSERT INTO tokens
@@ -78,11 +77,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'forget-requests': ({ now }) => idempotency.deleteExpired(now),
 
-    'remove-media'({ bucketId, id }) {
-      const row = one(findSeq, id, bucketId)
-      if (!row) return null
-      return { hasTombstone: media.remove(bucketId, [integer(row, 0)]).length > 0 }
-    },
+    'remove-media': ({ bucketId, ids }) => media.removeByIds(bucketId, ids),
 
     'add-intents'({ ids, lifetime }) {
       intents.add(ids, lifetime)

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured } from '../../core/variant.ts'
-import type { BucketId, ContentId, NewMediaContent } from '../records.ts'
+import type { BucketId, ContentId, NewMediaContent, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
 import { prepareContentRows } from './content-rows.ts'
 import type { Ranks } from './ranks.ts'
@@ -16,6 +16,8 @@ export interface MediaRows {
    * items whose bytes are in the blob store, and of pictures, which may have variants there.
    */
   remove(bucketId: BucketId, seqs: readonly number[]): MediaId[]
+  /** As remove, those of the items that this bucket has. */
+  removeByIds(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia
 }
 
 /** Inserts one row with its bytes. Updates no counters. */
@@ -47,7 +49,8 @@ export function prepareInsertItem(
 export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
   const bucket = db.prepare('SELECT total, next_seq FROM buckets WHERE id = ?')
   const insert = prepareInsertItem(db)
-  const remove = db.prepare(`DELETE FROM media WHERE bucket_id = ? AND seq = ?
+  const findSeq = db.prepare('SELECT seq FROM media WHERE id = ? AND bucket_id = ?')
+  const removeRow = db.prepare(`DELETE FROM media WHERE bucket_id = ? AND seq = ?
     RETURNING size, content_id, id, content_type, sha256 IS NOT NULL`)
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
@@ -59,6 +62,27 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
     const row = one(bucket, bucketId)
     if (!row) throw bucketDeleted()
     return { total: integer(row, 0), nextSeq: integer(row, 1) }
+  }
+
+  const remove: MediaRows['remove'] = (bucketId, seqs) => {
+    if (seqs.length === 0) return []
+    const { nextSeq } = bucketState(bucketId)
+    const tombstones: MediaId[] = []
+    let size = 0
+    for (const seq of seqs) {
+      const row = one(removeRow, bucketId, seq)
+      if (!row) throw new RangeError(`bucket ${bucketId} has no item number ${seq}`)
+      size += integer(row, 0)
+      const contentId = integerOrNull(row, 1)
+      if (contentId !== null) contents.remove(contentId as ContentId)
+      const hasBytes = integer(row, 4) === 1
+      if (hasBytes && (contentId === null || isPictured(text(row, 3))))
+        tombstones.push(text(row, 2) as MediaId)
+    }
+    for (const id of tombstones) addTombstone.run(id)
+    ranks.remove(bucketId, nextSeq, seqs)
+    grow.run(-seqs.length, -size, 0, bucketId)
+    return tombstones
   }
 
   return {
@@ -76,25 +100,15 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       grow.run(items.length, size, items.length, bucketId)
     },
 
-    remove(bucketId, seqs) {
-      if (seqs.length === 0) return []
-      const { nextSeq } = bucketState(bucketId)
-      const tombstones: MediaId[] = []
-      let size = 0
-      for (const seq of seqs) {
-        const row = one(remove, bucketId, seq)
-        if (!row) throw new RangeError(`bucket ${bucketId} has no item number ${seq}`)
-        size += integer(row, 0)
-        const contentId = integerOrNull(row, 1)
-        if (contentId !== null) contents.remove(contentId as ContentId)
-        const hasBytes = integer(row, 4) === 1
-        if (hasBytes && (contentId === null || isPictured(text(row, 3))))
-          tombstones.push(text(row, 2) as MediaId)
-      }
-      for (const id of tombstones) addTombstone.run(id)
-      ranks.remove(bucketId, nextSeq, seqs)
-      grow.run(-seqs.length, -size, 0, bucketId)
-      return tombstones
+    remove,
+
+    removeByIds(bucketId, ids) {
+      const found = ids.flatMap((id) => {
+        const row = one(findSeq, id, bucketId)
+        return row ? [{ id, seq: integer(row, 0) }] : []
+      })
+      const seqs = found.map(({ seq }) => seq).sort((one, other) => one - other)
+      return { ids: found.map(({ id }) => id), tombstones: remove(bucketId, seqs) }
     },
   }
 }

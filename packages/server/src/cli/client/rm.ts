@@ -4,6 +4,9 @@ import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 import { itemReference } from './item-reference.ts'
 
+/** Items per request, and so per report. */
+const requestLength = 500
+
 export const rm = clientCommand({
   summary: 'Delete items from the bucket of a service.',
   help: `Usage: mediabucket rm ID|URL …
@@ -18,18 +21,15 @@ exit code is ${exitCodes.notFound}.`,
     return positionals.map(itemReference)
   },
 
-  async run(references, { client, report, interrupted, explain }) {
+  async run(references, { client, report, interrupted }) {
     let missing = 0
-    for (const reference of references) {
-      try {
-        await client.delete(reference, { signal: interrupted })
-        report(`Deleted ${reference}`)
-      } catch (error) {
-        const explained = interrupted.aborted ? null : explain(error)
-        if (!(explained instanceof CommandError) || explained.exitCode !== exitCodes.notFound) throw error
-        missing += 1
-        report(`mediabucket: ${reference}: ${explained.message}`)
-      }
+    for (let start = 0; start < references.length; start += requestLength) {
+      const result = await client.deleteMany(references.slice(start, start + requestLength), {
+        signal: interrupted,
+      })
+      for (const reference of result.deleted) report(`Deleted ${reference}`)
+      for (const reference of result.missing) report(`mediabucket: ${reference}: There is no such item.`)
+      missing += result.missing.length
     }
     if (missing > 0)
       throw new CommandError(

@@ -8,6 +8,7 @@ import type { RequestKey } from '../../media/commit-files.ts'
 import { describeMedia, type MediaObject } from '../../media/describe-media.ts'
 import type { StoreMedia } from '../../media/store-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
+import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { isMultipartForm } from '../forms/boundary.ts'
 import { readFormFiles } from '../forms/form-files.ts'
 import { readRawFile } from '../forms/raw-file.ts'
@@ -39,9 +40,8 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
   const { authorize, readBody, storeMedia, urlSettings, maxFileSize, maxParts, metrics } = parts
 
   countUploads(app, metrics)
-  // Bodies stay unread until the handler has verified the token; JSON and text are files too (U3).
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  // JSON and text are files too (U3).
+  leaveBodiesUnread(app)
 
   for (const url of listingPaths) {
     app.post(url, routeOptions(description), async (request, reply) => {

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
+import { maxIds } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
 import { type Variant, variantSides } from '../../core/variant.ts'
@@ -100,6 +101,21 @@ export const ItemList = closedObject('ItemList', 'Items of the bucket, and where
   next_cursor: nullable(
     Type.String({ description: 'Send it as `after` for the items that follow; null where none follow.' }),
   ),
+})
+
+const id = Type.String({ description: 'The id of an item.' })
+
+export const IdList = closedObject('IdList', 'Items by their ids.', {
+  ids: Type.Array(id, {
+    minItems: 1,
+    maxItems: maxIds,
+    description: 'Repeated ids count once.',
+  }),
+})
+
+export const DeletedItems = closedObject('DeletedItems', 'The result of a request to delete items.', {
+  deleted: Type.Array(id, { description: 'The deleted items.' }),
+  missing: Type.Array(id, { description: 'Ids of which the bucket has no item.' }),
 })
 
 export const TokenObject = closedObject('Token', 'The properties of a token, without the token itself.', {

@@ -27,6 +27,13 @@ export const requestProblems = {
       'The query parameter `after` is not a cursor of this list: it was changed, or it belongs to another bucket, another order or other filters, or to the data before a restore.',
     cure: 'Send the `next_cursor` of the previous response unchanged, with the same parameters, or start again without `after`.',
   },
+  'json-malformed': {
+    status: 400,
+    title: 'The JSON body is malformed',
+    cause:
+      'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them.',
+    cure: 'Send a JSON object with the members that `/docs` describes.',
+  },
   'route-unknown': {
     status: 404,
     title: 'The path does not exist',
@@ -49,7 +56,14 @@ export const requestProblems = {
     status: 413,
     title: 'The body is too large',
     cause: 'The operation does not accept a body of this size, or a field of a form is too large.',
-    cure: 'Send no body, or upload files with `POST /api/media`.',
+    cure: 'Send a smaller body or none, or upload files with `POST /api/media`.',
+  },
+  'content-type-unsupported': {
+    status: 415,
+    title: 'The content type of the body is not supported',
+    cause:
+      'The operation takes a JSON body, and the `Content-Type` of the request is another one or missing.',
+    cure: 'Send the `Content-Type` that `detail` names.',
   },
   'headers-too-large': {
     status: 431,

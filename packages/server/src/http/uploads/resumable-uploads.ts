@@ -6,6 +6,7 @@ import type { CreateUpload } from '../../media/uploads/create-upload.ts'
 import { findUpload } from '../../media/uploads/find-upload.ts'
 import type { RemoveUpload } from '../../media/uploads/remove-upload.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
+import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { countUploads } from '../metrics/count-uploads.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -40,9 +41,7 @@ interface Parts {
 export async function resumableUploadsRoute(app: FastifyInstance, parts: Parts): Promise<void> {
   const { authorize, catalog, maxFileSize, metrics } = parts
   countUploads(app, metrics)
-  // Handlers read the body themselves, after the token is checked.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  leaveBodiesUnread(app)
 
   const appendUpload: AppendUpload = async (id, chunk) => {
     const appended = await parts.appendUpload(id, chunk)

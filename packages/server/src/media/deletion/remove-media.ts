@@ -4,9 +4,18 @@ import { isMediaId, type MediaId } from '../../core/media-id.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
 
+/** Ids in the order in which they were requested, each once. */
+export interface DeletedMedia {
+  readonly deleted: readonly string[]
+  /** The bucket has no such items. */
+  readonly missing: readonly string[]
+}
+
 export interface MediaRemover {
   /** Resolves when the item is deleted durably (docs/interface.md M2). `id` may be any text. Throws Fault `media-unknown`. */
   remove(bucketId: BucketId, id: string): Promise<void>
+  /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */
+  removeMany(bucketId: BucketId, ids: readonly string[]): Promise<DeletedMedia>
   /** Resolves when no deletion of bytes is in progress. */
   settled(): Promise<void>
 }
@@ -23,15 +32,25 @@ export function createMediaRemover(
     deleting = null
   }
 
+  async function removeMany(bucketId: BucketId, ids: readonly string[]): Promise<DeletedMedia> {
+    const wanted = [...new Set(ids)]
+    const known = wanted.filter(isMediaId)
+    if (known.length === 0) return { deleted: [], missing: wanted }
+    const removed = await parts.catalog.removeMedia(bucketId, known)
+    if (removed.tombstones.length > 0) {
+      waiting.push(...removed.tombstones)
+      deleting ??= deleteWaiting()
+    }
+    const deleted: ReadonlySet<string> = new Set(removed.ids)
+    return { deleted: [...deleted], missing: wanted.filter((id) => !deleted.has(id)) }
+  }
+
   return {
     async remove(bucketId, id) {
-      if (!isMediaId(id)) throw mediaUnknown()
-      const removed = await parts.catalog.removeMedia(bucketId, id)
-      if (removed === null) throw mediaUnknown()
-      if (!removed.hasTombstone) return
-      waiting.push(id)
-      deleting ??= deleteWaiting()
+      const { missing } = await removeMany(bucketId, [id])
+      if (missing.length > 0) throw mediaUnknown()
     },
+    removeMany,
     async settled() {
       await deleting
     },

@@ -31,7 +31,7 @@ test('F6 the bytes of items deleted during a backup are removed after it', async
 test('F6 a start during a backup keeps deleted bytes until the backup ends', async () => {
   await using media = await temporaryMedia()
   const item = await media.store('text')
-  await media.catalog.removeMedia(item.bucketId, item.id)
+  await media.catalog.removeMedia(item.bucketId, [item.id])
   let isBackupRunning = true
   const held = createDeferredDeletions({
     ...media,

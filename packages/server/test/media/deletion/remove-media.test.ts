@@ -30,7 +30,7 @@ function watchedRemoval(
   }
   const removal = createMediaRemover({
     catalog: {
-      removeMedia: (bucketId, id) => step('commit', () => media.catalog.removeMedia(bucketId, id)),
+      removeMedia: (bucketId, ids) => step('commit', () => media.catalog.removeMedia(bucketId, ids)),
       clearTombstones: (ids) => step(`clear ${ids.length}`, () => media.catalog.clearTombstones(ids)),
     },
     blobs: { remove: (id) => step('unlink', () => media.blobs.remove(id)) },
@@ -212,7 +212,7 @@ describe('recovery', () => {
     await using media = await temporaryMedia()
     const [gone, left, kept] = [await media.store('1'), await media.store('2'), await media.store('3')]
     await media.blobs.receive(newMediaId(), chunksOf(Buffer.from('half an upload')), 100)
-    for (const item of [gone, left]) await media.catalog.removeMedia(item.bucketId, item.id)
+    for (const item of [gone, left]) await media.catalog.removeMedia(item.bucketId, [item.id])
     await media.blobs.remove(gone.id)
 
     expect(await recover(media)).toEqual({

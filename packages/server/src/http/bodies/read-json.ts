@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http'
+import { Fault, type ParameterFault } from '../../core/fault.ts'
+import type { BodyReader } from './body-reader.ts'
+
+/** Bytes. Twice the longest texts of an item with every character escaped. */
+const maxJsonBody = 131_072
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Reads a body that is a JSON object with these members, all optional. Throws Fault `content-type-unsupported`,
+ * `content-coding-unsupported`, `body-too-large` and `json-malformed`.
+ */
+export async function readJsonObject(
+  request: IncomingMessage,
+  readBody: BodyReader,
+  members: readonly string[],
+  types: readonly string[] = ['application/json'],
+): Promise<Readonly<Record<string, unknown>>> {
+  const { headers } = request
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (!types.includes(type))
+    throw new Fault('content-type-unsupported', `Send the body with Content-Type: ${types.join(' or ')}.`)
+  if (headers['content-encoding'] !== undefined)
+    throw new Fault('content-coding-unsupported', 'Send the body without Content-Encoding.')
+  const value = parse(await readAll(request, readBody))
+  if (!isObject(value)) throw new Fault('json-malformed', 'The body is not a JSON object.')
+  const known: ReadonlySet<string> = new Set(members)
+  const unknown = Object.keys(value).filter((name) => !known.has(name))
+  if (unknown.length > 0) {
+    const detail = `The object has no such member; its members are ${members.join(', ')}.`
+    throw malformed(unknown.map((parameter) => ({ parameter, detail })))
+  }
+  return value
+}
+
+/** The fault of members that are unknown or have wrong values. */
+export const malformed = (parameters: readonly ParameterFault[]): Fault =>
+  new Fault('json-malformed', 'The JSON object has members that this operation does not accept.', {
+    parameters,
+  })
+
+async function readAll(request: IncomingMessage, readBody: BodyReader): Promise<Uint8Array> {
+  const tooLarge = new Fault('body-too-large', `The body has more than ${maxJsonBody} bytes.`)
+  if (Number(request.headers['content-length'] ?? 0) > maxJsonBody) throw tooLarge
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of readBody(request)) {
+    size += chunk.byteLength
+    if (size > maxJsonBody) throw tooLarge
+    // The memory of a chunk is freed when the next one is read.
+    chunks.push(Uint8Array.from(chunk))
+  }
+  return Buffer.concat(chunks)
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(body))
+  } catch (cause) {
+    throw new Fault('json-malformed', 'The body is not JSON in UTF-8.', { cause })
+  }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
