@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import sharp from 'sharp'
-import { variantSides } from '../packages/server/src/core/variant.ts'
+import { builtInSizes } from '../packages/server/src/core/variant.ts'
 import { fillBuckets } from './buckets.ts'
 import { startMediabucket } from './mediabucket.ts'
 import { type Row, runInTurn } from './rounds.ts'
@@ -82,7 +82,7 @@ export async function benchVariants(
       local('yardsticks/sharp-loop.ts'),
       pictures,
       String(atOnce),
-      String(variantSides.thumb),
+      String(builtInSizes[0]?.width),
     ]
     const made = await runInTurn(
       [

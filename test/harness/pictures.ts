@@ -86,7 +86,7 @@ export async function cornersOf(bytes: Uint8Array) {
 export const uploadPicture = async (server: SharedServer, made: Buffer | Promise<Buffer>, type: string) =>
   upload(server, new Uint8Array(await made), { name: `picture.${type.split('/')[1]}`, type })
 
-export const variantUrl = (server: SharedServer, id: string, variant = 'thumb'): string =>
+export const variantUrl = (server: Pick<SharedServer, 'url'>, id: string, variant = 'thumb'): string =>
   `${server.url}/media/${id}?variant=${variant}`
 
 /** A picture whose `medium` variant is larger than 64 kB, so that it is stored as a file. */

@@ -60,6 +60,7 @@ const requests: readonly (readonly [string, ...string[]])[] = [
     [path, 'Range: bytes=-2'],
     [path, 'If-None-Match: TAG'],
     [path, `Origin: ${origin}`],
+    [path, 'Accept: image/avif,image/webp,*/*;q=0.8'],
   ]),
   ...['GONE', 'MISSING', 'TEXT.txt', 'TEXTx', 'HTML?variant=thumb', 'PICTURE?variant=large'].map(
     (path) => [path] as const,

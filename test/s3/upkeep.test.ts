@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
 import { newMediaId } from '../../packages/server/src/core/media-id.ts'
-import { variantKey } from '../../packages/server/src/core/variant.ts'
+import { builtInSizes, createVariantList } from '../../packages/server/src/core/variant.ts'
 import { hasCeph, objectsOf, s3Settings } from '../harness/ceph.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -50,7 +50,7 @@ describe.skipIf(!hasCeph && !process.env['CI'])('upkeep of an S3 store', () => {
     const orphan = newMediaId()
     await objects.put(orphan, 'planted')
     await objects.put('notes.txt', 'mine')
-    await objects.put(`variants/${newMediaId()}/${variantKey('thumb')}`, 'a variant')
+    await objects.put(`variants/${newMediaId()}/${createVariantList(builtInSizes).keys[0]}`, 'a variant')
     await objects.remove(missing.id)
     await objects.put(longer.id, 'longer!')
     await objects.put(changed.id, 'CHANGED')

@@ -11,6 +11,13 @@ import {
   textOrNull,
 } from './shape.ts'
 
+/** The URLs of the variants of an item. A service may have further sizes than these two. */
+export interface Variants {
+  readonly thumb: string
+  readonly medium: string
+  readonly [name: string]: string
+}
+
 /** One item, as on the wire. */
 export interface Media {
   readonly id: string
@@ -28,8 +35,8 @@ export interface Media {
   readonly width: number | null
   /** Pixels; null if unknown. */
   readonly height: number | null
-  /** URLs of smaller pictures; null if the type of the item has none. Earlier versions of the service do not send them. */
-  readonly variants?: { readonly thumb: string; readonly medium: string } | null | undefined
+  /** URLs of smaller pictures by the names of their sizes; null if the type of the item has none. Earlier versions of the service do not send them. */
+  readonly variants?: Variants | null | undefined
 }
 
 export const mediaShape: Check<Media> = objectOf<Media>({
@@ -42,9 +49,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   created_at: text,
   width: countOrNull,
   height: countOrNull,
-  variants: optional(
-    orNull(objectOf<{ readonly thumb: string; readonly medium: string }>({ thumb: text, medium: text })),
-  ),
+  variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),
 })
 
 /** Reads the media object from a response. Throws a `ShapeError` that names the invalid field. */

@@ -12,6 +12,7 @@ import type {
   ResumeStore,
   UploadOptions,
   UploadSource,
+  Variants,
 } from '../src/index.ts'
 
 test('L2 a page has exact types, including null', () => {
@@ -49,7 +50,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly created_at: string
     readonly width: number | null
     readonly height: number | null
-    readonly variants?: { readonly thumb: string; readonly medium: string } | null | undefined
+    readonly variants?: Variants | null | undefined
   }>()
 })
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
-import type { Variant } from '../core/variant.ts'
+import type { VariantKey } from '../core/variant.ts'
 import type { PartialUploadStore } from './partial-uploads.ts'
 import type { ReceivedBlob } from './received-blob.ts'
 
@@ -135,16 +135,16 @@ export interface VariantStore {
    * Replaces an existing variant atomically. After a crash, the variant is complete or missing; after a power failure, all
    * variants may be missing.
    */
-  store(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void>
+  store(id: MediaId, key: VariantKey, bytes: Uint8Array): Promise<void>
 
   /** As `BlobStore.open`. With `pictureSize`, also null unless a blob of this size is stored under the id. */
   open(
     id: MediaId,
-    variant: Variant,
+    key: VariantKey,
     options?: { readonly pictureSize?: number; readonly wholeUpTo?: number },
   ): Promise<Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'> | null>
 
-  /** Removes all variants of the item, as `BlobStore.remove` does. */
+  /** Removes all variants of the item, also of sizes that no longer exist, as `BlobStore.remove` does. */
   remove(id: MediaId): Promise<void>
 }
 

@@ -2,6 +2,7 @@ import { nearestName } from '../core/nearest-name.ts'
 import type { RequestRate } from '../core/request-rate.ts'
 import type { S3Location } from '../core/s3-location.ts'
 import type { SendFile } from '../core/send-file.ts'
+import type { VariantSize } from '../core/variant.ts'
 import { type Setting, settings, type Values } from './settings.ts'
 
 /** All settings of the service, validated and frozen. Durations are milliseconds, sizes bytes. */
@@ -42,6 +43,7 @@ export interface Config {
   readonly addressRate: RequestRate | null
   readonly authFailureRate: RequestRate | null
   readonly mediaMaxAge: number
+  readonly variants: readonly VariantSize[]
   readonly variantProcesses: number
   readonly variantQueue: number
   readonly variantTimeout: number
@@ -123,6 +125,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     addressRate: read('MEDIABUCKET_ADDRESS_RATE'),
     authFailureRate: read('MEDIABUCKET_AUTH_FAILURE_RATE'),
     mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE'),
+    variants: read('MEDIABUCKET_VARIANTS'),
     variantProcesses: read('MEDIABUCKET_VARIANT_PROCESSES'),
     variantQueue: read('MEDIABUCKET_VARIANT_QUEUE'),
     variantTimeout: read('MEDIABUCKET_VARIANT_TIMEOUT'),

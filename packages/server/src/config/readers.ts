@@ -6,6 +6,8 @@ import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
 import { parseS3Location, type S3Location } from '../core/s3-location.ts'
 import { parseSendFile, type SendFile } from '../core/send-file.ts'
 import { parseSize } from '../core/size.ts'
+import type { VariantSize } from '../core/variant.ts'
+import { parseVariantSizes } from '../core/variant-sizes.ts'
 
 /** Reads the text of one setting. */
 export interface Reader<T> {
@@ -148,4 +150,10 @@ export const blobsUrl: Reader<S3Location | null> = {
   accepts:
     's3://bucket/prefix, optionally with endpoint=URL, region=NAME and path_style=true or false as parameters',
   read: (text) => (text === '' ? null : parseS3Location(text)),
+}
+
+export const variantSizes: Reader<readonly VariantSize[]> = {
+  accepts:
+    'names with a side or with width and height, such as thumb=400, card=640x360:cover, separated by commas: at most 20, with sides from 1 to 4096',
+  read: parseVariantSizes,
 }

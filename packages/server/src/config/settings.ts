@@ -17,6 +17,7 @@ import {
   sizeOrZero,
   sizeUpTo,
   timerDuration,
+  variantSizes,
   webOrigins,
   wholeNumber,
 } from './readers.ts'
@@ -175,6 +176,11 @@ const table = {
     '1d',
     duration,
     'How long browsers and proxies may cache a file. A deleted file may stay in their caches for that time.',
+  ),
+  MEDIABUCKET_VARIANTS: setting(
+    'thumb=400, medium=1600',
+    variantSizes,
+    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. Other sizes are never rendered.',
   ),
   MEDIABUCKET_VARIANT_PROCESSES: setting(
     '2',

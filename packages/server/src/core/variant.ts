@@ -1,26 +1,79 @@
 import { Fault } from './fault.ts'
 
-/** The variants of a picture. Each fits into a square with this side in pixels, and is never larger than the picture. */
-export const variantSides = { thumb: 400, medium: 1600 } as const
+/** A size of variants. A variant is never larger than its picture. */
+export interface VariantSize {
+  readonly name: string
+  /** Pixels. */
+  readonly width: number
+  readonly height: number
+  /** `contain`: the whole picture fits into the size. `cover`: the picture fills the size, and what does not fit is cut off. */
+  readonly fit: 'contain' | 'cover'
+}
 
-export type Variant = keyof typeof variantSides
+export type VariantFormat = 'webp' | 'avif'
 
-export const variants: readonly Variant[] = ['thumb', 'medium']
+declare const brand: unique symbol
+/** Identifies a size, a format and a rendering; safe in a file name and an entity tag. */
+export type VariantKey = string & { readonly [brand]: 'VariantKey' }
 
-/** Part of the file names and entity tags of variants. Increment it when the rendering changes. */
-const format = 1
+/** A size in one format. */
+export interface Variant extends VariantSize {
+  readonly format: VariantFormat
+  readonly key: VariantKey
+}
 
-/** The key of a variant in its current format; safe in a file name and an entity tag. */
-export const variantKey = (variant: Variant): string => `${variant}-${format}`
+/** Part of the keys of variants. Increment it when the rendering changes. */
+const rendering = 1
 
-const accepts = `variant accepts one of: ${variants.join(', ')}.`
+/** These sizes always exist, because clients depend on their names. */
+export const builtInSizes: readonly VariantSize[] = [
+  { name: 'thumb', width: 400, height: 400, fit: 'contain' },
+  { name: 'medium', width: 1600, height: 1600, fit: 'contain' },
+]
 
-/** The requested variant, null if absent; throws Fault `variant-unknown` (docs/interface.md V1). */
-export function parseVariant(value: unknown): Variant | null {
-  if (value === undefined) return null
-  const variant = variants.find((name) => name === value)
-  if (variant) return variant
-  throw new Fault('variant-unknown', accepts, { parameters: [{ parameter: 'variant', detail: accepts }] })
+/** The key depends on the size, not on its name, so that a size that the operator changes gets variants of its own. */
+function keyOf({ width, height, fit }: VariantSize, format: VariantFormat): VariantKey {
+  const isSame = (known: VariantSize) => known.width === width && known.height === height && known.fit === fit
+  // Earlier versions stored variants of these sizes under their names.
+  const size = builtInSizes.find(isSame)?.name ?? `${fit}-${width}x${height}`
+  return `${size}-${rendering}${format === 'webp' ? '' : `-${format}`}` as VariantKey
+}
+
+/** Whether a text has the form of a key: of this version, an earlier one, or a size that no longer exists. */
+export const isVariantKey = (text: string): text is VariantKey => /^[a-z][a-z0-9-]{0,40}$/.test(text)
+
+/** The sizes of a service, in both formats. */
+export interface VariantList {
+  readonly names: readonly string[]
+  readonly keys: readonly VariantKey[]
+  /** Undefined if there is no size with this name. */
+  find(name: string, format: VariantFormat): Variant | undefined
+  /** Null if no variant is requested. Throws Fault `variant-unknown` (docs/interface.md V1). */
+  parse(name: unknown, format: VariantFormat): Variant | null
+}
+
+export function createVariantList(sizes: readonly VariantSize[]): VariantList {
+  const variants = new Map(
+    sizes.map((size) => {
+      const inFormat = (format: VariantFormat): Variant => ({ ...size, format, key: keyOf(size, format) })
+      return [size.name, { webp: inFormat('webp'), avif: inFormat('avif') }]
+    }),
+  )
+  const names = [...variants.keys()]
+  const accepts = `variant accepts one of: ${names.join(', ')}.`
+  const find = (name: string, format: VariantFormat) => variants.get(name)?.[format]
+
+  return {
+    names,
+    keys: [...variants.values()].flatMap(({ webp, avif }) => [webp.key, avif.key]),
+    find,
+    parse(name, format) {
+      if (name === undefined) return null
+      const variant = typeof name === 'string' ? find(name, format) : undefined
+      if (variant) return variant
+      throw new Fault('variant-unknown', accepts, { parameters: [{ parameter: 'variant', detail: accepts }] })
+    },
+  }
 }
 
 /** The stored types that have variants. SVG is not included, because rendering it would run untrusted code. */

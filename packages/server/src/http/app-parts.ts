@@ -4,6 +4,7 @@ import type { Grant, Media } from '../catalog/records.ts'
 import type { PageSettings } from '../core/page.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import type { VariantSize } from '../core/variant.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
@@ -44,6 +45,7 @@ export interface Operations {
 /** The settings of the HTTP service. Durations are in milliseconds, sizes in bytes. */
 export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
   readonly mediaBaseUrl: string | null
+  readonly variants: readonly VariantSize[]
   /** Whether the base URL is configured; otherwise it is made of host and port. */
   readonly hasOwnAddress: boolean
   readonly envelope: 'bare' | 'wrapped'
@@ -80,9 +82,11 @@ export const pageSettingsOf = ({
   mediaBaseUrl,
   extensions,
   links,
+  variants,
 }: Omit<PageSettings, 'mediaBaseUrl'> & { readonly mediaBaseUrl: string | null }): PageSettings => ({
   baseUrl,
   extensions,
   links,
+  ...(variants && { variants }),
   ...(mediaBaseUrl === null ? {} : { mediaBaseUrl }),
 })

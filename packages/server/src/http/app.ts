@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { createVariantList } from '../core/variant.ts'
 import { trackRouteMethods } from './allowed-methods.ts'
 import { type AppParts, type Operations, pageSettingsOf } from './app-parts.ts'
 import { createBackpressure } from './bodies/backpressure.ts'
@@ -7,6 +8,7 @@ import { addRequestChecks } from './check-requests.ts'
 import { guardConnections } from './connections/guard-connections.ts'
 import { createFramework } from './create-framework.ts'
 import { galleryRoutes } from './gallery/serve-gallery.ts'
+import { createFormatChoice } from './headers/accept.ts'
 import { createCorsPolicy, varyHeader } from './headers/cors.ts'
 import { createListingResponder } from './listing/listing-response.ts'
 import { createBytesResponder } from './media/bytes-response.ts'
@@ -41,17 +43,27 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     vary: varyHeader(corsOrigins, 'Authorization', 'Accept-Encoding'),
   })
   const countStorageError = metrics.storage.countError
-  const cachedResponses = createCachedResponses({ ...operations, areServable: catalog.areServable })
+  const pictures = { variants: createVariantList(settings.variants), formatFor: createFormatChoice() }
+  const cachedResponses = createCachedResponses({
+    ...operations,
+    ...pictures,
+    areServable: catalog.areServable,
+  })
   const respondToBytes = createBytesResponder({
     ...operations,
     ...cachedResponses,
+    ...pictures,
     prepareBody: createBodyPreparer((err, requestId) => {
       countStorageError(err)
       log.error({ requestId, err }, 'a response was aborted')
     }),
     maxAge: settings.mediaMaxAge,
     sendFile: settings.sendFile,
-    vary: { inline: varyHeader(corsOrigins), attachment: varyHeader(corsOrigins, 'Sec-Fetch-Dest') },
+    vary: {
+      inline: varyHeader(corsOrigins),
+      attachment: varyHeader(corsOrigins, 'Sec-Fetch-Dest'),
+      variant: varyHeader(corsOrigins, 'Accept'),
+    },
   })
   const reportFault = createFaultReporter({ limits, countStorageError, log })
   // Used by the fast paths and by the framework.

@@ -1,6 +1,6 @@
 import type { NewMedia } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
-import { isPictured, type Variant } from '../core/variant.ts'
+import { builtInSizes, isPictured } from '../core/variant.ts'
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */
 export interface MediaObject {
@@ -17,8 +17,8 @@ export interface MediaObject {
   /** Pixels. */
   readonly width: number | null
   readonly height: number | null
-  /** The URLs of smaller pictures; null if the type of the item has none (docs/interface.md V3). */
-  readonly variants: Readonly<Record<Variant, string>> | null
+  /** The URLs of smaller pictures by the names of their sizes; null if the type of the item has none (docs/interface.md V3). */
+  readonly variants: Readonly<Record<string, string>> | null
 }
 
 export function describeMedia(settings: UrlSettings, media: NewMedia): MediaObject {
@@ -34,7 +34,9 @@ export function describeMedia(settings: UrlSettings, media: NewMedia): MediaObje
     width: media.width,
     height: media.height,
     variants: isPictured(media.contentType)
-      ? { thumb: `${url}?variant=thumb`, medium: `${url}?variant=medium` }
+      ? Object.fromEntries(
+          (settings.variants ?? builtInSizes).map(({ name }) => [name, `${url}?variant=${name}`]),
+        )
       : null,
   }
 }

@@ -1,4 +1,5 @@
 import { verifyTokenOperation } from '../access/verify-token.ts'
+import { createVariantList } from '../core/variant.ts'
 import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
 import { responseMemory } from '../http/media/cached-responses.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
@@ -75,6 +76,7 @@ export function createOperations(
     ...cachedBytesOperations({
       ...parts,
       cache,
+      variantKeys: createVariantList(config.variants).keys,
       leavesFiles: config.sendFile !== null && config.blobsUrl === null,
     }),
     readiness: checkReadinessOperation({ catalog, space, hasBytes: blobs.isReachable }),

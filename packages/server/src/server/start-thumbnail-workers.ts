@@ -38,7 +38,7 @@ export function startThumbnailWorkers(
     maxPixels: config.variantMegapixels * 1e6,
     hasRoom: space.hasRoom,
     onRendered: ({ variant, seconds, outcome }) =>
-      metrics.variantSeconds.observe({ variant, outcome }, seconds),
+      metrics.variantSeconds.observe({ variant: variant.name, outcome }, seconds),
     onOverLimits: (id, err) =>
       log.warn(
         { id, err },

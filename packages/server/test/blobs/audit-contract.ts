@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { BlobAudit, BlobEntry } from '../../src/blobs/audit.ts'
+import { thumb } from '../variant-samples.ts'
 import { chunksOf, type OpenedStore, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { plainChunk } from './partial-upload-contract.ts'
 
@@ -22,7 +23,7 @@ export function describeBlobAudit(engine: string, openStore: () => Promise<Audit
       const { store, audit } = opened
       expect(await all(audit)).toEqual([])
       const id = await storeBytes(store, randomBytes(100))
-      await store.variants.store(id, 'thumb', randomBytes(40))
+      await store.variants.store(id, thumb.key, randomBytes(40))
       await receiveBytes(store, randomBytes(20))
       const upload = await opened.newUpload(60)
       await store.partialUploads.append(upload, plainChunk(0, chunksOf(randomBytes(30))))

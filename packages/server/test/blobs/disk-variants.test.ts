@@ -10,6 +10,7 @@ import { openVariantRows } from '../../src/blobs/disk/variant-rows.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { firstOutput, killHard, startProcess } from '../catalog/child-process.ts'
 import { tempDirectory } from '../catalog/temp-directory.ts'
+import { medium, thumb } from '../variant-samples.ts'
 import { temporaryStore } from './temporary-store.ts'
 import { describeVariants, readVariant } from './variant-contract.ts'
 
@@ -37,13 +38,13 @@ test('V5 variants of up to 64 kB are rows of variants.db, larger ones are files'
   const { directory, store } = opened
   expect(await entriesOf(directory)).toEqual([])
   const id = newMediaId()
-  expect(await readVariant(store, id, 'thumb')).toBeNull()
+  expect(await readVariant(store, id, thumb.key)).toBeNull()
   await store.variants.remove(id)
   // A backup is opened as a store too, and must not contain variants.
   expect(await entriesOf(directory)).toEqual([])
-  await store.variants.store(id, 'thumb', large().subarray(1))
+  await store.variants.store(id, thumb.key, large().subarray(1))
   expect(await entriesOf(directory)).toEqual(['variants.db', 'variants.db-shm', 'variants.db-wal'])
-  await store.variants.store(id, 'medium', large())
+  await store.variants.store(id, medium.key, large())
   expect(await readdir(join(directory, 'variants', id.slice(0, 2)))).toEqual([`${id}.medium-1`])
   await store.variants.remove(id)
   expect(await readdir(join(directory, 'variants', id.slice(0, 2)))).toEqual([])
@@ -56,7 +57,7 @@ test('O8 small variants that an earlier version stored as files are read, and re
   const shard = join(directory, 'variants', id.slice(0, 2))
   await mkdir(shard, { recursive: true })
   await writeFile(join(shard, `${id}.thumb-1`), 'earlier')
-  expect(String(await readVariant(store, id, 'thumb'))).toBe('earlier')
+  expect(String(await readVariant(store, id, thumb.key))).toBe('earlier')
   await store.remove(id)
   expect(await readdir(shard)).toEqual([])
 })
@@ -65,11 +66,11 @@ test('V5 after an operator has removed variants.db beside a running server, vari
   await using opened = await inlineStore({ thread: { onFailure: unexpected } })
   const { directory, store } = opened
   const id = newMediaId()
-  await store.variants.store(id, 'thumb', Buffer.from('first'))
+  await store.variants.store(id, thumb.key, Buffer.from('first'))
   for (const name of await entriesOf(directory)) await rm(join(directory, name))
-  expect(await readVariant(store, id, 'thumb')).toBeNull()
-  await store.variants.store(id, 'thumb', Buffer.from('second'))
-  expect(String(await readVariant(store, id, 'thumb'))).toBe('second')
+  expect(await readVariant(store, id, thumb.key)).toBeNull()
+  await store.variants.store(id, thumb.key, Buffer.from('second'))
+  expect(String(await readVariant(store, id, thumb.key))).toBe('second')
   expect(await entriesOf(directory)).toEqual(['variants.db', 'variants.db-shm', 'variants.db-wal'])
 })
 
@@ -107,7 +108,7 @@ test.each(Object.entries(damages))(
     const stored = new Map(Array.from({ length: 40 }, () => [newMediaId(), randomBytes(10 + below(30_000))]))
     await using opened = await inlineStore()
     const { directory } = opened
-    for (const [id, bytes] of stored) await opened.store.variants.store(id, 'thumb', bytes)
+    for (const [id, bytes] of stored) await opened.store.variants.store(id, thumb.key, bytes)
     // The last connection that closes moves the log into the database.
     await opened.store.close()
     const path = join(directory, 'variants.db')
@@ -120,15 +121,15 @@ test.each(Object.entries(damages))(
     try {
       for (let round = 0; round < 2; round += 1)
         for (const [id, bytes] of stored) {
-          const found = await readVariant(store, id, 'thumb')
+          const found = await readVariant(store, id, thumb.key)
           if (found !== null) expect(found.equals(bytes)).toBe(true)
           // As a request for a missing variant does.
-          else await store.variants.store(id, 'thumb', bytes)
+          else await store.variants.store(id, thumb.key, bytes)
         }
       expect(reasons).not.toEqual([])
-      for (const [id, bytes] of stored) expect(await readVariant(store, id, 'thumb')).toEqual(bytes)
+      for (const [id, bytes] of stored) expect(await readVariant(store, id, thumb.key)).toEqual(bytes)
       for (const id of stored.keys()) await store.variants.remove(id)
-      for (const id of stored.keys()) expect(await readVariant(store, id, 'thumb')).toBeNull()
+      for (const id of stored.keys()) expect(await readVariant(store, id, thumb.key)).toBeNull()
     } finally {
       await store.close()
     }
@@ -169,8 +170,8 @@ test('B8 links at the paths of a variant, its directory and the variants directo
   await mkdir(join(outside, id.slice(0, 2)), { recursive: true })
   await writeFile(join(outside, id.slice(0, 2), `${id}.thumb-1`), 'secret')
   await symlink(outside, join(directory, 'variants'))
-  await expect(readVariant(store, id, 'thumb')).rejects.toMatchObject({ code: 'media-unknown' })
-  await expect(store.variants.store(id, 'thumb', large())).rejects.toThrow('is not a directory')
+  await expect(readVariant(store, id, thumb.key)).rejects.toMatchObject({ code: 'media-unknown' })
+  await expect(store.variants.store(id, thumb.key, large())).rejects.toThrow('is not a directory')
   await expect(store.variants.remove(id)).rejects.toThrow('is not a directory')
   expect(await readdir(join(outside, id.slice(0, 2)))).toEqual([`${id}.thumb-1`])
   expect(await opened.temporary()).toEqual([])
@@ -179,6 +180,6 @@ test('B8 links at the paths of a variant, its directory and the variants directo
 test('V5 a variant that cannot be stored leaves no temporary file', async () => {
   const rename = () => Promise.reject(new Error('no rename'))
   await using opened = await inlineStore({ files: { ...nodeFiles, rename } })
-  await expect(opened.store.variants.store(newMediaId(), 'thumb', large())).rejects.toThrow('no rename')
+  await expect(opened.store.variants.store(newMediaId(), thumb.key, large())).rejects.toThrow('no rename')
   expect(await opened.temporary()).toEqual([])
 })

@@ -6,6 +6,7 @@ import { gateway, hasCeph } from '../../../../test/harness/ceph.ts'
 import { BlobTruncatedError, type OpenBlob } from '../../src/blobs/blobs.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { createIntentSweep } from '../../src/media/deletion/sweep-intents.ts'
+import { thumb } from '../variant-samples.ts'
 import { chunksOf, readBytes, receiveBytes, storeBytes } from './blob-contract.ts'
 import { faultyGateway, type Treatment } from './faulty-gateway.ts'
 import { temporaryS3Store } from './temporary-s3-store.ts'
@@ -66,7 +67,7 @@ describe.runIf(hasCeph)('faults of an S3 store', () => {
         receiveBytes(store, bytes),
         store.receive(newMediaId(), chunksOf(randomBytes(9_000_000), 65_536), 1e9),
         store.remove(id),
-        store.variants.store(id, 'thumb', bytes),
+        store.variants.store(id, thumb.key, bytes),
       ])
       for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: unavailable })
       expect(await store.isReachable()).toBe(false)

@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { BlobStore } from '../../src/blobs/blobs.ts'
 import { type MediaId, newMediaId } from '../../src/core/media-id.ts'
-import type { Variant } from '../../src/core/variant.ts'
+import { createVariantList, type VariantKey } from '../../src/core/variant.ts'
+import { medium, thumb } from '../variant-samples.ts'
 import { type OpenedStore, readBytes, storeBytes } from './blob-contract.ts'
 
-export async function readVariant(store: BlobStore, id: MediaId, variant: Variant): Promise<Buffer | null> {
-  const opened = await store.variants.open(id, variant)
+export async function readVariant(store: BlobStore, id: MediaId, key: VariantKey): Promise<Buffer | null> {
+  const opened = await store.variants.open(id, key)
   if (opened === null) return null
   const bytes = Buffer.alloc(opened.size)
   await opened.read(bytes, 0)
@@ -21,14 +22,14 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       await using opened = await openStore()
       const { store } = opened
       const [id, other] = [newMediaId(), newMediaId()]
-      expect(await readVariant(store, id, 'thumb')).toBeNull()
-      const [thumb, medium] = [randomBytes(50), randomBytes(70_000)]
-      await store.variants.store(id, 'thumb', randomBytes(60))
-      await store.variants.store(id, 'thumb', thumb)
-      await store.variants.store(id, 'medium', medium)
-      expect(await readVariant(store, id, 'thumb')).toEqual(thumb)
-      expect(await readVariant(store, id, 'medium')).toEqual(medium)
-      expect(await readVariant(store, other, 'thumb')).toBeNull()
+      expect(await readVariant(store, id, thumb.key)).toBeNull()
+      const [small, large] = [randomBytes(50), randomBytes(70_000)]
+      await store.variants.store(id, thumb.key, randomBytes(60))
+      await store.variants.store(id, thumb.key, small)
+      await store.variants.store(id, medium.key, large)
+      expect(await readVariant(store, id, thumb.key)).toEqual(small)
+      expect(await readVariant(store, id, medium.key)).toEqual(large)
+      expect(await readVariant(store, other, thumb.key)).toBeNull()
     })
 
     test('V7 a variant is null if the picture that is required is not stored, or has another size', async () => {
@@ -36,8 +37,8 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       const { store } = opened
       const id = await storeBytes(store, randomBytes(9))
       for (const [variant, size] of [
-        ['thumb', 50],
-        ['medium', 70_000],
+        [thumb.key, 50],
+        [medium.key, 70_000],
       ] as const) {
         await store.variants.store(id, variant, randomBytes(size))
         const openIf = async (pictureSize: number) => {
@@ -48,8 +49,8 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
         expect([await openIf(9), await openIf(8)]).toEqual([size, null])
       }
       await store.remove(id)
-      await store.variants.store(id, 'thumb', randomBytes(5))
-      expect(await store.variants.open(id, 'thumb', { pictureSize: 9 })).toBeNull()
+      await store.variants.store(id, thumb.key, randomBytes(5))
+      expect(await store.variants.open(id, thumb.key, { pictureSize: 9 })).toBeNull()
       await store.variants.remove(id)
     })
 
@@ -57,12 +58,29 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       await using opened = await openStore()
       const { store } = opened
       const [id, bytes] = [newMediaId(), randomBytes(70_000)]
-      await store.variants.store(id, 'medium', bytes)
-      const found = await store.variants.open(id, 'medium', { wholeUpTo: 70_000 })
+      await store.variants.store(id, medium.key, bytes)
+      const found = await store.variants.open(id, medium.key, { wholeUpTo: 70_000 })
       const read = Buffer.alloc(70_000)
       await found?.read(read, 0)
       await found?.close()
       expect(read).toEqual(bytes)
+    })
+
+    test('V7 removing an item removes its variants of all sizes, also of those that no longer exist', async () => {
+      await using opened = await openStore()
+      const { store } = opened
+      const [id, other] = [newMediaId(), newMediaId()]
+      const { keys } = createVariantList([{ name: 'earlier', width: 320, height: 200, fit: 'cover' }])
+      for (const key of [...keys, thumb.key])
+        for (const item of [id, other])
+          for (const bytes of [randomBytes(5), randomBytes(70_000)])
+            await store.variants.store(item, key, bytes)
+      await store.variants.remove(id)
+      for (const key of [...keys, thumb.key]) {
+        expect(await readVariant(store, id, key)).toBeNull()
+        expect(await readVariant(store, other, key)).not.toBeNull()
+      }
+      await store.variants.remove(other)
     })
 
     test('V7 removing the bytes removes their variants, and variants without bytes can be removed', async () => {
@@ -70,13 +88,14 @@ export function describeVariants(engine: string, openStore: () => Promise<Opened
       const { store } = opened
       const [id, other] = [await storeBytes(store, randomBytes(9)), await storeBytes(store, randomBytes(9))]
       const withoutBytes = newMediaId()
-      for (const item of [id, other, withoutBytes]) await store.variants.store(item, 'thumb', randomBytes(5))
+      for (const item of [id, other, withoutBytes])
+        await store.variants.store(item, thumb.key, randomBytes(5))
       await store.remove(id)
       await store.variants.remove(withoutBytes)
       await store.variants.remove(withoutBytes)
-      expect(await readVariant(store, id, 'thumb')).toBeNull()
-      expect(await readVariant(store, withoutBytes, 'thumb')).toBeNull()
-      expect(await readVariant(store, other, 'thumb')).not.toBeNull()
+      expect(await readVariant(store, id, thumb.key)).toBeNull()
+      expect(await readVariant(store, withoutBytes, thumb.key)).toBeNull()
+      expect(await readVariant(store, other, thumb.key)).not.toBeNull()
       expect(await readBytes(store, other)).not.toBeNull()
     })
   })

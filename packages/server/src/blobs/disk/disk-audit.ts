@@ -6,7 +6,7 @@ import { base32Alphabet } from '../../core/base32.ts'
 import { errorCode } from '../../core/error-code.ts'
 import { isMediaId } from '../../core/media-id.ts'
 import { isUploadId } from '../../core/upload-id.ts'
-import { variantKey, variants } from '../../core/variant.ts'
+import { isVariantKey } from '../../core/variant.ts'
 import type { BlobAudit, BlobEntry } from '../audit.ts'
 import { auditVariantRows } from './audit-variant-rows.ts'
 import { identityName } from './blobs-directory.ts'
@@ -24,7 +24,6 @@ const names: Readonly<Record<BlobEntry['kind'], string>> = {
   foreign: 'foreign',
 }
 
-const endings = variants.map((variant) => `.${variantKey(variant)}`)
 const shardName = new RegExp(`^[${base32Alphabet}]{2}$`)
 
 /** Lists the directories and the variants of disk-blobs.ts without following links. Quarantined entries are moved to `lost+found/`. */
@@ -50,12 +49,8 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
     return status?.isFile() ? status.size : null
   }
 
-  /** The files of one kind in sharded directories; `endings` are the suffixes of their names. */
-  async function* sharded(
-    root: string,
-    kind: 'stored' | 'variant',
-    endings: readonly string[],
-  ): AsyncGenerator<BlobEntry> {
+  /** The files of one kind in sharded directories: `<id>`, and `<id>.<key>` for variants. */
+  async function* sharded(root: string, kind: 'stored' | 'variant'): AsyncGenerator<BlobEntry> {
     const type = entryTypeAt(files, at(root))
     if (type === 'nothing') return
     if (type !== 'directory') return yield { kind: 'foreign', path: root }
@@ -67,9 +62,9 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
       }
       for (const entry of await entries(join(root, shard.name))) {
         const path = join(root, shard.name, entry.name)
-        const ending = endings.find((one) => entry.name.endsWith(one))
-        const id = entry.name.slice(0, entry.name.length - (ending ?? '').length)
-        if (!entry.isFile() || ending === undefined || !isMediaId(id) || !id.startsWith(shard.name)) {
+        const [id = '', key, ...more] = entry.name.split('.')
+        const isNamed = kind === 'stored' ? key === undefined : isVariantKey(key ?? '') && more.length === 0
+        if (!entry.isFile() || !isNamed || !isMediaId(id) || !id.startsWith(shard.name)) {
           yield { kind: 'foreign', path }
           continue
         }
@@ -93,8 +88,8 @@ export async function openDiskAudit(options: { readonly directory: string }): Pr
 
   return {
     async *entries() {
-      yield* sharded('blobs', 'stored', [''])
-      yield* sharded('variants', 'variant', endings)
+      yield* sharded('blobs', 'stored')
+      yield* sharded('variants', 'variant')
       yield* variantRows.entries()
       for (const { name } of await entries('tmp')) {
         const path = join('tmp', name)

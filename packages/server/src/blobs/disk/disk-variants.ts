@@ -1,8 +1,9 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../core/error-code.ts'
 import { Fault } from '../../core/fault.ts'
 import { type MediaId, shardOf } from '../../core/media-id.ts'
-import { type Variant, variantKey, variants } from '../../core/variant.ts'
+import type { VariantKey } from '../../core/variant.ts'
 import { isFull, isIoError, isShortage } from '../../sqlite/result-codes.ts'
 import type { VariantStore } from '../blobs.ts'
 import { openMemoryBlob } from '../memory-blob.ts'
@@ -34,9 +35,9 @@ export function createDiskVariants(parts: {
   readonly inlineSize: number
 }): VariantStore {
   const { root, pictures, newTemporaryPath, files, database, readers, inlineSize } = parts
-  const nameOf = (id: MediaId, variant: Variant) => `${id}.${variantKey(variant)}`
+  const nameOf = (id: MediaId, key: VariantKey) => `${id}.${key}`
   const directoryOf = (id: MediaId) => join(root, shardOf(id))
-  const pathOf = (id: MediaId, variant: Variant) => join(directoryOf(id), nameOf(id, variant))
+  const pathOf = (id: MediaId, key: VariantKey) => join(directoryOf(id), nameOf(id, key))
 
   /** Throws ForeignEntry if the shard, or the root, is not a directory. */
   async function exists(shard: string): Promise<boolean> {
@@ -53,7 +54,7 @@ export function createDiskVariants(parts: {
     for (const path of [root, shard]) await files.mkdir(path, 0o700).catch(ignoreExisting)
   }
 
-  async function storeFile(id: MediaId, variant: Variant, bytes: Uint8Array): Promise<void> {
+  async function storeFile(id: MediaId, key: VariantKey, bytes: Uint8Array): Promise<void> {
     const path = newTemporaryPath()
     try {
       const file = await files.create(path)
@@ -65,7 +66,7 @@ export function createDiskVariants(parts: {
         await file.close()
       }
       await ensure(directoryOf(id))
-      await files.rename(path, pathOf(id, variant))
+      await files.rename(path, pathOf(id, key))
     } catch (error) {
       await files.unlink(path).catch(() => undefined)
       throw error
@@ -73,26 +74,27 @@ export function createDiskVariants(parts: {
   }
 
   return {
-    async store(id, variant, bytes) {
-      if (bytes.byteLength > inlineSize) return storeFile(id, variant, bytes)
-      await database.run({ kind: 'store', name: nameOf(id, variant), bytes })
+    async store(id, key, bytes) {
+      if (bytes.byteLength > inlineSize) return storeFile(id, key, bytes)
+      await database.run({ kind: 'store', name: nameOf(id, key), bytes })
     },
 
-    async open(id, variant, { pictureSize, wholeUpTo = 0 } = {}) {
-      const [name, shard] = [nameOf(id, variant), shardOf(id)]
+    async open(id, key, { pictureSize, wholeUpTo = 0 } = {}) {
+      const [name, shard] = [nameOf(id, key), shardOf(id)]
       const required =
         pictureSize === undefined ? null : { root: pictures, shard, name: id, size: pictureSize }
       const bytes = await database.run({ kind: 'read', name, required }).catch(nullIfUnreadable)
       if (bytes) return openMemoryBlob(bytes)
       if (readers) return readers.open({ root, shard, name, hasIdentity: false, wholeUpTo, required })
       if (required !== null && !isStored(required)) return null
-      return openStoredFile(pathOf(id, variant), () => exists(directoryOf(id)))
+      return openStoredFile(pathOf(id, key), () => exists(directoryOf(id)))
     },
 
     async remove(id) {
       await database.run({ kind: 'remove', id })
       if (!(await exists(directoryOf(id)))) return
-      for (const variant of variants) await unlinkIfThere(files, pathOf(id, variant))
+      for (const name of await readdir(directoryOf(id)))
+        if (name.startsWith(`${id}.`)) await unlinkIfThere(files, join(directoryOf(id), name))
     },
   }
 }

@@ -1,5 +1,5 @@
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
-import { type Variant, variantKey, variants } from '../../core/variant.ts'
+import { isVariantKey, type VariantKey } from '../../core/variant.ts'
 
 /** The object that identifies the catalog to which the bytes belong. */
 export const identityKey = (prefix: string): string => `${prefix}identity`
@@ -8,8 +8,10 @@ export const blobKey = (prefix: string, id: MediaId): string => `${prefix}${id}`
 
 const variantsFolder = 'variants/'
 
-export const variantObjectKey = (prefix: string, id: MediaId, variant: Variant): string =>
-  `${prefix}${variantsFolder}${id}/${variantKey(variant)}`
+export const variantFolder = (prefix: string, id: MediaId): string => `${prefix}${variantsFolder}${id}/`
+
+export const variantObjectKey = (prefix: string, id: MediaId, key: VariantKey): string =>
+  `${variantFolder(prefix, id)}${key}`
 
 /** What an object is, by its key. */
 export type KeyMeaning =
@@ -18,14 +20,12 @@ export type KeyMeaning =
   | { readonly kind: 'identity' }
   | { readonly kind: 'foreign' }
 
-const names: ReadonlySet<string> = new Set(variants.map(variantKey))
-
 export function meaningOf(prefix: string, key: string): KeyMeaning {
   const name = key.slice(prefix.length)
   if (key === identityKey(prefix)) return { kind: 'identity' }
   if (isMediaId(name)) return { kind: 'stored', id: name }
-  const [folder, id = '', variant = '', ...more] = name.split('/')
-  if (`${folder}/` === variantsFolder && isMediaId(id) && names.has(variant) && more.length === 0)
+  const [folder, id = '', variantKey = '', ...more] = name.split('/')
+  if (`${folder}/` === variantsFolder && isMediaId(id) && isVariantKey(variantKey) && more.length === 0)
     return { kind: 'variant', id }
   return { kind: 'foreign' }
 }

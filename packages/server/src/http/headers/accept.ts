@@ -1,3 +1,5 @@
+import type { VariantFormat } from '../../core/variant.ts'
+
 /**
  * The weight (RFC 9110, section 12.4.2) that an Accept header gives to a media type; 0 if it does not name it. Ranges such as `text/*` do
  * not name it.
@@ -13,3 +15,34 @@ export function weightOf(accept: string | undefined, type: string): number {
 
 /** Whether an Accept header names the media type, with a weight above 0. */
 export const namesType = (accept: string | undefined, type: string): boolean => weightOf(accept, type) > 0
+
+/** Longer Accept headers are read for each request. */
+const [maxKnown, maxKnownLength] = [100, 300]
+
+/**
+ * Returns a function that chooses the format of a variant by an Accept header: AVIF if the header names it with a weight that is not
+ * below that of WebP, otherwise WebP. Clients send few different headers, so it remembers them.
+ */
+export function createFormatChoice(): (accept: string | undefined) => VariantFormat {
+  const known = new Map<string, VariantFormat>()
+  let last: string | undefined
+  let lastFormat: VariantFormat = 'webp'
+
+  function formatOf(accept: string): VariantFormat {
+    const found = known.get(accept)
+    if (found) return found
+    const weight = weightOf(accept, 'image/avif')
+    const webp = ['image/webp', 'image/*', '*/*'].find((type) => accept.toLowerCase().includes(type))
+    const webpWeight = webp === undefined ? 0 : weightOf(accept, webp)
+    const format = weight > 0 && weight >= webpWeight ? 'avif' : 'webp'
+    if (known.size < maxKnown && accept.length <= maxKnownLength) known.set(accept, format)
+    return format
+  }
+
+  return (accept) => {
+    if (accept === last) return lastFormat
+    lastFormat = accept === undefined ? 'webp' : formatOf(accept)
+    last = accept
+    return lastFormat
+  }
+}

@@ -116,7 +116,7 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
   function openCached({ request, target }: WaitingRequest): CachedResponse | null {
     const { headers } = request
     if (headers.range !== undefined || hasConditions(headers)) return null
-    return cachedResponses.open(target.name, target.variant)
+    return cachedResponses.open(target.name, target.variant, headers.accept)
   }
 
   return (request, response) => {
@@ -135,7 +135,7 @@ interface Target {
 }
 
 /** Matches the paths of items, and of their variants. The framework serves other queries and percent-encoded paths. */
-const plainTarget = /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)(?:\?variant=([a-z]+))?$/
+const plainTarget = /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)(?:\?variant=([a-z0-9-]+))?$/
 
 /** Returns null for requests that need the framework, such as those with a body or with `Expect`. */
 function parseTarget(request: IncomingMessage): Target | null {

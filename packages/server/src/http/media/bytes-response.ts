@@ -3,7 +3,7 @@ import { create } from 'content-disposition'
 import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { SendFile } from '../../core/send-file.ts'
-import { parseVariant, type Variant, variantKey } from '../../core/variant.ts'
+import type { Variant, VariantFormat, VariantList } from '../../core/variant.ts'
 import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts'
 import { parseByteRange } from '../headers/byte-range.ts'
 import type { CorsPolicy } from '../headers/cors.ts'
@@ -20,13 +20,15 @@ export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']
+  readonly variants: Pick<VariantList, 'parse'>
+  readonly formatFor: (accept: string | undefined) => VariantFormat
   readonly prepareBody: BodyPreparer
   /** Milliseconds. */
   readonly maxAge: number
   /** Who sends large items; null where the service does. */
   readonly sendFile: SendFile | null
-  /** The value of `Vary` for inline responses (may be empty), and for attachments. */
-  readonly vary: { readonly inline: string; readonly attachment: string }
+  /** The values of `Vary`; the first may be empty. */
+  readonly vary: { readonly inline: string; readonly attachment: string; readonly variant: string }
 }
 
 /** The parts of a request that determine the response. */
@@ -83,19 +85,19 @@ interface Representation {
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
 export function createBytesResponder(parts: BytesParts): BytesResponder {
-  const { findByName, openBytes, openVariant, headOf, prepareBody, maxAge, sendFile, vary } = parts
+  const { findByName, openBytes, openVariant, variants, formatFor, headOf, prepareBody } = parts
+  const { maxAge, sendFile, vary } = parts
   const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
-  const [inlineVary, attachmentVary] = [vary.inline, vary.attachment].map((value) =>
-    value === '' ? [] : ['vary', value],
-  )
+  const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
 
   function describe(media: Media, variant: Variant | null, isDownload: boolean): Representation {
     const { sha256, id, filename: name } = media
     const key = sha256 ? Buffer.from(sha256).toString('base64url') : id
-    const etag = variant === null ? `"${key}"` : `"${key}.${variantKey(variant)}"`
-    const filename = variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.webp`
+    const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
+    const filename =
+      variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`
     const { contentType, disposition, isSandboxed } = deliveryOf(
-      variant === null ? media.contentType : 'image/webp',
+      variant === null ? media.contentType : `image/${variant.format}`,
     )
     const type = isDownload ? 'attachment' : disposition
     const contentDisposition = create(filename ?? undefined, { type })
@@ -105,14 +107,22 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
       validators: { etag, lastModified: media.createdAt },
       common: [
         ...security,
-        // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
-        ...((type === 'attachment' ? attachmentVary : inlineVary) ?? []),
+        ...varyOf(variant, type),
         ...['etag', etag],
         ...['last-modified', new Date(media.createdAt).toUTCString()],
         ...['cache-control', cacheControl],
       ],
       content: ['content-type', contentType, 'content-disposition', contentDisposition],
     }
+  }
+
+  function varyOf(variant: Variant | null, type: string): readonly string[] {
+    // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
+    const values = [
+      ...(type === 'attachment' ? [vary.attachment] : []),
+      ...(variant === null ? [] : [vary.variant]),
+    ]
+    return values.length === 0 ? inlineVary : ['vary', values.join(', ')]
   }
 
   async function fullResponse(
@@ -136,7 +146,7 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
   }
 
   return async ({ id, isHead, name, variant: variantText, isDownload, headers }) => {
-    const variant = parseVariant(variantText)
+    const variant = variants.parse(variantText, formatFor(headers.accept))
     const media = await findByName(name)
     const open = () => (variant === null ? openBytes(media) : openVariant(media, variant))
     const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)

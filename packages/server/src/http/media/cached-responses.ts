@@ -1,6 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
-import { type Variant, variants } from '../../core/variant.ts'
+import type { Variant, VariantFormat, VariantList } from '../../core/variant.ts'
 import type { CachedBytes } from '../../media/caching/cached-bytes.ts'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 
@@ -33,9 +33,9 @@ export interface CachedResponse {
 export interface CachedResponses {
   /**
    * `name` is an id with or without an extension. Null if the bytes or their headers are not in memory, or if there is
-   * no such variant or extension.
+   * no such variant or extension. `accept` chooses the format of a variant.
    */
-  open(name: string, variant: string | undefined): CachedResponse | null
+  open(name: string, variant: string | undefined, accept?: string): CachedResponse | null
   /** For each id, whether the item can be served now: the response to a later request needs another call. */
   readonly areServable: Catalog['areServable']
   /** Counts a request to which a cached response is sent. */
@@ -49,16 +49,18 @@ export interface CachedResponses {
 export function createCachedResponses(parts: {
   readonly cachedBytes: CachedBytes
   readonly areServable: Catalog['areServable']
+  readonly variants: Pick<VariantList, 'find'>
+  readonly formatFor: (accept: string | undefined) => VariantFormat
 }): CachedResponses {
-  const { cachedBytes, areServable } = parts
+  const { cachedBytes, areServable, variants, formatFor } = parts
   /** For as long as the bytes are in memory. */
   const heads = new WeakMap<Uint8Array, PreparedHead & Pick<CachedResponse, 'text'>>()
 
   return {
-    open(name, variantName) {
+    open(name, variantName, accept) {
       const dot = name.indexOf('.')
       const id = dot < 0 ? name : name.slice(0, dot)
-      const variant = variantName === undefined ? null : variants.find((known) => known === variantName)
+      const variant = variantName === undefined ? null : variants.find(variantName, formatFor(accept))
       if (variant === undefined || !isMediaId(id)) return null
       const blob = cachedBytes.open(id, variant)
       if (blob === null) return null

@@ -59,7 +59,8 @@ const description: OperationDescription = {
 Pictures, audio, video, PDF and plain text are served \`inline\`, all other types as an \`attachment\`. The extension of the
 item is optional in the URL; any other extension returns 404.
 
-With \`variant\` the response is a smaller picture of the file, as WebP without metadata, rendered at the first request. Items
+With \`variant\` the response is a smaller picture of the file without metadata, rendered at the first request: AVIF if \`Accept\` names
+\`image/avif\`, otherwise WebP. Items
 without variants return 404.
 
 With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
@@ -67,7 +68,15 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
   needs: 'nothing',
   path: BytesParams,
   query: BytesQuery,
-  headers: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
+  headers: [
+    'Accept',
+    'Range',
+    'If-Range',
+    'If-Match',
+    'If-None-Match',
+    'If-Modified-Since',
+    'If-Unmodified-Since',
+  ],
   responses: {
     200: { description: 'The whole file.', headers: fullHeaders, content: { '*/*': {} } },
     206: {

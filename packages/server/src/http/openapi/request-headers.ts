@@ -3,7 +3,8 @@ import { type HeaderDescription, text, wholeNumber } from './header-schema.ts'
 /** The optional headers of requests by name. */
 export const requestHeaders = {
   Accept: {
-    description: 'With `application/x-ndjson`, the response has one JSON object on each line.',
+    description:
+      'For items: with `application/x-ndjson`, the response has one JSON object on each line. For variants: with `image/avif`, it is AVIF.',
     schema: text,
     example: 'application/json',
   },

@@ -7,7 +7,6 @@ import {
   itemOrders,
   maxItemLimit,
 } from '../../core/items-query.ts'
-import { type Variant, variantSides, variants } from '../../core/variant.ts'
 
 // The schemas of queries and of path parameters.
 
@@ -99,13 +98,11 @@ export type BytesParams = Static<typeof BytesParams>
 
 export const BytesQuery = Type.Object({
   variant: Type.Optional(
-    Type.Unsafe<Variant>({
-      type: 'string',
-      enum: [...variants],
+    Type.String({
+      pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
       examples: ['thumb'],
-      description: `A smaller picture instead of the bytes, as WebP: ${variants
-        .map((name) => `\`${name}\` fits into ${variantSides[name]} × ${variantSides[name]} pixels`)
-        .join(', ')}.`,
+      description:
+        'A smaller picture instead of the bytes, by the name of its size: `thumb` (400 × 400 pixels), `medium` (1600 × 1600 pixels), or another size of MEDIABUCKET_VARIANTS. AVIF for clients that accept `image/avif`, WebP for others.',
     }),
   ),
   download: Type.Optional(Type.String({ description: 'With any value: send the file as an `attachment`.' })),

@@ -3,7 +3,6 @@ import type { FaultCode } from '../../core/fault.ts'
 import { maxIds } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
-import { type Variant, variantSides } from '../../core/variant.ts'
 
 // The schemas of responses. A schema with a title is a component of the OpenAPI document with that name.
 
@@ -61,9 +60,6 @@ export const Page = closedObject(
 
 export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', { data: Page })
 
-const variantDescription = (name: Variant) =>
-  `Fits into ${variantSides[name]} × ${variantSides[name]} pixels.`
-
 export const MediaObject = closedObject('MediaObject', 'An item.', {
   id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
   url: url('The URL of the bytes. It grants access without a token.'),
@@ -81,15 +77,17 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   created_at: time('The time of storage, in UTC.'),
   width: pixels('The displayed width of a picture in pixels; null where unknown.'),
   height: pixels('The displayed height of a picture in pixels; null where unknown.'),
-  variants: nullable(
-    Type.Object(
-      { thumb: url(variantDescription('thumb')), medium: url(variantDescription('medium')) },
-      {
-        additionalProperties: false,
-        description: 'The URLs of smaller pictures, as WebP; null for types that have none (V3).',
-      },
-    ),
-  ),
+  variants: Type.Unsafe<Record<string, string> | null>({
+    type: ['object', 'null'],
+    properties: {
+      thumb: url('Fits into 400 × 400 pixels, unless MEDIABUCKET_VARIANTS states another size.'),
+      medium: url('Fits into 1600 × 1600 pixels, unless MEDIABUCKET_VARIANTS states another size.'),
+    },
+    required: ['thumb', 'medium'],
+    additionalProperties: url('The other sizes of MEDIABUCKET_VARIANTS.'),
+    description:
+      'The URLs of smaller pictures by the names of their sizes, as WebP or AVIF; null for types that have none (V3).',
+  }),
 })
 
 export const MediaList = closedObject('MediaList', 'The items of one form, in the order sent.', {

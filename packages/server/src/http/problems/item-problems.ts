@@ -32,7 +32,7 @@ export const itemProblems = {
     status: 400,
     title: 'The variant does not exist',
     cause: 'The query parameter `variant` is not the name of a variant, or is repeated.',
-    cure: 'Send `variant=thumb` or `variant=medium`, or leave it out for the original bytes.',
+    cure: 'Send `variant=thumb`, `variant=medium` or another name of MEDIABUCKET_VARIANTS, or leave it out for the original bytes.',
   },
   'variant-unavailable': {
     status: 404,

@@ -1,6 +1,6 @@
 import type { Media } from '../../catalog/records.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { type Variant, variantKey, variants } from '../../core/variant.ts'
+import type { Variant, VariantKey } from '../../core/variant.ts'
 import type { OpenBytes } from '../open-bytes.ts'
 import type { OpenVariant, Variants } from '../pictures/open-variant.ts'
 import type { BytesCache } from './bytes-cache.ts'
@@ -29,16 +29,18 @@ export function cachedBytesOperations(parts: {
   readonly cache: BytesCache
   readonly openBytes: OpenBytes
   readonly openVariant: Variants['open']
+  readonly variantKeys: readonly VariantKey[]
   /** True if files on the disk are opened for a proxy that sends them. */
   readonly leavesFiles: boolean
 }): CachedBytesOperations {
-  const { cache, openBytes, openVariant, leavesFiles } = parts
+  const { cache, openBytes, openVariant, variantKeys, leavesFiles } = parts
   return {
     cachedBytes: {
       open: (id, variant) => cache.openCached(keyOf(id, variant)),
       countRequest: (id, variant) => cache.countRequest(keyOf(id, variant)),
       remove(id) {
-        for (const variant of [null, ...variants]) cache.remove(keyOf(id, variant))
+        cache.remove(keyOf(id, null))
+        for (const key of variantKeys) cache.remove(`${id}.${key}`)
       },
     },
     openBytes: async (media) =>
@@ -58,4 +60,4 @@ export function cachedBytesOperations(parts: {
 }
 
 const keyOf = (id: MediaId, variant: Variant | null): string =>
-  variant === null ? id : `${id}.${variantKey(variant)}`
+  variant === null ? id : `${id}.${variant.key}`

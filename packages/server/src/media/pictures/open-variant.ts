@@ -5,7 +5,7 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { isPictured, type Variant, variantKey, variantSides } from '../../core/variant.ts'
+import { isPictured, type Variant } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
 import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
@@ -65,10 +65,7 @@ export function createVariants(parts: {
       parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
     let result: PictureResult
     try {
-      result = await workers.run(
-        { type: 'resize', picture, side: variantSides[variant], maxPixels },
-        `${media.bucketId}`,
-      )
+      result = await workers.run({ type: 'resize', picture, form: variant, maxPixels }, `${media.bucketId}`)
     } catch (error) {
       report(error instanceof PictureOverLimits ? 'too-hard' : 'refused')
       if (error instanceof PictureOverLimits) parts.onOverLimits(media.id, error)
@@ -121,7 +118,7 @@ export function createVariants(parts: {
   async function store(media: Media, variant: Variant, bytes: Uint8Array): Promise<void> {
     if (!parts.hasRoom()) return
     try {
-      await blobs.variants.store(media.id, variant, bytes)
+      await blobs.variants.store(media.id, variant.key, bytes)
       if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
     } catch (error) {
       parts.onStoreFailure(media.id, error)
@@ -163,7 +160,7 @@ export function createVariants(parts: {
     if (!isFile) await openAndClose(media)
     return blobs.variants.open(
       media.id,
-      variant,
+      variant.key,
       isFile ? { wholeUpTo, pictureSize: media.size } : { wholeUpTo },
     )
   }
@@ -196,6 +193,6 @@ export function createVariants(parts: {
   }
 }
 
-const keyOf = ({ id }: Media, variant: Variant): string => `${id}.${variantKey(variant)}`
+const keyOf = ({ id }: Media, variant: Variant): string => `${id}.${variant.key}`
 
 const unavailable = (detail: string) => new Fault('variant-unavailable', detail)

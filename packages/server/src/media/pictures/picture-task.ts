@@ -1,4 +1,5 @@
 import type { LocalBytes } from '../../blobs/blobs.ts'
+import type { VariantFormat, VariantSize } from '../../core/variant.ts'
 
 // The messages between the service and the picture workers.
 
@@ -8,13 +9,16 @@ export type PictureSource = string | Uint8Array
 export const sourceOf = ({ content }: LocalBytes): PictureSource =>
   content.type === 'file' ? content.path : content.bytes
 
+/** What a picture is rendered to. */
+type PictureForm = Pick<VariantSize, 'width' | 'height' | 'fit'> & { readonly format: VariantFormat }
+
 /** Pictures with more than `maxPixels` are not decoded. */
 export type PictureTask =
   | { readonly type: 'measure'; readonly picture: PictureSource }
   | {
       readonly type: 'resize'
       readonly picture: PictureSource
-      readonly side: number
+      readonly form: PictureForm
       readonly maxPixels: number
     }
 

@@ -24,6 +24,12 @@ process.on('disconnect', end)
 
 type Sharp = typeof import('sharp')
 
+/**
+ * Measured: with this effort AVIF takes no longer than WebP, and is a quarter to a third smaller. With the next higher ones it takes two
+ * and five times as long, for the same size.
+ */
+const avif = { effort: 0 }
+
 let loading: Promise<Sharp['default']> | null = null
 
 async function load(): Promise<Sharp['default']> {
@@ -52,16 +58,15 @@ async function perform(task: PictureTask): Promise<PictureResult> {
       const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }
     }
-    const bytes = await sharp(task.picture, {
+    const { width, height, fit, format } = task.form
+    const resized = sharp(task.picture, {
       limitInputPixels: task.maxPixels,
       sequentialRead: true,
       autoOrient: true,
       failOn: 'error',
-    })
-      .resize({ width: task.side, height: task.side, fit: 'inside', withoutEnlargement: true })
-      .webp()
-      .toBuffer()
-    return { outcome: 'resized', bytes }
+    }).resize({ width, height, fit: fit === 'cover' ? 'cover' : 'inside', withoutEnlargement: true })
+    const encoded = format === 'avif' ? resized.avif(avif) : resized.webp()
+    return { outcome: 'resized', bytes: await encoded.toBuffer() }
   } catch {
     return { outcome: 'unreadable' }
   }

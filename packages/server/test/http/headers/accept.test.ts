@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { namesType, weightOf } from '../../../src/http/headers/accept.ts'
+import { createFormatChoice, namesType, weightOf } from '../../../src/http/headers/accept.ts'
 
 test.each([
   'text/html',
@@ -33,4 +33,40 @@ test.each([
   ['text/plain', 0],
 ])('Accept: %s gives text/html the weight %d', (accept, weight) => {
   expect(weightOf(accept, 'text/html')).toBe(weight)
+})
+
+const chrome = 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8'
+const safari = 'image/webp,image/avif,image/jxl,image/heic,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5'
+const formatFor = createFormatChoice()
+
+test.each([
+  [undefined, 'webp'],
+  ['', 'webp'],
+  ['*/*', 'webp'],
+  ['image/*', 'webp'],
+  ['image/webp', 'webp'],
+  ['image/avif', 'avif'],
+  ['IMAGE/AVIF', 'avif'],
+  [chrome, 'avif'],
+  [safari, 'avif'],
+  ['image/avif;q=0, */*', 'webp'],
+  ['image/avif;q=0', 'webp'],
+  ['image/avif;q=0.5, image/webp', 'webp'],
+  ['image/avif;q=0.5, image/webp;q=0.5', 'avif'],
+  ['image/avif;q=0.5, image/*;q=0.8', 'webp'],
+  ['image/avif;q=0.9, image/*;q=0.8, */*', 'avif'],
+  ['image/avif;q=0.9, */*', 'webp'],
+  ['image/avif;q=0.5,', 'avif'],
+  ['image/webp;q=0, image/avif;q=0.1', 'avif'],
+  ['image/avifx', 'webp'],
+])('V4 a variant for Accept %o is %s, however often it is sent', (accept, format) => {
+  for (let time = 0; time < 2; time += 1) expect(formatFor(accept)).toBe(format)
+})
+
+test('V4 further and longer Accept headers than are remembered are read each time', () => {
+  for (let number = 0; number < 300; number += 1) {
+    expect(formatFor(`image/avif;q=0.5, image/x-${number}`)).toBe('avif')
+    expect(formatFor(`image/x-${number}`)).toBe('webp')
+  }
+  expect(formatFor(`${'image/x,'.repeat(1_000)}image/avif`)).toBe('avif')
 })

@@ -12,6 +12,7 @@ import { createCachedResponses, responseMemory } from '../../../src/http/media/c
 import { createHeadWriter } from '../../../src/http/media/reuse-heads.ts'
 import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../../../src/media/caching/cached-bytes.ts'
+import { variantList } from '../../variant-samples.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
@@ -31,19 +32,27 @@ async function fill(capacity: number, size: number) {
   let media: Media | null = null
   const operations = cachedBytesOperations({
     cache,
+    variantKeys: variantList.keys,
     leavesFiles: false,
     openBytes: async () => openMemoryBlob(Buffer.allocUnsafeSlow(size).fill('a')),
     openVariant: () => expect.unreachable(),
   })
-  const responses = createCachedResponses({ ...operations, areServable: () => expect.unreachable() })
+  const responses = createCachedResponses({
+    ...operations,
+    variants: variantList,
+    formatFor: () => 'webp',
+    areServable: () => expect.unreachable(),
+  })
   const respond = createBytesResponder({
     ...operations,
     ...responses,
+    variants: variantList,
+    formatFor: () => 'webp',
     findByName: async () => media ?? expect.unreachable(),
     prepareBody: async () => () => undefined,
     maxAge: 1_000,
     sendFile: null,
-    vary: { inline: 'Origin', attachment: 'Origin, Sec-Fetch-Dest' },
+    vary: { inline: 'Origin', attachment: 'Origin, Sec-Fetch-Dest', variant: 'Origin, Accept' },
   })
   const writeHead = createHeadWriter()
   const before = await memoryInUse()

@@ -7,6 +7,7 @@ import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { recover } from '../../../src/media/recover.ts'
 import { chunksOf } from '../../blobs/blob-contract.ts'
 import { newItem, withBytes } from '../../catalog/samples.ts'
+import { thumb } from '../../variant-samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
 const unknown = { code: 'media-unknown', message: 'There is no such item.' }
@@ -72,7 +73,7 @@ describe('M2: removing', () => {
     const text = await media.store('text')
     const picture = newItem({ contentType: 'image/png' })
     await media.catalog.addMedia(text.bucketId, [withBytes(picture)])
-    await media.blobs.variants.store(picture.id, 'thumb', Buffer.from('small'))
+    await media.blobs.variants.store(picture.id, thumb.key, Buffer.from('small'))
     const { remove, settled, steps } = watchedRemoval(media)
     await remove(text.bucketId, text.id)
     await settled()
@@ -81,7 +82,7 @@ describe('M2: removing', () => {
     await remove(text.bucketId, picture.id)
     await settled()
     expect(steps.slice(1)).toEqual(['commit', 'unlink', 'clear 1'])
-    expect(await media.blobs.variants.open(picture.id, 'thumb')).toBeNull()
+    expect(await media.blobs.variants.open(picture.id, thumb.key)).toBeNull()
     expect(await media.catalog.tombstones()).toEqual([])
   })
 

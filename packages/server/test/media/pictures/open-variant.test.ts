@@ -7,6 +7,7 @@ import { createVariants } from '../../../src/media/pictures/open-variant.ts'
 import type { PictureResult } from '../../../src/media/pictures/picture-task.ts'
 import { PictureOverLimits } from '../../../src/media/pictures/picture-workers.ts'
 import { readVariant } from '../../blobs/variant-contract.ts'
+import { medium, thumb } from '../../variant-samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
 const rendered = Buffer.from('a picture')
@@ -64,14 +65,14 @@ test('V7 an item deleted during the render is media-unknown, and no variant is s
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const variants = slowVariants(media)
-  const opening = variants.open(item, 'thumb')
+  const opening = variants.open(item, thumb)
   const refused = expect(opening).rejects.toMatchObject(removed)
   await expect.poll(() => variants.renders.length).toBe(1)
   await remove(media, item)
   await variants.finish()
   await refused
   await variants.settled()
-  expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
+  expect(await readVariant(media.blobs, item.id, thumb.key)).toBeNull()
 })
 
 test('V7 the variant of an item deleted while the variant is stored is removed', async () => {
@@ -83,11 +84,11 @@ test('V7 the variant of an item deleted while the variant is stored is removed',
       await media.blobs.variants.store(...args)
     },
   })
-  const opening = variants.open(item, 'thumb')
+  const opening = variants.open(item, thumb)
   await variants.finish()
   await opening.catch((error) => expect(error).toMatchObject(removed))
   await variants.settled()
-  expect(await readVariant(media.blobs, item.id, 'thumb')).toBeNull()
+  expect(await readVariant(media.blobs, item.id, thumb.key)).toBeNull()
 })
 
 test('V5 concurrent requests share one render, and succeed even if the variant cannot be stored', async () => {
@@ -95,7 +96,7 @@ test('V5 concurrent requests share one render, and succeed even if the variant c
   const item = await asPicture(media)
   const failure = new Error('no room')
   const variants = slowVariants(media, { store: () => Promise.reject(failure) })
-  const opening = Array.from({ length: 5 }, () => variants.open(item, 'thumb'))
+  const opening = Array.from({ length: 5 }, () => variants.open(item, thumb))
   await variants.finish()
   for (const opened of await Promise.all(opening)) {
     const bytes = Buffer.alloc(opened.size - 2)
@@ -110,12 +111,12 @@ test('V6 a variant that exceeded the limits is not rendered again before the ret
   await using media = await temporaryMedia()
   const item = await asPicture(media)
   const variants = slowVariants(media)
-  const opening = expect(variants.open(item, 'thumb')).rejects.toMatchObject({ code: 'variant-unavailable' })
+  const opening = expect(variants.open(item, thumb)).rejects.toMatchObject({ code: 'variant-unavailable' })
   await variants.fail()
   await opening
-  await expect(variants.open(item, 'thumb')).rejects.toMatchObject({ code: 'variant-unavailable' })
+  await expect(variants.open(item, thumb)).rejects.toMatchObject({ code: 'variant-unavailable' })
   expect([variants.renders, variants.outcomes]).toEqual([[], ['too-hard', item.id]])
-  const opened = variants.open(item, 'medium')
+  const opened = variants.open(item, medium)
   await variants.finish()
   expect((await opened).size).toBe(rendered.length)
   await variants.settled()

@@ -1,0 +1,12 @@
+import { builtInSizes, createVariantList, type Variant } from '../src/core/variant.ts'
+
+export const variantList = createVariantList(builtInSizes)
+
+function variant(name: string): Variant {
+  const found = variantList.find(name, 'webp')
+  if (found === undefined) throw new Error(`no size ${name}`)
+  return found
+}
+
+export const thumb = variant('thumb')
+export const medium = variant('medium')
