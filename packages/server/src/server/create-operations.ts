@@ -1,7 +1,7 @@
 import { verifyTokenOperation } from '../access/verify-token.ts'
 import { createVariantList } from '../core/variant.ts'
 import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
-import { responseMemory } from '../http/media/cached-responses.ts'
+import { headersMemory } from '../http/media/cached-responses.ts'
 import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
@@ -44,7 +44,7 @@ export function createOperations(
   const { catalog, blobs, locks } = uploading
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
   metrics.watchPageLinkCache(() => pageLinkCache.size())
-  const cache = createBytesCache(config.bytesCache, responseMemory)
+  const cache = createBytesCache(config.bytesCache, headersMemory)
   metrics.watchBytesCache(cache.statistics)
   const storeMedia = storeMediaOperation(uploading)
   return {

@@ -6,9 +6,9 @@ import { type BytesResponder, corsHead, hasConditions, problemHeaders, sendBytes
 import type { CachedResponse, CachedResponses } from './cached-responses.ts'
 import { refusesDestination } from './fetch-metadata.ts'
 import type { MediaHost } from './media-host.ts'
-import { wholeLength, writeMemory } from './prepare-body.ts'
-import { createHeadWriter } from './reuse-heads.ts'
+import { closeWhenSent, wholeLength } from './prepare-body.ts'
 import { bytesPath } from './serve-bytes.ts'
+import { createWholeWriter } from './write-whole.ts'
 
 // A page names ten URLs, so bytes are requested more often than pages, and the framework costs more than sending a small
 // file. So plain requests for bytes bypass it. Both paths have the same responder; a test compares their responses.
@@ -46,7 +46,7 @@ interface Exchange {
  */
 export function createBytesFastPath(parts: Parts, framework: RequestListener): RequestListener {
   const { respondToBytes, cachedResponses, direct, corsHeaders, mediaHost, isStopping } = parts
-  const writeHead = createHeadWriter()
+  const writeWhole = createWholeWriter()
   let requests: WaitingRequest[] = []
 
   const run = ({ request, response, id }: WaitingRequest, respond: () => Promise<void>) =>
@@ -60,21 +60,19 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
       sendBytes(response, await respondToBytes(bytes), corsHeaders(headers))
     })
 
-  function sendCached({ request, response }: WaitingRequest, cached: CachedResponse): void {
-    const { head, bytes, text, blob } = cached
+  function sendCached(
+    { request, response }: WaitingRequest,
+    { id, variant, ...cached }: CachedResponse,
+  ): void {
+    const { head, bytes, blob } = cached
     const cors = corsHeaders(request.headers)
-    if (cors === noCorsHeaders) writeHead(request, response, head)
-    else response.writeHead(200, [...corsHead(cors), ...head])
-    cachedResponses.countRequest(cached.id, cached.variant)
-    const isHead = request.method === 'HEAD'
-    if (!isHead && bytes.length > wholeLength) {
-      writeMemory(blob, bytes)(response)
-      return
-    }
-    // Closing frees only the memory of long bytes, so short bytes can be closed before they are sent.
-    void blob.close()
-    if (isHead) response.end()
-    else response.end(text ?? bytes, 'latin1')
+    cachedResponses.countRequest(id, variant)
+    if (request.method === 'HEAD') response.writeHead(200, [...corsHead(cors), ...head]).end()
+    else if (cors === noCorsHeaders) writeWhole(request, response, head, bytes)
+    else response.writeHead(200, [...corsHead(cors), ...head]).end(bytes)
+    // Closing frees only the memory of long bytes.
+    if (bytes.length > wholeLength) closeWhenSent(response, blob)
+    else void blob.close()
   }
 
   /** Responds with cached bytes. One query checks for all of them whether their items still exist. */

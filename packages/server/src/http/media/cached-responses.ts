@@ -4,11 +4,8 @@ import type { Variant, VariantFormat, VariantList } from '../../core/variant.ts'
 import type { CachedBytes } from '../../media/caching/cached-bytes.ts'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 
-/** Longer bodies are sent faster as bytes. */
-const maxText = 4_096
-
-/** The measured memory of the headers of a response, and of their text (reuse-heads.ts). */
-const headMemory = 1_520
+/** The measured memory of the headers of a response, for as long as its bytes are in memory. Bytes. */
+export const headersMemory = 900
 
 /** The headers of a response with all bytes, as alternating names and values. */
 interface PreparedHead {
@@ -22,9 +19,8 @@ export interface CachedResponse {
   readonly id: MediaId
   readonly variant: Variant | null
   readonly head: string[]
+  /** They have `headRoom` in front of them. */
   readonly bytes: Uint8Array
-  /** The same as a string of latin1 if they are few: Node then sends head and body in one write. */
-  readonly text: string | null
   /** Must be closed. */
   readonly blob: OpenVariant
 }
@@ -54,7 +50,7 @@ export function createCachedResponses(parts: {
 }): CachedResponses {
   const { cachedBytes, areServable, variants, formatFor } = parts
   /** For as long as the bytes are in memory. */
-  const heads = new WeakMap<Uint8Array, PreparedHead & Pick<CachedResponse, 'text'>>()
+  const heads = new WeakMap<Uint8Array, PreparedHead>()
 
   return {
     open(name, variantName, accept) {
@@ -67,7 +63,7 @@ export function createCachedResponses(parts: {
       const bytes = blob.content.type === 'bytes' ? blob.content.bytes : null
       const prepared = bytes && heads.get(bytes)
       if (bytes && prepared && (dot < 0 || name.slice(dot + 1) === prepared.extension))
-        return { id, variant, head: prepared.head, text: prepared.text, bytes, blob }
+        return { id, variant, head: prepared.head, bytes, blob }
       void blob.close()
       return null
     },
@@ -77,13 +73,9 @@ export function createCachedResponses(parts: {
     headOf(bytes, build) {
       const prepared = heads.get(bytes)
       if (prepared) return prepared
-      const text = bytes.length <= maxText ? Buffer.from(bytes).toString('latin1') : null
-      const built = { ...build(), text }
+      const built = build()
       heads.set(bytes, built)
       return built
     },
   }
 }
-
-/** The memory of a cached response without its bytes, for as long as they are in memory. Bytes. */
-export const responseMemory = (size: number): number => headMemory + (size <= maxText ? size : 0)

@@ -85,13 +85,17 @@ type BlockWriter = (response: ServerResponse) => Promise<void>
 const closed = new Error('the connection was closed')
 
 /** Sends bytes that are in memory, and closes the blob. */
-export function writeMemory(blob: Pick<OpenVariant, 'size' | 'close'>, bytes: Uint8Array): BodyWriter {
-  return (response) => {
-    // Bytes in memory are in use until the system has accepted them.
-    if (response.destroyed) void blob.close()
-    else response.once('close', () => void blob.close())
+const writeMemory =
+  (blob: OpenVariant, bytes: Uint8Array): BodyWriter =>
+  (response) => {
+    closeWhenSent(response, blob)
     response.end(bytes)
   }
+
+/** Bytes in memory are in use until the system has accepted them. */
+export function closeWhenSent(response: ServerResponse, blob: OpenVariant): void {
+  if (response.destroyed) void blob.close()
+  else response.once('close', () => void blob.close())
 }
 
 async function readAndClose(blob: OpenVariant, start: number, length: number): Promise<Uint8Array> {

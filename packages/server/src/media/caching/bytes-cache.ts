@@ -15,8 +15,11 @@ const smallLength = 65_536
 /** The limit for bytes in memory that are being read or sent, except small ones. */
 const memoryLimit = 64 * 1024 * 1024
 
+/** Unused memory in front of cached bytes, in which a response writes its head: then one write sends both. Bytes. */
+export const headRoom = 768
+
 /** The measured memory of an entry without its bytes. */
-const entryOverhead = 600
+const entryOverhead = headRoom + 600
 
 interface CacheStatistics {
   readonly hits: number
@@ -46,7 +49,10 @@ export interface BytesCache {
    * that the item exists.
    */
   open(key: string, known: KnownBytes, open: Opener): Promise<OpenVariant>
-  /** The cached bytes, or null. Does not count as a request, since the response may not be sent. */
+  /**
+   * The cached bytes, or null. They have `headRoom` in front of them. Does not count as a request, since the response may not
+   * be sent.
+   */
   openCached(key: string): OpenVariant | null
   /** Counts a request that received the bytes of `openCached`. */
   countRequest(key: string): void
@@ -66,14 +72,11 @@ interface Entry {
 /**
  * `capacity` is in bytes; 0 disables the cache. The least recently requested entries are evicted, but only for bytes that
  * are requested more often than all of these together: reading many files once evicts none that are in demand.
- * `responseMemory` returns the memory that callers keep as long as bytes of this size are cached.
+ * `callersMemory` is the memory that callers keep for each entry as long as it is cached.
  */
-export function createBytesCache(
-  capacity: number,
-  responseMemory: (size: number) => number = () => 0,
-): BytesCache {
+export function createBytesCache(capacity: number, callersMemory = 0): BytesCache {
   const frequency = createRequestFrequency()
-  const memoryOf = ({ blob }: Entry) => blob.size + entryOverhead + responseMemory(blob.size)
+  const memoryOf = ({ blob }: Entry) => blob.size + entryOverhead + callersMemory
   const entries =
     capacity > 0
       ? new LRUCache<string, Entry>({
@@ -139,7 +142,7 @@ export function createBytesCache(
         inUse += blob.size - reserved
         reserved = blob.size
         const bytes = await bytesOf(blob)
-        return { bytes, blob: openMemoryBlob(bytes), users: 0, isDisposable: false }
+        return newEntry(bytes)
       } finally {
         await blob.close()
       }
@@ -154,9 +157,14 @@ export function createBytesCache(
     { sha256, isOwn = false }: KnownBytes,
   ): Promise<void> {
     if (entry === null) return
-    if (entries && isAdmitted(entries, key, memoryOf(entry)) && (await isIntact(entry.bytes, sha256)))
-      entries.set(key, entry)
-    else entry.isDisposable = isOwn
+    if (entries && isAdmitted(entries, key, memoryOf(entry)) && (await isIntact(entry.bytes, sha256))) {
+      const cached = hasHeadRoom(entry.bytes) ? entry : newEntry(withHeadRoom(entry.bytes))
+      entries.set(key, cached)
+      if (cached === entry) return
+    }
+    entry.isDisposable = isOwn
+    // Its users may have closed it while it was hashed.
+    if (isOwn) setImmediate(dispose, entry)
   }
 
   /** Until the bytes are cached, requests share them. */
@@ -210,14 +218,30 @@ function dispose({ users, bytes }: Entry): void {
   if (users === 0 && !bytes.buffer.detached) bytes.buffer.transfer(0)
 }
 
+const newEntry = (bytes: Entry['bytes']): Entry => ({
+  bytes,
+  blob: openMemoryBlob(bytes),
+  users: 0,
+  isDisposable: false,
+})
+
 /** The whole bytes, in memory of their own. */
-async function bytesOf({ content, size, read }: OpenVariant): Promise<Uint8Array<ArrayBuffer>> {
-  const memory = content.type === 'bytes' ? content.bytes : null
-  if (memory && ownsMemory(memory)) return memory
-  const bytes = Buffer.allocUnsafeSlow(size)
-  if (memory) bytes.set(memory)
-  else if (size > 0) await read(bytes, 0)
+async function bytesOf({ content, size, read }: OpenVariant): Promise<Entry['bytes']> {
+  if (content.type === 'bytes') return ownsMemory(content.bytes) ? content.bytes : withHeadRoom(content.bytes)
+  const bytes = allocate(size)
+  if (size > 0) await read(bytes, 0)
   return bytes
+}
+
+const allocate = (size: number): Entry['bytes'] => Buffer.allocUnsafeSlow(headRoom + size).subarray(headRoom)
+
+const hasHeadRoom = ({ buffer, byteOffset, length }: Entry['bytes']): boolean =>
+  byteOffset === headRoom && buffer.byteLength === headRoom + length
+
+function withHeadRoom(bytes: Uint8Array): Entry['bytes'] {
+  const copy = allocate(bytes.length)
+  copy.set(bytes)
+  return copy
 }
 
 const ownsMemory = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> =>

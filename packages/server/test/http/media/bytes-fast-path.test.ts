@@ -8,6 +8,7 @@ import { newMediaId } from '../../../src/core/media-id.ts'
 import { noCorsHeaders } from '../../../src/http/headers/cors.ts'
 import { createBytesFastPath } from '../../../src/http/media/bytes-fast-path.ts'
 import { createMediaHost } from '../../../src/http/media/media-host.ts'
+import { headRoom } from '../../../src/media/caching/bytes-cache.ts'
 
 const id = newMediaId()
 
@@ -101,12 +102,12 @@ test('a response that fails is logged, and delays none of the other responses of
       respondToBytes: () => expect.unreachable(),
       cachedResponses: {
         open(name) {
-          const bytes = Buffer.from('1')
+          const bytes = Buffer.alloc(headRoom + 1, '1').subarray(headRoom)
           const close = async () => {
             closed += 1
           }
           const blob = { ...openMemoryBlob(bytes), close }
-          return { id, variant: null, head: heads[name] ?? expect.unreachable(), bytes, text: '1', blob }
+          return { id, variant: null, head: heads[name] ?? expect.unreachable(), bytes, blob }
         },
         areServable: async (ids) => ids.map(() => true),
         countRequest: () => undefined,

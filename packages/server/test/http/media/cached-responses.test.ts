@@ -8,8 +8,8 @@ import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
 import type { Media } from '../../../src/catalog/records.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { createBytesResponder } from '../../../src/http/media/bytes-response.ts'
-import { createCachedResponses, responseMemory } from '../../../src/http/media/cached-responses.ts'
-import { createHeadWriter } from '../../../src/http/media/reuse-heads.ts'
+import { createCachedResponses, headersMemory } from '../../../src/http/media/cached-responses.ts'
+import { createWholeWriter } from '../../../src/http/media/write-whole.ts'
 import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../../../src/media/caching/cached-bytes.ts'
 import { variantList } from '../../variant-samples.ts'
@@ -28,7 +28,7 @@ async function memoryInUse(): Promise<number> {
 
 /** Fills a cache with files of one size as their downloads do. Returns its statistics, and the growth of the process. */
 async function fill(capacity: number, size: number) {
-  const cache = createBytesCache(capacity, responseMemory)
+  const cache = createBytesCache(capacity, headersMemory)
   let media: Media | null = null
   const operations = cachedBytesOperations({
     cache,
@@ -54,7 +54,7 @@ async function fill(capacity: number, size: number) {
     sendFile: null,
     vary: { inline: 'Origin', attachment: 'Origin, Sec-Fetch-Dest', variant: 'Origin, Accept' },
   })
-  const writeHead = createHeadWriter()
+  const writeWhole = createWholeWriter()
   const before = await memoryInUse()
   let previous = -1
   while (cache.statistics().size > previous) {
@@ -74,13 +74,16 @@ async function fill(capacity: number, size: number) {
     request.httpVersionMajor = 1
     request.httpVersionMinor = 1
     await setImmediate()
-    expect(responses.open(id, undefined)?.head ?? head).toBe(head)
-    writeHead(request, new ServerResponse(request), head)
+    const cached = responses.open(id, undefined)
+    expect(cached?.head ?? head).toBe(head)
+    const response = new ServerResponse(request)
+    response.assignSocket(request.socket)
+    if (cached) writeWhole(request, response, head, cached.bytes)
   }
   media = null
   const growth = (await memoryInUse()) - before
   // Used after the measurement, so that nothing of it has been freed before.
-  return { growth, counted: cache.statistics().size, kept: [responses, writeHead, respond] }
+  return { growth, counted: cache.statistics().size, kept: [responses, writeWhole, respond] }
 }
 
 const item = (id: Media['id'], size: number): Media => ({

@@ -1,10 +1,14 @@
 import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { createBytesCache } from '../../../src/media/caching/bytes-cache.ts'
+import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
+import { createBytesCache, headRoom } from '../../../src/media/caching/bytes-cache.ts'
 import type { OpenVariant } from '../../../src/media/pictures/open-variant.ts'
 
 const kilobyte = 1_000
+const entryOverhead = headRoom + 600
+/** The memory of a cached file of a kilobyte. */
+const entrySize = kilobyte + entryOverhead
 const megabyte = 1_048_576
 
 /** Files on a disk that counts its reads. */
@@ -59,7 +63,7 @@ test('bytes are read once while they are cached', async () => {
     expect(Buffer.from(bytesOf(opened)).toString()).toBe('a'.repeat(kilobyte))
   }
   expect([disk.read, disk.openFiles()]).toEqual([['a'], 0])
-  expect(cache.statistics()).toEqual({ hits: 2, misses: 1, size: kilobyte + 600 })
+  expect(cache.statistics()).toEqual({ hits: 2, misses: 1, size: entrySize })
 })
 
 test('F3 bytes without the hash of their row are returned, but not cached', async () => {
@@ -80,7 +84,7 @@ test('F3 bytes without the hash of their row are returned, but not cached', asyn
       await open(right)
       return cache.statistics().size
     })
-    .toBe(kilobyte + 600)
+    .toBe(entrySize)
 })
 
 test('with the size 0 nothing is cached', async () => {
@@ -180,7 +184,7 @@ test('bytes are opened from memory only if they are cached', async () => {
 
 test('bytes that are opened from memory count as requested only if they are sent', async () => {
   for (const isSent of [true, false]) {
-    const [cache, disk] = [createBytesCache(2_000), createDisk()]
+    const [cache, disk] = [createBytesCache(2 * entrySize - 1), createDisk()]
     await request(cache, disk, 'a')
     for (let count = 0; count < 5; count += 1) {
       await cache.openCached('a')?.close()
@@ -194,7 +198,7 @@ test('bytes that are opened from memory count as requested only if they are sent
 })
 
 test('bytes that are opened from memory and sent are not the next to be evicted', async () => {
-  const [cache, disk] = [createBytesCache(4_000), createDisk()]
+  const [cache, disk] = [createBytesCache(3 * entrySize - 1), createDisk()]
   for (const name of ['a', 'b']) await request(cache, disk, name)
   cache.countRequest('a')
   // The first request is outvoted by b, the second one by a, the third one evicts b.
@@ -202,15 +206,28 @@ test('bytes that are opened from memory and sent are not the next to be evicted'
   expect(['a', 'b', 'c'].map((name) => cache.openCached(name) !== null)).toEqual([true, false, true])
 })
 
-test('the memory of the responses is counted', async () => {
-  const [cache, disk] = [createBytesCache(3_000, (size) => 2 * size), createDisk()]
+test('the memory of the callers is counted', async () => {
+  const [cache, disk] = [createBytesCache(3_000, 500), createDisk()]
   await request(cache, disk, 'a', 500)
   await request(cache, disk, 'b')
-  expect(cache.statistics().size).toBe(500 + 600 + 1_000)
+  expect(cache.statistics().size).toBe(500 + entryOverhead + 500)
+})
+
+test('cached bytes have unused memory in front of them, also if they were read elsewhere', async () => {
+  const [cache, disk] = [createBytesCache(megabyte), createDisk()]
+  await request(cache, disk, 'a')
+  const bytes = Buffer.alloc(kilobyte, 'b')
+  await cache.open('b', { size: kilobyte, sha256: null }, async () => openMemoryBlob(bytes))
+  await setImmediate()
+  for (const name of ['a', 'b']) {
+    const cached = bytesOf(cache.openCached(name) ?? expect.unreachable())
+    expect([cached.byteOffset, cached.buffer.byteLength]).toEqual([headRoom, headRoom + kilobyte])
+    expect(Buffer.from(cached).toString()).toBe(name.repeat(kilobyte))
+  }
 })
 
 test('reading many files once evicts none that are requested often', async () => {
-  const [cache, disk] = [createBytesCache(100 * kilobyte), createDisk()]
+  const [cache, disk] = [createBytesCache(62 * entrySize), createDisk()]
   const hot = Array.from({ length: 30 }, (_, index) => `hot ${index}`)
   for (let round = 0; round < 3; round += 1) for (const name of hot) await request(cache, disk, name)
   for (let index = 0; index < 1_000; index += 1) {
@@ -223,7 +240,7 @@ test('reading many files once evicts none that are requested often', async () =>
 })
 
 test('files that are requested often replace those that were', async () => {
-  const [cache, disk] = [createBytesCache(16 * kilobyte), createDisk()]
+  const [cache, disk] = [createBytesCache(10 * entrySize), createDisk()]
   for (let round = 0; round < 3; round += 1)
     for (let index = 0; index < 10; index += 1) await request(cache, disk, `old ${index}`)
   for (let round = 0; round < 5; round += 1)
@@ -231,11 +248,11 @@ test('files that are requested often replace those that were', async () => {
   disk.read.length = 0
   for (let index = 0; index < 10; index += 1) await request(cache, disk, `new ${index}`)
   expect(disk.read).toEqual([])
-  expect(cache.statistics().size).toBeLessThanOrEqual(16 * kilobyte)
+  expect(cache.statistics().size).toBeLessThanOrEqual(10 * entrySize)
 })
 
 test('files that were in great demand do not keep others from being cached', async () => {
-  const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
+  const [cache, disk] = [createBytesCache(10 * entrySize - 1), createDisk()]
   for (let round = 0; round < 200; round += 1) await request(cache, disk, 'past')
   for (let index = 0; index < 9; index += 1) await request(cache, disk, `once ${index}`)
   for (let round = 0; round < 5; round += 1) await request(cache, disk, 'now')
@@ -245,12 +262,12 @@ test('files that were in great demand do not keep others from being cached', asy
 })
 
 test('a large file is cached once it is requested more often than all files that it displaces', async () => {
-  const [cache, disk] = [createBytesCache(15 * kilobyte), createDisk()]
+  const [cache, disk] = [createBytesCache(10 * entrySize - 1), createDisk()]
   for (let index = 0; index < 10; index += 1) await request(cache, disk, `small ${index}`)
-  // 13,600 bytes displace nine small files.
+  // It displaces nine small files.
   const readsOf = async (times: number) => {
     disk.read.length = 0
-    for (let count = 0; count < times; count += 1) await request(cache, disk, 'large', 13_000)
+    for (let count = 0; count < times; count += 1) await request(cache, disk, 'large', 9 * entrySize - entryOverhead)
     return disk.read.length
   }
   expect(await readsOf(9)).toBe(9)
