@@ -116,7 +116,7 @@ describe('other ways to upload', () => {
     await guest.signIn(server.token)
     await guest.choose(strings.listing.chooseFolder, `${first.directory}/album`)
     await uploadHeading(guest, strings.uploads.finished(2))
-    await drop(guest.page, [`${second.directory}/other`], async () => undefined)
+    await drop(guest.page, [`${second.directory}/other`])
     await uploadHeading(guest, strings.uploads.finished(4))
     expect([...(await stored(server)).keys()].sort()).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   })
