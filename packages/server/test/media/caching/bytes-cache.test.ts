@@ -267,7 +267,8 @@ test('a large file is cached once it is requested more often than all files that
   // It displaces nine small files.
   const readsOf = async (times: number) => {
     disk.read.length = 0
-    for (let count = 0; count < times; count += 1) await request(cache, disk, 'large', 9 * entrySize - entryOverhead)
+    for (let count = 0; count < times; count += 1)
+      await request(cache, disk, 'large', 9 * entrySize - entryOverhead)
     return disk.read.length
   }
   expect(await readsOf(9)).toBe(9)
