@@ -49,6 +49,8 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     'created_at',
     'width',
     'height',
+    'thumbhash',
+    'duration',
     'variants',
   ])
   expect(media).toEqual({
@@ -61,6 +63,8 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     created_at: expect.any(String),
     width: null,
     height: null,
+    thumbhash: null,
+    duration: null,
     variants: null,
   })
   expect(Date.parse(media.created_at)).toBeGreaterThanOrEqual(startedAt)

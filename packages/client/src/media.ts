@@ -3,6 +3,7 @@ import {
   type Check,
   count,
   countOrNull,
+  numberOrNull,
   objectOf,
   optional,
   orNull,
@@ -35,6 +36,10 @@ export interface Media {
   readonly width: number | null
   /** Pixels; null if unknown. */
   readonly height: number | null
+  /** A placeholder of the picture (ThumbHash) in Base64; null if there is none yet. Earlier versions of the service do not send it. */
+  readonly thumbhash?: string | null | undefined
+  /** Of a video, in seconds; null if unknown. Earlier versions of the service do not send it. */
+  readonly duration?: number | null | undefined
   /** URLs of smaller pictures by the names of their sizes; null if the type of the item has none. Earlier versions of the service do not send them. */
   readonly variants?: Variants | null | undefined
 }
@@ -49,6 +54,8 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   created_at: text,
   width: countOrNull,
   height: countOrNull,
+  thumbhash: optional(textOrNull),
+  duration: optional(numberOrNull),
   variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),
 })
 

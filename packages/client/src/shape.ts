@@ -38,6 +38,11 @@ export const countOrNull = check<number | null>(
   (value) => value === null || isCount(value, 0),
 )
 
+export const numberOrNull = check<number | null>(
+  'a number or null',
+  (value) => value === null || Number.isFinite(value),
+)
+
 const isCount = (value: unknown, least: number): boolean =>
   Number.isSafeInteger(value) && Number(value) >= least
 

@@ -16,6 +16,7 @@ import type {
   NamedBucket,
   NewMedia,
   NewMediaContent,
+  NewPreview,
   NewToken,
   NewUpload,
   OffsetMove,
@@ -83,6 +84,12 @@ export interface Catalog {
    * or variants may be in the blob store. `ids` has no repeated id.
    */
   removeMedia(bucketId: BucketId, ids: readonly MediaId[]): Promise<RemovedMedia>
+
+  /**
+   * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
+   * nothing changes if the item has a ThumbHash.
+   */
+  setPreview(bucketId: BucketId, id: MediaId, preview: NewPreview): Promise<void>
 
   /**
    * Records that the blob store is about to commit bytes under these ids. The transaction that adds an item removes its intent,

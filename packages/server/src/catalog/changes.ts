@@ -7,6 +7,7 @@ import type {
   IdempotentRequest,
   NewMedia,
   NewMediaContent,
+  NewPreview,
   NewToken,
   NewUpload,
   OffsetMove,
@@ -25,6 +26,7 @@ export interface Changes {
   }
   'forget-requests': { input: { now: number }; output: number }
   'remove-media': { input: { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
+  'set-preview': { input: { bucketId: BucketId; id: MediaId; preview: NewPreview }; output: undefined }
   'add-intents': { input: { ids: readonly MediaId[]; lifetime: number }; output: undefined }
   'retire-intents': { input: { ids: readonly MediaId[] }; output: MediaId[] }
   'clear-intents': { input: { ids: readonly MediaId[] }; output: undefined }

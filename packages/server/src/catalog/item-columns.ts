@@ -1,12 +1,13 @@
 import type { MediaId } from '../core/media-id.ts'
-import type { BucketId, ContentId, Media, NewMedia } from './records.ts'
+import type { BucketId, ContentId, Item, Media, NewMedia } from './records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
 /** The columns of `media` that `readItem` reads. */
-export const itemColumns = 'id, filename, content_type, extension, size, sha256, width, height, created_at'
+export const itemColumns =
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, thumbhash, duration'
 
-/** Reads an item from the first nine columns of a row, which are `itemColumns`. */
-export const readItem = (row: Row): NewMedia => ({
+/** Reads an item as it was added, from the first nine columns of a row. */
+export const readNewItem = (row: Row): NewMedia => ({
   id: text(row, 0) as MediaId,
   filename: textOrNull(row, 1),
   contentType: text(row, 2),
@@ -18,10 +19,17 @@ export const readItem = (row: Row): NewMedia => ({
   createdAt: integer(row, 8),
 })
 
+/** Reads an item from the first columns of a row, which are `itemColumns`. */
+export const readItem = (row: Row): Item => ({
+  ...readNewItem(row),
+  thumbhash: bytesOrNull(row, 9),
+  duration: integerOrNull(row, 10),
+})
+
 /** Reads an item from these columns and three more: bucket, 1 if it is damaged, number of its bytes in the catalog. */
 export const readMedia = (row: Row): Media => ({
   ...readItem(row),
-  bucketId: integer(row, 9) as BucketId,
-  isDamaged: integer(row, 10) === 1,
-  contentId: integerOrNull(row, 11) as ContentId | null,
+  bucketId: integer(row, 11) as BucketId,
+  isDamaged: integer(row, 12) === 1,
+  contentId: integerOrNull(row, 13) as ContentId | null,
 })

@@ -45,7 +45,7 @@ export interface ItemPlace {
 /** Items in the order of their selection, with the bucket's revision, from one snapshot. */
 export interface ItemRows {
   readonly revision: number
-  readonly rows: readonly { readonly seq: number; readonly item: NewMedia }[]
+  readonly rows: readonly { readonly seq: number; readonly item: Item }[]
 }
 
 /** An item to be stored. */
@@ -65,7 +65,24 @@ export interface NewMedia {
   readonly createdAt: number
 }
 
-export interface Media extends NewMedia {
+/** What the first render of an item's variants has found. */
+export interface Preview {
+  /** A placeholder of the picture of about 25 bytes (https://evanw.github.io/thumbhash/); null if unknown. */
+  readonly thumbhash: Uint8Array | null
+  /** Of a video, in milliseconds; null if unknown. */
+  readonly duration: number | null
+}
+
+/** What a render has found, with the pixels of the picture. */
+export interface NewPreview extends Preview {
+  readonly width: number
+  readonly height: number
+}
+
+/** A stored item. */
+export interface Item extends NewMedia, Preview {}
+
+export interface Media extends Item {
   readonly bucketId: BucketId
   /** True if the last check of its bytes found them changed. */
   readonly isDamaged: boolean

@@ -1,6 +1,6 @@
 import type { Quota } from '../core/quota.ts'
 import { readItem } from './item-columns.ts'
-import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenRecord } from './records.ts'
+import type { BucketId, IdempotentRequest, Item, NewMedia, NewMediaContent, TokenRecord } from './records.ts'
 import { bytes, integer, integerOrNull, type Row, text } from './rows.ts'
 import { readToken } from './token-columns.ts'
 
@@ -26,6 +26,7 @@ export interface ItemPosition {
 }
 
 export interface TransferredItem extends ItemPosition, NewMediaContent {
+  readonly item: Item
   readonly isDamaged: boolean
 }
 
@@ -99,8 +100,8 @@ export function readTransferredToken(row: Row): TransferredToken {
 /** Reads the columns of `readItem`, the bucket, the number, 1 if it is damaged, and its bytes in the catalog. */
 export const readTransferredItem = (row: Row): TransferredItem => ({
   item: readItem(row),
-  bucketId: integer(row, 9) as BucketId,
-  seq: integer(row, 10),
-  isDamaged: integer(row, 11) === 1,
-  bytes: row[12] === null ? null : bytes(row, 12),
+  bucketId: integer(row, 11) as BucketId,
+  seq: integer(row, 12),
+  isDamaged: integer(row, 13) === 1,
+  bytes: row[14] === null ? null : bytes(row, 14),
 })

@@ -1,4 +1,4 @@
-import type { NewMedia } from '../catalog/records.ts'
+import type { NewMedia, Preview } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
 import { builtInSizes, isPictured } from '../core/variant.ts'
 
@@ -17,11 +17,15 @@ export interface MediaObject {
   /** Pixels. */
   readonly width: number | null
   readonly height: number | null
+  /** Base64; null until the first variant was rendered (docs/interface.md V13). */
+  readonly thumbhash: string | null
+  /** Seconds. */
+  readonly duration: number | null
   /** The URLs of smaller pictures by the names of their sizes; null if the type of the item has none (docs/interface.md V3). */
   readonly variants: Readonly<Record<string, string>> | null
 }
 
-export function describeMedia(settings: UrlSettings, media: NewMedia): MediaObject {
+export function describeMedia(settings: UrlSettings, media: NewMedia & Partial<Preview>): MediaObject {
   const url = mediaUrl(settings, media.id, media.extension)
   return {
     id: media.id,
@@ -33,6 +37,8 @@ export function describeMedia(settings: UrlSettings, media: NewMedia): MediaObje
     created_at: new Date(media.createdAt).toISOString(),
     width: media.width,
     height: media.height,
+    thumbhash: media.thumbhash ? Buffer.from(media.thumbhash).toString('base64') : null,
+    duration: media.duration == null ? null : media.duration / 1000,
     variants: isPictured(media.contentType)
       ? Object.fromEntries(
           (settings.variants ?? builtInSizes).map(({ name }) => [name, `${url}?variant=${name}`]),

@@ -17,6 +17,9 @@ import {
   withBytes,
 } from './samples.ts'
 
+/** What no render has found yet. */
+const unseen = { thumbhash: null, duration: null }
+
 /** The behaviour of every catalog engine with items. */
 export function describeMedia(engine: string, fresh: Fresh): void {
   describe(`${engine}: media`, () => {
@@ -33,9 +36,48 @@ export function describeMedia(engine: string, fresh: Fresh): void {
         size: 0,
       })
       await catalog.addMedia(bucketId, inBlobStore([whole, bare]))
-      expect(await catalog.media(whole.id)).toEqual({ ...whole, bucketId, isDamaged: false, contentId: null })
-      expect(await catalog.media(bare.id)).toEqual({ ...bare, bucketId, isDamaged: false, contentId: null })
+      expect(await catalog.media(whole.id)).toEqual({
+        ...whole,
+        ...unseen,
+        bucketId,
+        isDamaged: false,
+        contentId: null,
+      })
+      expect(await catalog.media(bare.id)).toEqual({
+        ...bare,
+        ...unseen,
+        bucketId,
+        isDamaged: false,
+        contentId: null,
+      })
       expect(await catalog.media(newMediaId())).toBeNull()
+    })
+
+    test('V13 the preview of an item is recorded once, keeps known values, and changes the revision', async () => {
+      const catalog = await openOne(fresh)
+      const [bucketId, other] = [await newBucket(catalog, 'a'), await newBucket(catalog, 'b')]
+      const [picture, video] = [newItem(), newItem({ width: null, height: null })]
+      await catalog.addMedia(bucketId, inBlobStore([picture, video]))
+      const revision = async () => (await catalog.page(bucketId, 1)).revision
+      const preview = { thumbhash: new Uint8Array([1, 0, 255]), duration: 61_500, width: 30, height: 20 }
+      let before = await revision()
+      for (const { id, width, height } of [picture, video]) {
+        await catalog.setPreview(bucketId, id, preview)
+        const known = { ...preview, width: width ?? 30, height: height ?? 20 }
+        expect(await catalog.media(id)).toMatchObject(known)
+        const after = await revision()
+        expect(after).toBeGreaterThan(before)
+        before = after
+      }
+      const later = { ...preview, thumbhash: new Uint8Array([9]) }
+      await catalog.setPreview(bucketId, picture.id, later)
+      await catalog.setPreview(other, video.id, later)
+      await catalog.setPreview(bucketId, newMediaId(), later)
+      expect(await catalog.media(picture.id)).toMatchObject({ thumbhash: preview.thumbhash })
+      const selection = { bucketId, order: 'oldest', kind: null, from: null, to: null } as const
+      const { rows } = await catalog.items(selection, null, 10)
+      expect(rows.map(({ item }) => item)).toMatchObject([{ ...preview, width: 640, height: 480 }, preview])
+      expect(await revision()).toBe(before)
     })
 
     test('M2 an item can be served from its addition to its removal, in any bucket', async () => {

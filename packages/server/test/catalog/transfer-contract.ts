@@ -45,6 +45,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     await catalog.addMedia(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
     for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeMedia(big, [id])
     const kept = items.filter((_, index) => index % 3 !== 0)
+    for (const { id } of kept.slice(0, 2))
+      await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
     const few = Array.from({ length: 3 }, newStored)
     const request = {
       tokenId: 'small' as TokenId,
@@ -121,7 +123,10 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(after.epoch).not.toBe(before.epoch)
       for (const item of [...kept, ...few]) {
         const media = await after.media(item.id)
-        expect(media).toMatchObject({ ...item, isDamaged: item === damaged })
+        const preview = kept.slice(0, 2).includes(item)
+          ? { thumbhash: hashOf(item.id), duration: 1_500 }
+          : { thumbhash: null, duration: null }
+        expect(media).toMatchObject({ ...item, ...preview, isDamaged: item === damaged })
         const bytes = media?.contentId == null ? null : await after.content(media.contentId)
         const wasInCatalog = (await before.media(item.id))?.contentId !== null
         expect(bytes && Buffer.from(bytes)).toEqual(wasInCatalog ? Buffer.from(contentOf(item)) : null)

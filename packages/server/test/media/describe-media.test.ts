@@ -21,6 +21,8 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     created_at: '2023-11-14T22:13:20.123Z',
     width: null,
     height: null,
+    thumbhash: null,
+    duration: null,
     variants: null,
   })
   const seeded = describeMedia(

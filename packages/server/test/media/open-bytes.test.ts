@@ -46,6 +46,8 @@ test('B9: an item that was seeded without bytes has missing bytes', async () => 
     extension: 'png',
     size: 10,
     sha256: null,
+    thumbhash: null,
+    duration: null,
     width: null,
     height: null,
     createdAt: 0,

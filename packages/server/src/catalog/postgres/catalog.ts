@@ -63,6 +63,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, ids) => apply({ kind: 'remove-media', input: { bucketId, ids } }),
+    setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
     addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
     retireIntents: (ids) => apply({ kind: 'retire-intents', input: { ids } }),
     clearIntents: (ids) => apply({ kind: 'clear-intents', input: { ids } }),

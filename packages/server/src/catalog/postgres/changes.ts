@@ -42,6 +42,18 @@ const functions: ChangeFunctions = {
 
   'remove-media': (transaction, { bucketId, ids }) => removeByIds(transaction, bucketId, ids),
 
+  async 'set-preview'({ session }, { bucketId, id, preview: { thumbhash, duration, width, height } }) {
+    const changes = await session.change(
+      `UPDATE media SET thumbhash = $1, duration = coalesce(duration, $2), width = coalesce(width, $3),
+        height = coalesce(height, $4)
+      WHERE id = $5 AND bucket_id = $6 AND thumbhash IS NULL`,
+      ...[thumbhash, duration, width, height, id, bucketId],
+    )
+    if (changes > 0)
+      await session.run('UPDATE buckets SET revision = revision + revision_step() WHERE id = $1', bucketId)
+    return undefined
+  },
+
   'add-intents': ({ session }, { ids, lifetime }) =>
     run(
       session.run(

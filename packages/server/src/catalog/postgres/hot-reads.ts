@@ -33,7 +33,7 @@ const pageRows = `SELECT page.revision, page.total, page.items, wanted.number
     read_page(wanted.bucket, wanted.first) AS page`
 
 const mediaRows = `SELECT media.id, filename, content_type, extension, size, sha256, width, height, created_at,
-    bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id, wanted.number
+    thumbhash, duration, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id, wanted.number
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN media ON media.id = wanted.id`
 
 const bucketRows = `SELECT ${bucketColumns}, wanted.number

@@ -1,4 +1,4 @@
-import { readItem } from '../item-columns.ts'
+import { readNewItem } from '../item-columns.ts'
 import { requireSameFingerprint, serializeItems } from '../keyed-requests.ts'
 import type { BucketId, IdempotentRequest, NewMedia } from '../records.ts'
 import { bytes, type Row } from '../rows.ts'
@@ -24,7 +24,7 @@ export async function findRepeated(
   const [first] = rows
   if (!first) return null
   requireSameFingerprint(bytes(first, 9), fingerprint)
-  return rows.map(readItem)
+  return rows.map(readNewItem)
 }
 
 /** To be called within a transaction that holds the lock of the bucket. */

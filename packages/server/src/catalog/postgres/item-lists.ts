@@ -25,7 +25,7 @@ export async function readItems(
   const [first] = rows
   if (first === undefined) throw bucketDeleted()
   return {
-    revision: integer(first, 10),
-    rows: rows.flatMap((row) => (row[9] === null ? [] : [{ item: readItem(row), seq: integer(row, 9) }])),
+    revision: integer(first, 12),
+    rows: rows.flatMap((row) => (row[11] === null ? [] : [{ item: readItem(row), seq: integer(row, 11) }])),
   }
 }

@@ -4,12 +4,13 @@ import type { Connections } from './connections.ts'
 import { initial } from './migrations/0001-initial.ts'
 import { uploadParts } from './migrations/0002-upload-parts.ts'
 import { kinds } from './migrations/0003-kinds.ts'
+import { previews } from './migrations/0004-previews.ts'
 import { sqlState } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
 
 /** A migration at index n leads to version n + 1, which is stored in the table `meta`. */
-const migrations: readonly string[] = [initial, uploadParts, kinds]
+const migrations: readonly string[] = [initial, uploadParts, kinds, previews]
 
 /** Any fixed number that other programs do not use. */
 const lockKey = 7_815_112_036_441

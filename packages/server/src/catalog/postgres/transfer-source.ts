@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readItem } from '../item-columns.ts'
+import { readNewItem } from '../item-columns.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, type Row, text } from '../rows.ts'
 import {
@@ -105,7 +105,7 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
       (
         await run(
           `SELECT media.id, filename, content_type, extension, size, sha256, width, height, created_at,
-            media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes
+            thumbhash, duration, media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes
           FROM media LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = media.id
           WHERE (media.bucket_id, seq) > ($1, $2) ORDER BY media.bucket_id, seq LIMIT $3`,
           after?.bucketId ?? -1,
@@ -122,7 +122,7 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
           const [tokenId, key] = [text(row, 0) as TokenId, text(row, 1)]
           return {
             request: { tokenId, key, fingerprint: bytes(row, 2), expiresAt: integer(row, 3) },
-            items: (items.get(`${tokenId} ${key}`) ?? []).map(readItem),
+            items: (items.get(`${tokenId} ${key}`) ?? []).map(readNewItem),
           }
         })
         const last = keys.at(-1) ?? []

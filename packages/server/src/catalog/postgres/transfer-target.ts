@@ -1,5 +1,5 @@
 import { DatabaseError } from '../catalog-errors.ts'
-import type { BucketId, NewMedia } from '../records.ts'
+import type { BucketId, Item } from '../records.ts'
 import { integer, text } from '../rows.ts'
 import {
   type CatalogTarget,
@@ -119,19 +119,22 @@ async function insertTokens(session: Session, tokens: readonly TransferredToken[
 }
 
 async function insertItems(session: Session, items: readonly TransferredItem[]): Promise<void> {
-  const column = <T>(value: (item: NewMedia) => T): T[] => items.map(({ item }) => value(item))
+  const column = <T>(value: (item: Item) => T): T[] => items.map(({ item }) => value(item))
   await session.run(
     `WITH item AS MATERIALIZED (
       SELECT *, CASE WHEN content IS NOT NULL THEN new_content_id() END AS content_id
       FROM unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::bytea[],
-        $9::int4[], $10::int4[], $11::int8[], $12::bytea[])
-        AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content)
+        $9::int4[], $10::int4[], $11::int8[], $12::bytea[], $13::bytea[], $14::int8[])
+        AS item (bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content, thumbhash,
+          duration)
     ), stored AS (
       INSERT INTO contents (id, bucket_id, bytes) SELECT content_id, bucket_id, content FROM item WHERE content IS NOT NULL
     )
     INSERT INTO media
-      (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id)
-    SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id FROM item`,
+      (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash,
+        duration)
+    SELECT bucket_id, seq, id, extension, filename, type, size, hash, width, height, created_at, content_id, thumbhash, duration
+    FROM item`,
     items.map(({ bucketId }) => bucketId),
     items.map(({ seq }) => seq),
     column(({ id }) => id),
@@ -144,6 +147,8 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     column(({ height }) => height),
     column(({ createdAt }) => createdAt),
     bytesArray(items.map(({ bytes }) => bytes)),
+    bytesArray(column(({ thumbhash }) => thumbhash)),
+    column(({ duration }) => duration),
   )
   await session.run(
     'INSERT INTO damaged (id) SELECT unnest($1::text[])',

@@ -72,6 +72,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     findRepeated: async (request) => reading(() => reads.findRepeated(request)),
     forgetRequests: (now) => writer.apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, ids) => writer.apply({ kind: 'remove-media', input: { bucketId, ids } }),
+    setPreview: (bucketId, id, preview) =>
+      writer.apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
     addIntents: (ids, lifetime) => writer.apply({ kind: 'add-intents', input: { ids, lifetime } }),
     intents: async () => reading(() => reads.intents()),
     expiredIntents: async () => reading(() => reads.expiredIntents()),

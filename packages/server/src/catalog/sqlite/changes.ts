@@ -37,6 +37,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const setMaxItems = db.prepare('UPDATE buckets SET max_items = ? WHERE name = ?')
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
   const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
+  const setPreview = db.prepare(`UPDATE media SET thumbhash = ?, duration = coalesce(duration, ?),
+    width = coalesce(width, ?), height = coalesce(height, ?)
+    WHERE id = ? AND bucket_id = ? AND thumbhash IS NULL`)
+  const incrementRevision = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ?')
   const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
   const tokenRow = db.prepare(`INSERT INTO tokens
@@ -78,6 +82,12 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     'forget-requests': ({ now }) => idempotency.deleteExpired(now),
 
     'remove-media': ({ bucketId, ids }) => media.removeByIds(bucketId, ids),
+
+    'set-preview'({ bucketId, id, preview: { thumbhash, duration, width, height } }) {
+      const { changes } = setPreview.run(thumbhash, duration, width, height, id, bucketId)
+      if (Number(changes) > 0) incrementRevision.run(bucketId)
+      return undefined
+    },
 
     'add-intents'({ ids, lifetime }) {
       intents.add(ids, lifetime)

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { readItem } from '../item-columns.ts'
+import { readNewItem } from '../item-columns.ts'
 import { requireSameFingerprint, serializeItems } from '../keyed-requests.ts'
 import type { IdempotentRequest, NewMedia } from '../records.ts'
 import { bytes } from '../rows.ts'
@@ -31,7 +31,7 @@ export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords 
       const row = one(select, tokenId, key, now)
       if (!row) return null
       requireSameFingerprint(bytes(row, 0), fingerprint)
-      return all(selectItems, tokenId, key).map(readItem)
+      return all(selectItems, tokenId, key).map(readNewItem)
     },
 
     store({ tokenId, key, fingerprint, expiresAt }, items) {

@@ -27,7 +27,7 @@ export function prepareReadItems(
     const rows = all(prepare(sql), ...values)
     return {
       revision: integer(row, 0),
-      rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, 9) })),
+      rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, 11) })),
     }
   }
 }

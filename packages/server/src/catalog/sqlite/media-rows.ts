@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured } from '../../core/variant.ts'
-import type { BucketId, ContentId, NewMediaContent, RemovedMedia } from '../records.ts'
+import type { BucketId, ContentId, NewMedia, NewMediaContent, Preview, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
 import { prepareContentRows } from './content-rows.ts'
 import type { Ranks } from './ranks.ts'
@@ -20,13 +20,18 @@ export interface MediaRows {
   removeByIds(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia
 }
 
+/** A new item, or one of another catalog with its preview. */
+interface AddedMedia extends NewMediaContent {
+  readonly item: NewMedia & Partial<Preview>
+}
+
 /** Inserts one row with its bytes. Updates no counters. */
 export function prepareInsertItem(
   db: DatabaseSync,
-): (bucketId: BucketId, seq: number, added: NewMediaContent) => void {
+): (bucketId: BucketId, seq: number, added: AddedMedia) => void {
   const insert = db.prepare(`INSERT INTO media
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash, duration)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const contents = prepareContentRows(db)
   return (bucketId, seq, { item, bytes }) => {
     insert.run(
@@ -42,6 +47,8 @@ export function prepareInsertItem(
       item.height,
       item.createdAt,
       bytes === null ? null : contents.add(bytes),
+      item.thumbhash ?? null,
+      item.duration ?? null,
     )
   }
 }

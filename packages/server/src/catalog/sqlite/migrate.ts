@@ -9,6 +9,7 @@ import { intents } from './migrations/0005-intents.ts'
 import { intentDeadlines } from './migrations/0006-intent-deadlines.ts'
 import { uploadParts } from './migrations/0007-upload-parts.ts'
 import { kinds } from './migrations/0008-kinds.ts'
+import { previews } from './migrations/0009-previews.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -22,6 +23,7 @@ const migrations: readonly string[] = [
   intentDeadlines,
   uploadParts,
   kinds,
+  previews,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

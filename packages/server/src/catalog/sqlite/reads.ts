@@ -77,7 +77,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
   const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
-    created_at, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id
+    created_at, thumbhash, duration, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id
     FROM media WHERE id = ?`)
   // Reading a row of `media` costs three times as much.
   const servable = db.prepare(

@@ -24,7 +24,7 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
   const tokens = db.prepare(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at,
     bucket_id, hash FROM tokens ORDER BY rowid`)
   const items = db.prepare(`SELECT media.id, filename, content_type, extension, size, sha256, width, height,
-    created_at, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes
+    created_at, thumbhash, duration, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes
     FROM media LEFT JOIN contents ON contents.id = content_id
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
   const requests = db.prepare(`SELECT token_id, key, fingerprint, expires_at FROM keyed_requests

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { BucketId, NewMedia } from '../../catalog/records.ts'
+import type { BucketId, Item } from '../../catalog/records.ts'
 import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
@@ -57,7 +57,7 @@ export function listItemsRoute(
   }
 
   const cacheControl = { 'cache-control': 'private, no-cache', vary }
-  const describe = (items: readonly NewMedia[]) => items.map((item) => describeMedia(urlSettings, item))
+  const describe = (items: readonly Item[]) => items.map((item) => describeMedia(urlSettings, item))
 
   /** Sends the whole list as lines. Reads only as much as the client receives. */
   async function sendLines(

@@ -1,4 +1,4 @@
-import type { BucketId, NewMedia } from '../../catalog/records.ts'
+import type { BucketId, Item } from '../../catalog/records.ts'
 import type { ItemsQuery } from '../../core/items-query.ts'
 import type { ListItems } from '../../media/items/list-items.ts'
 
@@ -10,7 +10,7 @@ export async function* streamItems(
   listItems: ListItems,
   bucketId: BucketId,
   query: ItemsQuery,
-): AsyncGenerator<readonly NewMedia[], void, undefined> {
+): AsyncGenerator<readonly Item[], void, undefined> {
   for (let after = query.after; ; ) {
     const { items, next } = await listItems(bucketId, { ...query, limit: batchSize, after })
     yield items

@@ -14,6 +14,8 @@ export const sampleMedia: MediaObject = {
   created_at: '2026-11-01T09:30:00.000Z',
   width: null,
   height: null,
+  thumbhash: null,
+  duration: null,
   variants: {
     thumb: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=thumb`,
     medium: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=medium`,

@@ -77,6 +77,16 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   created_at: time('The time of storage, in UTC.'),
   width: pixels('The displayed width of a picture in pixels; null where unknown.'),
   height: pixels('The displayed height of a picture in pixels; null where unknown.'),
+  thumbhash: nullable(
+    Type.String({
+      contentEncoding: 'base64',
+      description:
+        'A placeholder of the picture (ThumbHash); null until its first variant was rendered (V13).',
+    }),
+  ),
+  duration: nullable(
+    Type.Number({ minimum: 0, description: 'The duration of a video in seconds; null where unknown (V13).' }),
+  ),
   variants: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     properties: {

@@ -1,12 +1,12 @@
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { BucketId, NewMedia } from '../../catalog/records.ts'
+import type { BucketId, Item } from '../../catalog/records.ts'
 import type { ItemsQuery } from '../../core/items-query.ts'
 import { createCursors } from './cursors.ts'
 
 /** Items of a bucket, and the revision that they were read from. */
 interface ItemList {
   readonly revision: number
-  readonly items: readonly NewMedia[]
+  readonly items: readonly Item[]
   /** The cursor of the last item; null if no items follow. */
   readonly next: string | null
 }
@@ -35,7 +35,7 @@ export function listItemsOperation({
   }
 }
 
-const placeOf = ({ seq, item }: { readonly seq: number; readonly item: NewMedia }) => ({
+const placeOf = ({ seq, item }: { readonly seq: number; readonly item: Item }) => ({
   seq,
   createdAt: item.createdAt,
 })

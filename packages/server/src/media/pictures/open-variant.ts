@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { BlobStore, OpenBlob } from '../../blobs/blobs.ts'
 import { openMemoryBlob } from '../../blobs/memory-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { Media } from '../../catalog/records.ts'
+import type { Media, NewPreview } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured, type Variant } from '../../core/variant.ts'
@@ -30,6 +30,11 @@ interface RenderReport {
   readonly outcome: 'made' | 'unreadable' | 'too-hard' | 'unsupported' | 'refused'
 }
 
+interface Rendered {
+  readonly bytes: Uint8Array
+  readonly preview: NewPreview | null
+}
+
 /** Failed renders that are cached. They are not retried for a while, so that they cannot occupy the workers. */
 const failureCacheSize = 10_000
 /** Milliseconds until a retry. A damaged picture stays damaged; an exceeded limit may be due to load. */
@@ -37,7 +42,7 @@ const damagedRetryDelay = 600_000
 const overLimitsRetryDelay = 60_000
 
 export function createVariants(parts: {
-  readonly catalog: Pick<Catalog, 'media'>
+  readonly catalog: Pick<Catalog, 'media' | 'setPreview'>
   readonly blobs: Pick<BlobStore, 'variants'>
   /** Fails for an item whose bytes are missing or damaged. */
   readonly openBytes: (media: Media) => Promise<OpenBlob>
@@ -48,24 +53,27 @@ export function createVariants(parts: {
   readonly onRendered: (report: RenderReport) => void
   /** A worker ended, or was ended, while it decoded this item's picture. */
   readonly onOverLimits: (id: MediaId, error: PictureOverLimits) => void
-  /** A variant was rendered and served, but could not be stored. */
+  /** A variant was rendered and served, but it, or what the render has found, could not be stored. */
   readonly onStoreFailure: (id: MediaId, error: unknown) => void
   /** Called once if this machine cannot render pictures. */
   readonly onUnsupported: (reason: string) => void
 }): Variants {
   const { catalog, blobs, openBytes, workers, maxPixels } = parts
-  const renders = new Map<string, Promise<Uint8Array>>()
+  const renders = new Map<string, Promise<Rendered>>()
   const stores = new Set<Promise<void>>()
   const failed = new LRUCache<string, string>({ max: failureCacheSize })
   let supported = true
 
-  async function render(media: Media, variant: Variant, picture: PictureSource): Promise<Uint8Array> {
+  async function render(media: Media, variant: Variant, picture: PictureSource): Promise<Rendered> {
     const startedAt = performance.now()
     const report = (outcome: RenderReport['outcome']) =>
       parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
     let result: PictureResult
     try {
-      result = await workers.run({ type: 'resize', picture, form: variant, maxPixels }, `${media.bucketId}`)
+      result = await workers.run(
+        { type: 'resize', picture, form: variant, maxPixels, hasPreview: media.thumbhash === null },
+        `${media.bucketId}`,
+      )
     } catch (error) {
       report(error instanceof PictureOverLimits ? 'too-hard' : 'refused')
       if (error instanceof PictureOverLimits) parts.onOverLimits(media.id, error)
@@ -73,7 +81,7 @@ export function createVariants(parts: {
     }
     if (result.outcome === 'resized') {
       report('made')
-      return result.bytes
+      return result
     }
     if (result.outcome === 'unsupported') {
       report('unsupported')
@@ -115,9 +123,10 @@ export function createVariants(parts: {
   }
 
   /** A delete removes variants after the row. A variant that is stored later is removed here. */
-  async function store(media: Media, variant: Variant, bytes: Uint8Array): Promise<void> {
+  async function store(media: Media, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
     if (!parts.hasRoom()) return
     try {
+      if (preview !== null) await catalog.setPreview(media.bucketId, media.id, preview)
       await blobs.variants.store(media.id, variant.key, bytes)
       if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
     } catch (error) {
@@ -125,7 +134,7 @@ export function createVariants(parts: {
     }
   }
 
-  async function renderPicture(media: Media, variant: Variant, opened: OpenBlob): Promise<Uint8Array> {
+  async function renderPicture(media: Media, variant: Variant, opened: OpenBlob): Promise<Rendered> {
     const picture = await opened.share()
     try {
       return await render(media, variant, sourceOf(picture))
@@ -134,7 +143,7 @@ export function createVariants(parts: {
     }
   }
 
-  function renderOnce(media: Media, variant: Variant, opened: OpenBlob): Promise<Uint8Array> {
+  function renderOnce(media: Media, variant: Variant, opened: OpenBlob): Promise<Rendered> {
     const key = keyOf(media, variant)
     const running = renders.get(key)
     if (running) return running
@@ -143,7 +152,7 @@ export function createVariants(parts: {
     // Until the variant is stored, requests share the rendered bytes.
     const stored = rendered
       .then(
-        (bytes) => store(media, variant, bytes),
+        (result) => store(media, variant, result),
         () => undefined,
       )
       .finally(() => {
@@ -182,7 +191,7 @@ export function createVariants(parts: {
       const picture = await openAndClose(media)
       const reason = failed.get(keyOf(media, variant))
       if (reason !== undefined) throw unavailable(reason)
-      const bytes = await renderOnce(media, variant, picture)
+      const { bytes } = await renderOnce(media, variant, picture)
       if ((await catalog.media(media.id)) === null) throw mediaUnknown()
       return openMemoryBlob(bytes)
     },

@@ -1,4 +1,5 @@
 import type { LocalBytes } from '../../blobs/blobs.ts'
+import type { NewPreview } from '../../catalog/records.ts'
 import type { VariantFormat, VariantSize } from '../../core/variant.ts'
 
 // The messages between the service and the picture workers.
@@ -20,6 +21,8 @@ export type PictureTask =
       readonly picture: PictureSource
       readonly form: PictureForm
       readonly maxPixels: number
+      /** Whether the result has a preview. */
+      readonly hasPreview: boolean
     }
 
 /** Pixels, as the picture is displayed. */
@@ -30,7 +33,7 @@ export interface PictureSize {
 
 export type PictureResult =
   | { readonly outcome: 'measured'; readonly size: PictureSize }
-  | { readonly outcome: 'resized'; readonly bytes: Uint8Array }
+  | { readonly outcome: 'resized'; readonly bytes: Uint8Array; readonly preview: NewPreview | null }
   /** The picture cannot be decoded, or has too many pixels. */
   | { readonly outcome: 'unreadable' }
   /** The library cannot be loaded on this machine. */

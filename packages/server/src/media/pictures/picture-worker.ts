@@ -1,4 +1,6 @@
 import { setPriority } from 'node:os'
+import { rgbaToThumbHash } from 'thumbhash'
+import type { NewPreview } from '../../catalog/records.ts'
 import type { PictureResult, PictureTask } from './picture-task.ts'
 
 /**
@@ -21,6 +23,11 @@ try {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 const end = () => process.kill(process.pid, 'SIGKILL')
 process.on('disconnect', end)
+
+type ResizeTask = PictureTask & { readonly type: 'resize' }
+
+/** ThumbHash takes pictures of up to 100 × 100 pixels. */
+const hashedSide = 100
 
 type Sharp = typeof import('sharp')
 
@@ -66,10 +73,29 @@ async function perform(task: PictureTask): Promise<PictureResult> {
       failOn: 'error',
     }).resize({ width, height, fit: fit === 'cover' ? 'cover' : 'inside', withoutEnlargement: true })
     const encoded = format === 'avif' ? resized.avif(avif) : resized.webp()
-    return { outcome: 'resized', bytes: await encoded.toBuffer() }
+    const bytes = await encoded.toBuffer()
+    return { outcome: 'resized', bytes, preview: task.hasPreview ? await describe(sharp, task, bytes) : null }
   } catch {
     return { outcome: 'unreadable' }
   }
+}
+
+/** The hash is computed from the variant, unless a part of the picture was cut off. */
+async function describe(
+  sharp: Sharp['default'],
+  { picture, form, maxPixels }: ResizeTask,
+  variant: Uint8Array,
+): Promise<NewPreview> {
+  const { autoOrient } = await sharp(picture, { limitInputPixels: maxPixels }).metadata()
+  const source = form.fit === 'contain' ? variant : picture
+  const { data, info } = await sharp(source, { limitInputPixels: maxPixels, autoOrient: true })
+    .resize({ width: hashedSide, height: hashedSide, fit: 'inside', withoutEnlargement: true })
+    .toColourspace('srgb')
+    .ensureAlpha()
+    .raw({ depth: 'uchar' })
+    .toBuffer({ resolveWithObject: true })
+  const thumbhash = rgbaToThumbHash(info.width, info.height, data)
+  return { thumbhash, duration: null, width: autoOrient.width, height: autoOrient.height }
 }
 
 process.on('message', async (task: PictureTask) => {

@@ -94,6 +94,8 @@ const item = (id: Media['id'], size: number): Media => ({
   size,
   sha256: null,
   createdAt: 1.7e12,
+  thumbhash: null,
+  duration: null,
   width: null,
   height: null,
   bucketId: 1 as never,

@@ -11,6 +11,7 @@ import { medium, thumb } from '../../variant-samples.ts'
 import { type TemporaryMedia, temporaryMedia } from '../temporary-media.ts'
 
 const rendered = Buffer.from('a picture')
+const preview = { thumbhash: new Uint8Array([1, 2, 3]), duration: null, width: 4, height: 3 }
 
 /** Variants whose renders wait until the test ends them. */
 function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants']> = {}) {
@@ -35,7 +36,7 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
   })
   const finish = async () => {
     await expect.poll(() => renders.length).toBeGreaterThan(0)
-    renders.shift()?.resolve({ outcome: 'resized', bytes: rendered })
+    renders.shift()?.resolve({ outcome: 'resized', bytes: rendered, preview })
   }
   const fail = async () => {
     await expect.poll(() => renders.length).toBeGreaterThan(0)
@@ -120,4 +121,20 @@ test('V6 a variant that exceeded the limits is not rendered again before the ret
   await variants.finish()
   expect((await opened).size).toBe(rendered.length)
   await variants.settled()
+})
+
+test('V13 what the first render has found is recorded once, and needs no further render', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const variants = slowVariants(media)
+  const revision = async () => (await media.catalog.page(item.bucketId, 1)).revision
+  const before = await revision()
+  for (const variant of [thumb, medium]) {
+    const opened = variants.open(item, variant)
+    await variants.finish()
+    await opened
+    await variants.settled()
+  }
+  expect(await media.catalog.media(item.id)).toMatchObject(preview)
+  expect(await revision()).toBe(before + 1)
 })
