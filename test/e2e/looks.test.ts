@@ -64,7 +64,7 @@ async function expectAccessible({ page }: Visit, state: string): Promise<void> {
   }
 }
 
-async function signedIn(at: SharedServer = server, hash = ''): Promise<Visit> {
+async function signedIn(at: SharedServer = server, hash = '#page=1'): Promise<Visit> {
   const guest = await visit(browser, at, { hash })
   await guest.signIn(at.token)
   return guest
@@ -101,6 +101,19 @@ describe('WCAG 2.2 AA', () => {
     await page.goto(`${server.url}/#page=7`)
     await page.getByText(strings.listing.pastEnd(7)).waitFor()
     await expectAccessible(guest, 'past the end')
+  })
+
+  browserTest('the timeline as a grid and as a list, with a selection', async () => {
+    await using guest = await signedIn(server, '#')
+    const { page } = guest
+    const tiles = page.locator('.timeline .tile')
+    await tiles.filter({ hasText: 'harbour.jpg' }).waitFor()
+    await expectAccessible(guest, 'timeline')
+    await tiles.nth(2).getByRole('checkbox').check()
+    await expectAccessible(guest, 'selecting in the timeline')
+    await guest.button(strings.view.list).click()
+    await page.locator('.as-list').waitFor()
+    await expectAccessible(guest, 'list')
   })
 
   browserTest.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf', 'notes.txt'])(

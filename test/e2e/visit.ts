@@ -31,7 +31,7 @@ export interface Where {
   readonly url?: string
   /** The URL of another host that the page may load from: the media base URL. */
   readonly alsoAsked?: string
-  /** The fragment of the URL, with its `#`. */
+  /** The fragment of the URL, with its `#`. Default: that of the first numbered page. */
   readonly hash?: string
   readonly options?: BrowserContextOptions
   /** An existing context, such as that of a browser with its own profile. */
@@ -66,7 +66,7 @@ export async function visit(
   page.on('request', (request) => requests.push(request.url()))
   page.on('response', (response) => responses.push([response.url(), response.status()]))
   const url = where.url ?? server.url
-  await page.goto(`${url}/${where.hash ?? ''}`)
+  await page.goto(`${url}/${where.hash ?? '#page=1'}`)
 
   const button = (name: string) => page.getByRole('button', { name, exact: true })
   return {

@@ -10,6 +10,7 @@ import { ConnectionBanner } from './shell/connection-banner.tsx'
 import { Header } from './shell/header.tsx'
 import { NoticeAnnouncer, NoticeList } from './shell/notice-list.tsx'
 import { strings } from './strings.ts'
+import { TimelineView } from './timeline/timeline-view.tsx'
 import { DropZone } from './uploads/drop-zone.tsx'
 import { UploadTray } from './uploads/tray/upload-tray.tsx'
 import { Viewer } from './viewer/viewer.tsx'
@@ -18,21 +19,26 @@ import { Viewer } from './viewer/viewer.tsx'
 export function BucketPage({ signedIn, session }: { signedIn: SignedIn; session: Session }) {
   const gallery = useMemo(() => openGallery(signedIn, session), [signedIn, session])
   useEffect(() => () => gallery.close(), [gallery])
-  const { router, listing } = gallery
+  const { router, isShown } = gallery
   const page = router.page.value
   useEffect(() => {
-    document.title = `${strings.listing.title(signedIn.tokenInfo.bucket, page)} – ${strings.product}`
+    const { bucket } = signedIn.tokenInfo
+    document.title = `${page === null ? bucket : strings.listing.title(bucket, page)} – ${strings.product}`
   }, [page, signedIn])
-  const open = router.item.value !== null && listing.page.value !== null
+  const open = router.item.value !== null && isShown.value
   return (
     <GalleryContext.Provider value={gallery}>
-      <button type="button" class="skip-link" onClick={() => document.getElementById('media')?.focus()}>
+      <button
+        type="button"
+        class="skip-link"
+        onClick={() => (document.getElementById('files') ?? document.getElementById('media'))?.focus()}
+      >
         {strings.skipToMedia}
       </button>
       <Header />
       <ConnectionBanner />
       <main id="media" tabIndex={-1}>
-        <ListingView />
+        {page === null ? <TimelineView /> : <ListingView />}
       </main>
       <footer class="foot">
         <div class="dock">
@@ -40,7 +46,7 @@ export function BucketPage({ signedIn, session }: { signedIn: SignedIn; session:
           <UploadTray />
         </div>
         <SelectionBar />
-        <Pager />
+        {page !== null && <Pager current={page} />}
       </footer>
       <NoticeAnnouncer />
       <Viewer />

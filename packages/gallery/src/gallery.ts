@@ -1,11 +1,14 @@
 import type { Token } from '@mediabucket/client'
+import { computed, effect, type ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { copyText } from './copy-text.ts'
 import { type BucketUsage, createBucketUsage } from './listing/bucket-usage.ts'
+import { createChanges } from './listing/changes.ts'
 import { createListing, type Listing } from './listing/listing.ts'
 import { createMediaCache, type MediaCache } from './listing/media-cache.ts'
 import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
+import { createPreferences, type Preferences } from './preferences.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import { createDeletion, type Deletion } from './selection/deletion.ts'
 import { createSelection, type Selection } from './selection/selection.ts'
@@ -13,6 +16,7 @@ import { type Connection, createConnection } from './service/connection.ts'
 import type { Session, SignedIn } from './session/session.ts'
 import { createNotices, type Notices } from './shell/notices.ts'
 import { strings } from './strings.ts'
+import { createTimeline, type Timeline } from './timeline/timeline.ts'
 import { createUploads, type Uploads } from './uploads/uploads.ts'
 
 /** The state and the operations of the page while a person is signed in. */
@@ -22,7 +26,13 @@ export interface Gallery {
   readonly router: Router
   readonly connection: Connection
   readonly notices: Notices
+  readonly preferences: Preferences
+  /** The numbered page that the URL names. */
   readonly listing: Listing
+  /** The whole bucket, shown if the URL names no page. */
+  readonly timeline: Timeline
+  /** Whether the items of the page or of the timeline are known. */
+  readonly isShown: ReadonlySignal<boolean>
   readonly mediaCache: MediaCache
   readonly usage: BucketUsage
   readonly selection: Selection
@@ -46,26 +56,43 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
   const router = createRouter()
   const connection = createConnection(() => client.whoami(), session.end)
   const listing = createListing(client, router, connection)
-  const mediaCache = createMediaCache(client, connection, () => void listing.reload())
+  const mediaCache = createMediaCache(client, connection, () => void reload())
   const usage = createBucketUsage(client, connection)
+  const preferences = createPreferences()
+  const inTimeline = computed(() => router.page.value === null)
+  const timeline = createTimeline({
+    client,
+    connection,
+    mediaCache,
+    total: computed(() => usage.bucket.value?.items ?? null),
+    active: inTimeline,
+    order: preferences.order.value,
+  })
+  const changes = createChanges(client, connection)
   const selection = createSelection()
 
+  const isShown = computed(() => (inTimeline.value ? timeline.loaded.value : listing.page.value) !== null)
+
   const reload = async () => {
-    await Promise.all([listing.reload(), usage.refresh()])
+    await Promise.all([inTimeline.value ? timeline.refresh() : listing.reload(), usage.refresh()])
   }
 
   const deletion = createDeletion(client, connection, async ({ deleted, failed, reason }) => {
     selection.remove(deleted)
     for (const id of deleted) mediaCache.forget(id)
+    const shown = inTimeline.value ? timeline.ids : listing.ids
     const open = router.item.value
-    const position = open === null ? -1 : listing.ids.value.indexOf(open)
-    await reload()
+    const position = open === null ? -1 : shown.value.indexOf(open)
+    if (inTimeline.value) {
+      timeline.remove(deleted)
+      void usage.refresh()
+    } else await reload()
     const last = listing.page.value?.last_page ?? 1
-    if (router.page.value > last) router.replace({ page: last, item: null })
+    if (router.page.value !== null && router.page.value > last) router.replace({ page: last, item: null })
     else if (open !== null && deleted.includes(open) && router.item.value === open) {
-      // Open the item that moved to the position of the deleted one, if that was on the page.
-      const ids = position < 0 ? [] : listing.ids.value
-      router.replace({ page: router.page.value, item: ids[Math.min(position, ids.length - 1)] ?? null })
+      // Open the item that moved to the position of the deleted one, if that was shown.
+      const ids = position < 0 ? [] : shown.value
+      router.show(ids[Math.min(position, ids.length - 1)] ?? null)
     }
     if (deleted.length > 0) notices.show(strings.deletion.done(deleted.length))
     if (failed > 0) notices.show(strings.deletion.failed(failed, reason), { tone: 'bad' })
@@ -94,13 +121,18 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
     notices.show(strings.connection.back)
     uploads.onServerBack()
   })
-  void usage.refresh()
+  // The first pictures are requested before the size of the bucket.
+  const stopWaiting = effect(() => {
+    if (!isShown.value || usage.bucket.peek() !== null) return
+    requestAnimationFrame(() => setTimeout(() => void usage.refresh()))
+  })
   void uploads.resumeUnfinished()
   // The listing does not change below an open viewer or dialog; the next refresh after it is closed shows the changes.
   const canRefresh = () => router.item.value === null && deletion.pending.value === null
   const stopRefreshing = refreshWhileVisible(async () => {
     if (connection.lost.value || !canRefresh()) return
-    if (await listing.refresh(canRefresh)) await usage.refresh()
+    const refresh = () => (inTimeline.value ? timeline.refresh(canRefresh) : listing.refresh(canRefresh))
+    if (inTimeline.value ? await changes.show(refresh) : await refresh()) await usage.refresh()
   })
 
   const urlOf = async (id: string) => (await mediaCache.load(id))?.url ?? null
@@ -118,7 +150,10 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
     router,
     connection,
     notices,
+    preferences,
     listing,
+    timeline,
+    isShown,
     mediaCache,
     usage,
     selection,
@@ -139,9 +174,11 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
     },
     close() {
       stopRefreshing()
+      stopWaiting()
       router.close()
       connection.close()
       listing.close()
+      timeline.close()
       uploads.close()
     },
   }

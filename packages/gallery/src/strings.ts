@@ -80,6 +80,16 @@ export const strings = {
     chooseFolder: 'Choose a folder',
   },
 
+  view: { label: 'View', grid: 'Grid', list: 'List', pages: 'Pages' },
+
+  timeline: {
+    day: (day: string) => `Files of ${day}`,
+    loaded: 'The files are loaded',
+    newestFirst: 'Newest first',
+    oldestFirst: 'Oldest first',
+    switchOrder: 'Reverse the order',
+  },
+
   pager: {
     label: 'Pages',
     previous: 'Previous page',

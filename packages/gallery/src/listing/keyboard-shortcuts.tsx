@@ -10,8 +10,10 @@ export function KeyboardShortcuts() {
       if (usesArrowKeys(event.target) || document.querySelector('dialog[open]')) return
       const last = listing.page.value?.last_page ?? 1
       const page = router.page.value
-      if (event.key === 'ArrowLeft' && page > 1) router.go({ page: Math.min(page - 1, last), item: null })
-      else if (event.key === 'ArrowRight' && page < last) router.go({ page: page + 1, item: null })
+      if (page !== null && event.key === 'ArrowLeft' && page > 1)
+        router.go({ page: Math.min(page - 1, last), item: null })
+      else if (page !== null && event.key === 'ArrowRight' && page < last)
+        router.go({ page: page + 1, item: null })
       else if (event.key === 'Escape' && selection.count.value > 0) selection.clear()
       else if (event.key === 'Delete' && canDelete) deletion.request([...selection.ids.value])
       else return

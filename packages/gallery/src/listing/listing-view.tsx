@@ -1,28 +1,26 @@
 import type { Page } from '@mediabucket/client'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { ListHead } from './list-head.tsx'
 import { EmptyBucket, FailedPage, PagePastEnd, PageSkeleton } from './page-states.tsx'
 import { Tile } from './tile.tsx'
 
-/** The heading, and below it the files of the page or the reason why there are none. */
+/** The heading of a numbered page, and below it the files of the page or the reason why there are none. */
 export function ListingView() {
-  const { tokenInfo, listing, router } = useGallery()
+  const { listing, router } = useGallery()
   const page = listing.page.value
   const loading = listing.loading.value
   const error = listing.error.value
-  const requested = router.page.value
+  const requested = router.page.value ?? 1
   const current = page !== null && page.current_page === requested ? page : null
   return (
     <>
-      <div class="listing-head">
-        <h1>{tokenInfo.bucket}</h1>
-        <p class="muted">{error === null && page !== null && rangeOf(page)}</p>
-      </div>
+      <ListHead about={error === null && page !== null ? rangeOf(page) : ''} />
       <p class="off-screen" role="status">
         {loading ? strings.listing.loading : current && strings.listing.loaded(requested, current.last_page)}
       </p>
       {error !== null && !loading ? (
-        <FailedPage reason={error} />
+        <FailedPage reason={error} onRetry={() => void listing.reload()} />
       ) : page === null ? (
         <PageSkeleton />
       ) : page.total === 0 ? (
@@ -42,13 +40,15 @@ function Grid({ stale }: { stale: boolean }) {
   const selecting = selection.count.value > 0
   return (
     <ul
+      id="files"
+      tabIndex={-1}
       class={selecting ? 'grid selecting' : 'grid'}
       aria-label={strings.listing.grid}
       aria-busy={stale}
       data-stale={stale}
     >
       {listing.ids.value.map((id) => (
-        <Tile key={id} id={id} />
+        <Tile key={id} id={id} ids={listing.ids} />
       ))}
     </ul>
   )

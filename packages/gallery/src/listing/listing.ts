@@ -5,7 +5,7 @@ import type { Connection } from '../service/connection.ts'
 import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
 import { mediaIdOf } from '../service/urls.ts'
 
-/** The page of the listing that the URL names. */
+/** The page of the listing that the URL names. Nothing is loaded while it names none. */
 export interface Listing {
   /** The last page loaded; the previous one while another is loading. Null before the first. */
   readonly page: ReadonlySignal<Page | null>
@@ -57,7 +57,7 @@ export function createListing(client: Client, router: Router, connection: Connec
 
   async function refresh(canShow: () => boolean): Promise<boolean> {
     const number = router.page.value
-    if (loading.value || page.value?.current_page !== number) return false
+    if (number === null || loading.value || page.value?.current_page !== number) return false
     const { signal: abort } = aborter
     try {
       const next = await connection.watch(() => client.listPageUnless(etag, number, { signal: abort }))
@@ -71,8 +71,11 @@ export function createListing(client: Client, router: Router, connection: Connec
     }
   }
 
-  const reload = () => load(router.page.value)
-  const stop = effect(() => void load(router.page.value))
+  async function reload(): Promise<void> {
+    const number = router.page.value
+    if (number !== null) await load(number)
+  }
+  const stop = effect(() => void reload())
   connection.onRestored(() => void reload())
   return {
     page,

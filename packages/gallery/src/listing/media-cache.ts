@@ -3,7 +3,7 @@ import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { isNotFound } from '../service/errors.ts'
 
-/** The media objects of the items that were shown. Each is loaded once, because items never change. */
+/** The media objects of the items that were shown. Each is loaded once. */
 export interface MediaCache {
   /** Null until it is loaded. */
   get(id: string): ReadonlySignal<Media | null>
@@ -11,6 +11,8 @@ export interface MediaCache {
   load(id: string): Promise<Media | null>
   /** Requests the item even if it is cached; resolves with whether it exists, null if that is unknown. Never rejects. */
   check(id: string): Promise<boolean | null>
+  /** Caches an item that was loaded elsewhere. */
+  put(media: Media): void
   forget(id: string): void
 }
 
@@ -61,6 +63,9 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
       const promise = pending.get(id) ?? request(id)
       pending.set(id, promise)
       return await promise
+    },
+    put(media) {
+      get(media.id).value = media
     },
     forget: (id) => void cached.delete(id),
   }

@@ -18,14 +18,13 @@ export function PageSkeleton() {
   )
 }
 
-export function FailedPage({ reason }: { reason: string }) {
-  const { listing } = useGallery()
+export function FailedPage({ reason, onRetry }: { reason: string; onRetry: () => void }) {
   return (
     <div class="state" role="alert">
       <Icon name="alert" size={40} />
       <h2>{strings.listing.failed}</h2>
       <p>{reason}</p>
-      <button type="button" class="button primary" onClick={() => void listing.reload()}>
+      <button type="button" class="button primary" onClick={onRetry}>
         {strings.tryAgain}
       </button>
     </div>

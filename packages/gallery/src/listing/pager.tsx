@@ -7,10 +7,9 @@ import { PageJump } from './page-jump.tsx'
 import { pageWindow } from './page-window.ts'
 
 /** Links to other pages: a few, however many pages there are. */
-export function Pager() {
+export function Pager({ current }: { current: number }) {
   const { listing, router } = useGallery()
   const last = listing.page.value?.last_page ?? 1
-  const current = router.page.value
   if (last === 1) return null
   const numbers = pageWindow(current, last)
   const go = (page: number) => router.go({ page, item: null })

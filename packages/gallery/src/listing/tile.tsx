@@ -1,14 +1,28 @@
+import type { ReadonlySignal } from '@preact/signals'
+import type { CSSProperties } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
+import { MiddleName } from '../components/middle-name.tsx'
+import { formatTime } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
 import { formatHash } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
 import { Thumbnail } from './thumbnail.tsx'
 
+interface TileProps {
+  readonly id: string
+  /** The items among which a click with Shift selects a range. */
+  readonly ids: ReadonlySignal<readonly string[]>
+  /** Whether to show the time too. */
+  readonly detailed?: boolean
+  readonly tabIndex?: number
+  readonly style?: CSSProperties
+}
+
 /** One item: a link that opens it and a checkbox that selects it. */
-export function Tile({ id }: { id: string }) {
-  const { mediaCache, selection, listing, router, connection } = useGallery()
+export function Tile({ id, ids, detailed = false, tabIndex = 0, style }: TileProps) {
+  const { mediaCache, selection, router, connection } = useGallery()
   // Loaded again when the connection is restored, if it failed before.
   useEffect(() => void mediaCache.load(id), [id, mediaCache, connection.lost.value])
   const media = mediaCache.get(id).value
@@ -17,17 +31,18 @@ export function Tile({ id }: { id: string }) {
   const route = { page: router.page.value, item: id }
 
   const select = (extend: boolean) => {
-    if (extend) selection.extendTo(id, listing.ids.value)
+    if (extend) selection.extendTo(id, ids.value)
     else selection.toggle(id)
   }
 
   return (
-    <li class={selected ? 'tile selected' : 'tile'}>
+    <li class={selected ? 'tile selected' : 'tile'} data-id={id} style={style}>
       <a
         class="tile-open"
         href={formatHash(route)}
         data-item={id}
         draggable={false}
+        tabIndex={tabIndex}
         onClick={(event) => {
           event.preventDefault()
           const selects = event.shiftKey || event.ctrlKey || event.metaKey || selection.count.value > 0
@@ -43,9 +58,8 @@ export function Tile({ id }: { id: string }) {
             </span>
           ) : (
             <>
-              <span class="tile-name" title={name}>
-                {name}
-              </span>
+              <MiddleName class="tile-name" name={name} />
+              {detailed && <time dateTime={media.created_at}>{formatTime(media.created_at)}</time>}
               <span class="tile-size">{formatSize(media.size)}</span>
             </>
           )}
@@ -55,6 +69,7 @@ export function Tile({ id }: { id: string }) {
         <input
           type="checkbox"
           checked={selected}
+          tabIndex={tabIndex}
           aria-label={strings.selection.select(name || strings.unnamed)}
           onClick={(event) => {
             // The selection sets `checked`, because a click with Shift may select several items.

@@ -1,6 +1,7 @@
 /** The route in a hash such as `#page=3&item=2v8d…`. */
 export interface Route {
-  readonly page: number
+  /** The number of a page; null for the timeline. */
+  readonly page: number | null
   /** The id of the open item; null if none is open. */
   readonly item: string | null
 }
@@ -8,9 +9,12 @@ export interface Route {
 /** An invalid page number is replaced by 1, an invalid item by null. */
 export function parseHash(hash: string): Route {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
-  const page = pageNumberOf(fields.get('page') ?? '')
+  const page = fields.get('page')
   const item = fields.get('item') ?? ''
-  return { page: page ?? 1, item: /^[\w~-]+$/.test(item) ? item : null }
+  return {
+    page: page === null ? null : (pageNumberOf(page) ?? 1),
+    item: /^[\w~-]+$/.test(item) ? item : null,
+  }
 }
 
 /** Whether a hash contains an invalid page number. */
@@ -19,8 +23,10 @@ export function hasInvalidPage(hash: string): boolean {
   return page !== null && pageNumberOf(page) === null
 }
 
-export const formatHash = ({ page, item }: Route): string =>
-  item === null ? `#page=${page}` : `#page=${page}&item=${item}`
+export function formatHash({ page, item }: Route): string {
+  const fields = [page === null ? [] : `page=${page}`, item === null ? [] : `item=${item}`]
+  return `#${fields.flat().join('&')}`
+}
 
 /** The page number in typed text; null if it is not one. */
 export function pageNumberOf(typed: string): number | null {

@@ -3,12 +3,15 @@ import { formatHash, hasInvalidPage, parseHash, type Route } from './hash-route.
 
 /** The route in the page's URL, as signals that follow the browser's history. */
 export interface Router {
-  readonly page: ReadonlySignal<number>
+  /** The number of the page; null for the timeline. */
+  readonly page: ReadonlySignal<number | null>
   readonly item: ReadonlySignal<string | null>
   /** Adds an entry to the browser's history. */
   go(route: Route): void
   /** Replaces the current entry of the browser's history. */
   replace(route: Route): void
+  /** Shows another item, or none, on the same page. Replaces the current entry of the browser's history. */
+  show(item: string | null): void
   close(): void
 }
 
@@ -25,6 +28,10 @@ export function createRouter(): Router {
   // A typed hash fires `hashchange`; back and forward after pushState fire `popstate`.
   addEventListener('hashchange', update)
   addEventListener('popstate', update)
+  const replace = (next: Route) => {
+    history.replaceState(null, '', formatHash(next))
+    route.value = next
+  }
   return {
     page: computed(() => route.value.page),
     item: computed(() => route.value.item),
@@ -32,10 +39,8 @@ export function createRouter(): Router {
       if (formatHash(next) !== formatHash(route.value)) history.pushState(null, '', formatHash(next))
       route.value = next
     },
-    replace(next) {
-      history.replaceState(null, '', formatHash(next))
-      route.value = next
-    },
+    replace,
+    show: (item) => replace({ page: route.peek().page, item }),
     close() {
       removeEventListener('hashchange', update)
       removeEventListener('popstate', update)

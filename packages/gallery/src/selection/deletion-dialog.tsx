@@ -4,13 +4,14 @@ import { strings } from '../strings.ts'
 
 /** Asks for confirmation before files are deleted, then shows the progress. */
 export function DeletionDialog() {
-  const { deletion, mediaCache, listing } = useGallery()
+  const { deletion, mediaCache, listing, router } = useGallery()
   const ids = deletion.pending.value
   if (ids === null) return null
   const processed = deletion.processed.value
   const busy = processed !== null
   const [first = ''] = ids
-  const onOtherPages = ids.filter((id) => !listing.ids.value.includes(id)).length
+  const onPage = new Set(listing.ids.value)
+  const onOtherPages = router.page.value === null ? 0 : ids.filter((id) => !onPage.has(id)).length
   const name = mediaCache.get(first).value?.filename ?? strings.unnamed
   return (
     <Modal class="dialog" labelledBy="deletion-title" onCancel={deletion.cancel}>

@@ -5,7 +5,7 @@ import { strings } from '../strings.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {
-  const { selection, listing, deletion, copyLinks, canDelete } = useGallery()
+  const { selection, listing, router, deletion, copyLinks, canDelete } = useGallery()
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
   return (
@@ -17,10 +17,12 @@ export function SelectionBar() {
         <div class="selection-bar">
           <IconButton icon="close" label={strings.selection.clear} onClick={selection.clear} />
           <strong>{strings.selection.count(count)}</strong>
-          <button type="button" class="button quiet" onClick={() => selection.add(listing.ids.value)}>
-            <Icon name="check" />
-            <span>{strings.selection.allOnPage}</span>
-          </button>
+          {router.page.value !== null && (
+            <button type="button" class="button quiet" onClick={() => selection.add(listing.ids.value)}>
+              <Icon name="check" />
+              <span>{strings.selection.allOnPage}</span>
+            </button>
+          )}
           <button type="button" class="button quiet" onClick={() => void copyLinks(ids())}>
             <Icon name="link" />
             <span>{strings.selection.copy}</span>

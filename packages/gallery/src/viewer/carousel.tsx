@@ -39,7 +39,7 @@ export function Carousel({ id, ids, onClose, onPastEnd }: CarouselProps) {
         start,
         onMove(index) {
           const item = ids[index]
-          if (item && item !== currentId.current) router.replace({ page: router.page.value, item })
+          if (item && item !== currentId.current) router.show(item)
         },
         onPastEnd: (forward) => currentOnPastEnd.current(forward),
         onPartlyShown: (shown) => setDamaged((others) => new Set([...others, shown])),

@@ -1,5 +1,6 @@
 import type { Media } from '@mediabucket/client'
 import type { ComponentChildren } from 'preact'
+import { formatTime } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
 import { strings } from '../strings.ts'
 
@@ -19,7 +20,7 @@ export function Details({ media }: { media: Media }) {
           <Entry term={strings.details.dimensions}>{strings.details.pixels(width, height)}</Entry>
         )}
         <Entry term={strings.details.added}>
-          <time dateTime={media.created_at}>{formatDate(media.created_at)}</time>
+          <time dateTime={media.created_at}>{formatTime(media.created_at)}</time>
         </Entry>
         {sha256 !== null && (
           <Entry term={strings.details.hash}>
@@ -48,12 +49,4 @@ function Entry({ term, children }: { term: string; children: ComponentChildren }
       <dd>{children}</dd>
     </div>
   )
-}
-
-const dates = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' })
-
-/** A time of RFC 3339 in the browser's time zone; unchanged if it cannot be parsed. */
-function formatDate(time: string): string {
-  const date = new Date(time)
-  return Number.isNaN(date.getTime()) ? time : dates.format(date)
 }

@@ -8,30 +8,37 @@ import { strings } from '../strings.ts'
 import { Carousel } from './carousel.tsx'
 import { Details } from './details.tsx'
 import { useItemStatus } from './use-item-status.ts'
-import { useNavigation } from './use-navigation.ts'
+import { type Navigation, usePageNavigation } from './use-page-navigation.ts'
+import { useTimelineNavigation } from './use-timeline-navigation.ts'
 import { ViewerActions } from './viewer-actions.tsx'
 
 /** The viewer, open while the URL names an item. */
 export function Viewer() {
-  const { router, listing } = useGallery()
+  const { router, isShown } = useGallery()
   const id = router.item.value
-  if (id === null || listing.page.value === null) return null
-  return <ViewerDialog id={id} />
+  if (id === null || !isShown.value) return null
+  return router.page.value === null ? <TimelineViewer id={id} /> : <PageViewer id={id} />
+}
+
+function TimelineViewer({ id }: { id: string }) {
+  return <ViewerDialog {...useTimelineNavigation(id)} />
+}
+
+function PageViewer({ id }: { id: string }) {
+  return <ViewerDialog {...usePageNavigation(id)} />
 }
 
 /** One item in full size, with steps to the other items. */
-function ViewerDialog({ id }: { id: string }) {
-  const { mediaCache, listing, router, deletion, connection } = useGallery()
+function ViewerDialog({ shown, ids, index, position, previous, next }: Navigation) {
+  const { mediaCache, router, deletion, connection } = useGallery()
   const [detailsOpen, setDetailsOpen] = useState(false)
-  const { shown, ids, index, previous, next } = useNavigation(id)
   const status = useItemStatus(shown, index >= 0)
   // After the deletion the viewer moves to the next item.
   const deleting = deletion.processed.value !== null && deletion.pending.value?.includes(shown) === true
   const deleted = status === 'deleted' && !deleting
   const media = deleted ? null : mediaCache.get(shown).value
   const failed = media === null && status === 'unknown' && !connection.lost.value
-  const page = listing.page.value
-  const close = () => router.replace({ page: router.page.value, item: null })
+  const close = () => router.show(null)
   const name = media === null ? '' : (media.filename ?? strings.unnamed)
   return (
     <Modal
@@ -43,8 +50,8 @@ function ViewerDialog({ id }: { id: string }) {
         <IconButton icon="close" label={strings.close} onClick={close} />
         <p class="viewer-title" aria-live="polite">
           <strong title={name}>{name}</strong>
-          {page?.from && index >= 0 && (
-            <span class="viewer-position">{strings.viewer.position(page.from + index, page.total)}</span>
+          {position && (
+            <span class="viewer-position">{strings.viewer.position(position.at, position.of)}</span>
           )}
         </p>
       </header>

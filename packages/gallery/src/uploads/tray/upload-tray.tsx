@@ -114,7 +114,7 @@ function TrayFooter({ ended, limit }: { ended: boolean; limit: number | null }) 
       {left > 0 && !allPaused && (
         <p>{allSaved ? strings.uploads.continuesLater : strings.uploads.keepOpen}</p>
       )}
-      {ended && done > 0 && router.page.value !== last && (
+      {ended && done > 0 && router.page.value !== null && router.page.value !== last && (
         <button type="button" class="button small" onClick={() => router.go({ page: last, item: null })}>
           {strings.uploads.showUploaded}
         </button>

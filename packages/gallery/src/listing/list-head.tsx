@@ -1,0 +1,67 @@
+import type { ComponentChildren } from 'preact'
+import { Icon, type IconName } from '../components/icon.tsx'
+import { useGallery } from '../gallery.ts'
+import { strings } from '../strings.ts'
+
+/** The name of the bucket, what is shown of it, and how. */
+export function ListHead({ about, children }: { about: string; children?: ComponentChildren }) {
+  const { tokenInfo, router, preferences } = useGallery()
+  const paged = router.page.value !== null
+  const layout = preferences.layout.value
+  const show = (next: 'grid' | 'list') => {
+    preferences.layout.value = next
+    router.go({ page: null, item: null })
+  }
+  return (
+    <div class="listing-head">
+      <h1>{tokenInfo.bucket}</h1>
+      <p class="muted">{about}</p>
+      <div class="listing-tools">
+        {children}
+        <fieldset class="segments">
+          <legend class="off-screen">{strings.view.label}</legend>
+          <Segment
+            icon="grid"
+            label={strings.view.grid}
+            chosen={!paged && layout === 'grid'}
+            onChoose={() => show('grid')}
+          />
+          <Segment
+            icon="list"
+            label={strings.view.list}
+            chosen={!paged && layout === 'list'}
+            onChoose={() => show('list')}
+          />
+          <Segment
+            icon="pages"
+            label={strings.view.pages}
+            chosen={paged}
+            onChoose={() => router.go({ page: router.page.value ?? 1, item: null })}
+          />
+        </fieldset>
+      </div>
+    </div>
+  )
+}
+
+interface SegmentProps {
+  readonly icon: IconName
+  readonly label: string
+  readonly chosen: boolean
+  readonly onChoose: () => void
+}
+
+function Segment({ icon, label, chosen, onChoose }: SegmentProps) {
+  return (
+    <button
+      type="button"
+      class="segment"
+      aria-pressed={chosen}
+      aria-label={label}
+      title={label}
+      onClick={onChoose}
+    >
+      <Icon name={icon} />
+    </button>
+  )
+}

@@ -1,0 +1,63 @@
+import type { Media } from '@mediabucket/client'
+import { isAfter, type Order } from './item-list-query.ts'
+import type { ItemStream } from './item-stream.ts'
+
+/** A part of a list without gaps. */
+export interface LoadedPart {
+  readonly items: readonly Media[]
+  /** How many items are estimated to be before and after it; 0 only if there are none. */
+  readonly before: number
+  readonly after: number
+  /** Increased when these items replaced others instead of extending them. */
+  readonly jumps: number
+}
+
+/** The estimate if it is only known that items follow. */
+const someItems = 20
+
+/** More items are not loaded again. */
+const maxReread = 3000
+
+/** Whether a part includes the first and the last item of the list. */
+export const endsOf = ({ before, after }: LoadedPart) => ({ begins: before === 0, ends: after === 0 })
+
+/**
+ * Estimates the counts around items. `begins` and `ends` if they include the first and the last item of the list; `total` is
+ * the number of all items, null if it is unknown.
+ */
+export function placeItems(
+  items: readonly Media[],
+  position: number,
+  ends: ReturnType<typeof endsOf>,
+  total: number | null,
+  jumps: number,
+): LoadedPart {
+  const before = ends.begins ? 0 : Math.max(position, someItems)
+  const rest = (total ?? 0) - before - items.length
+  return { items, before, after: ends.ends ? 0 : Math.max(rest, someItems), jumps }
+}
+
+/** Reads the items of a part again, from a stream that begins with its first item or at the begin of the list. */
+export async function readAgain(
+  stream: ItemStream,
+  order: Order,
+  { items: former, before, after }: LoadedPart,
+): Promise<readonly Media[]> {
+  const last = former.at(-1)
+  const known = new Set(former.map(({ id }) => id))
+  const [first] = former
+  /** Whether the first item is passed: others of its millisecond may precede it in the stream. */
+  let begun = before === 0 || first === undefined
+  const skip = (item: Media) => {
+    begun ||= known.has(item.id) || (first !== undefined && isAfter(order, item, first))
+    return !begun
+  }
+  const items: Media[] = []
+  while (!stream.ended && items.length < maxReread) {
+    const [item] = await stream.take(1, skip)
+    // The first item after the part shows that the part is complete.
+    if (item && after > 0 && last && isAfter(order, item, last)) break
+    if (item) items.push(item)
+  }
+  return items
+}

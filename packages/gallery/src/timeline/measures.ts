@@ -1,0 +1,14 @@
+import type { Measures } from './layout.ts'
+
+/** The sizes of the grid, or of the list, at a width. Pixels. */
+export function measuresFor(width: number, list: boolean): Measures {
+  if (list) return { width, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
+  const small = width < 560
+  return {
+    width,
+    rowHeight: small ? 120 : width < 1000 ? 170 : 210,
+    gap: small ? 6 : 12,
+    headingHeight: small ? 44 : 52,
+    captionHeight: small ? 24 : 30,
+  }
+}

@@ -1,0 +1,92 @@
+import type { Media } from '@mediabucket/client'
+
+/** Items beside one another, all of one day. */
+export interface Row {
+  readonly items: readonly Media[]
+  readonly day: string
+}
+
+export interface Shape {
+  /** Pixels. */
+  readonly width: number
+  /** The height of a row of pictures whose widths have the right sum. Pixels; 0 for a list with one item in each row. */
+  readonly rowHeight: number
+  readonly gap: number
+}
+
+/** Wider and narrower pictures are shown whole in a box with these ratios of width and height. */
+const ratios = { least: 0.45, most: 4 }
+
+/** The ratio of width and height in which an item is shown; 1 if it is unknown. */
+export function ratioOf({ width, height }: Media): number {
+  if (width === null || height === null || width === 0 || height === 0) return 1
+  return Math.min(Math.max(width / height, ratios.least), ratios.most)
+}
+
+const ratioSum = (items: readonly Media[]) => items.reduce((sum, item) => sum + ratioOf(item), 0)
+
+/** The height at which the pictures of a row fill the width. Pixels. */
+export const fillingHeight = (items: readonly Media[], { width, gap }: Shape): number =>
+  (width - gap * (items.length - 1)) / ratioSum(items)
+
+const isFull = (items: readonly Media[], shape: Shape) =>
+  shape.rowHeight === 0 || fillingHeight(items, shape) <= shape.rowHeight
+
+/** The day of a time of RFC 3339 in the browser's time zone, as `2026-05-01`; empty if it cannot be parsed. */
+function dayOf(time: string): string {
+  const date = new Date(time)
+  if (Number.isNaN(date.getTime())) return ''
+  const two = (number: number) => `${number}`.padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}
+
+/** Fills rows from the first item on; the last row of each day may not fill the width. */
+function fill(items: readonly Media[], shape: Shape): Row[] {
+  const rows: { items: Media[]; day: string }[] = []
+  for (const item of items) {
+    const row = rows.at(-1)
+    const day = dayOf(item.created_at)
+    if (row && row.day === day && !isFull(row.items, shape)) row.items.push(item)
+    else rows.push({ items: [item], day })
+  }
+  return rows
+}
+
+/** Fills rows from the last item on; the first row of each day may not fill the width. */
+const fillBackward = (items: readonly Media[], shape: Shape): Row[] =>
+  fill(items.toReversed(), shape)
+    .map(({ items, day }) => ({ items: items.toReversed(), day }))
+    .toReversed()
+
+/**
+ * Arranges items in rows. Items that were in rows before stay in them, so that nothing moves when items are added or removed
+ * elsewhere. Only rows beside new items that did not fill the width are filled.
+ */
+export function arrange(items: readonly Media[], former: readonly Row[], shape: Shape): Row[] {
+  const rowOf = new Map(former.flatMap((row) => row.items.map(({ id }) => [id, row])))
+  const kept: { row: Row | undefined; items: Media[]; day: string }[] = []
+  for (const item of items) {
+    const row = rowOf.get(item.id)
+    const last = kept.at(-1)
+    const day = dayOf(item.created_at)
+    // New items form one run of several days.
+    if (last && last.row === row && (row === undefined || last.day === day)) last.items.push(item)
+    else kept.push({ row, items: [item], day })
+  }
+  const rows: Row[] = []
+  for (const [index, { row, items, day }] of kept.entries()) {
+    const next = kept[index + 1]
+    if (row !== undefined) rows.push({ items, day })
+    else if (index === 0 && next) {
+      const open = !isFull(next.items, shape) && next.day === dayOf(items.at(-1)?.created_at ?? '')
+      if (open) kept[index + 1] = { ...next, items: [] }
+      rows.push(...fillBackward(open ? [...items, ...next.items] : items, shape))
+    } else {
+      const last = rows.at(-1)
+      const open = last !== undefined && !isFull(last.items, shape) && last.day === day
+      if (open) rows.pop()
+      rows.push(...fill(open ? [...last.items, ...items] : items, shape))
+    }
+  }
+  return rows.filter(({ items }) => items.length > 0)
+}

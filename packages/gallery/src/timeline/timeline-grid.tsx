@@ -1,0 +1,144 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { formatDay } from '../format/date.ts'
+import { useGallery } from '../gallery.ts'
+import { Tile } from '../listing/tile.tsx'
+import { strings } from '../strings.ts'
+import type { PlacedRow } from './layout.ts'
+import { moveFrom } from './move-focus.ts'
+import { rowsNear, type ScrollLayout } from './scroll-layout.ts'
+import { currentView, useScrollLayout } from './use-scroll-layout.ts'
+
+/** Rows within this many screens of the view are in the document. */
+const drawWithin = 1
+
+/** The items of the timeline by days, of which those near the screen are in the document. */
+export function TimelineGrid({ list }: { list: boolean }) {
+  const { timeline, selection } = useGallery()
+  const container = useRef<HTMLDivElement>(null)
+  const layout = useScrollLayout(container, list)
+  /** The item that has the focus, or will have it. */
+  const [focused, setFocused] = useState<string | null>(null)
+  const moving = useRef(false)
+
+  const view = currentView(container)
+  const near = layout === null || view === null ? [] : rowsNear(layout, view, drawWithin * view.height)
+  const rows = layout === null ? [] : withFocused(layout, near, focused)
+  const isDrawn = rows.some(({ items }) => items.some(({ media }) => media.id === focused))
+  const inTabOrder = isDrawn ? focused : firstShown(layout, near, view?.top ?? 0)
+
+  useEffect(() => {
+    if (!moving.current || focused === null) return
+    const target = container.current?.querySelector<HTMLElement>(`[data-item="${CSS.escape(focused)}"]`)
+    if (!target) return
+    moving.current = false
+    target.focus({ preventScroll: true })
+    target.scrollIntoView({ block: 'nearest' })
+  }, [focused, layout])
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || event.altKey || event.metaKey || layout === null) return
+    const next = moveFrom(layout.placed, focused, event.key)
+    if (next === null) return
+    event.preventDefault()
+    moving.current = true
+    setFocused(next)
+  }
+
+  const height = layout === null ? 0 : layout.above + layout.height + layout.below
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move the focus between the links in it
+    <div
+      ref={container}
+      id="files"
+      tabIndex={-1}
+      class={`timeline ${list ? 'as-list' : 'as-grid'} ${selection.count.value > 0 ? 'selecting' : ''}`}
+      aria-busy={timeline.loading.value}
+      style={{ height: `${height}px` }}
+      onKeyDown={onKeyDown}
+      onFocusIn={(event) => {
+        const id = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('[data-id]') : null
+        if (id?.dataset['id']) setFocused(id.dataset['id'])
+      }}
+    >
+      {layout !== null &&
+        byDay(rows).map(({ day, rows }) => (
+          <DayGroup
+            key={day}
+            day={day}
+            rows={rows}
+            above={layout.above}
+            list={list}
+            inTabOrder={inTabOrder}
+          />
+        ))}
+    </div>
+  )
+}
+
+interface DayGroupProps {
+  readonly day: string
+  readonly rows: readonly PlacedRow[]
+  readonly above: number
+  readonly list: boolean
+  readonly inTabOrder: string | null
+}
+
+function DayGroup({ day, rows, above, list, inTabOrder }: DayGroupProps) {
+  const { timeline } = useGallery()
+  const title = formatDay(day)
+  const heading = rows[0]?.headed ? rows[0].top : null
+  return (
+    <section aria-label={strings.timeline.day(title)}>
+      {heading !== null && (
+        <h2 class="day" style={{ transform: `translateY(${above + heading}px)` }}>
+          {title}
+        </h2>
+      )}
+      <ul aria-label={strings.timeline.day(title)}>
+        {rows.flatMap(({ items, itemsTop, pictureHeight }) =>
+          items.map(({ media, left, width }) => (
+            <Tile
+              key={media.id}
+              id={media.id}
+              ids={timeline.ids}
+              detailed={list}
+              tabIndex={media.id === inTabOrder ? 0 : -1}
+              style={{
+                transform: `translate(${left}px, ${above + itemsTop}px)`,
+                width: `${width}px`,
+                '--picture-height': `${pictureHeight}px`,
+              }}
+            />
+          )),
+        )}
+      </ul>
+    </section>
+  )
+}
+
+function byDay(rows: readonly PlacedRow[]): { day: string; rows: PlacedRow[] }[] {
+  const days: { day: string; rows: PlacedRow[] }[] = []
+  for (const row of rows) {
+    const last = days.at(-1)
+    if (last?.day === row.day) last.rows.push(row)
+    else days.push({ day: row.day, rows: [row] })
+  }
+  return days
+}
+
+const rowOf = (rows: readonly PlacedRow[], id: string | null) =>
+  rows.find(({ items }) => items.some(({ media }) => media.id === id))
+
+/** The rows near the screen and that of the focus, which would be lost otherwise. */
+function withFocused(
+  layout: ScrollLayout,
+  near: readonly PlacedRow[],
+  focused: string | null,
+): readonly PlacedRow[] {
+  const row = focused === null ? undefined : rowOf(layout.placed, focused)
+  if (row === undefined || near.includes(row)) return near
+  return row.top < (near[0]?.top ?? 0) ? [row, ...near] : [...near, row]
+}
+
+const firstShown = (layout: ScrollLayout | null, near: readonly PlacedRow[], top: number): string | null =>
+  (near.find(({ itemsTop }) => (layout?.above ?? 0) + itemsTop >= top) ?? near[0])?.items[0]?.media.id ?? null

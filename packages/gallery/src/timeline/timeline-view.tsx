@@ -1,0 +1,56 @@
+import { Icon } from '../components/icon.tsx'
+import { useGallery } from '../gallery.ts'
+import { ListHead } from '../listing/list-head.tsx'
+import { EmptyBucket, FailedPage, PageSkeleton } from '../listing/page-states.tsx'
+import { strings } from '../strings.ts'
+import { reverse } from './item-list-query.ts'
+import { TimelineGrid } from './timeline-grid.tsx'
+
+/** The whole bucket as one list that loads items as it is scrolled, or the reason why there is none. */
+export function TimelineView() {
+  const { timeline, preferences } = useGallery()
+  const loaded = timeline.loaded.value
+  const loading = timeline.loading.value
+  const error = timeline.error.value
+  const total = timeline.total.value
+  const about = total === null || error !== null ? '' : strings.files(total)
+  return (
+    <>
+      <ListHead about={about}>
+        <OrderButton />
+      </ListHead>
+      <p class="off-screen" role="status">
+        {loading ? strings.listing.loading : error === null && strings.timeline.loaded}
+      </p>
+      {error !== null && !loading ? (
+        <FailedPage reason={error} onRetry={() => void timeline.refresh()} />
+      ) : loaded === null ? (
+        <PageSkeleton />
+      ) : loaded.items.length === 0 ? (
+        <EmptyBucket />
+      ) : (
+        <TimelineGrid list={preferences.layout.value === 'list'} />
+      )}
+    </>
+  )
+}
+
+function OrderButton() {
+  const { timeline, preferences } = useGallery()
+  const order = timeline.order.value
+  const label = order === 'newest' ? strings.timeline.newestFirst : strings.timeline.oldestFirst
+  return (
+    <button
+      type="button"
+      class="button small order"
+      title={strings.timeline.switchOrder}
+      onClick={() => {
+        preferences.order.value = reverse(order)
+        timeline.show(reverse(order), timeline.filter.value)
+      }}
+    >
+      <Icon name={order === 'newest' ? 'down' : 'up'} size={18} />
+      {label}
+    </button>
+  )
+}

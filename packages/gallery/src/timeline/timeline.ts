@@ -1,0 +1,290 @@
+import type { Client, Media } from '@mediabucket/client'
+import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals'
+import type { MediaCache } from '../listing/media-cache.ts'
+import type { Connection } from '../service/connection.ts'
+import { errorMessage, isUnauthorized } from '../service/errors.ts'
+import { mediaIdOf } from '../service/urls.ts'
+import {
+  type ItemFilter,
+  isAfter,
+  isFiltered,
+  noFilter,
+  type Order,
+  queryFrom,
+  reverse,
+} from './item-list-query.ts'
+import { type ItemStream, openItemStream } from './item-stream.ts'
+import { endsOf, type LoadedPart, placeItems, readAgain } from './loaded-part.ts'
+
+/** The items of the bucket or those that match a filter, of which a part is loaded. */
+export interface Timeline {
+  /** Null until it is loaded. */
+  readonly loaded: ReadonlySignal<LoadedPart | null>
+  readonly ids: ReadonlySignal<readonly string[]>
+  /** Whether items that replace the loaded ones are being loaded. */
+  readonly loading: ReadonlySignal<boolean>
+  /** Why they could not be loaded; null if they are loaded or loading. */
+  readonly error: ReadonlySignal<string | null>
+  readonly order: ReadonlySignal<Order>
+  readonly filter: ReadonlySignal<ItemFilter>
+  /** The number of all items, if it is known. */
+  readonly total: ReadonlySignal<number | null>
+  show(order: Order, filter: ItemFilter): void
+  /** Loads the items after (`forward`) or before the loaded ones. */
+  extend(forward: boolean): Promise<void>
+  /** Drops loaded items at the begin and the end. */
+  trim(fromBegin: number, fromEnd: number): void
+  /** Replaces the loaded items by those around a position, from 0. */
+  goTo(position: number): Promise<void>
+  goToBegin(): Promise<void>
+  goToEnd(): Promise<void>
+  /**
+   * Loads the loaded part again, to show what was uploaded and deleted. Resolves to false if that failed, if another part was
+   * being loaded, or if `canShow` returns false when the response arrives.
+   */
+  refresh(canShow?: () => boolean): Promise<boolean>
+  remove(ids: readonly string[]): void
+  close(): void
+}
+
+/** Items that one request loads: more than a screen shows. */
+const chunk = 100
+/** Items per request when the loaded part is loaded again. */
+const refreshChunk = 500
+
+export interface TimelineParts {
+  readonly client: Client
+  readonly connection: Connection
+  readonly mediaCache: Pick<MediaCache, 'put'>
+  readonly total: ReadonlySignal<number | null>
+  /** Whether the timeline is shown. It loads nothing before. */
+  readonly active: ReadonlySignal<boolean>
+  readonly order: Order
+}
+
+export function createTimeline({ client, connection, mediaCache, ...parts }: TimelineParts): Timeline {
+  const loaded = signal<LoadedPart | null>(null)
+  const loading = signal(true)
+  const error = signal<string | null>(null)
+  const order = signal(parts.order)
+  const filter = signal(noFilter)
+  const total = computed(() => (isFiltered(filter.value) ? null : parts.total.value))
+  let aborter = new AbortController()
+  /** The streams that continue at the end and at the begin of the loaded part; null if they must be opened. */
+  const streams: { forward: ItemStream | null; backward: ItemStream | null } = {
+    forward: null,
+    backward: null,
+  }
+  /** The extension that is being loaded, by direction. */
+  const extending = { forward: false, backward: false }
+
+  const open = (direction: Order, start: Media | null, batchSize = chunk) =>
+    openItemStream(client, connection, {
+      ...queryFrom(direction, filter.value, start),
+      batchSize,
+      signal: aborter.signal,
+    })
+
+  function setLoaded(next: LoadedPart): void {
+    for (const item of next.items) mediaCache.put(item)
+    loaded.value = next
+  }
+
+  const place = (
+    items: readonly Media[],
+    position: number,
+    ends: { begins: boolean; ends: boolean },
+    jumps: number,
+  ) => placeItems(items, position, ends, total.peek(), jumps)
+
+  /** Replaces the loaded items. `load` returns null if they cannot be found. */
+  async function replace(load: () => Promise<LoadedPart | null>): Promise<void> {
+    aborter.abort()
+    aborter = new AbortController()
+    const { signal: abort } = aborter
+    Object.assign(streams, { forward: null, backward: null })
+    Object.assign(extending, { forward: false, backward: false })
+    loading.value = true
+    try {
+      const next = await load()
+      if (abort.aborted) return
+      batch(() => {
+        if (next !== null) setLoaded(next)
+        error.value = null
+        loading.value = false
+      })
+    } catch (reason) {
+      if (abort.aborted || isUnauthorized(reason)) return
+      batch(() => {
+        error.value = loaded.peek() === null || !connection.lost.peek() ? errorMessage(reason) : null
+        loading.value = false
+      })
+    }
+  }
+
+  const nextJump = () => (loaded.peek()?.jumps ?? 0) + 1
+
+  const goToBegin = () =>
+    replace(async () => {
+      const stream = open(order.value, null)
+      streams.forward = stream
+      const items = await stream.take(chunk)
+      return place(items, 0, { begins: true, ends: stream.ended }, nextJump())
+    })
+
+  const goToEnd = () =>
+    replace(async () => {
+      const stream = open(reverse(order.value), null)
+      streams.backward = stream
+      const items = [...(await stream.take(chunk))].reverse()
+      const position = (total.peek() ?? 0) - items.length
+      return place(items, position, { begins: stream.ended, ends: true }, nextJump())
+    })
+
+  /** Numbered pages lead to the item at a position, and its time to the items that follow it. */
+  async function goTo(position: number): Promise<void> {
+    const count = total.peek()
+    if (count === null || position <= 0) return goToBegin()
+    if (position >= count - chunk / 2) return goToEnd()
+    await replace(async () => {
+      const uploaded = order.value === 'oldest' ? position : count - 1 - position
+      const { data } = await connection.watch(() => client.listPage(Math.floor(uploaded / 10) + 1))
+      const url = data[Math.min(uploaded % 10, data.length - 1)]
+      if (url === undefined) return null
+      const start = await connection.watch(() => client.describe(mediaIdOf(url)))
+      const stream = open(order.value, start)
+      streams.forward = stream
+      let found = false
+      const items = await stream.take(chunk, (item) => {
+        found ||= item.id === start.id || isAfter(order.value, item, start)
+        return !found
+      })
+      return place(items, position, { begins: false, ends: stream.ended }, nextJump())
+    })
+  }
+
+  async function extend(forward: boolean): Promise<void> {
+    const now = loaded.peek()
+    const key = forward ? 'forward' : 'backward'
+    if (now === null || loading.peek() || extending[key] || (forward ? now.after : now.before) === 0) return
+    const { signal: abort } = aborter
+    extending[key] = true
+    try {
+      const edge = (forward ? now.items.at(-1) : now.items[0]) ?? null
+      const direction = forward ? order.value : reverse(order.value)
+      const continued = streams[key]
+      const stream = continued ?? open(direction, edge)
+      streams[key] = stream
+      const more = await stream.take(chunk, continued ? undefined : skipUntil(edge, direction))
+      const current = loaded.peek()
+      if (abort.aborted || current === null) return
+      const items = forward ? [...current.items, ...more] : [...more.toReversed(), ...current.items]
+      const position = Math.max(0, forward ? current.before : current.before - more.length)
+      const begins = forward ? current.before === 0 : stream.ended
+      const ends = forward ? stream.ended : current.after === 0
+      setLoaded(place(items, position, { begins, ends }, current.jumps))
+    } catch {
+      // `watch` has handled lost connections and invalid tokens. The next call opens the stream again.
+      streams[key] = null
+    } finally {
+      if (!abort.aborted) extending[key] = false
+    }
+  }
+
+  /**
+   * Skips the items of one millisecond that precede the edge in a stream that begins with it, among them items that were
+   * dropped, and the loaded items.
+   */
+  function skipUntil(edge: Media | null, direction: Order): (item: Media) => boolean {
+    let found = edge === null
+    return (item) => {
+      found ||= has(item.id) || (edge !== null && isAfter(direction, item, edge))
+      return !found || has(item.id)
+    }
+  }
+
+  const ids = computed(() => loaded.value?.items.map(({ id }) => id) ?? [])
+  const idSet = computed(() => new Set(ids.value))
+  const has = (id: string) => idSet.peek().has(id)
+
+  function trim(fromBegin: number, fromEnd: number): void {
+    const now = loaded.peek()
+    if (now === null || extending.forward || extending.backward) return
+    if (fromBegin > 0) streams.backward = null
+    if (fromEnd > 0) streams.forward = null
+    setLoaded({
+      ...now,
+      items: now.items.slice(fromBegin, now.items.length - fromEnd),
+      before: now.before + fromBegin,
+      after: now.after + fromEnd,
+    })
+  }
+
+  async function refresh(canShow = () => true): Promise<boolean> {
+    const now = loaded.peek()
+    if (now === null || error.peek() !== null) {
+      if (!loading.peek() || error.peek() !== null) await goToBegin()
+      return error.peek() === null
+    }
+    if (loading.peek() || extending.forward || extending.backward) return false
+    const { signal: abort } = aborter
+    try {
+      const begins = now.before === 0
+      const stream = open(order.value, begins ? null : (now.items[0] ?? null), refreshChunk)
+      const items = await readAgain(stream, order.value, now)
+      if (abort.aborted || loaded.peek() !== now || !canShow()) return false
+      Object.assign(streams, { forward: null, backward: null })
+      setLoaded(place(items, now.before, { begins, ends: stream.ended }, now.jumps))
+      return true
+    } catch {
+      // `watch` has handled lost connections and invalid tokens; the items shown stay.
+      return false
+    }
+  }
+
+  connection.onRestored(() => void refresh())
+  const stops = [
+    effect(() => {
+      if (parts.active.value && loaded.peek() === null) void goToBegin()
+    }),
+    effect(() => {
+      const now = total.value === null ? null : loaded.peek()
+      if (now !== null) loaded.value = placeItems(now.items, now.before, endsOf(now), total.value, now.jumps)
+    }),
+  ]
+
+  return {
+    loaded,
+    ids,
+    loading,
+    error,
+    order,
+    filter,
+    total,
+    show(nextOrder, nextFilter) {
+      batch(() => {
+        order.value = nextOrder
+        filter.value = nextFilter
+      })
+      void goToBegin()
+    },
+    extend,
+    trim,
+    goTo,
+    goToBegin,
+    goToEnd,
+    refresh,
+    remove(removed) {
+      const now = loaded.peek()
+      if (now === null) return
+      const gone = new Set(removed)
+      const items = now.items.filter(({ id }) => !gone.has(id))
+      if (items.length > 0 || now.before + now.after === 0) setLoaded({ ...now, items })
+      else void goTo(now.before)
+    },
+    close() {
+      for (const stop of stops) stop()
+      aborter.abort()
+    },
+  }
+}

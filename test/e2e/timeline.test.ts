@@ -1,0 +1,231 @@
+import type { Browser, Page } from 'playwright-core'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { beforeAll, describe, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { seed } from '../harness/seed.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { picture } from './files.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+let large: { readonly token: string; readonly total: number }
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+  large = await seed(server, '--items', '5000', '--bucket', uniqueName('large'))
+})
+
+const Ids = Type.Array(Type.String())
+/** The ids of the items on the screen, in order. */
+const shown = async (page: Page) =>
+  Value.Parse(
+    Ids,
+    await page.evaluate(`[...document.querySelectorAll('.timeline .tile')].filter((tile) => {
+      const { top, bottom } = tile.getBoundingClientRect()
+      return bottom > 80 && top < innerHeight
+    }).map((tile) => tile.dataset.id)`),
+  )
+const drawn = ({ page }: Visit) => page.locator('.timeline .tile').count()
+const settled = ({ page }: Visit) =>
+  until('items on the screen', async () => {
+    const idle = (await page.locator('.timeline[aria-busy=false]').count()) === 1
+    return idle && (await shown(page)).length > 0
+  })
+
+/** The ids of all items, newest first. */
+async function newestFirst(token: string): Promise<string[]> {
+  const response = await server.request('/api/items?order=newest', {
+    headers: { authorization: `Bearer ${token}`, accept: 'application/x-ndjson' },
+  })
+  const lines = (await response.text()).trim().split('\n')
+  return lines.map((line) => Value.Parse(Type.Object({ id: Type.String() }), JSON.parse(line)).id)
+}
+
+async function opened(token: string, options: Parameters<typeof visit>[2] = {}): Promise<Visit> {
+  const guest = await visit(browser, { ...server, token }, { hash: '', ...options })
+  await guest.signIn(token)
+  await settled(guest)
+  return guest
+}
+
+describe('scrolling', () => {
+  browserTest(
+    'G18 every item is shown once in order, while others upload and delete; the document stays small',
+    async () => {
+      await using guest = await opened(large.token)
+      const { page } = guest
+      const all = await newestFirst(large.token)
+      const headers = { authorization: `Bearer ${large.token}` }
+      const seen: string[] = []
+      const gone = new Set<string>()
+      await page.mouse.move(600, 500)
+      for (let step = 0; seen.length < 400; step += 1) {
+        await settled(guest)
+        const now = await shown(page)
+        for (const id of now) if (!seen.includes(id)) seen.push(id)
+        expect(await drawn(guest)).toBeLessThan(250)
+        if (step % 5 === 2) {
+          await upload(server, 'x', { name: 'new.txt', authorization: headers.authorization })
+          const id = all[seen.length + 150] ?? ''
+          gone.add(id)
+          await server.request(`/api/media/${id}`, { method: 'DELETE', headers })
+        }
+        const last = now.at(-1)
+        await page.mouse.wheel(0, 500)
+        await until('the next items', async () => (await shown(page)).at(-1) !== last)
+      }
+      const expected = all.filter((id) => !gone.has(id) || seen.includes(id)).slice(0, seen.length)
+      expect(seen).toEqual(expected)
+    },
+  )
+
+  browserTest(
+    'G18 the scrollbar leads to the middle, the End key to the last item, Home back to the first',
+    async () => {
+      await using guest = await opened(large.token)
+      const { page } = guest
+      const all = await newestFirst(large.token)
+      await until('the size of the bucket', () =>
+        page.evaluate('document.documentElement.scrollHeight > 50_000'),
+      )
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)')
+      await until('the middle', async () => {
+        const [first = ''] = await shown(page)
+        const share = all.indexOf(first) / all.length
+        return share > 0.4 && share < 0.6
+      })
+      // Without gaps in both directions.
+      for (const direction of [-1, 1]) {
+        for (let step = 0; step < 4; step += 1) {
+          const now = await shown(page)
+          const start = all.indexOf(now[0] ?? '')
+          expect(now).toEqual(all.slice(start, start + now.length))
+          await page.mouse.wheel(0, 700 * direction)
+          await until('other items', async () => {
+            const [first] = await shown(page)
+            return first !== undefined && first !== now[0]
+          })
+          await settled(guest)
+        }
+      }
+      await page.keyboard.press('End')
+      await until('the last item', async () => (await shown(page)).at(-1) === all.at(-1))
+      await page.keyboard.press('Home')
+      await until('the first item', async () => (await shown(page))[0] === all[0])
+      expect(await drawn(guest)).toBeLessThan(250)
+    },
+  )
+
+  browserTest('G8 what others add and delete appears; the items on the screen stay in place', async () => {
+    const own = await sharedServer()
+    const ids: string[] = []
+    for (let number = 1; number <= 60; number += 1)
+      ids.push((await upload(own, `${number}`, { name: `file-${number}.txt` })).id)
+    await using guest = await visit(browser, own, {
+      hash: '',
+      options: { viewport: { width: 700, height: 400 } },
+    })
+    const { page, context } = guest
+    await context.clock.install()
+    await page.reload()
+    await guest.signIn(own.token)
+    const tiles = page.locator('.timeline .tile')
+    await tiles.filter({ hasText: 'file-60.txt' }).waitFor()
+    await upload(own, 'x', { name: 'added.txt' })
+    await context.clock.fastForward(11_000)
+    await tiles.filter({ hasText: 'added.txt' }).waitFor()
+    await page.evaluate('scrollTo(0, 700)')
+    const before = await until('items in the middle', async () => {
+      const [first] = await shown(page)
+      return first !== undefined && first !== ids[59] && (await shown(page))
+    })
+    const top = () =>
+      page.locator(`[data-id="${before[0]}"]`).evaluate((tile) => tile.getBoundingClientRect().top)
+    const place = await top()
+    for (let number = 0; number < 3; number += 1) await upload(own, 'y', { name: 'more.txt' })
+    await own.request(`/api/media/${before.at(-1)}`, { method: 'DELETE' })
+    await context.clock.fastForward(11_000)
+    await page.locator(`[data-id="${before.at(-1)}"]`).waitFor({ state: 'detached' })
+    expect(Math.abs((await top()) - place)).toBeLessThan(2)
+  })
+})
+
+describe('the first view', () => {
+  browserTest('G19 the first picture takes at most 6 requests and 300 kB', async () => {
+    const own = await sharedServer()
+    for (let number = 1; number <= 40; number += 1)
+      await upload(own, new Uint8Array(await picture(number, 800, 600).jpeg().toBuffer()), {
+        name: `${number}.jpg`,
+      })
+    await using guest = await visit(browser, own, { hash: '' })
+    await guest.signIn(own.token)
+    const { page } = guest
+    let bytes = 0
+    const tools = await guest.context.newCDPSession(page)
+    await tools.send('Network.enable')
+    tools.on('Network.loadingFinished', ({ encodedDataLength }) => {
+      bytes += encodedDataLength
+    })
+    await tools.send('Network.setCacheDisabled', { cacheDisabled: true })
+    await page.reload()
+    await page.locator('.timeline img[data-state=shown]').first().waitFor()
+    const total = bytes
+    const opened = guest.requests.slice(guest.requests.lastIndexOf(`${own.url}/`))
+    const first = opened.findIndex((url) => url.includes('variant=thumb'))
+    expect(opened.slice(0, first + 1).map((url) => url.replace(/\/media\/.*/, '/media/…'))).toHaveLength(6)
+    expect(opened.filter((url) => url.includes('/api/items'))).toHaveLength(1)
+    expect(total).toBeLessThan(300_000)
+  })
+
+  browserTest('the order and the layout are chosen for the next visit too', async () => {
+    await using guest = await opened(large.token)
+    const { page } = guest
+    const all = await newestFirst(large.token)
+    await guest.button(strings.timeline.newestFirst).click()
+    await until('the oldest', async () => (await shown(page))[0] === all.at(-1))
+    await guest.button(strings.view.list).click()
+    await page.locator('.as-list').waitFor()
+    await page.reload()
+    await settled(guest)
+    expect(await page.locator('.as-list').count()).toBe(1)
+    expect((await shown(page))[0]).toBe(all.at(-1))
+    await guest.button(strings.view.pages).click()
+    await page.getByRole('navigation', { name: strings.pager.label }).waitFor()
+    expect(new URL(page.url()).hash).toBe('#page=1')
+  })
+})
+
+describe('keyboard', () => {
+  browserTest(
+    'arrow keys move the focus; a file opens, steps to its neighbours and returns the focus',
+    async () => {
+      await using guest = await opened(large.token)
+      const { page } = guest
+      const all = await newestFirst(large.token)
+      const focused = () => page.evaluate('document.activeElement.dataset.item')
+      await page.locator('.timeline a[tabindex="0"]').focus()
+      expect(await focused()).toBe(all[0])
+      await page.keyboard.press('ArrowRight')
+      await until('the second', async () => (await focused()) === all[1])
+      await page.keyboard.press('ArrowDown')
+      await until('the next row', async () => !all.slice(0, 3).includes(`${await focused()}`))
+      await page.keyboard.press('ArrowUp')
+      await until('the first row', async () => all.slice(0, 4).includes(`${await focused()}`))
+      const at = all.indexOf(`${await focused()}`)
+      await page.keyboard.press('Enter')
+      await page.getByRole('dialog').waitFor()
+      await guest.button(strings.viewer.next).click()
+      await until('the next item', () => new URL(page.url()).hash === `#item=${all[at + 1]}`)
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    },
+  )
+})
