@@ -31,7 +31,7 @@ const innerFolderImports: Readonly<Record<string, Readonly<Record<string, readon
     problems: ['headers', 'limits', 'metrics'],
     connections: ['bodies', 'limits', 'metrics', 'problems'],
     openapi: ['headers', 'problems'],
-    tokens: ['headers', 'limits', 'openapi'],
+    tokens: ['bodies', 'headers', 'limits', 'openapi'],
     listing: ['headers', 'limits', 'metrics', 'openapi', 'problems', 'tokens'],
     items: ['headers', 'openapi', 'tokens'],
     forms: ['bodies', 'headers'],

@@ -47,6 +47,27 @@ const Media = Type.Object(
   closed,
 )
 
+const timeText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' })
+const TimeOrNull = Type.Union([timeText, Type.Null()])
+const tokenMembers = {
+  id: Type.String(),
+  name: Type.String(),
+  bucket: Type.String(),
+  scopes: Type.Array(Type.String()),
+  created_at: timeText,
+  expires_at: TimeOrNull,
+}
+const CreatedToken = Type.Object({ ...tokenMembers, token: Type.String({ pattern: '^mbkt_' }) }, closed)
+const TokenList = Type.Object(
+  {
+    data: Type.Array(
+      Type.Object({ ...tokenMembers, last_used_at: TimeOrNull, revoked_at: TimeOrNull }, closed),
+    ),
+    next_cursor: Type.Union([Type.String(), Type.Null()]),
+  },
+  closed,
+)
+
 const Problem = Type.Object(
   {
     type: Type.String({ pattern: '^https?://.+/problems/[a-z0-9-]+$' }),
@@ -92,3 +113,6 @@ export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(te
 
 /** The media object in a text. */
 export const parseMedia = (text: string) => Value.Parse(Media, JSON.parse(text))
+
+export const readCreatedToken = (value: unknown) => Value.Parse(CreatedToken, value)
+export const readTokenList = (value: unknown) => Value.Parse(TokenList, value)

@@ -2,6 +2,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FaultCode } from '../../packages/server/src/core/fault.ts'
+import { scopes } from '../../packages/server/src/core/scopes.ts'
 import { problemKinds } from '../../packages/server/src/http/problems/problems.ts'
 import { runHere } from '../harness/commands.ts'
 import { expectProblem } from '../harness/problem.ts'
@@ -46,6 +47,11 @@ async function uploadWithoutDirectory() {
     await rm(blobs)
     await rename(`${blobs}-aside`, blobs)
   }
+}
+
+async function manageTokens(method: string, path: string) {
+  const { authorization } = await withToken(...scopes.flatMap((scope) => ['--scope', scope]))
+  return await server.request(`/api/tokens/${path}`, { method, headers: { authorization } })
 }
 
 const deleteMany = (body: string, type: string) =>
@@ -98,6 +104,11 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     return await list(authorization)
   },
   'scope-missing': async () => list((await withToken('--scope', 'media:write')).authorization),
+  'managed-token-unknown': async () => manageTokens('DELETE', 'x'),
+  'managed-token-inactive': async () => {
+    const { id } = await withToken('--expires', '1ms')
+    return await manageTokens('POST', `${id}/rotate`)
+  },
   'destination-refused': () => fetch(`${server.url}/media/x`, { headers: { 'sec-fetch-dest': 'script' } }),
   'route-unknown': () => fetch(`${server.url}/nowhere`),
   'media-unknown': () => fetch(`${server.url}/media/x`),

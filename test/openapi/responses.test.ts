@@ -5,6 +5,7 @@ import { startServer, type TestServer } from '../harness/server.ts'
 import { makeToken } from '../harness/token.ts'
 import { checksumOf, chunkType, tusOf } from '../harness/tus.ts'
 import { upload } from '../harness/upload.ts'
+import { readCreatedToken } from '../harness/wire.ts'
 import { readDescription } from './conformance.ts'
 
 /** Statuses that other tests check, because they need other settings, a timeout, a full disk or an exceeded limit. */
@@ -54,7 +55,8 @@ describe('D1 the common problems of all operations are as described', () => {
       await meet(method, path, await raw(method, path, 'Host: x\r\nAuthorization: Bearer x\r\n'), 401)
       const twice = 'Authorization: Bearer x\r\n'.repeat(2)
       await meet(method, path, await raw(method, path, `Host: x\r\n${twice}`), 400)
-      const response = await raw(method, path, `Host: x\r\nAuthorization: ${powerless}\r\n`)
+      const lacking = path.startsWith('/api/tokens') ? `Bearer ${server.token}` : powerless
+      const response = await raw(method, path, `Host: x\r\nAuthorization: ${lacking}\r\n`)
       if (statuses.includes(403)) await meet(method, path, response, 403)
     }
   })
@@ -226,6 +228,38 @@ test('D1 responses to deletes of many are as described', async () => {
   await meet('DELETE', path, await remove({ body: 'x'.repeat(200_000) }), 413)
   await meet('DELETE', path, await remove({ body, headers: { 'content-type': 'text/plain' } }), 415)
   await meet('DELETE', path, await remove({ body }), 200)
+})
+
+test('D1 responses to requests that manage tokens are as described', async () => {
+  const scopes = ['tokens:manage', 'media:read'].flatMap((scope) => ['--scope', scope])
+  const { authorization } = await makeToken(server, '--bucket', 'default', ...scopes)
+  const [list, one, rotation] = ['/api/tokens', '/api/tokens/{id}', '/api/tokens/{id}/rotate'] as const
+  const send = (method: string, path: string, body?: string, type = 'application/json') =>
+    server.request(path, {
+      method,
+      headers: { authorization, ...(body === undefined ? {} : { 'content-type': type }) },
+      ...(body === undefined ? {} : { body }),
+    })
+  const created = await send('POST', list, '{"scopes":["media:read"]}')
+  const { id } = readCreatedToken(await created.clone().json())
+  await meet('POST', list, created, 201)
+  await meet('GET', list, await send('GET', list), 200)
+  await meet('GET', list, await send('GET', `${list}?limit=0`), 400)
+  await meet('POST', list, await send('POST', list, '{"scopes":["media:delete"]}'), 403)
+  const path = `${list}/${id}`
+  await meet('POST', rotation, await send('POST', `${path}/rotate`), 201)
+  await meet('POST', rotation, await send('POST', `${list}/x/rotate`), 404)
+  for (const [described, target] of [
+    [list, list],
+    [rotation, `${path}/rotate`],
+  ] as const) {
+    await meet('POST', described, await send('POST', target, '{'), 400)
+    await meet('POST', described, await send('POST', target, 'x'.repeat(200_000)), 413)
+    await meet('POST', described, await send('POST', target, '{}', 'text/plain'), 415)
+  }
+  await meet('DELETE', one, await send('DELETE', path), 204)
+  await meet('DELETE', one, await send('DELETE', `${list}/x`), 404)
+  await meet('POST', rotation, await send('POST', `${path}/rotate`), 409)
 })
 
 test('D1 a wrapped listing is described as wrapped', async () => {

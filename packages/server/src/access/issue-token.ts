@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { NewToken, TokenId } from '../catalog/records.ts'
-import { randomBase32 } from '../core/base32.ts'
-import { hashToken, newToken } from '../core/token-format.ts'
+import type { TokenId } from '../catalog/records.ts'
+import type { NewToken } from '../catalog/token-records.ts'
+import { generateToken } from './new-token.ts'
 
 type TokenRequest = Pick<NewToken, 'bucket' | 'name' | 'scopes' | 'expiresAt'> & {
   /** Milliseconds since 1970, as `expiresAt`. */
@@ -33,7 +33,6 @@ export async function issueTokenOfNewBucket(
 }
 
 function createToken({ now, ...request }: TokenRequest): { token: string; row: NewToken } {
-  const token = newToken()
-  const id = `tok_${randomBase32(12)}` as TokenId
-  return { token, row: { ...request, id, hash: hashToken(token), createdAt: now } }
+  const { token, row } = generateToken(now)
+  return { token, row: { ...request, ...row } }
 }

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
-import { Fault } from '../core/fault.ts'
+import { Fault, tokenRevoked } from '../core/fault.ts'
 import { hashToken, isWellFormedToken } from '../core/token-format.ts'
 import { recordUseOperation } from './record-use.ts'
 
@@ -26,7 +26,7 @@ export function verifyTokenOperation(parts: {
         'This is not a token of this service. It may be cut off or mistyped.',
       )
     }
-    if (grant.revokedAt !== null) throw new Fault('token-revoked', 'This token has been revoked.')
+    if (grant.revokedAt !== null) throw tokenRevoked()
     const at = now()
     if (grant.expiresAt !== null && grant.expiresAt <= at)
       throw new Fault('token-expired', `This token expired at ${new Date(grant.expiresAt).toISOString()}.`)

@@ -8,7 +8,6 @@ import type {
   NewMedia,
   NewMediaContent,
   NewPreview,
-  NewToken,
   NewUpload,
   OffsetMove,
   RemovedMedia,
@@ -16,6 +15,7 @@ import type {
   TokenId,
   UpkeepRun,
 } from './records.ts'
+import type { GrantedToken, NewToken, TokenSuccessor } from './token-records.ts'
 
 /** Every change of the catalog, by kind. Inputs and outputs are plain data, because SQLite's are sent to the writer thread. */
 export interface Changes {
@@ -43,6 +43,11 @@ export interface Changes {
   'set-quota': { input: { bucket: string; quota: Partial<Quota> }; output: boolean }
   'add-token': { input: NewToken; output: undefined }
   'create-bucket-with-token': { input: NewToken; output: boolean }
+  'grant-token': { input: { bucketId: BucketId; grantor: TokenId; token: GrantedToken }; output: undefined }
+  'rotate-token': {
+    input: { bucketId: BucketId; grantor: TokenId; successor: TokenSuccessor }
+    output: boolean
+  }
   'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: UpkeepRun; output: undefined }

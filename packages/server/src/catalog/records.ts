@@ -103,29 +103,6 @@ export interface RemovedMedia {
   readonly tombstones: readonly MediaId[]
 }
 
-export interface TokenRecord {
-  readonly id: TokenId
-  readonly bucket: string
-  readonly name: string
-  readonly scopes: readonly Scope[]
-  readonly createdAt: number
-  readonly expiresAt: number | null
-  readonly lastUsedAt: number | null
-  readonly revokedAt: number | null
-}
-
-export interface NewToken {
-  readonly id: TokenId
-  /** The bucket's name; the bucket is created if it does not exist. */
-  readonly bucket: string
-  readonly name: string
-  /** SHA-256 of the token, 32 bytes. */
-  readonly hash: Uint8Array
-  readonly scopes: readonly Scope[]
-  readonly createdAt: number
-  readonly expiresAt: number | null
-}
-
 /** A request with an `Idempotency-Key`, which may be retried and takes effect once. */
 export interface IdempotentRequest {
   readonly tokenId: TokenId

@@ -1,6 +1,7 @@
 import { isScope, type Scope } from '../core/scopes.ts'
-import type { BucketId, Grant, TokenId, TokenRecord } from './records.ts'
+import type { BucketId, Grant, TokenId } from './records.ts'
 import { integer, integerOrNull, type Row, text } from './rows.ts'
+import type { TokenRecord } from './token-records.ts'
 
 const scopeSets = new Map<string, ReadonlySet<Scope>>()
 

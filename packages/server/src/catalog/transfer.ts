@@ -1,8 +1,9 @@
 import type { Quota } from '../core/quota.ts'
 import { readItem } from './item-columns.ts'
-import type { BucketId, IdempotentRequest, Item, NewMedia, NewMediaContent, TokenRecord } from './records.ts'
+import type { BucketId, IdempotentRequest, Item, NewMedia, NewMediaContent } from './records.ts'
 import { bytes, integer, integerOrNull, type Row, text } from './rows.ts'
 import { readToken } from './token-columns.ts'
+import type { TokenRecord } from './token-records.ts'
 
 /** A bucket without its counters, which the target counts again. */
 export interface TransferredBucket extends Quota {

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { TokenRecord } from '../catalog/records.ts'
+import type { TokenRecord } from '../catalog/token-records.ts'
 import { parse } from './arguments.ts'
 import { printableText } from './client/terminal-text.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'

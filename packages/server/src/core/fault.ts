@@ -15,6 +15,8 @@ export type FaultCode =
   | 'destination-refused'
   | 'route-unknown'
   | 'media-unknown'
+  | 'managed-token-unknown'
+  | 'managed-token-inactive'
   | 'method-not-allowed'
   | 'request-timeout'
   | 'precondition-failed'
@@ -78,6 +80,8 @@ export class Fault extends Error {
     this.parameters = options.parameters ?? []
   }
 }
+
+export const tokenRevoked = (): Fault => new Fault('token-revoked', 'This token has been revoked.')
 
 /** For requests in progress while their bucket, and with it their token, is deleted. */
 export const bucketDeleted = (): Fault =>

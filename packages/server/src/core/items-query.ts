@@ -1,4 +1,4 @@
-import { Fault, type ParameterFault } from './fault.ts'
+import { createParameterReader, readCursor, readLimit } from './query-parameters.ts'
 import { parseTimestamp } from './timestamp.ts'
 
 export const itemOrders = ['oldest', 'newest'] as const
@@ -8,9 +8,6 @@ export type ItemOrder = (typeof itemOrders)[number]
 export const itemKinds = ['image', 'video', 'audio', 'document', 'other'] as const
 /** The kind of an item, which its stored type determines. */
 export type ItemKind = (typeof itemKinds)[number]
-
-export const defaultItemLimit = 100
-export const maxItemLimit = 500
 
 /** Selects items, and their order. */
 export interface ItemFilter {
@@ -32,25 +29,13 @@ export interface ItemsQuery extends ItemFilter {
 }
 
 const timeShape = 'one time of RFC 3339, such as 2026-05-01T00:00:00Z, whose + is encoded as %2B'
-const limitShape = /^[1-9][0-9]{0,2}$/
 
 /** Parses query parameters as the framework decodes them. Throws Fault `parameter-malformed` (docs/interface.md K3). */
 export function parseItemsQuery(values: Readonly<Record<string, unknown>>): ItemsQuery {
-  const faults: ParameterFault[] = []
-
-  function read<T>(parameter: string, missing: T, accepts: string, parse: (text: string) => T | null): T {
-    const value = values[parameter]
-    if (value === undefined) return missing
-    // A repeated parameter is a list.
-    const parsed = typeof value === 'string' ? parse(value) : null
-    if (parsed === null) faults.push({ parameter, detail: `${parameter} accepts ${accepts}.` })
-    return parsed ?? missing
-  }
-
+  const reader = createParameterReader(values)
+  const { read } = reader
   const query: ItemsQuery = {
-    limit: read('limit', defaultItemLimit, `one integer from 1 to ${maxItemLimit}`, (text) =>
-      limitShape.test(text) && Number(text) <= maxItemLimit ? Number(text) : null,
-    ),
+    limit: readLimit(reader),
     order: read<ItemOrder>(
       'order',
       'oldest',
@@ -65,11 +50,8 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     ),
     from: read('from', null, timeShape, parseTimestamp),
     to: read('to', null, timeShape, parseTimestamp),
-    after: read<string | null>('after', null, 'one cursor', (text) => text),
+    after: readCursor(reader),
   }
-  if (faults.length > 0)
-    throw new Fault('parameter-malformed', faults.map(({ detail }) => detail).join(' '), {
-      parameters: faults,
-    })
+  reader.finish()
   return query
 }

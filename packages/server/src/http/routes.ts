@@ -17,7 +17,11 @@ import type { OperationList } from './openapi/collect-operations.ts'
 import { documentationRoutes } from './openapi/documentation-routes.ts'
 import { explainProblemRoute } from './openapi/explain-problem.ts'
 import type { Authorizer } from './tokens/authorizer.ts'
+import { createTokenRoute } from './tokens/create-token.ts'
 import { describeTokenRoute } from './tokens/describe-token.ts'
+import { listTokensRoute } from './tokens/list-tokens.ts'
+import { revokeTokenRoute } from './tokens/revoke-token.ts'
+import { rotateTokenRoute } from './tokens/rotate-token.ts'
 import { resumableUploadsRoute } from './uploads/resumable-uploads.ts'
 
 /** Adds the routes of all operations. */
@@ -76,6 +80,10 @@ export async function addRoutes(
   serveBytesRoute(app, parts)
   describeBucketRoute(app, { authorize, catalog })
   describeTokenRoute(app, { authorize, catalog })
+  listTokensRoute(app, { authorize, catalog })
+  await app.register((scope) => createTokenRoute(scope, { authorize, catalog, readBody }))
+  revokeTokenRoute(app, { authorize, catalog })
+  await app.register((scope) => rotateTokenRoute(scope, { authorize, catalog, readBody }))
   explainProblemRoute(app, varyHeader(corsOrigins, 'Accept'))
   monitoringRoutes(app, { ...operations, isStopping, metrics })
   documentationRoutes(app, { operationList, settings })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { TokenId } from '../../src/catalog/records.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { hashOf, newToken } from './samples.ts'
@@ -107,5 +108,92 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       ])
       expect(await catalog.tokens('nobody')).toEqual([])
     })
+
+    test('T6 a token grants tokens of its bucket until it is revoked, also in another process', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      await catalog.addToken(newToken('a'))
+      await catalog.addToken(newToken('stranger', { bucket: 'work' }))
+      const bucketId = await bucketOf(catalog, 'a')
+      const { bucket: _, ...granted } = newToken('b', { scopes: ['media:read'], expiresAt: 9_000 })
+      await catalog.grantToken(bucketId, 'a' as TokenId, granted)
+      expect(await catalog.token('b' as TokenId)).toMatchObject({
+        bucket: 'holiday',
+        name: 'b',
+        scopes: ['media:read'],
+        expiresAt: 9_000,
+      })
+      const { bucket: __, ...another } = newToken('c')
+      const refused = { code: 'token-revoked' }
+      await expect(catalog.grantToken(bucketId, 'stranger' as TokenId, another)).rejects.toMatchObject(
+        refused,
+      )
+      await other.revokeToken('a' as TokenId, 5_000)
+      await expect(catalog.grantToken(bucketId, 'a' as TokenId, another)).rejects.toMatchObject(refused)
+      expect(await catalog.token('c' as TokenId)).toBeNull()
+    })
+
+    test('T8 a token has a successor while it is valid, and then expires at the end of the overlap', async () => {
+      const catalog = await openOne(fresh)
+      const owner = 'owner' as TokenId
+      await catalog.addToken(newToken('owner'))
+      const bucketId = await bucketOf(catalog, 'owner')
+      const rotate = (id: string, name: string, replacedUntil: number, from = bucketId) =>
+        catalog.rotateToken(from, owner, {
+          ...{ id: name as TokenId, hash: hashOf(name), createdAt: 5_000, expiresAt: 90_000 },
+          ...{ replaces: id as TokenId, replacedUntil },
+        })
+      await catalog.addToken(newToken('a', { scopes: ['media:read'], createdAt: 1_000, expiresAt: 8_000 }))
+      expect(await rotate('a', 'a2', 7_000)).toBe(true)
+      const [first, second] = [await catalog.token('a' as TokenId), await catalog.token('a2' as TokenId)]
+      expect(first?.expiresAt).toBe(7_000)
+      expect(second).toMatchObject({ name: 'a', scopes: ['media:read'], createdAt: 5_000, expiresAt: 90_000 })
+      expect((await catalog.authorise(hashOf('a2')))?.bucketId).toBe(bucketId)
+      // An overlap never prolongs a token.
+      expect(await rotate('a', 'a3', 20_000)).toBe(true)
+      expect((await catalog.token('a' as TokenId))?.expiresAt).toBe(7_000)
+
+      await catalog.addToken(newToken('expired', { expiresAt: 5_000 }))
+      await catalog.addToken(newToken('revoked'))
+      await catalog.revokeToken('revoked' as TokenId, 4_000)
+      await catalog.addToken(newToken('theirs', { bucket: 'work' }))
+      for (const id of ['expired', 'revoked', 'theirs', 'unknown']) {
+        expect(await rotate(id, `${id}2`, 20_000)).toBe(false)
+        expect(await catalog.token(`${id}2` as TokenId)).toBeNull()
+      }
+      expect((await catalog.token('theirs' as TokenId))?.expiresAt).toBeNull()
+      await catalog.revokeToken(owner, 5_000)
+      await expect(rotate('a2', 'b', 9_000)).rejects.toMatchObject({ code: 'token-revoked' })
+    })
+
+    test('T8 of tokens that are rotated at once with no overlap, one has a successor', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      await catalog.addToken(newToken('owner'))
+      await catalog.addToken(newToken('a'))
+      const bucketId = await bucketOf(catalog, 'owner')
+      const rotations = await Promise.all(
+        [catalog, other, catalog, other].map((one, index) =>
+          one.rotateToken(bucketId, 'owner' as TokenId, {
+            ...{ id: `a${index}` as TokenId, hash: hashOf(`a${index}`), createdAt: 5_000, expiresAt: null },
+            ...{ replaces: 'a' as TokenId, replacedUntil: 5_000 },
+          }),
+        ),
+      )
+      expect(rotations.filter(Boolean)).toHaveLength(1)
+    })
+
+    test('T4 tokens of one bucket are listed after one of them', async () => {
+      const catalog = await openOne(fresh)
+      for (const name of ['c', 'a', 'b']) await catalog.addToken(newToken(name))
+      await catalog.addToken(newToken('theirs', { bucket: 'work' }))
+      const bucketId = await bucketOf(catalog, 'a')
+      const after = async (id: string | null, limit: number) =>
+        (await catalog.tokensAfter(bucketId, id as TokenId | null, limit)).map(({ name }) => name)
+      expect(await after(null, 10)).toEqual(['c', 'a', 'b'])
+      expect(await after(null, 2)).toEqual(['c', 'a'])
+      expect(await after('a', 2)).toEqual(['b'])
+    })
   })
 }
+
+const bucketOf = async (catalog: Catalog, name: string) =>
+  (await catalog.authorise(hashOf(name)))?.bucketId ?? expect.unreachable()

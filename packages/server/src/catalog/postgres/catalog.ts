@@ -83,6 +83,10 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     setQuota: (bucket, quota) => apply({ kind: 'set-quota', input: { bucket, quota } }),
     addToken: (token) => apply({ kind: 'add-token', input: token }),
     createBucketWithToken: (token) => apply({ kind: 'create-bucket-with-token', input: token }),
+    grantToken: (bucketId, grantor, token) =>
+      apply({ kind: 'grant-token', input: { bucketId, grantor, token } }),
+    rotateToken: (bucketId, grantor, successor) =>
+      apply({ kind: 'rotate-token', input: { bucketId, grantor, successor } }),
     revokeToken: (id, at) => apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
     recordUpkeep: (upkeep) => apply({ kind: 'record-upkeep', input: upkeep }),

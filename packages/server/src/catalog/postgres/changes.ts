@@ -1,11 +1,13 @@
 import type { MediaId } from '../../core/media-id.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
-import type { BucketId, DeletedChunk, NewMediaContent, NewToken } from '../records.ts'
+import type { BucketId, DeletedChunk, NewMediaContent } from '../records.ts'
 import { integer, text } from '../rows.ts'
+import type { NewToken } from '../token-records.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
 import type { Session } from './session.ts'
+import { grantToken, insertToken, rotateToken } from './token-rows.ts'
 import { beginParts, storeParts } from './upload-parts.ts'
 import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
 
@@ -101,15 +103,19 @@ const functions: ChangeFunctions = {
 
   async 'add-token'({ session }, token) {
     await createBucket(session, token)
-    await insertToken(session, token)
+    await insertToken(session, await holdBucket(session, token.bucket), token)
     return undefined
   },
 
   async 'create-bucket-with-token'({ session }, token) {
     const isNew = await createBucket(session, token)
-    if (isNew) await insertToken(session, token)
+    if (isNew) await insertToken(session, await holdBucket(session, token.bucket), token)
     return isNew
   },
+
+  'grant-token': ({ session }, input) => grantToken(session, input),
+
+  'rotate-token': ({ session }, input) => rotateToken(session, input),
 
   async 'revoke-token'({ session }, { id, at }) {
     const statement = 'UPDATE tokens SET revoked_at = coalesce(revoked_at, $1) WHERE id = $2'
@@ -142,14 +148,10 @@ const createBucket = async (session: Session, { bucket, createdAt }: NewToken): 
     createdAt,
   )) === 1
 
-async function insertToken(session: Session, token: NewToken): Promise<void> {
-  const { id, bucket, name, hash, scopes, createdAt, expiresAt } = token
-  const [row = []] = await session.run('SELECT id FROM buckets WHERE name = $1 FOR KEY SHARE', bucket)
-  await session.run(
-    `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    ...[id, integer(row, 0), name, hash, scopes.join(' '), createdAt, expiresAt],
-  )
+/** Returns the id of the bucket, which cannot be deleted until the end of the transaction. */
+async function holdBucket(session: Session, name: string): Promise<BucketId> {
+  const [row = []] = await session.run('SELECT id FROM buckets WHERE name = $1 FOR KEY SHARE', name)
+  return integer(row, 0) as BucketId
 }
 
 async function run(work: Promise<unknown>): Promise<undefined> {

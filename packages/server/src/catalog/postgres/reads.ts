@@ -29,6 +29,7 @@ type Reads = Pick<
   | 'buckets'
   | 'token'
   | 'tokens'
+  | 'tokensAfter'
   | 'isNew'
   | 'blobsIdentity'
   | 'someWithBlobs'
@@ -79,6 +80,15 @@ export function createReads(run: Run): Reads {
     async token(id) {
       const [row] = await run(`${tokenRows} WHERE tokens.id = $1`, id)
       return row ? readToken(row) : null
+    },
+    async tokensAfter(bucketId, after, limit) {
+      const rows = await run(
+        `${tokenRows} WHERE tokens.bucket_id = $1
+        AND tokens.number > coalesce((SELECT number FROM tokens WHERE id = $2), 0)
+        ORDER BY tokens.number LIMIT $3`,
+        ...[bucketId, after, limit],
+      )
+      return rows.map(readToken)
     },
     async tokens(bucket) {
       const order = 'ORDER BY tokens.created_at, tokens.number'

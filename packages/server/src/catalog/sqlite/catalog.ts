@@ -109,7 +109,12 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
     createBucketWithToken: (token) => writer.apply({ kind: 'create-bucket-with-token', input: token }),
     token: async (id) => reading(() => reads.token(id)),
+    tokensAfter: async (bucketId, after, limit) => reading(() => reads.tokensAfter(bucketId, after, limit)),
     tokens: async (bucket) => reading(() => reads.tokens(bucket ?? null)),
+    grantToken: (bucketId, grantor, token) =>
+      writer.apply({ kind: 'grant-token', input: { bucketId, grantor, token } }),
+    rotateToken: (bucketId, grantor, successor) =>
+      writer.apply({ kind: 'rotate-token', input: { bucketId, grantor, successor } }),
     revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),
     touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),
     statistics: async () =>

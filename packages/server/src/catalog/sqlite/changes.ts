@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
-import type { BucketId, NewMediaContent, NewToken } from '../records.ts'
+import type { BucketId, NewMediaContent } from '../records.ts'
 import { text } from '../rows.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
@@ -10,6 +10,7 @@ import { prepareMediaRows } from './media-rows.ts'
 import { prepareRanks } from './ranks.ts'
 import { one } from './rows.ts'
 import { prepareRecordUpkeep } from './statistics.ts'
+import { prepareTokenRows } from './token-rows.ts'
 import { prepareUploadRows } from './upload-rows.ts'
 
 /** One function for each kind, to be called within a transaction of the caller. */
@@ -43,11 +44,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const incrementRevision = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ?')
   const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
-  const tokenRow = db.prepare(`INSERT INTO tokens
-    (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-  const revokeToken = db.prepare('UPDATE tokens SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?')
-  const touchToken = db.prepare('UPDATE tokens SET last_used_at = ? WHERE id = ?')
-
+  const tokens = prepareTokenRows(db)
   const recordUpkeep = prepareRecordUpkeep(db)
   const claimIdentity = db.prepare("INSERT INTO meta (key, value) VALUES ('blobs', ?) ON CONFLICT DO NOTHING")
   const readIdentity = db.prepare("SELECT value FROM meta WHERE key = 'blobs'")
@@ -58,11 +55,6 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       bytes: items.reduce((sum, { item }) => sum + item.size, 0),
     })
     media.append(bucketId, items)
-  }
-
-  const insertToken = (bucketId: BucketId, token: NewToken): void => {
-    const { id, name, hash, scopes, createdAt, expiresAt } = token
-    tokenRow.run(id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt)
   }
 
   return {
@@ -131,21 +123,23 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     },
 
     'add-token'(token) {
-      insertToken(buckets.ensure(token.bucket, token.createdAt), token)
+      tokens.insert(buckets.ensure(token.bucket, token.createdAt), token)
     },
 
     'create-bucket-with-token'(token) {
       const isNew = buckets.create(token.bucket, { maxItems: null, maxBytes: null }, token.createdAt)
-      if (isNew) insertToken(buckets.ensure(token.bucket, token.createdAt), token)
+      if (isNew) tokens.insert(buckets.ensure(token.bucket, token.createdAt), token)
       return isNew
     },
 
-    'revoke-token'({ id, at }) {
-      return revokeToken.run(at, id).changes === 1
-    },
+    'grant-token': tokens.grant,
+
+    'rotate-token': tokens.rotate,
+
+    'revoke-token': ({ id, at }) => tokens.revoke(id, at),
 
     'touch-token'({ id, at }) {
-      touchToken.run(at, id)
+      tokens.touch(id, at)
     },
 
     'record-upkeep'(run) {

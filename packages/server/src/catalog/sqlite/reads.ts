@@ -18,12 +18,12 @@ import type {
   NewMedia,
   PageRows,
   TokenId,
-  TokenRecord,
   Upload,
   UploadParts,
 } from '../records.ts'
 import { integer, type Row, text, textOrNull } from '../rows.ts'
 import { readGrant, readToken } from '../token-columns.ts'
+import type { TokenRecord } from '../token-records.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareReadItems } from './item-lists.ts'
@@ -62,6 +62,7 @@ export interface Reads {
   uploadsOf(id: BucketId): Upload[]
   buckets(): Bucket[]
   token(id: TokenId): TokenRecord | null
+  tokensAfter(bucketId: BucketId, after: TokenId | null, limit: number): TokenRecord[]
   tokens(bucket: string | null): TokenRecord[]
   isNew(): boolean
   blobsIdentity(): string | null
@@ -90,6 +91,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const tokenRows = `SELECT tokens.id, buckets.name, tokens.name, scopes, tokens.created_at, expires_at,
     last_used_at, revoked_at FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id`
   const token = db.prepare(`${tokenRows} WHERE tokens.id = ?`)
+  const tokensAfter = db.prepare(`${tokenRows} WHERE tokens.bucket_id = ?1
+    AND tokens.rowid > coalesce((SELECT rowid FROM tokens WHERE id = ?2), 0) ORDER BY tokens.rowid LIMIT ?3`)
   const tokens = db.prepare(`${tokenRows}
     WHERE buckets.name = ?1 OR ?1 IS NULL ORDER BY tokens.created_at, tokens.rowid`)
   const upload = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE id = ?`)
@@ -195,6 +198,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       const row = one(token, id)
       return row && readToken(row)
     },
+
+    tokensAfter: (bucketId, after, limit) => all(tokensAfter, bucketId, after, limit).map(readToken),
 
     tokens: (bucket) => all(tokens, bucket).map(readToken),
 

@@ -1,6 +1,15 @@
 import type { IncomingMessage } from 'node:http'
-import { Fault, type ParameterFault } from '../../core/fault.ts'
+import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
 import type { BodyReader } from './body-reader.ts'
+
+/** The problems of a request whose body is not such an object. */
+export const jsonBodyProblems: readonly FaultCode[] = [
+  'json-malformed',
+  'upload-incomplete',
+  'body-too-large',
+  'content-type-unsupported',
+  'content-coding-unsupported',
+]
 
 /** Bytes. Twice the longest texts of an item with every character escaped. */
 const maxJsonBody = 131_072

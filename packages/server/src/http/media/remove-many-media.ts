@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { BucketId } from '../../catalog/records.ts'
 import type { DeletedMedia } from '../../media/deletion/remove-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
-import { readJsonObject } from '../bodies/read-json.ts'
+import { jsonBodyProblems, readJsonObject } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -57,14 +57,7 @@ because an earlier request deleted them. So the request can be repeated.`,
       },
     },
   },
-  problems: [
-    'json-malformed',
-    'upload-incomplete',
-    'body-too-large',
-    'content-type-unsupported',
-    'content-coding-unsupported',
-    'storage-full',
-  ],
+  problems: [...jsonBodyProblems, 'storage-full'],
   curl: `curl -X DELETE -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
   -d '{"ids": ["${sampleMedia.id}", "${otherMedia.id}"]}' ${exampleBase}/api/media`,
 }

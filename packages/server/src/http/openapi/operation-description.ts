@@ -12,7 +12,7 @@ export const tags = {
   Upload: 'Upload files; they are durable once the response arrives.',
   Items: 'Get or delete one item, or get the bucket.',
   Bytes: 'Get the files by URLs that need no token.',
-  Tokens: 'Get the properties of the token.',
+  Tokens: 'Get the properties of the token, and manage the tokens of the bucket.',
   Operations: 'Health, metrics and this documentation.',
 }
 

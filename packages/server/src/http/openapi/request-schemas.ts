@@ -1,12 +1,9 @@
 import { type Static, Type } from 'typebox'
-import {
-  defaultItemLimit,
-  type ItemKind,
-  type ItemOrder,
-  itemKinds,
-  itemOrders,
-  maxItemLimit,
-} from '../../core/items-query.ts'
+import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../core/items-query.ts'
+import { defaultListLimit, maxListLimit } from '../../core/query-parameters.ts'
+import { type Scope, scopes } from '../../core/scopes.ts'
+import { maxTokenName, tokenNameRule } from '../../core/token-name.ts'
+import { defaultOverlap, maxOverlap } from '../../core/token-rotation.ts'
 
 // The schemas of queries and of path parameters.
 
@@ -29,16 +26,78 @@ export const ListingQuery = Type.Object({
   ),
 })
 
-export const ItemListQuery = Type.Object({
-  limit: Type.Optional(
+const limit = (entries: string) =>
+  Type.Optional(
     Type.Integer({
       minimum: 1,
-      maximum: maxItemLimit,
-      default: defaultItemLimit,
+      maximum: maxListLimit,
+      default: defaultListLimit,
       examples: [200],
-      description: 'The largest number of items in the response.',
+      description: `The largest number of ${entries} in the response.`,
+    }),
+  )
+
+export const TokenListQuery = Type.Object({
+  limit: limit('tokens'),
+  after: Type.Optional(
+    Type.String({
+      examples: ['tok_4k9m2x7c1v8q'],
+      description: 'The `next_cursor` of the previous response.',
     }),
   ),
+})
+
+export const TokenParams = Type.Object({
+  id: Type.String({ description: 'The id of a token.', examples: ['tok_4k9m2x7c1v8q'] }),
+})
+export type TokenParams = Static<typeof TokenParams>
+
+export const NewTokenBody = Type.Object(
+  {
+    scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
+      minItems: 1,
+      uniqueItems: true,
+      description: 'Its scopes. The token of the request must have them all.',
+    }),
+    name: Type.Optional(
+      Type.String({ maxLength: maxTokenName, default: '', description: `The name. ${tokenNameRule}` }),
+    ),
+    expires_at: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'date-time',
+        default: null,
+        description: 'The time of expiry (RFC 3339), or null for a token that does not expire.',
+      }),
+    ),
+  },
+  { title: 'NewToken', description: 'The properties of a new token.', additionalProperties: false },
+)
+
+export const TokenRotation = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: maxOverlap,
+        default: defaultOverlap,
+        description: 'The seconds for which the replaced token remains valid, unless it expires earlier.',
+      }),
+    ),
+    expires_at: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        format: 'date-time',
+        description:
+          'The time of expiry of the new token (RFC 3339), or null if it does not expire. By default it is valid as long as the replaced token was when it was created.',
+      }),
+    ),
+  },
+  { title: 'TokenRotation', description: 'How a token is replaced.', additionalProperties: false },
+)
+
+export const ItemListQuery = Type.Object({
+  limit: limit('items'),
   order: Type.Optional(
     Type.Unsafe<ItemOrder>({
       type: 'string',

@@ -39,3 +39,14 @@ export const samplePage = pageObject({ baseUrl: exampleBase, extensions: true, l
 ])
 
 export const emptyPage = pageObject({ baseUrl: exampleBase, extensions: true, links: 'all' }, 1, 0, [])
+
+export const sampleToken = {
+  id: 'tok_4k9m2x7c1v8q',
+  name: 'backup',
+  bucket: 'default',
+  scopes: ['media:read'],
+  created_at: '2026-11-01T09:30:00.000Z',
+  expires_at: '2026-12-01T09:30:00.000Z',
+}
+
+export const sampleCreatedToken = { ...sampleToken, token: 'mbkt_…' }

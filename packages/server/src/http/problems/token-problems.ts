@@ -41,8 +41,20 @@ export const tokenProblems = {
   'scope-missing': {
     status: 403,
     title: 'The token lacks a scope',
-    cause: 'The token is valid, but lacks the scope that this operation requires.',
+    cause: 'The token is valid, but lacks a scope that this operation requires, or that it is to grant.',
     cure: 'Use a token with the scope that the response names; `mediabucket token create --scope …` creates one.',
+  },
+  'managed-token-unknown': {
+    status: 404,
+    title: 'No such token',
+    cause: 'The bucket of the request’s token has no token with this id.',
+    cure: 'Get the ids with `GET /api/tokens`. An id begins with `tok_`.',
+  },
+  'managed-token-inactive': {
+    status: 409,
+    title: 'The token is no longer valid',
+    cause: 'The token has expired or has been revoked, so it cannot be replaced.',
+    cure: 'Create a new token with `POST /api/tokens`.',
   },
   'rate-limited': {
     status: 429,

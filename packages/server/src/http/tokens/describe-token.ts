@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { describeToken } from '../../access/describe-token.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
+import { sampleToken } from '../openapi/samples.ts'
 import { TokenObject } from '../openapi/schemas.ts'
 import type { Authorizer } from './authorizer.ts'
 
@@ -32,14 +33,7 @@ const description: OperationDescription = {
         'application/json': {
           schema: TokenObject,
           examples: {
-            'read-only': {
-              id: 'tok_4k9m2x7c1v8q',
-              name: 'backup',
-              bucket: 'default',
-              scopes: ['media:read'],
-              created_at: '2026-11-01T09:30:00.000Z',
-              expires_at: '2026-12-01T09:30:00.000Z',
-            },
+            'read-only': sampleToken,
           },
         },
       },

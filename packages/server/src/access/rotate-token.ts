@@ -1,0 +1,46 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Grant } from '../catalog/records.ts'
+import type { TokenRecord } from '../catalog/token-records.ts'
+import { Fault } from '../core/fault.ts'
+import { findManagedToken } from './find-managed-token.ts'
+import { generateToken } from './new-token.ts'
+import { requireGrantable } from './require-scope.ts'
+import { type CreatedToken, createdToken } from './token-object.ts'
+
+interface Rotation {
+  /** Milliseconds for which the replaced token remains valid, unless it expires earlier. */
+  readonly overlap: number
+  /** Milliseconds since 1970, or null for a token that does not expire. If it is left out, the successor is valid as long as the replaced token was. */
+  readonly expiresAt?: number | null | undefined
+}
+
+/**
+ * Creates the successor of a token, with its name and its scopes (docs/interface.md T8). Throws Fault `managed-token-unknown`,
+ * `managed-token-inactive`, `scope-missing` and `token-revoked`.
+ */
+export async function rotateToken(
+  catalog: Pick<Catalog, 'token' | 'rotateToken'>,
+  grant: Pick<Grant, 'tokenId' | 'bucketId' | 'scopes'>,
+  id: string,
+  { overlap, expiresAt }: Rotation,
+  now: number,
+): Promise<CreatedToken> {
+  const replaced = await findManagedToken(catalog, grant, id)
+  requireGrantable(grant, replaced.scopes)
+  const { token, row } = generateToken(now)
+  const isRotated = await catalog.rotateToken(grant.bucketId, grant.tokenId, {
+    ...row,
+    expiresAt: expiresAt === undefined ? sameLifetime(replaced, now) : expiresAt,
+    replaces: replaced.id,
+    replacedUntil: now + overlap,
+  })
+  if (!isRotated)
+    throw new Fault(
+      'managed-token-inactive',
+      'The token has expired or has been revoked, so it has no successor.',
+    )
+  return createdToken(catalog, row.id, token)
+}
+
+const sameLifetime = ({ createdAt, expiresAt }: TokenRecord, now: number): number | null =>
+  expiresAt === null ? null : now + (expiresAt - createdAt)

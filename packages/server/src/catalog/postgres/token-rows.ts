@@ -1,0 +1,57 @@
+import { tokenRevoked } from '../../core/fault.ts'
+import type { Changes } from '../changes.ts'
+import type { BucketId, TokenId } from '../records.ts'
+import type { GrantedToken } from '../token-records.ts'
+import type { Session } from './session.ts'
+
+// The tokens; to be called within a transaction.
+
+export async function insertToken(session: Session, bucketId: BucketId, token: GrantedToken): Promise<void> {
+  const { id, name, hash, scopes, createdAt, expiresAt } = token
+  await session.run(
+    `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt],
+  )
+}
+
+/** As grantToken of the catalog. */
+export async function grantToken(
+  session: Session,
+  { bucketId, grantor, token }: Changes['grant-token']['input'],
+): Promise<undefined> {
+  await requireGrantor(session, bucketId, grantor)
+  await insertToken(session, bucketId, token)
+}
+
+/** As rotateToken of the catalog. */
+export async function rotateToken(
+  session: Session,
+  { bucketId, grantor, successor }: Changes['rotate-token']['input'],
+): Promise<boolean> {
+  await requireGrantor(session, bucketId, grantor)
+  const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
+  // The lock makes a second rotation at the same time wait, and see the expiry that the first one sets.
+  const added = await session.change(
+    `WITH replaced AS MATERIALIZED (SELECT * FROM tokens WHERE id = $5 AND bucket_id = $6 FOR UPDATE)
+    INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
+    SELECT $1, bucket_id, name, $2, scopes, $3, $4 FROM replaced
+    WHERE revoked_at IS NULL AND coalesce(expires_at > $3, true)`,
+    ...[id, hash, createdAt, expiresAt, replaces, bucketId],
+  )
+  if (added !== 1) return false
+  await session.run(
+    'UPDATE tokens SET expires_at = least(coalesce(expires_at, $1), $1) WHERE id = $2',
+    ...[replacedUntil, replaces],
+  )
+  return true
+}
+
+/** The lock makes a revocation at the same time wait for the new token. */
+async function requireGrantor(session: Session, bucketId: BucketId, grantor: TokenId): Promise<void> {
+  const rows = await session.run(
+    'SELECT 1 FROM tokens WHERE id = $1 AND bucket_id = $2 AND revoked_at IS NULL FOR UPDATE',
+    ...[grantor, bucketId],
+  )
+  if (rows.length === 0) throw tokenRevoked()
+}

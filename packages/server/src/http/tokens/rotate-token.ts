@@ -1,0 +1,67 @@
+import type { FastifyInstance } from 'fastify'
+import { rotateToken } from '../../access/rotate-token.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
+import { jsonBodyProblems } from '../bodies/read-json.ts'
+import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
+import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
+import { TokenParams, TokenRotation } from '../openapi/request-schemas.ts'
+import { sampleCreatedToken } from '../openapi/samples.ts'
+import { CreatedToken } from '../openapi/schemas.ts'
+import type { Authorizer } from './authorizer.ts'
+import { readRotation } from './token-body.ts'
+
+/** `POST /api/tokens/{id}/rotate` (docs/interface.md T8). */
+export async function rotateTokenRoute(
+  app: FastifyInstance,
+  parts: {
+    readonly authorize: Authorizer
+    readonly readBody: BodyReader
+    readonly catalog: Pick<Catalog, 'rotateToken' | 'token'>
+  },
+): Promise<void> {
+  const { authorize, readBody, catalog } = parts
+  leaveBodiesUnread(app)
+  app.post<{ Params: TokenParams }>(
+    '/api/tokens/:id/rotate',
+    routeOptions(description),
+    async (request, reply) => {
+      const grant = await authorize(request, 'tokens:manage')
+      const now = Date.now()
+      const rotation = await readRotation(request.raw, readBody, now)
+      const created = await rotateToken(catalog, grant, request.params.id, rotation, now)
+      return reply.code(201).header('cache-control', 'no-store').send(created)
+    },
+  )
+}
+
+const description: OperationDescription = {
+  operationId: 'rotateToken',
+  tag: 'Tokens',
+  summary: 'Replace a token',
+  description: `Creates a token with the name and the scopes of this one, which remains valid for the overlap: time to give the new
+token to its users. A token can replace itself. The token of the request must have all scopes of the replaced one.`,
+  rules: 'T8',
+  needs: 'tokens:manage',
+  path: TokenParams,
+  body: {
+    description: 'How the token is replaced. May be left out.',
+    content: {
+      'application/json': {
+        schema: TokenRotation,
+        examples: { 'an overlap of one hour': { overlap_seconds: 3600 } },
+      },
+    },
+  },
+  responses: {
+    201: {
+      description: 'The new token.',
+      headers: ['Cache-Control'],
+      content: {
+        'application/json': { schema: CreatedToken, examples: { 'read-only': sampleCreatedToken } },
+      },
+    },
+  },
+  problems: [...jsonBodyProblems, 'managed-token-unknown', 'managed-token-inactive', 'storage-full'],
+  curl: `curl -X POST -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/tokens/${sampleCreatedToken.id}/rotate`,
+}

@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http'
+import type { GrantedToken } from '../../catalog/token-records.ts'
+import type { ParameterFault } from '../../core/fault.ts'
+import { isScope, type Scope, scopes } from '../../core/scopes.ts'
+import { parseTimestamp } from '../../core/timestamp.ts'
+import { isTokenName, tokenNameRule } from '../../core/token-name.ts'
+import { defaultOverlap, maxOverlap } from '../../core/token-rotation.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
+import { malformed, readJsonObject } from '../bodies/read-json.ts'
+
+/** Reads the body of a request that creates a token (docs/interface.md T6). Throws as readJsonObject. */
+export async function readNewToken(
+  request: IncomingMessage,
+  readBody: BodyReader,
+  now: number,
+): Promise<Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt'>> {
+  const body = await readJsonObject(request, readBody, ['scopes', 'name', 'expires_at'])
+  const faults: ParameterFault[] = []
+  const names = readScopes(body['scopes'])
+  if (names === null)
+    faults.push({ parameter: 'scopes', detail: `An array of 1 or more of: ${scopes.join(', ')}.` })
+  const { name = '' } = body
+  if (!isName(name)) faults.push({ parameter: 'name', detail: tokenNameRule })
+  const expiresAt = readExpiry(body['expires_at'], now, faults)
+  if (names === null || !isName(name) || faults.length > 0) throw malformed(faults)
+  return { name, scopes: names, expiresAt: expiresAt ?? null }
+}
+
+/** Reads the body of a request that replaces a token, if it has one (docs/interface.md T8). Throws as readJsonObject. */
+export async function readRotation(
+  request: IncomingMessage,
+  readBody: BodyReader,
+  now: number,
+): Promise<{
+  /** Milliseconds. */
+  readonly overlap: number
+  readonly expiresAt: number | null | undefined
+}> {
+  const body = hasBody(request)
+    ? await readJsonObject(request, readBody, ['overlap_seconds', 'expires_at'])
+    : {}
+  const faults: ParameterFault[] = []
+  const { overlap_seconds: overlap = defaultOverlap } = body
+  if (!isOverlap(overlap))
+    faults.push({ parameter: 'overlap_seconds', detail: `An integer from 0 to ${maxOverlap}.` })
+  const expiresAt = readExpiry(body['expires_at'], now, faults)
+  if (!isOverlap(overlap) || faults.length > 0) throw malformed(faults)
+  return { overlap: overlap * 1000, expiresAt }
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+
+/** Null if the value is not a list of scopes. */
+function readScopes(value: unknown): readonly Scope[] | null {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(isScopeName)) return null
+  return scopes.filter((scope) => value.includes(scope))
+}
+
+const isScopeName = (value: unknown): value is Scope => typeof value === 'string' && isScope(value)
+const isName = (value: unknown): value is string => typeof value === 'string' && isTokenName(value)
+const isOverlap = (value: unknown): value is number =>
+  Number.isInteger(value) && typeof value === 'number' && value >= 0 && value <= maxOverlap
+
+/** Milliseconds since 1970; null for no expiry, undefined if it is left out or faulty. */
+function readExpiry(value: unknown, now: number, faults: ParameterFault[]): number | null | undefined {
+  if (value === undefined || value === null) return value
+  const time = typeof value === 'string' ? parseTimestamp(value) : null
+  if (time !== null && time > now) return time
+  faults.push({
+    parameter: 'expires_at',
+    detail: 'A time of RFC 3339 in the future, such as 2030-05-01T00:00:00Z, or null.',
+  })
+  return undefined
+}
