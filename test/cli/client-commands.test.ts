@@ -8,7 +8,7 @@ import { seed } from '../harness/seed.ts'
 import { runCommand, type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { upload } from '../harness/upload.ts'
-import { readItems } from '../harness/wire.ts'
+import { readItems, readMedia } from '../harness/wire.ts'
 import { commandLine, runClient } from './client-run.ts'
 
 let server: SharedServer
@@ -193,6 +193,32 @@ test('rm deletes each item, reports those that do not exist, and exits with 4 fo
   expect(lines((await run('ls', '--all')).stdout)).toEqual(urls)
 })
 
+test('M5 edit changes the given texts of an item, and an empty one removes the text', async () => {
+  const { id, url } = await upload(server, 'one')
+  const texts = async () => {
+    const { filename, alt_text, caption } = await readMedia(await server.request(`/api/media/${id}`))
+    return [filename, alt_text, caption]
+  }
+  const edited = await run(
+    'edit',
+    url,
+    '--filename',
+    'two words.txt',
+    '--alt-text',
+    'boats',
+    '--caption',
+    'x',
+  )
+  expect([edited.code, edited.stdout, edited.stderr]).toEqual([0, '', `Edited ${url}\n`])
+  expect(await texts()).toEqual(['two words.txt', 'boats', 'x'])
+  await run('edit', id, '--caption', '')
+  expect(await texts()).toEqual(['two words.txt', 'boats', null])
+  const refused = await run('edit', id, '--filename', '/')
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('members that this operation')])
+  expect((await run('edit', 'nosuchitem', '--caption', 'x')).code).toBe(4)
+  await run('rm', id)
+})
+
 test('T1 whoami shows the properties of the token, and never the token', async () => {
   const shown = await run('whoami')
   expect([shown.code, shown.stderr]).toEqual([0, ''])
@@ -216,6 +242,9 @@ test.each([
   [['get', '../etc/passwd'], /"..\/etc\/passwd" is neither the ID nor the URL of an item/],
   [['get', 'a', '-o', ''], /-o takes the path of a file/],
   [['rm'], /rm takes the IDs or URLs/],
+  [['edit', '--caption', 'x'], /edit takes one ID or URL/],
+  [['edit', 'a'], /edit takes --filename, --alt-text or --caption/],
+  [['edit', 'a', '--title', 'x'], /there is no option --title/],
   [['rm', 'a', 'ftp://h.example/media/x'], /neither the ID nor the URL/],
   [['upload'], /upload takes files and directories/],
   [['upload', '--fast', 'x'], /--fast[\s\S]*mediabucket upload --help/],

@@ -36,6 +36,7 @@ const commands = [
   'upload',
   'ls',
   'get',
+  'edit',
   'rm',
   'whoami',
 ]

@@ -104,6 +104,20 @@ test('250 files are returned in the order of their upload, from every form of th
   expect(await urlsOf(client)).toEqual(urls.slice(3))
 })
 
+test('M5, M6 an item is updated, and with an ETag only if it has not changed', async () => {
+  const client = await newBucket(server, 'updates')
+  const { id, url } = await client.upload(new Blob(['x']), { filename: 'one.txt' })
+  const { media, etag } = await client.describeTagged(url)
+  expect([media.alt_text, media.caption]).toEqual([null, null])
+  if (etag === null) throw new Error('no ETag')
+  const changes = { filename: 'two.txt', caption: 'a caption' }
+  const updated = await client.update(url, changes, { ifMatch: etag })
+  expect(updated).toEqual({ ...media, ...changes })
+  await expect(client.update(id, { caption: null }, { ifMatch: etag })).rejects.toMatchObject({ status: 412 })
+  expect(await client.update(id, { caption: null })).toEqual({ ...updated, caption: null })
+  await client.delete(id)
+})
+
 test.each([
   ['wrapped', { MEDIABUCKET_ENVELOPE: 'wrapped' }],
   ['windowed', { MEDIABUCKET_LINKS: 'window' }],

@@ -37,6 +37,8 @@ const Media = Type.Object(
     created_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
     width: CountOrNull,
     height: CountOrNull,
+    alt_text: Type.Union([Type.String(), Type.Null()]),
+    caption: Type.Union([Type.String(), Type.Null()]),
     thumbhash: Type.Union([Type.String(), Type.Null()]),
     duration: Type.Union([Type.Number(), Type.Null()]),
     variants: Type.Union([

@@ -14,7 +14,7 @@ const routes = [
   ['/api/media/', 'GET, HEAD, OPTIONS, POST'],
   ['/v1/media', 'GET, HEAD, OPTIONS, POST'],
   ['/v1/media/', 'GET, HEAD, OPTIONS, POST'],
-  ['/api/media/some-id', 'DELETE, GET, HEAD, OPTIONS'],
+  ['/api/media/some-id', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
   ['/api/items', 'GET, HEAD, OPTIONS'],
   ['/api/token', 'GET, HEAD, OPTIONS'],
   ['/media/some-id', 'GET, HEAD, OPTIONS'],

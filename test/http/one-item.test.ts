@@ -51,6 +51,8 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     'height',
     'thumbhash',
     'duration',
+    'alt_text',
+    'caption',
     'variants',
   ])
   expect(media).toEqual({
@@ -65,6 +67,8 @@ test('M1 GET and HEAD return the media object of the upload', async () => {
     height: null,
     thumbhash: null,
     duration: null,
+    alt_text: null,
+    caption: null,
     variants: null,
   })
   expect(Date.parse(media.created_at)).toBeGreaterThanOrEqual(startedAt)

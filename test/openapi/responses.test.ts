@@ -82,6 +82,8 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
   ],
   '/api/media/{id}': [
     [200, '/api/media/{id}'],
+    [304, '/api/media/{id}', header('if-none-match', '*')],
+    [412, '/api/media/{id}', header('if-match', '"x"')],
     [404, '/api/media/nobody'],
   ],
   '/api/items': [
@@ -260,6 +262,23 @@ test('D1 responses to requests that manage tokens are as described', async () =>
   await meet('DELETE', one, await send('DELETE', path), 204)
   await meet('DELETE', one, await send('DELETE', `${list}/x`), 404)
   await meet('POST', rotation, await send('POST', `${path}/rotate`), 409)
+})
+
+test('D1 responses to edits are as described', async () => {
+  const path = '/api/media/{id}'
+  const { id } = await upload(server, 'x')
+  const edit = (body: string, headers: Record<string, string> = {}, target = id) =>
+    server.request(`/api/media/${target}`, {
+      method: 'PATCH',
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+  await meet('PATCH', path, await edit('{"caption":"x"}'), 200)
+  await meet('PATCH', path, await edit('{"caption":1}'), 400)
+  await meet('PATCH', path, await edit('{}', {}, 'nobody'), 404)
+  await meet('PATCH', path, await edit('{}', { 'if-match': '"x"' }), 412)
+  await meet('PATCH', path, await edit('x'.repeat(200_000)), 413)
+  await meet('PATCH', path, await edit('{}', { 'content-type': 'text/plain' }), 415)
 })
 
 test('D1 a wrapped listing is described as wrapped', async () => {

@@ -1,7 +1,7 @@
 import { type Bucket, readBucket } from './bucket.ts'
 import { type CallOptions, type ClientOptions, sendSettings } from './client-options.ts'
 import { type DeletedItems, deleteMany } from './delete-many.ts'
-import { describeMedia } from './describe-media.ts'
+import { describeMedia, describeTagged, type TaggedMedia } from './describe-media.ts'
 import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
 import { type ItemOptions, iterateItems } from './item-list.ts'
@@ -12,6 +12,7 @@ import { acceptJson, jsonReader } from './read-json.ts'
 import { withTimeout } from './response-body.ts'
 import { send } from './send.ts'
 import { readToken, type Token } from './token.ts'
+import { type MediaChanges, type UpdateOptions, updateMedia } from './update-media.ts'
 import { type UploadOptions, uploadMedia } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
 import { type FormFile, type UploadAllOptions, uploadForm } from './upload-form.ts'
@@ -70,6 +71,15 @@ export interface Client {
 
   /** Returns the media object of an item. Only the id of a URL is used; the request goes to the client's service. */
   describe(idOrUrl: string | URL, options?: CallOptions): Promise<Media>
+
+  /** As `describe`, with the `ETag` of the media object for `update`. */
+  describeTagged(idOrUrl: string | URL, options?: CallOptions): Promise<TaggedMedia>
+
+  /**
+   * Changes the filename, the alternative text or the caption of an item, and returns its media object. With `ifMatch`, rejects with an
+   * `AnswerError` of status 412 if the item has changed since.
+   */
+  update(idOrUrl: string | URL, changes: MediaChanges, options?: UpdateOptions): Promise<Media>
 
   /**
    * Deletes an item. Only the id of a URL is used. Rejects with an `AnswerError` of status 404 if there is no such item,
@@ -180,6 +190,18 @@ export function createClient(options: ClientOptions): Client {
     return await describeMedia(settings, endpoints, mediaIdOf(idOrUrl), signal)
   }
 
+  async function describeWithTag(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<TaggedMedia> {
+    return await describeTagged(settings, endpoints, mediaIdOf(idOrUrl), signal)
+  }
+
+  async function update(
+    idOrUrl: string | URL,
+    changes: MediaChanges,
+    options: UpdateOptions = {},
+  ): Promise<Media> {
+    return await updateMedia(settings, endpoints, mediaIdOf(idOrUrl), changes, options)
+  }
+
   async function remove(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<void> {
     try {
       await send(settings, {
@@ -235,6 +257,8 @@ export function createClient(options: ClientOptions): Client {
     uploadAll,
     get,
     describe,
+    describeTagged: describeWithTag,
+    update,
     delete: remove,
     deleteMany: removeMany,
     bucket,

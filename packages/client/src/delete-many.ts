@@ -1,10 +1,10 @@
 import type { CallOptions } from './client-options.ts'
 import type { Endpoints } from './endpoints.ts'
+import { jsonBody } from './json-body.ts'
 import { mediaIdOf } from './media-reference.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
 import { type SendSettings, send } from './send.ts'
 import { arrayOf, type Check, objectOf, parse, text } from './shape.ts'
-import { contentOfBytes } from './upload-content.ts'
 
 /** The result of a deletion of many items: ids and URLs as they were given. */
 export interface DeletedItems {
@@ -48,8 +48,3 @@ export async function deleteMany(
     missing: given.filter(([, id]) => missing.has(id)).map(([reference]) => reference),
   }
 }
-
-const jsonBody = (value: unknown) => ({
-  content: contentOfBytes(new TextEncoder().encode(JSON.stringify(value))),
-  onProgress: undefined,
-})

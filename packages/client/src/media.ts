@@ -36,6 +36,9 @@ export interface Media {
   readonly width: number | null
   /** Pixels; null if unknown. */
   readonly height: number | null
+  /** A text that replaces the picture where it is not shown. Earlier versions of the service do not send it, nor `caption`. */
+  readonly alt_text?: string | null | undefined
+  readonly caption?: string | null | undefined
   /** A placeholder of the picture (ThumbHash) in Base64; null if there is none yet. Earlier versions of the service do not send it. */
   readonly thumbhash?: string | null | undefined
   /** Of a video, in seconds; null if unknown. Earlier versions of the service do not send it. */
@@ -54,6 +57,8 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   created_at: text,
   width: countOrNull,
   height: countOrNull,
+  alt_text: optional(textOrNull),
+  caption: optional(textOrNull),
   thumbhash: optional(textOrNull),
   duration: optional(numberOrNull),
   variants: optional(orNull(objectOf<Variants>({ thumb: text, medium: text }))),

@@ -50,6 +50,8 @@ test('M1 a media object has exact types, including null', () => {
     readonly created_at: string
     readonly width: number | null
     readonly height: number | null
+    readonly alt_text?: string | null | undefined
+    readonly caption?: string | null | undefined
     readonly thumbhash?: string | null | undefined
     readonly duration?: number | null | undefined
     readonly variants?: Variants | null | undefined

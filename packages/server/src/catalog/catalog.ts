@@ -7,11 +7,14 @@ import type {
   CatalogStatistics,
   ContentId,
   DeletedChunk,
+  EditedMedia,
   Grant,
   IdempotentRequest,
+  ItemEdit,
   ItemPlace,
   ItemRows,
   ItemSelection,
+  ItemTexts,
   Media,
   NamedBucket,
   NewMedia,
@@ -21,6 +24,7 @@ import type {
   OffsetMove,
   PageRows,
   RemovedMedia,
+  Servability,
   StoredParts,
   TokenId,
   UpkeepRun,
@@ -54,7 +58,7 @@ export interface Catalog {
   media(id: MediaId): Promise<Media | null>
 
   /** For each id, whether an item of any bucket has it and is not marked as damaged; all as of one moment. Never cached. */
-  areServable(ids: readonly MediaId[]): Promise<readonly boolean[]>
+  servability(ids: readonly MediaId[]): Promise<readonly Servability[]>
 
   /** Bytes that are stored in the catalog; null if their item was deleted. */
   content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
@@ -83,6 +87,9 @@ export interface Catalog {
    * or variants may be in the blob store. `ids` has no repeated id.
    */
   removeMedia(bucketId: BucketId, ids: readonly MediaId[]): Promise<RemovedMedia>
+
+  /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
+  editMedia(bucketId: BucketId, id: MediaId, edit: ItemEdit, expected: ItemTexts | null): Promise<EditedMedia>
 
   /**
    * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and

@@ -4,7 +4,10 @@ import type { UploadId } from '../core/upload-id.ts'
 import type {
   BucketId,
   DeletedChunk,
+  EditedMedia,
   IdempotentRequest,
+  ItemEdit,
+  ItemTexts,
   NewMedia,
   NewMediaContent,
   NewPreview,
@@ -27,6 +30,10 @@ export interface Changes {
   'forget-requests': { input: { now: number }; output: number }
   'remove-media': { input: { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
   'set-preview': { input: { bucketId: BucketId; id: MediaId; preview: NewPreview }; output: undefined }
+  'edit-media': {
+    input: { bucketId: BucketId; id: MediaId; edit: ItemEdit; expected: ItemTexts | null }
+    output: EditedMedia
+  }
   'add-intents': { input: { ids: readonly MediaId[]; lifetime: number }; output: undefined }
   'retire-intents': { input: { ids: readonly MediaId[] }; output: MediaId[] }
   'clear-intents': { input: { ids: readonly MediaId[] }; output: undefined }

@@ -2,9 +2,10 @@ import type { MediaId } from '../core/media-id.ts'
 import type { BucketId, ContentId, Item, Media, NewMedia } from './records.ts'
 import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
 
-/** The columns of `media` that `readItem` reads. */
+/** The columns of `media` that `readItem` reads, and their number. */
 export const itemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at, thumbhash, duration'
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, thumbhash, duration, alt_text, caption'
+export const itemColumnCount = 13
 
 /** Reads an item as it was added, from the first nine columns of a row. */
 export const readNewItem = (row: Row): NewMedia => ({
@@ -24,12 +25,14 @@ export const readItem = (row: Row): Item => ({
   ...readNewItem(row),
   thumbhash: bytesOrNull(row, 9),
   duration: integerOrNull(row, 10),
+  altText: textOrNull(row, 11),
+  caption: textOrNull(row, 12),
 })
 
 /** Reads an item from these columns and three more: bucket, 1 if it is damaged, number of its bytes in the catalog. */
 export const readMedia = (row: Row): Media => ({
   ...readItem(row),
-  bucketId: integer(row, 11) as BucketId,
-  isDamaged: integer(row, 12) === 1,
-  contentId: integerOrNull(row, 13) as ContentId | null,
+  bucketId: integer(row, itemColumnCount) as BucketId,
+  isDamaged: integer(row, itemColumnCount + 1) === 1,
+  contentId: integerOrNull(row, itemColumnCount + 2) as ContentId | null,
 })

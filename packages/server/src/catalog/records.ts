@@ -79,8 +79,24 @@ export interface NewPreview extends Preview {
   readonly height: number
 }
 
+/** The texts of an item that can be edited. */
+export interface ItemTexts {
+  readonly filename: string | null
+  readonly altText: string | null
+  readonly caption: string | null
+}
+
+/** Changes of an item: members that are left out stay as they are. */
+export type ItemEdit = Partial<ItemTexts>
+
 /** A stored item. */
-export interface Item extends NewMedia, Preview {}
+export interface Item extends NewMedia, Preview, ItemTexts {}
+
+/** The item after an edit; `changed` if it did not have the expected texts. */
+export type EditedMedia = Item | 'missing' | 'changed'
+
+/** Whether an item can be served. A renamed item can, but not with headers that were made earlier. */
+export type Servability = 'servable' | 'renamed' | 'not'
 
 export interface Media extends Item {
   readonly bucketId: BucketId

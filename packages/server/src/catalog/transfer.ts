@@ -1,5 +1,5 @@
 import type { Quota } from '../core/quota.ts'
-import { readItem } from './item-columns.ts'
+import { itemColumnCount, readItem } from './item-columns.ts'
 import type { BucketId, IdempotentRequest, Item, NewMedia, NewMediaContent } from './records.ts'
 import { bytes, integer, integerOrNull, type Row, text } from './rows.ts'
 import { readToken } from './token-columns.ts'
@@ -101,8 +101,8 @@ export function readTransferredToken(row: Row): TransferredToken {
 /** Reads the columns of `readItem`, the bucket, the number, 1 if it is damaged, and its bytes in the catalog. */
 export const readTransferredItem = (row: Row): TransferredItem => ({
   item: readItem(row),
-  bucketId: integer(row, 11) as BucketId,
-  seq: integer(row, 12),
-  isDamaged: integer(row, 13) === 1,
-  bytes: row[14] === null ? null : bytes(row, 14),
+  bucketId: integer(row, itemColumnCount) as BucketId,
+  seq: integer(row, itemColumnCount + 1),
+  isDamaged: integer(row, itemColumnCount + 2) === 1,
+  bytes: row[itemColumnCount + 3] === null ? null : bytes(row, itemColumnCount + 3),
 })

@@ -8,6 +8,7 @@ import { bucketDelete } from './bucket-delete.ts'
 import { bucketList } from './bucket-list.ts'
 import { bucketSet } from './bucket-set.ts'
 import { clientSettings } from './client/client-settings.ts'
+import { edit } from './client/edit.ts'
 import { get } from './client/get.ts'
 import { ls } from './client/ls.ts'
 import { rm } from './client/rm.ts'
@@ -43,6 +44,7 @@ const commands: Readonly<Record<string, Command>> = {
   upload,
   ls,
   get,
+  edit,
   rm,
   whoami,
 }
@@ -173,6 +175,6 @@ ${rows(exitCodeRows)}
 Settings of the service (environment variables, with their defaults):
 ${settingRows(settings)}
 
-Settings of upload, ls, get, rm and whoami, which use a service over HTTP:
+Settings of upload, ls, get, edit, rm and whoami, which use a service over HTTP:
 ${settingRows(clientSettings)}`
 }

@@ -8,6 +8,7 @@ import type { VariantSize } from '../core/variant.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import type { EditMedia } from '../media/edit-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
 import type { OpenVariant, Variants } from '../media/pictures/open-variant.ts'
@@ -33,6 +34,7 @@ export interface Operations {
   readonly removeUpload: RemoveUpload
   /** Waits for the request that writes to the upload (UploadLocks). */
   readonly waitForWriter: (id: UploadId) => Promise<void>
+  readonly editMedia: EditMedia
   readonly removeMedia: MediaRemover['remove']
   readonly removeManyMedia: MediaRemover['removeMany']
   readonly findByName: (name: string) => Promise<Media>

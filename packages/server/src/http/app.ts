@@ -47,7 +47,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
   const cachedResponses = createCachedResponses({
     ...operations,
     ...pictures,
-    areServable: catalog.areServable,
+    servability: catalog.servability,
   })
   const respondToBytes = createBytesResponder({
     ...operations,

@@ -7,6 +7,7 @@ import { listMediaRoute } from './listing/list-media.ts'
 import type { ListingResponder } from './listing/listing-response.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
 import { describeBucketRoute } from './media/describe-bucket.ts'
+import { editMediaRoute } from './media/edit-media.ts'
 import { findMediaRoute } from './media/find-media.ts'
 import { removeManyMediaRoute } from './media/remove-many-media.ts'
 import { removeMediaRoute } from './media/remove-media.ts'
@@ -76,6 +77,9 @@ export async function addRoutes(
   )
   findMediaRoute(app, { authorize, catalog, urlSettings: pageSettings })
   await app.register((scope) => removeManyMediaRoute(scope, { ...operations, authorize, readBody, metrics }))
+  await app.register((scope) =>
+    editMediaRoute(scope, { ...operations, authorize, readBody, urlSettings: pageSettings }),
+  )
   removeMediaRoute(app, { ...operations, authorize, metrics })
   serveBytesRoute(app, parts)
   describeBucketRoute(app, { authorize, catalog })

@@ -1,4 +1,4 @@
-import type { NewMedia, Preview } from '../catalog/records.ts'
+import type { ItemTexts, NewMedia, Preview } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
 import { builtInSizes, isPictured } from '../core/variant.ts'
 
@@ -17,6 +17,8 @@ export interface MediaObject {
   /** Pixels. */
   readonly width: number | null
   readonly height: number | null
+  readonly alt_text: string | null
+  readonly caption: string | null
   /** Base64; null until the first variant was rendered (docs/interface.md V13). */
   readonly thumbhash: string | null
   /** Seconds. */
@@ -25,7 +27,11 @@ export interface MediaObject {
   readonly variants: Readonly<Record<string, string>> | null
 }
 
-export function describeMedia(settings: UrlSettings, media: NewMedia & Partial<Preview>): MediaObject {
+/** A new item has no texts except its name. */
+export function describeMedia(
+  settings: UrlSettings,
+  media: NewMedia & Partial<Preview & ItemTexts>,
+): MediaObject {
   const url = mediaUrl(settings, media.id, media.extension)
   return {
     id: media.id,
@@ -39,6 +45,8 @@ export function describeMedia(settings: UrlSettings, media: NewMedia & Partial<P
     height: media.height,
     thumbhash: media.thumbhash ? Buffer.from(media.thumbhash).toString('base64') : null,
     duration: media.duration == null ? null : media.duration / 1000,
+    alt_text: media.altText ?? null,
+    caption: media.caption ?? null,
     variants: isPictured(media.contentType)
       ? Object.fromEntries(
           (settings.variants ?? builtInSizes).map(({ name }) => [name, `${url}?variant=${name}`]),

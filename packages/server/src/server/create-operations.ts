@@ -6,6 +6,7 @@ import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import { editMediaOperation } from '../media/edit-media.ts'
 import { findByNameOperation } from '../media/find-media.ts'
 import { listItemsOperation } from '../media/items/list-items.ts'
 import { listMediaOperation } from '../media/listing/list-media.ts'
@@ -70,6 +71,7 @@ export function createOperations(
     appendUpload: appendUploadWithSpaceCheck(space, appendUploadOperation(uploading)),
     removeUpload: removeUploadOperation(uploading),
     waitForWriter: locks.waitForWriter,
+    editMedia: editMediaOperation({ catalog }),
     removeMedia: remover.remove,
     removeManyMedia: remover.removeMany,
     findByName: findByNameOperation({ catalog }),

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { describeBuckets } from './bucket-contract.ts'
+import { describeEdits } from './edit-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
@@ -14,6 +15,7 @@ import { describeUploads } from './upload-contract.ts'
 export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
   describeMedia(engine, fresh)
+  describeEdits(engine, fresh)
   describeItemLists(engine, fresh)
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)

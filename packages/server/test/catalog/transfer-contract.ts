@@ -27,6 +27,9 @@ interface Data {
 
 const now = 1_790_000_000_000
 
+/** The texts of the first two items. */
+const described = { filename: 'renamed.jpg', altText: 'a text', caption: null }
+
 /** An item with the size and the hash of the bytes of `withBytes`. */
 function newStored(): NewMedia {
   const item = newItem()
@@ -47,6 +50,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const kept = items.filter((_, index) => index % 3 !== 0)
     for (const { id } of kept.slice(0, 2))
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
+    for (const { id } of kept.slice(0, 2)) await catalog.editMedia(big, id, described, null)
     const few = Array.from({ length: 3 }, newStored)
     const request = {
       tokenId: 'small' as TokenId,
@@ -126,7 +130,8 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
         const preview = kept.slice(0, 2).includes(item)
           ? { thumbhash: hashOf(item.id), duration: 1_500 }
           : { thumbhash: null, duration: null }
-        expect(media).toMatchObject({ ...item, ...preview, isDamaged: item === damaged })
+        const texts = kept.slice(0, 2).includes(item) ? described : { altText: null, caption: null }
+        expect(media).toMatchObject({ ...item, ...preview, ...texts, isDamaged: item === damaged })
         const bytes = media?.contentId == null ? null : await after.content(media.contentId)
         const wasInCatalog = (await before.media(item.id))?.contentId !== null
         expect(bytes && Buffer.from(bytes)).toEqual(wasInCatalog ? Buffer.from(contentOf(item)) : null)

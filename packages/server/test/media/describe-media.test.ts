@@ -23,6 +23,8 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     height: null,
     thumbhash: null,
     duration: null,
+    alt_text: null,
+    caption: null,
     variants: null,
   })
   const seeded = describeMedia(

@@ -64,6 +64,8 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, ids) => apply({ kind: 'remove-media', input: { bucketId, ids } }),
     setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
+    editMedia: (bucketId, id, edit, expected) =>
+      apply({ kind: 'edit-media', input: { bucketId, id, edit, expected } }),
     addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
     retireIntents: (ids) => apply({ kind: 'retire-intents', input: { ids } }),
     clearIntents: (ids) => apply({ kind: 'clear-intents', input: { ids } }),

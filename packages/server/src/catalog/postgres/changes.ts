@@ -4,6 +4,7 @@ import type { BucketId, DeletedChunk, NewMediaContent } from '../records.ts'
 import { integer, text } from '../rows.ts'
 import type { NewToken } from '../token-records.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
+import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
 import type { Session } from './session.ts'
@@ -55,6 +56,8 @@ const functions: ChangeFunctions = {
       await session.run('UPDATE buckets SET revision = revision + revision_step() WHERE id = $1', bucketId)
     return undefined
   },
+
+  'edit-media': editMedia,
 
   'add-intents': ({ session }, { ids, lifetime }) =>
     run(

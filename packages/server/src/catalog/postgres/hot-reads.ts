@@ -2,7 +2,7 @@ import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { readMedia } from '../item-columns.ts'
+import { itemColumns, readMedia } from '../item-columns.ts'
 import type { Bucket, BucketId, ContentId, Grant, Media, PageRows } from '../records.ts'
 import { bytes, integer, type Row, textOrNull } from '../rows.ts'
 import { readGrant } from '../token-columns.ts'
@@ -32,8 +32,7 @@ const pageRows = `SELECT page.revision, page.total, page.items, wanted.number
   FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS wanted (bucket, first, number),
     read_page(wanted.bucket, wanted.first) AS page`
 
-const mediaRows = `SELECT media.id, filename, content_type, extension, size, sha256, width, height, created_at,
-    thumbhash, duration, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id, wanted.number
+const mediaRows = `SELECT media.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id, wanted.number
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN media ON media.id = wanted.id`
 
 const bucketRows = `SELECT ${bucketColumns}, wanted.number

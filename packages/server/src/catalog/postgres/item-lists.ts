@@ -1,5 +1,5 @@
 import { bucketDeleted } from '../../core/fault.ts'
-import { readItem } from '../item-columns.ts'
+import { itemColumnCount, readItem } from '../item-columns.ts'
 import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer, type Row } from '../rows.ts'
@@ -25,7 +25,9 @@ export async function readItems(
   const [first] = rows
   if (first === undefined) throw bucketDeleted()
   return {
-    revision: integer(first, 12),
-    rows: rows.flatMap((row) => (row[11] === null ? [] : [{ item: readItem(row), seq: integer(row, 11) }])),
+    revision: integer(first, itemColumnCount + 1),
+    rows: rows.flatMap((row) =>
+      row[itemColumnCount] === null ? [] : [{ item: readItem(row), seq: integer(row, itemColumnCount) }],
+    ),
   }
 }

@@ -13,7 +13,7 @@ type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
 
 type Reads = Pick<
   Catalog,
-  | 'areServable'
+  | 'servability'
   | 'findRepeated'
   | 'findUnreferenced'
   | 'intents'
@@ -46,15 +46,17 @@ export function createReads(run: Run): Reads {
     (await run(`SELECT ${uploadColumns} FROM uploads WHERE ${condition}`, ...values)).map(uploadOf)
 
   return {
-    async areServable(ids) {
+    async servability(ids) {
       if (ids.length === 0) return []
       const rows = await run(
-        `SELECT media.id FROM media WHERE id = ANY ($1::text[])
+        `SELECT media.id, renamed FROM media WHERE id = ANY ($1::text[])
         AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)`,
         ids,
       )
-      const found = new Set(rows.map((row) => text(row, 0)))
-      return ids.map((id) => found.has(id))
+      const found = new Map(
+        rows.map((row) => [text(row, 0), row[1] === null ? 'servable' : 'renamed'] as const),
+      )
+      return ids.map((id) => found.get(id) ?? 'not')
     },
 
     findRepeated: (request) => findRepeated(run, request),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readNewItem } from '../item-columns.ts'
+import { itemColumns, readNewItem } from '../item-columns.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, type Row, text } from '../rows.ts'
 import {
@@ -104,8 +104,7 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
     items: async (after, limit) =>
       (
         await run(
-          `SELECT media.id, filename, content_type, extension, size, sha256, width, height, created_at,
-            thumbhash, duration, media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes
+          `SELECT media.${itemColumns}, media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes
           FROM media LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = media.id
           WHERE (media.bucket_id, seq) > ($1, $2) ORDER BY media.bucket_id, seq LIMIT $3`,
           after?.bucketId ?? -1,

@@ -150,6 +150,16 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     bytesArray(column(({ thumbhash }) => thumbhash)),
     column(({ duration }) => duration),
   )
+  const described = items
+    .map(({ item }) => item)
+    .filter((item) => item.altText !== null || item.caption !== null)
+  await session.run(
+    `UPDATE media SET alt_text = described.alt_text, caption = described.caption
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS described (id, alt_text, caption) WHERE media.id = described.id`,
+    described.map(({ id }) => id),
+    described.map(({ altText }) => altText),
+    described.map(({ caption }) => caption),
+  )
   await session.run(
     'INSERT INTO damaged (id) SELECT unnest($1::text[])',
     items.flatMap(({ item, isDamaged }) => (isDamaged ? [item.id] : [])),

@@ -64,7 +64,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     page: (bucketId, page) => pages.read({ bucketId, page }),
     items: async (selection, after, limit) => reading(() => reads.items(selection, after, limit)),
     media: media.read,
-    areServable: async (ids) => reading(() => reads.areServable(ids)),
+    servability: async (ids) => reading(() => reads.servability(ids)),
     content: contents.read,
     addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
     addMediaOnce: (bucketId, items, request) =>
@@ -74,6 +74,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     removeMedia: (bucketId, ids) => writer.apply({ kind: 'remove-media', input: { bucketId, ids } }),
     setPreview: (bucketId, id, preview) =>
       writer.apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
+    editMedia: (bucketId, id, edit, expected) =>
+      writer.apply({ kind: 'edit-media', input: { bucketId, id, edit, expected } }),
     addIntents: (ids, lifetime) => writer.apply({ kind: 'add-intents', input: { ids, lifetime } }),
     intents: async () => reading(() => reads.intents()),
     expiredIntents: async () => reading(() => reads.expiredIntents()),

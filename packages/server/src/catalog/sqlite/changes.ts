@@ -4,6 +4,7 @@ import type { BucketId, NewMediaContent } from '../records.ts'
 import { text } from '../rows.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
+import { prepareEditMedia } from './edit-media.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareIntentRows } from './intent-rows.ts'
 import { prepareMediaRows } from './media-rows.ts'
@@ -39,7 +40,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
   const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
   const setPreview = db.prepare(`UPDATE media SET thumbhash = ?, duration = coalesce(duration, ?),
-    width = coalesce(width, ?), height = coalesce(height, ?)
+    width = coalesce(width, ?), height = coalesce(height, ?),
+    edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)
     WHERE id = ? AND bucket_id = ? AND thumbhash IS NULL`)
   const incrementRevision = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ?')
   const intents = prepareIntentRows(db)
@@ -80,6 +82,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       if (Number(changes) > 0) incrementRevision.run(bucketId)
       return undefined
     },
+
+    'edit-media': prepareEditMedia(db),
 
     'add-intents'({ ids, lifetime }) {
       intents.add(ids, lifetime)

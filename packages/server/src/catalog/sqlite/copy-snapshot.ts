@@ -29,10 +29,10 @@ const readTimeout = 5_000
  *
  * While a transaction reads the catalog, SQLite cannot reset the write-ahead log, and the log grows with each upload. So
  * most rows are copied in short transactions:
- * 1. The rows of `media` and `contents`, which never change, are copied in chunks. A transaction reads a chunk into memory.
+ * 1. The rows of `media` and `contents` are copied in chunks. A transaction reads a chunk into memory.
  *    It ends before the chunk is written to the target, because the write may wait for the disk.
- * 2. The last transaction copies the items that were added since, removes those that were deleted since, and copies all
- *    other tables. Its snapshot is the moment of the copy.
+ * 2. The last transaction copies the items that were added or edited since, removes those that were deleted since, and copies
+ *    all other tables. Its snapshot is the moment of the copy.
  *
  * SQLite's `backup` would start again whenever another connection writes. `VACUUM INTO` would read everything in one
  * transaction.
@@ -62,6 +62,7 @@ export async function copySnapshot(source: string, target: string): Promise<void
     limitLog()
     db.exec('BEGIN')
     items.copyAdded()
+    items.copyEdited()
     items.removeDeleted()
     contents.copyAdded()
     for (const table of namesOf(db, 'table'))
@@ -106,6 +107,16 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const total = db.prepare('SELECT total FROM source.buckets WHERE id = ?')
   const removeDeleted = db.prepare(`DELETE FROM main.media WHERE bucket_id = ?
     AND NOT EXISTS (SELECT 1 FROM source.media AS now WHERE now.bucket_id = media.bucket_id AND now.seq = media.seq)`)
+  const revisions = new Map(
+    all(db.prepare('SELECT id, revision FROM source.buckets')).map((row) => [
+      integer(row, 0),
+      integer(row, 1),
+    ]),
+  )
+  const edited = 'FROM source.media AS now WHERE now.bucket_id = ? AND now.edited > ?'
+  const countUncopied = db.prepare(`SELECT count(*) ${edited} AND NOT EXISTS
+    (SELECT 1 FROM main.media AS copy WHERE copy.bucket_id = now.bucket_id AND copy.seq = now.seq)`)
+  const copyEdited = db.prepare(`INSERT OR REPLACE INTO main.media SELECT now.* ${edited}`)
   /** How many items of each bucket were copied. */
   const counts = new Map<number, number>()
   function copyFrom(bucket: number, limit: number): number {
@@ -129,6 +140,15 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
     /** The same as `copyInChunks`, but in the transaction of the caller. */
     copyAdded(): void {
       for (const bucket of bucketIds()) while (copyFrom(bucket, chunk) === chunk);
+    },
+    /** Copies the items whose rows changed since `prepareItems`. */
+    copyEdited(): void {
+      for (const bucket of bucketIds()) {
+        const since = revisions.get(bucket) ?? -1
+        const uncopied = integer(one(countUncopied, bucket, since) ?? [], 0)
+        counts.set(bucket, uncopied + (counts.get(bucket) ?? 0))
+        copyEdited.run(bucket, since)
+      }
     },
     /** Compares the items only of buckets whose number of items differs, because the comparison reads all items of a bucket. */
     removeDeleted(): void {

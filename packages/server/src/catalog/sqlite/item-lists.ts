@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import { readItem } from '../item-columns.ts'
+import { itemColumnCount, readItem } from '../item-columns.ts'
 import { createItemStatements } from '../item-statements.ts'
 import type { ItemPlace, ItemRows, ItemSelection } from '../records.ts'
 import { integer } from '../rows.ts'
@@ -27,7 +27,7 @@ export function prepareReadItems(
     const rows = all(prepare(sql), ...values)
     return {
       revision: integer(row, 0),
-      rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, 11) })),
+      rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, itemColumnCount) })),
     }
   }
 }

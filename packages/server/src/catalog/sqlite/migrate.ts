@@ -10,6 +10,7 @@ import { intentDeadlines } from './migrations/0006-intent-deadlines.ts'
 import { uploadParts } from './migrations/0007-upload-parts.ts'
 import { kinds } from './migrations/0008-kinds.ts'
 import { previews } from './migrations/0009-previews.ts'
+import { edits } from './migrations/0010-edits.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -24,6 +25,7 @@ const migrations: readonly string[] = [
   uploadParts,
   kinds,
   previews,
+  edits,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

@@ -4,7 +4,7 @@ import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { readMedia } from '../item-columns.ts'
+import { itemColumns, readMedia } from '../item-columns.ts'
 import type {
   Bucket,
   BucketId,
@@ -17,6 +17,7 @@ import type {
   NamedBucket,
   NewMedia,
   PageRows,
+  Servability,
   TokenId,
   Upload,
   UploadParts,
@@ -46,7 +47,7 @@ export interface Reads {
   page(key: PageKey): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   media(id: MediaId): Media | null
-  areServable(ids: readonly MediaId[]): boolean[]
+  servability(ids: readonly MediaId[]): Servability[]
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
   findUnreferenced(ids: readonly MediaId[]): MediaId[]
   intents(): MediaId[]
@@ -77,13 +78,15 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
-  const media = db.prepare(`SELECT id, filename, content_type, extension, size, sha256, width, height,
-    created_at, thumbhash, duration, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id
+  const media =
+    db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id
     FROM media WHERE id = ?`)
-  // Reading a row of `media` costs three times as much.
-  const servable = db.prepare(
-    'SELECT NOT EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id) FROM media WHERE id = ?',
-  )
+  // Reads indexes only: reading a row of `media` costs three times as much.
+  const servable =
+    db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id) THEN 0
+    WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END
+    FROM media WHERE id = ?1`)
+  const servabilities = ['not', 'renamed', 'servable'] as const
   const findUnreferenced = prepareFindUnreferenced(db)
   const intents = db.prepare('SELECT id FROM intents')
   const expiredIntents = db.prepare('SELECT id FROM intents WHERE expires_at <= ?')
@@ -153,11 +156,11 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       return row && readMedia(row)
     },
 
-    areServable: (ids) =>
+    servability: (ids) =>
       inSnapshot(() =>
         ids.map((id) => {
           const row = one(servable, id)
-          return row !== null && integer(row, 0) === 1
+          return row ? (servabilities[integer(row, 0)] ?? 'not') : 'not'
         }),
       ),
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { itemColumns } from '../item-columns.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, text } from '../rows.ts'
 import {
@@ -23,8 +24,8 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
     FROM buckets ORDER BY id`)
   const tokens = db.prepare(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at,
     bucket_id, hash FROM tokens ORDER BY rowid`)
-  const items = db.prepare(`SELECT media.id, filename, content_type, extension, size, sha256, width, height,
-    created_at, thumbhash, duration, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes
+  const items =
+    db.prepare(`SELECT media.${itemColumns}, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes
     FROM media LEFT JOIN contents ON contents.id = content_id
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
   const requests = db.prepare(`SELECT token_id, key, fingerprint, expires_at FROM keyed_requests

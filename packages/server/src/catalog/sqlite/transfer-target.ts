@@ -40,6 +40,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
     (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, revoked_at = excluded.revoked_at`)
+  const describe = db.prepare('UPDATE media SET alt_text = ?, caption = ? WHERE id = ?')
   const lastItem = db.prepare('SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1')
   const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
   const insertItem = prepareInsertItem(db)
@@ -106,6 +107,8 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
       change(() => {
         for (const item of items) {
           insertItem(item.bucketId, item.seq, item)
+          const { id, altText, caption } = item.item
+          if (altText !== null || caption !== null) describe.run(altText, caption, id)
           if (item.isDamaged) addDamaged.run(item.item.id)
         }
       }),

@@ -19,7 +19,7 @@ import type { Authorizer } from '../tokens/authorizer.ts'
 import { streamItems } from './stream-items.ts'
 
 /** Part of every entity tag. Increase it when the format of media objects or lists changes. */
-const formatVersion = 1
+const formatVersion = 2
 /** Shorter lists are not compressed. Bytes. */
 const minimumGzipLength = 1024
 

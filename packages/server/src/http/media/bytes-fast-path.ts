@@ -78,11 +78,12 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
   /** Responds with cached bytes. One query checks for all of them whether their items still exist. */
   async function respondFromMemory(exchanges: readonly Exchange[]): Promise<void> {
     // Null if the catalog cannot be read: then `respond` finds the error for each request.
-    const servable = await cachedResponses
-      .areServable(exchanges.map(({ cached }) => cached.id))
+    const servability = await cachedResponses
+      .servability(exchanges.map(({ cached }) => cached.id))
       .catch(() => null)
     for (const [index, { waiting, cached }] of exchanges.entries()) {
-      if (servable?.[index]) {
+      const state = servability?.[index]
+      if (state === 'servable') {
         // An error concerns one response, not the others of the tick.
         try {
           sendCached(waiting, cached)
@@ -92,7 +93,7 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
         }
       } else {
         void cached.blob.close()
-        if (servable) cachedResponses.remove(cached.id)
+        if (state === 'not') cachedResponses.remove(cached.id)
         // The response may be a problem, which `respond` finds.
         respond(waiting)
       }

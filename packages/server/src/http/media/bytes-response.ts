@@ -127,15 +127,16 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
 
   async function fullResponse(
     blob: OpenVariant,
-    { extension }: Media,
+    { extension, filename }: Media,
     { id, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
     describeIt: () => Representation,
   ) {
     const build = () => {
       const { common, content } = describeIt()
-      return { head: [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`], extension }
+      const head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
+      return { head, extension, filename }
     }
-    const { head } = blob.content.type === 'bytes' ? headOf(blob.content.bytes, build) : build()
+    const { head } = blob.content.type === 'bytes' ? headOf(blob.content.bytes, filename, build) : build()
     return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
   }
 

@@ -10,8 +10,9 @@ export const headersMemory = 900
 /** The headers of a response with all bytes, as alternating names and values. */
 interface PreparedHead {
   readonly head: string[]
-  /** The extension of the item. */
+  /** The extension and the filename of the item. */
   readonly extension: string | null
+  readonly filename: string | null
 }
 
 /** A response that may be sent if its item is servable. */
@@ -32,23 +33,23 @@ export interface CachedResponses {
    * no such variant or extension. `accept` chooses the format of a variant.
    */
   open(name: string, variant: string | undefined, accept?: string): CachedResponse | null
-  /** For each id, whether the item can be served now: the response to a later request needs another call. */
-  readonly areServable: Catalog['areServable']
+  /** For each id, whether its cached response can be sent now: the response to a later request needs another call. */
+  readonly servability: Catalog['servability']
   /** Counts a request to which a cached response is sent. */
   readonly countRequest: CachedBytes['countRequest']
   /** Removes the bytes of an item that is not servable. */
   readonly remove: CachedBytes['remove']
-  /** The headers of these bytes in memory, which `build` creates once. */
-  headOf(bytes: Uint8Array, build: () => PreparedHead): PreparedHead
+  /** The headers of these bytes in memory, which `build` creates once for each filename. */
+  headOf(bytes: Uint8Array, filename: string | null, build: () => PreparedHead): PreparedHead
 }
 
 export function createCachedResponses(parts: {
   readonly cachedBytes: CachedBytes
-  readonly areServable: Catalog['areServable']
+  readonly servability: Catalog['servability']
   readonly variants: Pick<VariantList, 'find'>
   readonly formatFor: (accept: string | undefined) => VariantFormat
 }): CachedResponses {
-  const { cachedBytes, areServable, variants, formatFor } = parts
+  const { cachedBytes, servability, variants, formatFor } = parts
   /** For as long as the bytes are in memory. */
   const heads = new WeakMap<Uint8Array, PreparedHead>()
 
@@ -67,12 +68,12 @@ export function createCachedResponses(parts: {
       void blob.close()
       return null
     },
-    areServable,
+    servability,
     countRequest: cachedBytes.countRequest,
     remove: cachedBytes.remove,
-    headOf(bytes, build) {
+    headOf(bytes, filename, build) {
       const prepared = heads.get(bytes)
-      if (prepared) return prepared
+      if (prepared && prepared.filename === filename) return prepared
       const built = build()
       heads.set(bytes, built)
       return built

@@ -1,13 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../catalog/catalog.ts'
+import { Fault } from '../../core/fault.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
-import { describeMedia } from '../../media/describe-media.ts'
 import { findMedia } from '../../media/find-media.ts'
+import { matchesStrongly, matchesWeakly } from '../headers/entity-tag.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { MediaParams } from '../openapi/request-schemas.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { MediaObject } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
+import { itemResponse } from './item-response.ts'
 
 /** `GET /api/media/{id}`: the media object of an item (docs/interface.md M1, M3). */
 export function findMediaRoute(
@@ -18,7 +20,13 @@ export function findMediaRoute(
   app.get<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {
     const grant = await authorize(request, 'media:read')
     const media = await findMedia(catalog, grant.bucketId, request.params.id)
-    return reply.headers({ 'cache-control': 'private, no-cache' }).send(describeMedia(urlSettings, media))
+    const response = itemResponse(urlSettings, media)
+    reply.headers(response.headers)
+    const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
+    if (ifMatch !== undefined && !matchesStrongly(ifMatch, response.etag))
+      throw new Fault('precondition-failed', 'If-Match does not name the current ETag of the item.')
+    if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, response.etag)) return reply.code(304).send()
+    return reply.send(response.media)
   })
 }
 
@@ -28,16 +36,18 @@ const description: OperationDescription = {
   summary: 'Get one item',
   description:
     'Returns the media object. Ids that are unknown, deleted or in another bucket return the same 404.',
-  rules: 'M1 and M3',
+  rules: 'M1, M3 and M6',
   needs: 'media:read',
   path: MediaParams,
   responses: {
     200: {
       description: 'The item.',
-      headers: ['Cache-Control'],
+      headers: ['ETag', 'Cache-Control'],
       content: { 'application/json': { schema: MediaObject, examples: { picture: sampleMedia } } },
     },
+    304: { description: 'The item still has this `ETag`.', headers: ['ETag', 'Cache-Control'] },
   },
-  problems: ['media-unknown'],
+  headers: ['If-Match', 'If-None-Match'],
+  problems: ['media-unknown', 'precondition-failed'],
   curl: `curl -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/media/${sampleMedia.id}`,
 }

@@ -16,6 +16,8 @@ export const sampleMedia: MediaObject = {
   height: null,
   thumbhash: null,
   duration: null,
+  alt_text: null,
+  caption: null,
   variants: {
     thumb: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=thumb`,
     medium: `${exampleBase}/media/k92v8d0q3h5wkc9r1n6x7zjy4tam.jpg?variant=medium`,

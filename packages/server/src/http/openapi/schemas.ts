@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
+import { maxAltText, maxCaption } from '../../core/item-texts.ts'
 import { maxIds } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
@@ -87,6 +88,13 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
   duration: nullable(
     Type.Number({ minimum: 0, description: 'The duration of a video in seconds; null where unknown (V13).' }),
   ),
+  alt_text: nullable(
+    Type.String({
+      description: 'A text that replaces the picture where it is not shown.',
+      maxLength: maxAltText,
+    }),
+  ),
+  caption: nullable(Type.String({ description: 'A text to show with the item.', maxLength: maxCaption })),
   variants: Type.Unsafe<Record<string, string> | null>({
     type: ['object', 'null'],
     properties: {
@@ -98,6 +106,14 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
     description:
       'The URLs of smaller pictures by the names of their sizes, as WebP or AVIF; null for types that have none (V3).',
   }),
+})
+
+export const ItemEdit = closedObject('ItemEdit', 'Changes of an item: a JSON merge patch (RFC 7396).', {
+  filename: Type.Optional(
+    nullable(Type.String({ description: 'A name, which is sanitized as that of an upload (U8).' })),
+  ),
+  alt_text: Type.Optional(nullable(Type.String({ maxLength: maxAltText }))),
+  caption: Type.Optional(nullable(Type.String({ maxLength: maxCaption }))),
 })
 
 export const MediaList = closedObject('MediaList', 'The items of one form, in the order sent.', {

@@ -19,7 +19,8 @@ export const itemProblems = {
   'precondition-failed': {
     status: 412,
     title: 'A precondition failed',
-    cause: 'The current bytes do not meet the condition of `If-Match` or `If-Unmodified-Since`.',
+    cause:
+      'The current bytes, or the current state of the item, do not meet the condition of `If-Match` or `If-Unmodified-Since`.',
     cure: 'Fetch the item again and repeat the request with its current `ETag`.',
   },
   'range-unsatisfiable': {

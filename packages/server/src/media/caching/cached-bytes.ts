@@ -13,7 +13,7 @@ export interface CachedBytesOperations {
 
 /** The bytes that are in the cache. */
 export interface CachedBytes {
-  /** Null if they are not cached. They may be sent only if `areServable` of the catalog is true for the id after this request. */
+  /** Null if they are not cached. They may be sent only if the catalog's `servability` of the id is `servable` after this request. */
   open(id: MediaId, variant: Variant | null): OpenVariant | null
   /** Counts a request to which opened bytes are sent. */
   countRequest(id: MediaId, variant: Variant | null): void

@@ -29,7 +29,7 @@ function takesFastPath(
       respondToBytes: () => expect.unreachable(),
       cachedResponses: {
         open: () => expect.unreachable(),
-        areServable: () => expect.unreachable(),
+        servability: () => expect.unreachable(),
         countRequest: () => expect.unreachable(),
         remove: () => expect.unreachable(),
       },
@@ -109,7 +109,7 @@ test('a response that fails is logged, and delays none of the other responses of
           const blob = { ...openMemoryBlob(bytes), close }
           return { id, variant: null, head: heads[name] ?? expect.unreachable(), bytes, blob }
         },
-        areServable: async (ids) => ids.map(() => true),
+        servability: async (ids) => ids.map(() => 'servable' as const),
         countRequest: () => undefined,
         remove: () => expect.unreachable(),
       },

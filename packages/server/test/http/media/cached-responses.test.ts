@@ -41,7 +41,7 @@ async function fill(capacity: number, size: number) {
     ...operations,
     variants: variantList,
     formatFor: () => 'webp',
-    areServable: () => expect.unreachable(),
+    servability: () => expect.unreachable(),
   })
   const respond = createBytesResponder({
     ...operations,
@@ -97,6 +97,8 @@ const item = (id: Media['id'], size: number): Media => ({
   thumbhash: null,
   duration: null,
   width: null,
+  altText: null,
+  caption: null,
   height: null,
   bucketId: 1 as never,
   isDamaged: false,

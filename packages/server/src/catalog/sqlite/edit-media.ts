@@ -1,0 +1,29 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Changes } from '../changes.ts'
+import { itemColumnCount, itemColumns, readItem } from '../item-columns.ts'
+import { applyEdit, hasTexts } from '../item-edits.ts'
+import type { EditedMedia } from '../records.ts'
+import { integer } from '../rows.ts'
+import { one } from './rows.ts'
+
+/** Changes the texts of an item; to be called within a transaction. */
+export function prepareEditMedia(db: DatabaseSync): (input: Changes['edit-media']['input']) => EditedMedia {
+  const select = db.prepare(`SELECT ${itemColumns}, seq FROM media WHERE id = ? AND bucket_id = ?`)
+  const revise = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ? RETURNING revision')
+  const update = db.prepare(`UPDATE media SET filename = ?, alt_text = ?, caption = ?, edited = ?,
+    renamed = coalesce(?, renamed) WHERE bucket_id = ? AND seq = ?`)
+
+  return ({ bucketId, id, edit, expected }) => {
+    const row = one(select, id, bucketId)
+    if (!row) return 'missing'
+    const item = readItem(row)
+    if (expected !== null && !hasTexts(item, expected)) return 'changed'
+    const edited = applyEdit(item, edit)
+    if (edited === item) return item
+    const revision = integer(one(revise, bucketId) ?? [], 0)
+    const { filename, altText, caption } = edited
+    const renamed = filename === item.filename ? null : 1
+    update.run(filename, altText, caption, revision, renamed, bucketId, integer(row, itemColumnCount))
+    return edited
+  }
+}

@@ -1,0 +1,44 @@
+import type { ItemEdit } from '../../catalog/records.ts'
+import type { ParameterFault } from '../../core/fault.ts'
+import { cleanFilename } from '../../core/filename.ts'
+import { maxAltText, maxCaption } from '../../core/item-texts.ts'
+import { malformed } from '../bodies/read-json.ts'
+
+export const editMembers = ['filename', 'alt_text', 'caption'] as const
+
+/** Reads the members of a merge patch; null removes a text. Throws Fault `json-malformed`. */
+export function readEdit({ filename, alt_text, caption }: Readonly<Record<string, unknown>>): ItemEdit {
+  const faults: ParameterFault[] = []
+  const read = (
+    parameter: string,
+    value: unknown,
+    accepts: string,
+    clean: (text: string) => string | null,
+  ) => {
+    if (value === undefined || value === null) return value
+    const text = typeof value === 'string' ? clean(value) : null
+    if (text === null) faults.push({ parameter, detail: accepts })
+    return text
+  }
+  const limited = (parameter: string, value: unknown, limit: number) =>
+    read(
+      parameter,
+      value,
+      `Null, or a string of at most ${limit} characters, without control characters except tabs and line ends.`,
+      (text) => (isText(text, limit) ? text : null),
+    )
+  const edit = {
+    filename: read('filename', filename, 'Null, or a string with the name of a file.', cleanFilename),
+    altText: limited('alt_text', alt_text, maxAltText),
+    caption: limited('caption', caption, maxCaption),
+  }
+  if (faults.length > 0) throw malformed(faults)
+  return {
+    ...(edit.filename === undefined ? {} : { filename: edit.filename }),
+    ...(edit.altText === undefined ? {} : { altText: edit.altText }),
+    ...(edit.caption === undefined ? {} : { caption: edit.caption }),
+  }
+}
+
+const isText = (text: string, limit: number): boolean =>
+  text.isWellFormed() && !/[^\P{Cc}\t\n\r]/u.test(text) && [...text].length <= limit

@@ -1,0 +1,36 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import type { BucketId, Item, ItemEdit } from '../catalog/records.ts'
+import { Fault } from '../core/fault.ts'
+import { isMediaId } from '../core/media-id.ts'
+import { findMedia, mediaUnknown } from './find-media.ts'
+
+/**
+ * Changes the texts of an item, and returns it (docs/interface.md M5). `id` may be any text. With `accepts`, changes it only if
+ * `accepts` returns true for its present state. Throws Fault `media-unknown` and `precondition-failed`.
+ */
+export type EditMedia = (
+  bucketId: BucketId,
+  id: string,
+  edit: ItemEdit,
+  accepts: ((item: Item) => boolean) | null,
+) => Promise<Item>
+
+export function editMediaOperation({
+  catalog,
+}: {
+  readonly catalog: Pick<Catalog, 'media' | 'editMedia'>
+}): EditMedia {
+  return async (bucketId, id, edit, accepts) => {
+    if (!isMediaId(id)) throw mediaUnknown()
+    const expected = accepts === null ? null : await findMedia(catalog, bucketId, id)
+    if (expected !== null && !accepts?.(expected)) throw preconditionFailed()
+    const edited = await catalog.editMedia(bucketId, id, edit, expected)
+    if (edited === 'missing') throw mediaUnknown()
+    // Another request has changed it in between.
+    if (edited === 'changed') throw preconditionFailed()
+    return edited
+  }
+}
+
+const preconditionFailed = (): Fault =>
+  new Fault('precondition-failed', 'The item has changed: If-Match does not name its current ETag.')

@@ -1,0 +1,41 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { copySnapshot } from '../../src/catalog/sqlite/copy-snapshot.ts'
+import { allPages, hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
+import { tempDirectory } from './temp-directory.ts'
+
+async function open(directory: string) {
+  const catalog = await openSqliteCatalog({ directory, writer: 'direct' })
+  onTestFinished(() => catalog.close())
+  return catalog
+}
+
+test('F7, M5 a copy has the items as of its last moment: edited, deleted and added ones too', async () => {
+  const [from, to] = [tempDirectory(), join(tempDirectory(), 'copy')]
+  const catalog = await open(from)
+  const bucketId = await newBucket(catalog, 'b')
+  const items = newItems(2_100)
+  await catalog.addMedia(bucketId, items.map(withBytes))
+  const [first, second, third] = items.map(({ id }) => id)
+  if (!first || !second || !third) throw new Error('no items')
+  await catalog.editMedia(bucketId, third, { filename: 'before.jpg' }, null)
+
+  mkdirSync(to)
+  const copying = copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
+  // The first chunk, with these items, has been copied.
+  await catalog.editMedia(bucketId, first, { filename: 'during.jpg', caption: 'during' }, null)
+  await catalog.removeMedia(bucketId, [second])
+  await catalog.setPreview(bucketId, third, { thumbhash: hashOf('x'), duration: null, width: 1, height: 1 })
+  const added = newItem()
+  await catalog.addMedia(bucketId, [withBytes(added)])
+  await catalog.editMedia(bucketId, added.id, { altText: 'added' }, null)
+  await copying
+
+  const copy = await open(to)
+  expect(await allPages(copy, bucketId)).toEqual(await allPages(catalog, bucketId))
+  for (const id of [first, second, third, added.id])
+    expect(await copy.media(id)).toEqual(await catalog.media(id))
+  expect(await copy.media(first)).toMatchObject({ filename: 'during.jpg', caption: 'during' })
+})

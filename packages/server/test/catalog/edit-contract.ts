@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { type Fresh, openOne, openTwo } from './fresh-data.ts'
+import { allPages, hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
+
+/** Edits of items, on every catalog engine. */
+export function describeEdits(engine: string, fresh: Fresh): void {
+  describe(`${engine}: edits`, () => {
+    test('M5 an edit changes the given texts, and is in every read of the next moment', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [item, kept] = [newItem(), newItem()]
+      await catalog.addMedia(bucketId, [withBytes(item), withBytes(kept)])
+      const unseen = { thumbhash: null, duration: null, altText: null, caption: null }
+      const stored = { ...item, ...unseen }
+      const before = await catalog.authorise(hashOf('b'))
+      const altText = 'three boats — 船'
+      const edited = await catalog.editMedia(bucketId, item.id, { altText, filename: 'boats.png' }, null)
+      expect(edited).toEqual({ ...stored, altText, filename: 'boats.png' })
+      expect(await other.media(item.id)).toMatchObject({ altText, caption: null, filename: 'boats.png' })
+      expect(await catalog.editMedia(bucketId, item.id, { caption: 'x', filename: null }, null)).toEqual({
+        ...stored,
+        altText,
+        caption: 'x',
+        filename: null,
+      })
+      for (const filter of [{}, { kind: 'image' as const }]) {
+        const selection = { bucketId, order: 'oldest', kind: null, from: null, to: null, ...filter } as const
+        const { rows } = await other.items(selection, null, 9)
+        expect(rows.map((row) => row.item)).toEqual([
+          { ...stored, altText, caption: 'x', filename: null },
+          { ...kept, ...unseen },
+        ])
+      }
+      const after = await other.authorise(hashOf('b'))
+      expect(after?.revision).toBeGreaterThan(before?.revision ?? Number.POSITIVE_INFINITY)
+      expect(await allPages(catalog, bucketId)).toEqual([item.id, kept.id])
+      expect(await other.servability([item.id, kept.id])).toEqual(['renamed', 'servable'])
+    })
+
+    test('M5 an edit without a change, of other texts than expected or of a foreign item changes nothing', async () => {
+      const catalog = await openOne(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const other = await newBucket(catalog, 'other')
+      const item = newItem()
+      await catalog.addMedia(bucketId, [withBytes(item)])
+      const before = await catalog.authorise(hashOf('b'))
+      const texts = { filename: item.filename, altText: null, caption: null }
+      for (const edit of [{}, { filename: item.filename }, { caption: null }])
+        expect(await catalog.editMedia(bucketId, item.id, edit, texts)).toMatchObject(texts)
+      const edit = { caption: 'x' }
+      expect(await catalog.editMedia(other, item.id, edit, null)).toBe('missing')
+      expect(await catalog.editMedia(bucketId, newItem().id, edit, null)).toBe('missing')
+      for (const wrong of [{ filename: 'other' }, { altText: '' }, { caption: '' }])
+        expect(await catalog.editMedia(bucketId, item.id, edit, { ...texts, ...wrong })).toBe('changed')
+      expect((await catalog.authorise(hashOf('b')))?.revision).toBe(before?.revision)
+      expect(await catalog.servability([item.id])).toEqual(['servable'])
+    })
+
+    test('M6 of many concurrent edits of one state, one succeeds', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const bucketId = await newBucket(catalog, 'b')
+      const [item] = newItems(1)
+      if (!item) throw new Error('no item')
+      await catalog.addMedia(bucketId, [withBytes(item)])
+      const expected = { filename: item.filename, altText: null, caption: null }
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_, index) =>
+          (index % 2 === 0 ? catalog : other).editMedia(bucketId, item.id, { caption: `${index}` }, expected),
+        ),
+      )
+      const [winner, ...others] = results.filter((result) => result !== 'changed')
+      expect(others).toEqual([])
+      expect(await catalog.media(item.id)).toMatchObject(winner ?? {})
+    })
+  })
+}
