@@ -9,6 +9,10 @@ RUN mkdir /packed /app \
 RUN npm install --prefix /app --omit=dev --no-audit /packed/*.tgz
 
 FROM node:26-bookworm-slim
+# For pictures of videos, PDF and HEIC files: --build-arg PICTURE_PACKAGES="ffmpeg poppler-utils libheif-examples"
+ARG PICTURE_PACKAGES=""
+RUN if [ -n "$PICTURE_PACKAGES" ]; then apt-get update \
+ && apt-get install -y --no-install-recommends $PICTURE_PACKAGES && rm -rf /var/lib/apt/lists/*; fi
 ENV NODE_ENV=production MEDIABUCKET_HOST=0.0.0.0 MEDIABUCKET_PORT=8080 MEDIABUCKET_DATA=/data
 COPY --from=build /app /app
 RUN install -d -o node -g node -m 700 /data

@@ -117,7 +117,6 @@ describe('V3', () => {
   test.each([
     ['a text', 'hello', 'text.txt', 'text/plain'],
     ['a drawing', svg, 'drawing.svg', 'image/svg+xml'],
-    ['a document', '%PDF-1.7\n%%EOF', 'a.pdf', 'application/pdf'],
     ['an empty file', '', 'empty.jpg', 'image/jpeg'],
   ])(
     'V3 a request for a variant of %s gets a 404 problem that says why',

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { kindOf, shortType } from '../format/kind.ts'
 import { useGallery } from '../gallery.ts'
-import { hasThumbnail, thumbnailRetryDelay } from '../service/thumbnail.ts'
+import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
 import { bytesUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 
@@ -15,7 +15,7 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
   const [state, setState] = useState<'loading' | 'shown' | 'waiting' | 'none'>('loading')
   const tries = useRef(1)
   const { lost } = useGallery().connection
-  const url = bytesUrl(id, 'thumb')
+  const url = (media && pictureUrl(media)) ?? bytesUrl(id, 'thumb')
   useEffect(() => {
     // A thumbnail that failed while the server was unreachable is requested again.
     if (lost.value || state !== 'none') return
@@ -41,7 +41,7 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
   }, [state, url])
   if (media === null) return <span class="tile-picture skeleton" />
   const kind = kindOf(media.content_type)
-  if (!hasThumbnail(media.content_type) || state === 'none') {
+  if (pictureUrl(media) === null || state === 'none') {
     return (
       <span class={`tile-picture kind ${kind}`}>
         <Icon name={kind} size={44} />

@@ -1,3 +1,6 @@
+import type { Media } from '@mediabucket/client'
+import { bytesUrl } from './urls.ts'
+
 /** Used if the server sends no Retry-After. Milliseconds. */
 const defaultDelay = 4000
 /** Milliseconds. */
@@ -6,6 +9,17 @@ const maxDelay = 60_000
 /** Whether the server creates thumbnails for a content type (docs/interface.md, V3). */
 export const hasThumbnail = (contentType: string): boolean =>
   /^image\/(?:jpeg|png|gif|webp|tiff|avif)$/.test(contentType)
+
+/** Larger drawings are not loaded for a tile. Bytes. */
+const maxDrawing = 1_000_000
+
+/** The URL of the picture of an item on its tile; null if it has none. A drawing (SVG) in an `<img>` runs no script and loads nothing. */
+export function pictureUrl({ id, content_type, size, variants }: Media): string | null {
+  if (content_type === 'image/svg+xml') return size <= maxDrawing ? bytesUrl(id) : null
+  // Earlier versions of the service do not send `variants`.
+  const isPictured = variants === undefined ? hasThumbnail(content_type) : variants !== null
+  return isPictured ? bytesUrl(id, 'thumb') : null
+}
 
 /**
  * Milliseconds after which to request a failed thumbnail again; null if the item has no thumbnail (404). A failed `<img>`

@@ -73,10 +73,10 @@ export interface Preview {
   readonly duration: number | null
 }
 
-/** What a render has found, with the pixels of the picture. */
+/** What a render has found, with the pixels of the picture; null for documents. */
 export interface NewPreview extends Preview {
-  readonly width: number
-  readonly height: number
+  readonly width: number | null
+  readonly height: number | null
 }
 
 /** The texts of an item that can be edited. */

@@ -50,6 +50,8 @@ export interface Config {
   /** For one process. */
   readonly variantMemory: number
   readonly variantMegapixels: number
+  /** The PATH, in which the programs for pictures are found. */
+  readonly searchPath: string
   /** 0 for no limit. */
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
@@ -131,6 +133,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     variantTimeout: read('MEDIABUCKET_VARIANT_TIMEOUT'),
     variantMemory: read('MEDIABUCKET_VARIANT_MEMORY'),
     variantMegapixels: read('MEDIABUCKET_VARIANT_MEGAPIXELS'),
+    searchPath: env['PATH'] ?? '',
     maxConnections: read('MEDIABUCKET_MAX_CONNECTIONS'),
     maxConnectionsPerAddress: read('MEDIABUCKET_MAX_CONNECTIONS_PER_ADDRESS'),
     headerTimeout: read('MEDIABUCKET_HEADER_TIMEOUT'),

@@ -1,3 +1,4 @@
+import type { PictureTool } from './picture-tools.ts'
 import type { VariantSize } from './variant.ts'
 
 /** The settings that a URL depends on. `baseUrl` has no trailing slash. */
@@ -8,6 +9,8 @@ export interface UrlSettings {
   readonly mediaBaseUrl?: string
   /** The sizes of variants; the built-in ones if absent. */
   readonly variants?: readonly VariantSize[]
+  /** The programs that make pictures of further types; none if absent. */
+  readonly tools?: ReadonlySet<PictureTool>
 }
 
 /** The absolute URL of an item's bytes; `extension` has no dot (docs/interface.md L14). */

@@ -1,4 +1,5 @@
 import { Fault } from './fault.ts'
+import { type PictureTool, toolFor } from './picture-tools.ts'
 
 /** A size of variants. A variant is never larger than its picture. */
 export interface VariantSize {
@@ -76,8 +77,8 @@ export function createVariantList(sizes: readonly VariantSize[]): VariantList {
   }
 }
 
-/** The stored types that have variants. SVG is not included, because rendering it would run untrusted code. */
-const pictured: ReadonlySet<string> = new Set([
+/** The stored types that the service decodes itself. SVG is not included, because rendering it would run untrusted code. */
+const decoded: ReadonlySet<string> = new Set([
   'image/apng',
   'image/avif',
   'image/gif',
@@ -87,5 +88,15 @@ const pictured: ReadonlySet<string> = new Set([
   'image/webp',
 ])
 
-/** Whether items of this stored type have variants. */
-export const isPictured = (contentType: string): boolean => pictured.has(contentType)
+/** Whether the service decodes this stored type itself. */
+export const isDecoded = (contentType: string): boolean => decoded.has(contentType)
+
+/** Whether items of this stored type may have variants; some need a program that may be missing. */
+export const isPictured = (contentType: string): boolean =>
+  isDecoded(contentType) || toolFor(contentType) !== null
+
+/** Whether items of this stored type have variants if these programs are installed. */
+export function hasVariants(contentType: string, tools: ReadonlySet<PictureTool>): boolean {
+  const tool = toolFor(contentType)
+  return tool === null ? isDecoded(contentType) : tools.has(tool)
+}

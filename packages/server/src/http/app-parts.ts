@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant, Media } from '../catalog/records.ts'
 import type { PageSettings } from '../core/page.ts'
+import type { PictureTool } from '../core/picture-tools.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { VariantSize } from '../core/variant.ts'
@@ -48,6 +49,7 @@ export interface Operations {
 export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
   readonly mediaBaseUrl: string | null
   readonly variants: readonly VariantSize[]
+  readonly tools: ReadonlySet<PictureTool>
   /** Whether the base URL is configured; otherwise it is made of host and port. */
   readonly hasOwnAddress: boolean
   readonly envelope: 'bare' | 'wrapped'
@@ -85,10 +87,12 @@ export const pageSettingsOf = ({
   extensions,
   links,
   variants,
+  tools,
 }: Omit<PageSettings, 'mediaBaseUrl'> & { readonly mediaBaseUrl: string | null }): PageSettings => ({
   baseUrl,
   extensions,
   links,
   ...(variants && { variants }),
+  ...(tools && { tools }),
   ...(mediaBaseUrl === null ? {} : { mediaBaseUrl }),
 })

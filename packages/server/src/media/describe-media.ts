@@ -1,6 +1,6 @@
 import type { ItemTexts, NewMedia, Preview } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
-import { builtInSizes, isPictured } from '../core/variant.ts'
+import { builtInSizes, hasVariants } from '../core/variant.ts'
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */
 export interface MediaObject {
@@ -27,6 +27,8 @@ export interface MediaObject {
   readonly variants: Readonly<Record<string, string>> | null
 }
 
+const noTools: ReadonlySet<never> = new Set()
+
 /** A new item has no texts except its name. */
 export function describeMedia(
   settings: UrlSettings,
@@ -47,7 +49,7 @@ export function describeMedia(
     duration: media.duration == null ? null : media.duration / 1000,
     alt_text: media.altText ?? null,
     caption: media.caption ?? null,
-    variants: isPictured(media.contentType)
+    variants: hasVariants(media.contentType, settings.tools ?? noTools)
       ? Object.fromEntries(
           (settings.variants ?? builtInSizes).map(({ name }) => [name, `${url}?variant=${name}`]),
         )

@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http'
 import type { Catalog } from '../catalog/catalog.ts'
 import { createApp } from '../http/app.ts'
-import type { Operations } from '../http/app-parts.ts'
+import type { HttpSettings, Operations } from '../http/app-parts.ts'
 import { limitConnections } from '../http/connections/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections/unused-connections.ts'
 import type { Gallery } from '../http/gallery/gallery-files.ts'
@@ -21,7 +21,8 @@ export interface HttpApp {
 /** Creates the HTTP server, ready to listen. */
 export async function createHttpApp(
   { config, log, metrics, closers, peers }: StartContext,
-  parts: Pick<BoundAddress, 'settings' | 'baseUrl' | 'closePort'> & {
+  parts: Pick<BoundAddress, 'baseUrl' | 'closePort'> & {
+    readonly settings: HttpSettings & BoundAddress['settings']
     readonly catalog: Catalog
     readonly operations: Operations
     readonly gallery: Gallery | null

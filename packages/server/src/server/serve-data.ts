@@ -1,3 +1,4 @@
+import { findTools, toolNames } from '../media/pictures/find-tools.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
 import type { UploadLocks } from '../media/uploads/upload-locks.ts'
 import { bindAddress } from './bind-address.ts'
@@ -33,8 +34,10 @@ export async function serveData(
   const remover = startRemovals(context, data)
   const measurePicture = startDimensionWorkers(context, data)
   const uploads = startUploads(context, { ...data, measurePicture, removeMedia: remover.remove, locks })
-  const address = await bindAddress(context)
-  const variants = startThumbnailWorkers(context, { ...data, space })
+  const bound = await bindAddress(context)
+  const tools = findTools(context.config.searchPath)
+  const address = { ...bound, settings: { ...bound.settings, tools: toolNames(tools) } }
+  const variants = startThumbnailWorkers(context, { ...data, space, tools })
   const gallery = await loadGallery(context)
   const operations = createOperations(context, {
     ...data,

@@ -1,6 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { type OpenBytes, openBytesOperation } from '../media/open-bytes.ts'
+import { type InstalledTools, missingPackages } from '../media/pictures/find-tools.ts'
 import { createVariants, type Variants } from '../media/pictures/open-variant.ts'
 import { createPictureWorkers } from '../media/pictures/picture-workers.ts'
 import type { FreeSpace } from '../media/space/free-space.ts'
@@ -19,22 +20,39 @@ export function startThumbnailWorkers(
     catalog,
     blobs,
     space,
-  }: { readonly catalog: Catalog; readonly blobs: BlobStore; readonly space: FreeSpace },
+    tools,
+  }: {
+    readonly catalog: Catalog
+    readonly blobs: BlobStore
+    readonly space: FreeSpace
+    readonly tools: InstalledTools
+  },
 ): { openBytes: OpenBytes; openVariant: Variants['open'] } {
   const openBytes = openBytesOperation({ catalog, blobs })
-  const workers = createPictureWorkers({
-    workers: config.variantProcesses,
+  const limits = {
     queue: config.variantQueue,
     queueTimeout: variantQueueTimeout,
     timeout: config.variantTimeout,
     memory: config.variantMemory,
     niceness: variantNiceness,
+  }
+  const workers = createPictureWorkers({ ...limits, workers: config.variantProcesses })
+  // Programs have processes of their own, so that videos do not delay the thumbnails of pictures.
+  const toolWorkers = createPictureWorkers({
+    ...limits,
+    workers: Math.ceil(config.variantProcesses / 2),
+    startPrograms: true,
   })
+  const missing = missingPackages(tools)
+  if (missing.length > 0)
+    log.info(`for pictures of videos, PDF and HEIC files, install these packages too: ${missing.join(' ')}`)
   const variants = createVariants({
     catalog,
     blobs,
     openBytes,
     workers,
+    toolWorkers,
+    tools,
     maxPixels: config.variantMegapixels * 1e6,
     hasRoom: space.hasRoom,
     onRendered: ({ variant, seconds, outcome }) =>
@@ -48,6 +66,9 @@ export function startThumbnailWorkers(
     onUnsupported: (reason) => log.error({ reason }, 'variants cannot be generated on this machine'),
   })
   closers.add('variants', () => variants.settled())
-  closers.add('the thumbnail workers', () => workers.close())
+  closers.add('the thumbnail workers', () => {
+    workers.close()
+    toolWorkers.close()
+  })
   return { openBytes, openVariant: variants.open }
 }

@@ -40,6 +40,8 @@ describe('storing', () => {
       const row = await media.catalog.media(item.id)
       expect({ ...row, sha256: Buffer.from(row?.sha256 ?? []) }).toEqual({
         ...item,
+        thumbhash: null,
+        duration: null,
         altText: null,
         caption: null,
         bucketId,

@@ -39,7 +39,7 @@ export const itemProblems = {
     status: 404,
     title: 'The item has no variants',
     cause:
-      'Variants exist for JPEG, PNG, GIF, WebP, TIFF and AVIF. The item has another type, is damaged, or exceeds the limits of pixels, time or memory; or this machine cannot render variants.',
+      'Variants exist for JPEG, PNG, GIF, WebP, TIFF and AVIF, and for videos, PDF and HEIC if the programs for them are installed. The item has another type, is damaged, or exceeds the limits of pixels, time or memory; or this machine cannot render variants.',
     cure: 'Show an icon instead, or fetch the bytes without `variant`.',
   },
   'variants-busy': {

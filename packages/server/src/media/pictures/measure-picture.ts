@@ -1,5 +1,5 @@
 import type { BlobStore } from '../../blobs/blobs.ts'
-import { isPictured } from '../../core/variant.ts'
+import { isDecoded } from '../../core/variant.ts'
 import type { ReceivedFile } from '../receive-files.ts'
 import { type PictureSize, type PictureSource, sourceOf } from './picture-task.ts'
 import type { PictureWorkers } from './picture-workers.ts'
@@ -21,7 +21,7 @@ export function measurePictureOperation(parts: {
   }
 
   return async (file, contentType) => {
-    if (!isPictured(contentType)) return null
+    if (!isDecoded(contentType)) return null
     try {
       if ('bytes' in file) return await measure(file.bytes)
       for (const length of [headerLength, Number.POSITIVE_INFINITY]) {

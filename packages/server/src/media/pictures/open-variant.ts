@@ -5,10 +5,13 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { Media, NewPreview } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { isPictured, type Variant } from '../../core/variant.ts'
+import { toolFor } from '../../core/picture-tools.ts'
+import { isDecoded, type Variant } from '../../core/variant.ts'
 import { mediaUnknown } from '../find-media.ts'
-import { type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
+import { extractionFor, type InstalledTools } from './find-tools.ts'
+import { type Extraction, type PictureResult, type PictureSource, sourceOf } from './picture-task.ts'
 import { PictureOverLimits, type PictureWorkers, PictureWorkersBusy } from './picture-workers.ts'
+import { sourceFileOf } from './source-file.ts'
 
 export type OpenVariant = Pick<OpenBlob, 'size' | 'content' | 'read' | 'stream' | 'close'>
 
@@ -47,6 +50,9 @@ export function createVariants(parts: {
   /** Fails for an item whose bytes are missing or damaged. */
   readonly openBytes: (media: Media) => Promise<OpenBlob>
   readonly workers: Pick<PictureWorkers, 'run'>
+  /** Those that start programs, and the programs. */
+  readonly toolWorkers: Pick<PictureWorkers, 'run'>
+  readonly tools: InstalledTools
   readonly maxPixels: number
   /** False if the disk is too full to store variants. They are rendered and served without being stored. */
   readonly hasRoom: () => boolean
@@ -58,20 +64,27 @@ export function createVariants(parts: {
   /** Called once if this machine cannot render pictures. */
   readonly onUnsupported: (reason: string) => void
 }): Variants {
-  const { catalog, blobs, openBytes, workers, maxPixels } = parts
+  const { catalog, blobs, openBytes, maxPixels, tools } = parts
   const renders = new Map<string, Promise<Rendered>>()
   const stores = new Set<Promise<void>>()
   const failed = new LRUCache<string, string>({ max: failureCacheSize })
   let supported = true
 
-  async function render(media: Media, variant: Variant, picture: PictureSource): Promise<Rendered> {
+  async function render(
+    media: Media,
+    variant: Variant,
+    picture: PictureSource,
+    extraction: Extraction | null,
+  ): Promise<Rendered> {
     const startedAt = performance.now()
     const report = (outcome: RenderReport['outcome']) =>
       parts.onRendered({ variant, seconds: (performance.now() - startedAt) / 1000, outcome })
     let result: PictureResult
     try {
+      const workers = extraction === null ? parts.workers : parts.toolWorkers
+      const hasPreview = media.thumbhash === null
       result = await workers.run(
-        { type: 'resize', picture, form: variant, maxPixels, hasPreview: media.thumbhash === null },
+        { type: 'resize', picture, form: variant, maxPixels, hasPreview, extraction },
         `${media.bucketId}`,
       )
     } catch (error) {
@@ -136,10 +149,12 @@ export function createVariants(parts: {
 
   async function renderPicture(media: Media, variant: Variant, opened: OpenBlob): Promise<Rendered> {
     const picture = await opened.share()
+    const file = toolFor(media.contentType) === null ? null : await sourceFileOf(picture)
     try {
-      return await render(media, variant, sourceOf(picture))
+      const extraction = file && extractionFor(media.contentType, tools, file)
+      return await render(media, variant, file?.path ?? sourceOf(picture), extraction)
     } finally {
-      await picture.release()
+      await (file ?? picture).release()
     }
   }
 
@@ -180,12 +195,16 @@ export function createVariants(parts: {
     return opened
   }
 
+  function requirePictured(contentType: string): void {
+    const tool = toolFor(contentType)
+    if (tool === null ? isDecoded(contentType) : tools.has(tool)) return
+    const made = `Pictures are made of JPEG, PNG, GIF, WebP, TIFF and AVIF; this item is ${contentType}.`
+    throw unavailable(tool === null ? made : `${made} Its pictures need ${tool}, which is not installed.`)
+  }
+
   return {
     async open(media, variant, wholeUpTo = 0) {
-      if (!isPictured(media.contentType))
-        throw unavailable(
-          `Pictures are made of JPEG, PNG, GIF, WebP, TIFF and AVIF; this item is ${media.contentType}.`,
-        )
+      requirePictured(media.contentType)
       const stored = await openStored(media, variant, wholeUpTo)
       if (stored !== null) return stored
       const picture = await openAndClose(media)

@@ -10,6 +10,19 @@ export type PictureSource = string | Uint8Array
 export const sourceOf = ({ content }: LocalBytes): PictureSource =>
   content.type === 'file' ? content.path : content.bytes
 
+/** A program, by its path, and what it needs. */
+export type Extraction =
+  | {
+      readonly tool: 'ffmpeg'
+      readonly program: string
+      /** The path of ffprobe. */
+      readonly probe: string
+      readonly demuxer: string
+    }
+  | { readonly tool: 'pdftoppm'; readonly program: string }
+  /** `output` is a link to the descriptor 3, since the program derives the format from the name. */
+  | { readonly tool: 'heif-convert'; readonly program: string; readonly output: string }
+
 /** What a picture is rendered to. */
 type PictureForm = Pick<VariantSize, 'width' | 'height' | 'fit'> & { readonly format: VariantFormat }
 
@@ -23,6 +36,8 @@ export type PictureTask =
       readonly maxPixels: number
       /** Whether the result has a preview. */
       readonly hasPreview: boolean
+      /** How a program gets the picture from the file `picture`; null if the file is the picture. */
+      readonly extraction: Extraction | null
     }
 
 /** Pixels, as the picture is displayed. */
@@ -30,6 +45,8 @@ export interface PictureSize {
   readonly width: number
   readonly height: number
 }
+
+export type ResizeTask = PictureTask & { readonly type: 'resize' }
 
 export type PictureResult =
   | { readonly outcome: 'measured'; readonly size: PictureSize }

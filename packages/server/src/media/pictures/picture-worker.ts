@@ -1,7 +1,8 @@
 import { setPriority } from 'node:os'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { NewPreview } from '../../catalog/records.ts'
-import type { PictureResult, PictureTask } from './picture-task.ts'
+import { extractPicture } from './extract-picture.ts'
+import type { PictureResult, PictureSource, PictureTask, ResizeTask } from './picture-task.ts'
 
 /**
  * A process that decodes untrusted pictures, so that a picture that crashes the decoder or exhausts its memory ends only
@@ -23,8 +24,6 @@ try {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
 const end = () => process.kill(process.pid, 'SIGKILL')
 process.on('disconnect', end)
-
-type ResizeTask = PictureTask & { readonly type: 'resize' }
 
 /** ThumbHash takes pictures of up to 100 × 100 pixels. */
 const hashedSide = 100
@@ -65,37 +64,60 @@ async function perform(task: PictureTask): Promise<PictureResult> {
       const { autoOrient } = await sharp(task.picture, { limitInputPixels: false }).metadata()
       return { outcome: 'measured', size: autoOrient }
     }
-    const { width, height, fit, format } = task.form
-    const resized = sharp(task.picture, {
-      limitInputPixels: task.maxPixels,
-      sequentialRead: true,
-      autoOrient: true,
-      failOn: 'error',
-    }).resize({ width, height, fit: fit === 'cover' ? 'cover' : 'inside', withoutEnlargement: true })
-    const encoded = format === 'avif' ? resized.avif(avif) : resized.webp()
-    const bytes = await encoded.toBuffer()
-    return { outcome: 'resized', bytes, preview: task.hasPreview ? await describe(sharp, task, bytes) : null }
+    const { picture, extraction } = task
+    if (extraction === null) return await resize(sharp, task, { picture, duration: null, hasOwnSize: true })
+    if (typeof picture !== 'string') throw new TypeError('a program needs a file')
+    const extracted = await extractPicture(extraction, picture, task, Number(memoryLimit))
+    if (extracted === null) return { outcome: 'unreadable' }
+    return await resize(sharp, task, { ...extracted, picture: extracted.bytes })
   } catch {
     return { outcome: 'unreadable' }
   }
 }
 
-/** The hash is computed from the variant, unless a part of the picture was cut off. */
+/** A picture that the library decodes. */
+interface Source {
+  readonly picture: PictureSource
+  readonly duration: number | null
+  readonly hasOwnSize: boolean
+}
+
+async function resize(
+  sharp: Sharp['default'],
+  { form, maxPixels, hasPreview }: ResizeTask,
+  source: Source,
+): Promise<PictureResult> {
+  const { width, height, fit, format } = form
+  const resized = sharp(source.picture, {
+    limitInputPixels: maxPixels,
+    sequentialRead: true,
+    autoOrient: true,
+    failOn: 'error',
+  }).resize({ width, height, fit: fit === 'cover' ? 'cover' : 'inside', withoutEnlargement: true })
+  const encoded = format === 'avif' ? resized.avif(avif) : resized.webp()
+  const bytes = await encoded.toBuffer()
+  // The hash is computed from the variant, unless a part of the picture was cut off.
+  const hashed = fit === 'contain' ? bytes : source.picture
+  const preview = hasPreview ? await describe(sharp, source, hashed, maxPixels) : null
+  return { outcome: 'resized', bytes, preview }
+}
+
 async function describe(
   sharp: Sharp['default'],
-  { picture, form, maxPixels }: ResizeTask,
-  variant: Uint8Array,
+  { picture, duration, hasOwnSize }: Source,
+  hashed: PictureSource,
+  maxPixels: number,
 ): Promise<NewPreview> {
   const { autoOrient } = await sharp(picture, { limitInputPixels: maxPixels }).metadata()
-  const source = form.fit === 'contain' ? variant : picture
-  const { data, info } = await sharp(source, { limitInputPixels: maxPixels, autoOrient: true })
+  const { data, info } = await sharp(hashed, { limitInputPixels: maxPixels, autoOrient: true })
     .resize({ width: hashedSide, height: hashedSide, fit: 'inside', withoutEnlargement: true })
     .toColourspace('srgb')
     .ensureAlpha()
     .raw({ depth: 'uchar' })
     .toBuffer({ resolveWithObject: true })
   const thumbhash = rgbaToThumbHash(info.width, info.height, data)
-  return { thumbhash, duration: null, width: autoOrient.width, height: autoOrient.height }
+  const { width, height } = hasOwnSize ? autoOrient : { width: null, height: null }
+  return { thumbhash, duration, width, height }
 }
 
 process.on('message', async (task: PictureTask) => {

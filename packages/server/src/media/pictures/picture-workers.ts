@@ -60,6 +60,8 @@ export function createPictureWorkers(limits: {
   readonly memory: number
   /** 0 to 19. */
   readonly niceness: number
+  /** Whether the processes may start programs, which inherit their restrictions. */
+  readonly startPrograms?: boolean
 }): PictureWorkers {
   const waiting = createPictureQueue<Job>(limits.queue)
   const share = Math.max(1, Math.floor(limits.workers / 2))
@@ -76,7 +78,7 @@ export function createPictureWorkers(limits: {
       sandbox ??= findPictureSandbox()
       child = fork(file, [String(limits.niceness), String(limits.memory)], {
         execPath: sandbox.execPath,
-        execArgv: [...sandbox.execArgv],
+        execArgv: [...sandbox.execArgv, ...(limits.startPrograms ? ['--allow-child-process'] : [])],
         env: sandbox.env,
         serialization: 'advanced',
         // The decoder writes to standard error, which is the service's log.

@@ -27,6 +27,8 @@ function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants
     workers: {
       run: () => new Promise((resolve, reject) => renders.push({ resolve, reject })),
     },
+    toolWorkers: { run: () => expect.unreachable() },
+    tools: new Map(),
     maxPixels: 1,
     hasRoom: () => true,
     onRendered: ({ outcome }) => outcomes.push(outcome),

@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { chmod, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { extractPicture } from '../../../src/media/pictures/extract-picture.ts'
+import { findTools, missingPackages } from '../../../src/media/pictures/find-tools.ts'
+import { createPictureWorkers } from '../../../src/media/pictures/picture-workers.ts'
+
+const onLinux = process.platform === 'linux'
+const form = { width: 10, height: 10, fit: 'contain', format: 'webp' } as const
+const memory = 600_000_000
+
+async function script(text: string) {
+  const directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-tool-'))
+  const program = join(directory.path, 'tool')
+  await writeFile(program, `#!/bin/sh\n${text}\n`)
+  await chmod(program, 0o755)
+  return { program, path: directory.path, [Symbol.asyncDispose]: () => directory.remove() }
+}
+
+test.runIf(onLinux)(
+  'V15 a program has no environment, writes no file, gains no privilege, and has limited memory',
+  async () => {
+    await using tool = await script(`
+    env | grep -vE '^(PWD|SHLVL|_)='
+    (echo x > "$(dirname "$0")/written") 2>/dev/null || echo refused
+    grep NoNewPrivs /proc/self/status
+    ulimit -v; ulimit -c`)
+    const found = await extractPicture(
+      { tool: 'pdftoppm', program: tool.program },
+      '/nowhere',
+      { form, maxPixels: 1 },
+      memory,
+    )
+    expect(
+      Buffer.from(found?.bytes ?? [])
+        .toString()
+        .split(/\s+/),
+    ).toEqual(['refused', 'NoNewPrivs:', '1', `${Math.floor(memory / 1024)}`, '0', ''])
+  },
+)
+
+test.runIf(onLinux)('V6 the output of a program is limited', async () => {
+  await using tool = await script('exec head -c 200000000 /dev/zero')
+  const task = { form, maxPixels: 1 }
+  expect(
+    await extractPicture({ tool: 'pdftoppm', program: tool.program }, '/nowhere', task, memory),
+  ).toBeNull()
+})
+
+test.runIf(onLinux)('V6 a program that exceeds the time limit ends with its process', async () => {
+  const seconds = `9${process.pid}`
+  await using tool = await script(`exec sleep ${seconds}`)
+  const workers = createPictureWorkers({
+    ...{ workers: 1, queue: 1, queueTimeout: 20_000, timeout: 3_000, memory, niceness: 5 },
+    startPrograms: true,
+  })
+  const extraction = { tool: 'pdftoppm', program: tool.program } as const
+  const task = {
+    type: 'resize',
+    picture: '/nowhere',
+    form,
+    maxPixels: 1,
+    hasPreview: false,
+    extraction,
+  } as const
+  const failed = expect(workers.run(task)).rejects.toThrow('ended')
+  const running = async () =>
+    (await promisify(execFile)('ps', ['-eo', 'args'])).stdout
+      .split('\n')
+      .filter((line) => line === `sleep ${seconds}`)
+  await expect.poll(running, { timeout: 10_000 }).toHaveLength(1)
+  await failed
+  await expect.poll(running, { timeout: 10_000 }).toEqual([])
+  workers.close()
+})
+
+const tools = findTools(process.env['PATH'] ?? '')
+const [program, probe] = [tools.get('ffmpeg'), tools.get('ffprobe')]
+
+test.runIf((onLinux && program && probe) || process.env['CI'])(
+  'V15 ffmpeg reads a file with the demuxer of its type only, and follows no reference of a playlist',
+  async () => {
+    let connections = 0
+    const server = createServer((socket) => {
+      connections += 1
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const address = server.address()
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/a.mp4`
+    await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-list-'))
+    const path = join(directory.path, 'list')
+    for (const list of [
+      `#EXTM3U\n#EXTINF:1,\n${url}\n#EXT-X-ENDLIST\n`,
+      `ffconcat version 1.0\nfile ${url}\n`,
+    ]) {
+      await writeFile(path, list)
+      for (const demuxer of ['mov', 'matroska', 'ogg', 'mpeg', 'mpegts', 'avi', 'flv', 'asf']) {
+        const extraction = { tool: 'ffmpeg', program: program ?? '', probe: probe ?? '', demuxer } as const
+        expect(await extractPicture(extraction, path, { form, maxPixels: 1e6 }, memory)).toBeNull()
+      }
+    }
+    expect(connections).toBe(0)
+    server.close()
+  },
+)
+
+test('V14 programs are found on the path, and the packages of the others are named', () => {
+  expect(missingPackages(findTools('/nonexistent:relative'))).toEqual([
+    'ffmpeg',
+    'poppler-utils',
+    'libheif-examples',
+  ])
+})

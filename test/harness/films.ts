@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process'
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { hasTool } from './tools.ts'
+
+const run = promisify(execFile)
+const isRequired = process.env['CI'] !== undefined
+
+/** Tests that need a program are skipped without it, and fail where CI is set. */
+export const canFilm = hasTool('ffmpeg') || isRequired
+export const canReadPdf = hasTool('pdftoppm') || isRequired
+export const canReadHeic = hasTool('heif-enc') || isRequired
+
+async function withFile(name: string, work: (path: string) => Promise<unknown>): Promise<Buffer> {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-film-'))
+  const path = join(directory.path, name)
+  await work(path)
+  return readFile(path)
+}
+
+/** A video of five seconds in the format of the extension: black for 0.4 seconds, then red. */
+export const film = (
+  extension: string,
+  size = '320x180',
+  options: readonly string[] = [],
+  filter = 'null',
+): Promise<Buffer> =>
+  withFile(`film.${extension}`, (path) =>
+    run('ffmpeg', [
+      ...['-v', 'error', '-f', 'lavfi', '-i', `color=black:s=${size}:r=10:d=0.4`],
+      ...['-f', 'lavfi', '-i', `color=red:s=${size}:r=10:d=4.6`],
+      ...['-filter_complex', `[0][1]concat,${filter}`, '-g', '4', ...options, path],
+    ]),
+  )
+
+/** A HEIC picture of these PNG bytes. */
+export const heicOf = (png: Buffer): Promise<Buffer> =>
+  withFile('picture.heic', async (path) => {
+    await writeFile(`${path}.png`, png)
+    await run('heif-enc', ['-q', '90', `${path}.png`, '-o', path])
+  })
+
+/** A PDF with one page of this size in points: red on the left, white on the right. `catalog` is added to its root. */
+export function pdf(width = 200, height = 100, catalog = ''): Buffer<ArrayBuffer> {
+  const drawing = `1 0 0 rg 0 0 ${width / 2} ${height} re f`
+  const objects = [
+    `<< /Type /Catalog /Pages 2 0 R ${catalog} >>`,
+    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${width} ${height}] /Contents 4 0 R >>`,
+    `<< /Length ${drawing.length} >>\nstream\n${drawing}\nendstream`,
+  ]
+  let text = '%PDF-1.7\n'
+  const offsets = objects.map((object, index) => {
+    const offset = text.length
+    text += `${index + 1} 0 obj\n${object}\nendobj\n`
+    return `${String(offset).padStart(10, '0')} 00000 n \n`
+  })
+  const start = text.length
+  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.join('')}`
+  text += `trailer << /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`
+  return Buffer.from(text)
+}

@@ -1,0 +1,190 @@
+import { createServer } from 'node:net'
+import { dirname } from 'node:path'
+import sharp from 'sharp'
+import { thumbHashToAverageRGBA } from 'thumbhash'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { canFilm, canReadHeic, canReadPdf, film, heicOf, pdf } from '../harness/films.ts'
+import { cornersOf, quarters, variantUrl } from '../harness/pictures.ts'
+import { expectProblem } from '../harness/problem.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { readMedia } from '../harness/wire.ts'
+
+let server: TestServer
+/** Files that no tool may read name this address. */
+const trap = createServer((socket) => {
+  trapped += 1
+  socket.destroy()
+})
+let trapped = 0
+let trapUrl = ''
+beforeAll(async () => {
+  server = await startServer({ MEDIABUCKET_VARIANT_MEGAPIXELS: '4' })
+  await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve))
+  const address = trap.address()
+  trapUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/secret.mp4`
+})
+afterAll(async () => {
+  trap.close()
+  await server[Symbol.asyncDispose]()
+})
+
+const store = (bytes: Buffer, name: string, type: string) =>
+  upload(server, new Uint8Array(bytes), { name, type })
+
+const describeItem = async (id: string) => readMedia(await server.request(`/api/media/${id}`))
+
+/** The thumbnail, and the item with what its render has found. */
+async function picture(id: string, variant = 'thumb') {
+  const response = await fetch(variantUrl(server, id, variant))
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/webp'])
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  const item = await until('it is recorded', async () => {
+    const found = await describeItem(id)
+    return found.thumbhash === null ? null : found
+  })
+  const { width, height } = await sharp(bytes).metadata()
+  return { bytes, item, size: [width, height] }
+}
+
+const refused = async (id: string) =>
+  expectProblem(await fetch(variantUrl(server, id)), 404, 'variant-unavailable')
+
+describe.skipIf(!canFilm)('videos', () => {
+  test.each([
+    ['mp4', 'video/mp4', []],
+    ['mov', 'video/quicktime', []],
+    ['webm', 'video/webm', ['-c:v', 'libvpx', '-deadline', 'realtime']],
+    ['mkv', 'video/matroska', []],
+    ['avi', 'video/vnd.avi', []],
+    ['ts', 'video/mp2t', []],
+  ])(
+    'V14 the variant of a video (%s) is a frame after its begin, and its duration and size are recorded',
+    async (extension, type, options) => {
+      const stored = await store(await film(extension, '320x180', options), `film.${extension}`, type)
+      expect(stored).toMatchObject({ content_type: type, width: null, duration: null, thumbhash: null })
+      const { bytes, item, size } = await picture(stored.id)
+      expect(size).toEqual([320, 180])
+      expect(await cornersOf(bytes)).toEqual(Array(4).fill('red'))
+      expect(item).toMatchObject({ width: 320, height: 180, variants: { thumb: expect.any(String) } })
+      expect(Math.abs((item.duration ?? 0) - 5)).toBeLessThan(0.2)
+      const { r, g } = thumbHashToAverageRGBA(Buffer.from(item.thumbhash ?? '', 'base64'))
+      expect(r - g).toBeGreaterThan(0.7)
+    },
+  )
+
+  test('V14 a large video on the disk, with pixels that are not square, is shown as a player shows it', async () => {
+    const bytes = await film('mp4', '320x180', ['-crf', '10'], 'noise=alls=60:allf=t,setsar=2')
+    expect(bytes.length).toBeGreaterThan(65_536)
+    const { id } = await store(bytes, 'film.mp4', 'video/mp4')
+    expect(await picture(id, 'medium')).toMatchObject({ size: [640, 180], item: { width: 640, height: 180 } })
+  })
+
+  test('V14 a video of one frame has a picture', async () => {
+    const { id } = await store(await film('mp4', '64x48', ['-frames:v', '1']), 'a.mp4', 'video/mp4')
+    expect((await picture(id)).size).toEqual([64, 48])
+  })
+
+  test('V3, V6 a truncated video, and one with too many pixels, have no variant, and the service continues', async () => {
+    const whole = await film('mp4')
+    const large = await film('mp4', '4000x2000', ['-frames:v', '1'])
+    for (const bytes of [whole.subarray(0, whole.length / 3), large]) {
+      const { id, url } = await store(bytes, 'a.mp4', 'video/mp4')
+      await refused(id)
+      expect((await fetch(url)).status).toBe(200)
+    }
+  })
+
+  test('V15 playlists and scripts that name other files or servers are not followed, whatever their name and type', async () => {
+    const lists = [
+      `#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:10.0,\n${trapUrl}\n#EXT-X-ENDLIST\n`,
+      '#EXTM3U\n#EXTINF:10.0,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n',
+      `ffconcat version 1.0\nfile '${trapUrl}'\n`,
+      `<?xml version="1.0"?><MPD><Period><BaseURL>${trapUrl}</BaseURL></Period></MPD>`,
+    ]
+    const names = [
+      ['a.mp4', 'video/mp4'],
+      ['a.ts', 'video/mp2t'],
+      ['a.flv', 'video/x-flv'],
+      ['a.mpg', 'video/mpeg'],
+      ['a.m3u8', 'application/vnd.apple.mpegurl'],
+      ['a.avi', 'video/x-msvideo'],
+    ] as const
+    for (const list of lists)
+      for (const [name, type] of names) await refused((await store(Buffer.from(list), name, type)).id)
+    expect(trapped).toBe(0)
+  })
+})
+
+describe.skipIf(!canReadPdf)('PDF', () => {
+  test('V14 the variant of a PDF is its first page in the requested size, on white', async () => {
+    const { id } = await store(pdf(), 'a.pdf', 'application/pdf')
+    const { bytes, item, size } = await picture(id)
+    expect(size).toEqual([400, 200])
+    expect(await cornersOf(bytes)).toEqual(['red', 'white', 'red', 'white'])
+    expect(item).toMatchObject({ width: null, height: null, duration: null })
+    expect((await picture(id, 'medium')).size).toEqual([1600, 800])
+  })
+
+  test('V6 a page of any size takes bounded time and memory', async () => {
+    const { id } = await store(pdf(10_000_000, 10_000_000), 'a.pdf', 'application/pdf')
+    for (const side of (await picture(id)).size) expect(Math.abs((side ?? 0) - 400)).toBeLessThan(3)
+  })
+
+  test('V15 scripts, external files and servers of a PDF are not used', async () => {
+    const actions = [
+      `/OpenAction << /S /JavaScript /JS (this.submitForm("${trapUrl}"); app.launchURL("${trapUrl}")) >>`,
+      `/OpenAction << /S /URI /URI (${trapUrl}) >>`,
+      `/OpenAction << /S /GoToR /F << /FS /URL /F (${trapUrl}) >> /D [0 /Fit] >>`,
+      `/OpenAction << /S /Launch /F (/bin/touch) >> /AcroForm << /XFA (<x href="${trapUrl}"/>) >>`,
+    ]
+    for (const action of actions)
+      expect(
+        (await picture((await store(pdf(200, 100, action), 'a.pdf', 'application/pdf')).id)).size,
+      ).toEqual([400, 200])
+    expect(trapped).toBe(0)
+  })
+
+  test('V3 a PDF without a page has no variant', async () => {
+    const { id } = await store(Buffer.from('%PDF-1.7\n%%EOF'), 'a.pdf', 'application/pdf')
+    expect((await refused(id)).detail).toContain('damaged')
+  })
+})
+
+describe.skipIf(!canReadHeic)('HEIC', () => {
+  test('V14 HEIC has variants, and its size is recorded', async () => {
+    const { id, content_type } = await store(
+      await heicOf(await quarters(600, 400).png().toBuffer()),
+      'a.heic',
+      'image/heic',
+    )
+    expect(content_type).toBe('image/heic')
+    const { bytes, item, size } = await picture(id)
+    expect(size).toEqual([400, 267])
+    expect(await cornersOf(bytes)).toEqual(['red', 'green', 'blue', 'white'])
+    expect(item).toMatchObject({ width: 600, height: 400 })
+  })
+
+  test('V3 a damaged HEIC has no variant', async () => {
+    const whole = await heicOf(await quarters(600, 400).png().toBuffer())
+    const { id } = await store(whole.subarray(0, whole.length / 2), 'a.heic', 'image/heic')
+    await refused(id)
+  })
+})
+
+test('V14 without the programs such items have no variants, and the log names the packages once', async () => {
+  await using bare = await startServer({ PATH: dirname(process.execPath) })
+  const { id, variants } = await upload(bare, new Uint8Array(pdf()), {
+    name: 'a.pdf',
+    type: 'application/pdf',
+  })
+  expect(variants).toBeNull()
+  const { detail } = await expectProblem(await fetch(variantUrl(bare, id)), 404, 'variant-unavailable')
+  expect(detail).toContain('pdftoppm')
+  await bare.stop()
+  const lines = bare.log().filter(({ msg }) => msg.includes('poppler-utils'))
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    expect.stringContaining('ffmpeg poppler-utils libheif-examples'),
+  ])
+})
