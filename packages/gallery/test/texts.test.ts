@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decode, isShownAsText } from '../src/viewer/text-preview.ts'
+import { decode, hasExcerpt, isShownAsText } from '../src/service/text-preview.ts'
 
 const bytes = (...all: number[]) => new Uint8Array(all).buffer
 
@@ -18,4 +18,18 @@ test('text types are shown as text; HTML, SVG and similar names are not', () => 
     expect([type, isShownAsText(type)]).toEqual([type, true])
   for (const type of ['text/html', 'image/svg+xml', 'application/xml', 'text/plainly', 'video/mp4'])
     expect([type, isShownAsText(type)]).toEqual([type, false])
+})
+
+test('G20 tiles show the first lines of texts and code, and of no other files', () => {
+  for (const type of ['text/plain', 'text/x-python', 'application/javascript', 'application/ld+json'])
+    expect([type, hasExcerpt(type)]).toEqual([type, true])
+  for (const type of [
+    'image/svg+xml',
+    'text/html',
+    'application/pdf',
+    'application/octet-stream',
+    'application/jsonx',
+    'video/mp4',
+  ])
+    expect([type, hasExcerpt(type)]).toEqual([type, false])
 })

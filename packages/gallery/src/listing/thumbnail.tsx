@@ -3,9 +3,11 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { kindOf, shortType } from '../format/kind.ts'
 import { useGallery } from '../gallery.ts'
+import { hasExcerpt } from '../service/text-preview.ts'
 import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
 import { bytesUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { TextExcerpt } from './text-excerpt.tsx'
 
 /** After this many failures the icon is shown. */
 const maxTries = 5
@@ -42,12 +44,17 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
   if (media === null) return <span class="tile-picture skeleton" />
   const kind = kindOf(media.content_type)
   if (pictureUrl(media) === null || state === 'none') {
-    return (
-      <span class={`tile-picture kind ${kind}`}>
+    const icon = (
+      <>
         <Icon name={kind} size={44} />
         <span class="tile-type" aria-hidden="true">
           {shortType(media.filename, media.content_type)}
         </span>
+      </>
+    )
+    return (
+      <span class={`tile-picture kind ${kind}`}>
+        {hasExcerpt(media.content_type) ? <TextExcerpt media={media}>{icon}</TextExcerpt> : icon}
         {state === 'none' && <span class="tile-error">{strings.listing.noThumbnail}</span>}
       </span>
     )

@@ -3,10 +3,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { type Kind, kindOf } from '../format/kind.ts'
 import { formatSize } from '../format/size.ts'
+import { isShownAsText } from '../service/text-preview.ts'
 import { bytesUrl, downloadUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { isThumbnailRefused } from './picture-damage.ts'
-import { isShownAsText } from './text-preview.ts'
 import { TextSlide } from './text-slide.tsx'
 
 /** A file that is not a picture: a player, a text, or a card if the browser cannot show it. */

@@ -1,8 +1,11 @@
 import type { Media } from '@mediabucket/client'
 import { useEffect, useState } from 'preact/hooks'
 import { formatSize } from '../format/size.ts'
+import { textPreview } from '../service/text-preview.ts'
 import { strings } from '../strings.ts'
-import { maxPreviewBytes, textPreview } from './text-preview.ts'
+
+/** The viewer shows at most this much of a text. Bytes. */
+const maxPreviewBytes = 64 * 1024
 
 /** A text file as plain text. Its content never becomes markup. */
 export function TextSlide({ media, onError }: { media: Media; onError: () => void }) {
@@ -10,7 +13,7 @@ export function TextSlide({ media, onError }: { media: Media; onError: () => voi
   const [text, setText] = useState<string | null>(null)
   useEffect(() => {
     const aborter = new AbortController()
-    textPreview(id, size, aborter.signal).then(setText, () => {
+    textPreview({ id, size }, maxPreviewBytes, aborter.signal).then(setText, () => {
       if (!aborter.signal.aborted) onError()
     })
     return () => aborter.abort()

@@ -1,18 +1,26 @@
-import { bytesUrl } from '../service/urls.ts'
-
-/** The viewer shows at most this much of a text. Bytes. */
-export const maxPreviewBytes = 64 * 1024
+import type { Media } from '@mediabucket/client'
+import { bytesUrl } from './urls.ts'
 
 /** Whether the viewer shows files of a content type as text. HTML and SVG are not shown as text. */
 export const isShownAsText = (contentType: string): boolean =>
   /^(?:text\/(?:plain|markdown|csv)|application\/json)(?:;|$)/i.test(contentType)
 
-/** The beginning of an item's text. Rejects if it cannot be loaded. */
-export async function textPreview(id: string, size: number, signal: AbortSignal): Promise<string> {
+/** Whether tiles show the first lines of files of a content type: texts and code, except HTML. */
+export const hasExcerpt = (contentType: string): boolean =>
+  /^(?:text\/(?!html)|application\/(?:(?:[\w.-]+\+)?(?:json|xml|yaml)|javascript|sql|toml|x-sh|x-yaml)(?:;|$))/i.test(
+    contentType,
+  )
+
+/** The first `maxBytes` of an item's text. Rejects if they cannot be loaded. */
+export async function textPreview(
+  { id, size }: Pick<Media, 'id' | 'size'>,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<string> {
   // An empty file satisfies no byte range (RFC 9110, section 14.1.1).
   if (size === 0) return ''
-  const cut = size > maxPreviewBytes
-  const response = await fetch(bytesUrl(id), { headers: { range: `bytes=0-${maxPreviewBytes - 1}` }, signal })
+  const cut = size > maxBytes
+  const response = await fetch(bytesUrl(id), { headers: { range: `bytes=0-${maxBytes - 1}` }, signal })
   if (!response.ok || (cut && response.status !== 206))
     throw new Error(`The server responded with ${response.status}`)
   return decode(await response.arrayBuffer(), cut)
