@@ -10,6 +10,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
   'packages/gallery/src/uploads/uploader/resumable.ts': /^tus-js-client$/,
   'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,
+  'packages/gallery/src/zip/download-zip.ts': /^client-zip$/,
 }
 const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals)$/
 

@@ -11,6 +11,8 @@ import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
 import { createPreferences, type Preferences } from './preferences.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import { createDeletion, type Deletion } from './selection/deletion.ts'
+import { type LinkForm, linkText } from './selection/link-text.ts'
+import { createSelectMany, type SelectMany } from './selection/select-many.ts'
 import { createSelection, type Selection } from './selection/selection.ts'
 import { type Connection, createConnection } from './service/connection.ts'
 import type { Session, SignedIn } from './session/session.ts'
@@ -36,11 +38,17 @@ export interface Gallery {
   readonly mediaCache: MediaCache
   readonly usage: BucketUsage
   readonly selection: Selection
+  readonly selectMany: SelectMany
   readonly deletion: Deletion
   readonly uploads: Uploads
   /** Loads the code that the viewer needs for its first item. */
   loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
-  copyLinks(ids: readonly string[]): Promise<void>
+  /** Selects the items from the last one clicked to this one. */
+  extendSelection(id: string): Promise<void>
+  /** Selects all items of the page, or of the whole timeline. */
+  selectAll(): Promise<void>
+  copyLinks(ids: readonly string[], form?: LinkForm): Promise<void>
+  downloadZip(ids: readonly string[]): Promise<void>
   /** Copies the links of all uploaded files in the list of uploads. */
   copyUploaded(): Promise<void>
   signOut(): void
@@ -52,6 +60,7 @@ const reloadInterval = 1500
 
 /** Creates the stores and connects them. No other file does. */
 export function openGallery({ client, token, tokenInfo }: SignedIn, session: Session): Gallery {
+  const closing = new AbortController()
   const notices = createNotices()
   const router = createRouter()
   const connection = createConnection(() => client.whoami(), session.end)
@@ -70,6 +79,7 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
   })
   const changes = createChanges(client, connection)
   const selection = createSelection()
+  const selectMany = createSelectMany(timeline, selection, mediaCache)
 
   const isShown = computed(() => (inTimeline.value ? timeline.loaded.value : listing.page.value) !== null)
 
@@ -137,10 +147,9 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
 
   const urlOf = async (id: string) => (await mediaCache.load(id))?.url ?? null
 
-  async function copyUrls(pending: readonly Promise<string | null>[]): Promise<void> {
-    const urls = (await Promise.all(pending)).filter((url) => url !== null)
-    const copied = urls.length > 0 && (await copyText(urls.join('\n')))
-    if (copied) notices.show(strings.link.copied(urls.length))
+  async function copyLines(lines: readonly string[]): Promise<void> {
+    const copied = lines.length > 0 && (await copyText(lines.join('\n')))
+    if (copied) notices.show(strings.link.copied(lines.length))
     else notices.show(strings.link.failed, { tone: 'bad' })
   }
 
@@ -157,22 +166,44 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
     mediaCache,
     usage,
     selection,
+    selectMany,
     deletion,
     uploads,
     loadPhotoSwipe() {
       photoSwipe ??= connection.untilReached().then(() => import('./viewer/photo-swipe.tsx'))
       return photoSwipe
     },
-    copyLinks: (ids) => copyUrls(ids.map(urlOf)),
+    async extendSelection(id) {
+      if (inTimeline.value) await selectMany.extendTo(id)
+      else selection.extendTo(id, listing.ids.value)
+    },
+    async selectAll() {
+      if (inTimeline.value) await selectMany.all()
+      else selection.add(listing.ids.value)
+    },
+    async copyLinks(ids, form = 'plain') {
+      await copyLines((await selectMany.describe(ids)).map((media) => linkText(form, media)))
+    },
+    async downloadZip(ids) {
+      try {
+        const { saveAsZip } = await import('./zip/download-zip.ts')
+        notices.show(strings.selection.zipStarted(ids.length))
+        await saveAsZip(await selectMany.describe(ids), `${tokenInfo.bucket}.zip`, closing.signal)
+      } catch {
+        if (!closing.signal.aborted) notices.show(strings.selection.zipFailed, { tone: 'bad' })
+      }
+    },
     async copyUploaded() {
       const items = uploads.uploader.value?.uploadedItems() ?? []
-      await copyUrls(items.map(async ({ id, url }) => url ?? (await urlOf(id))))
+      const urls = await Promise.all(items.map(async ({ id, url }) => url ?? (await urlOf(id))))
+      await copyLines(urls.filter((url) => url !== null))
     },
     signOut() {
       uploads.cancelAll()
       session.signOut()
     },
     close() {
+      closing.abort()
       stopRefreshing()
       stopWaiting()
       router.close()

@@ -109,6 +109,14 @@ export const strings = {
     copy: 'Copy links',
     delete: 'Delete',
     clear: 'Clear the selection',
+    all: 'Select all',
+    selecting: 'Selecting…',
+    copyAs: 'Copy links as…',
+    form: { plain: 'Plain links', markdown: 'Markdown', html: 'HTML' },
+    zip: 'Download as ZIP',
+    zipStarted: (count: number) =>
+      `Packing ${files(count)}. The download starts when the archive is complete.`,
+    zipFailed: 'The archive could not be created, because a file could not be downloaded. Try again.',
   },
 
   deletion: {

@@ -13,6 +13,7 @@ const outlines = {
   grid: 'M4 5h7v6H4Zm10 0h6v6h-6ZM4 14h5v5H4Zm8 0h8v5h-8Z',
   list: 'M4 6.5h2M4 12h2m-2 5.5h2M10 6.5h10M10 12h10m-10 5.5h10',
   pages: 'M4.5 9.5h4v5h-4Zm5.75 0h4v5h-4Zm5.75 0h4v5h-4Z',
+  code: 'm8.5 7-5 5 5 5m7-10 5 5-5 5m-2-12-3 14',
   close: 'm6 6 12 12M18 6 6 18',
   check: 'm5 12.5 4.5 4.5L19 7.5',
   alert: 'M12 8v5m0 3v.01M12 3.5 2.5 20h19Z',

@@ -1,27 +1,33 @@
 import { useEffect } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
 
-/** Arrow keys turn pages; Escape and Delete act on the selection. Inactive in text fields and below open dialogs. */
+/** Arrow keys turn pages; Escape, Delete and Ctrl+A act on the selection. Inactive in text fields and below open dialogs. */
 export function KeyboardShortcuts() {
-  const { listing, router, selection, deletion, canDelete } = useGallery()
+  const { listing, router, selection, selectMany, selectAll, deletion, canDelete } = useGallery()
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return
+      if (event.defaultPrevented || event.altKey || event.shiftKey) return
       if (usesArrowKeys(event.target) || document.querySelector('dialog[open]')) return
+      if (event.ctrlKey || event.metaKey) {
+        if (event.key.toLowerCase() !== 'a') return
+        event.preventDefault()
+        void selectAll()
+        return
+      }
       const last = listing.page.value?.last_page ?? 1
       const page = router.page.value
       if (page !== null && event.key === 'ArrowLeft' && page > 1)
         router.go({ page: Math.min(page - 1, last), item: null })
       else if (page !== null && event.key === 'ArrowRight' && page < last)
         router.go({ page: page + 1, item: null })
-      else if (event.key === 'Escape' && selection.count.value > 0) selection.clear()
+      else if (event.key === 'Escape' && selection.count.value > 0) selectMany.clear()
       else if (event.key === 'Delete' && canDelete) deletion.request([...selection.ids.value])
       else return
       event.preventDefault()
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
-  }, [listing, router, selection, deletion, canDelete])
+  }, [listing, router, selection, selectMany, selectAll, deletion, canDelete])
   return null
 }
 

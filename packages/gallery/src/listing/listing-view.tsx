@@ -48,7 +48,7 @@ function Grid({ stale }: { stale: boolean }) {
       data-stale={stale}
     >
       {listing.ids.value.map((id) => (
-        <Tile key={id} id={id} ids={listing.ids} />
+        <Tile key={id} id={id} />
       ))}
     </ul>
   )

@@ -1,4 +1,3 @@
-import type { ReadonlySignal } from '@preact/signals'
 import type { CSSProperties } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
@@ -9,11 +8,10 @@ import { useGallery } from '../gallery.ts'
 import { formatHash } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
 import { Thumbnail } from './thumbnail.tsx'
+import { useLongPress } from './use-long-press.ts'
 
 interface TileProps {
   readonly id: string
-  /** The items among which a click with Shift selects a range. */
-  readonly ids: ReadonlySignal<readonly string[]>
   /** Whether to show the time too. */
   readonly detailed?: boolean
   readonly tabIndex?: number
@@ -21,8 +19,8 @@ interface TileProps {
 }
 
 /** One item: a link that opens it and a checkbox that selects it. */
-export function Tile({ id, ids, detailed = false, tabIndex = 0, style }: TileProps) {
-  const { mediaCache, selection, router, connection } = useGallery()
+export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
+  const { mediaCache, selection, extendSelection, router, connection } = useGallery()
   // Loaded again when the connection is restored, if it failed before.
   useEffect(() => void mediaCache.load(id), [id, mediaCache, connection.lost.value])
   const media = mediaCache.get(id).value
@@ -31,9 +29,11 @@ export function Tile({ id, ids, detailed = false, tabIndex = 0, style }: TilePro
   const route = { page: router.page.value, item: id }
 
   const select = (extend: boolean) => {
-    if (extend) selection.extendTo(id, ids.value)
+    if (extend) void extendSelection(id)
     else selection.toggle(id)
   }
+
+  const longPress = useLongPress(() => selection.toggle(id))
 
   return (
     <li class={selected ? 'tile selected' : 'tile'} data-id={id} style={style}>
@@ -43,6 +43,7 @@ export function Tile({ id, ids, detailed = false, tabIndex = 0, style }: TilePro
         data-item={id}
         draggable={false}
         tabIndex={tabIndex}
+        {...longPress}
         onClick={(event) => {
           event.preventDefault()
           const selects = event.shiftKey || event.ctrlKey || event.metaKey || selection.count.value > 0

@@ -1,7 +1,7 @@
 import type { Client } from '@mediabucket/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
-import { errorMessage, isNotFound, isUnauthorized } from '../service/errors.ts'
+import { errorMessage, isUnauthorized } from '../service/errors.ts'
 
 /** Deletes items after the person has confirmed it. */
 export interface Deletion {
@@ -14,6 +14,9 @@ export interface Deletion {
   cancel(): void
   confirm(): Promise<void>
 }
+
+/** Items of one request. */
+const batchSize = 500
 
 export interface DeletionResult {
   readonly deleted: readonly string[]
@@ -30,13 +33,13 @@ export function createDeletion(
   const pending = signal<readonly string[] | null>(null)
   const processed = signal<number | null>(null)
 
-  /** Resolves with the error, or with null if the item no longer exists. */
-  async function deleteItem(id: string): Promise<unknown> {
+  /** Resolves with the error, or with null if the items no longer exist. */
+  async function deleteItems(ids: readonly string[]): Promise<unknown> {
     try {
-      await connection.watch(() => client.delete(id))
+      await connection.watch(() => client.deleteMany(ids))
       return null
     } catch (error) {
-      return isNotFound(error) ? null : error
+      return error
     }
   }
 
@@ -54,12 +57,13 @@ export function createDeletion(
       const deleted: string[] = []
       let reason = ''
       processed.value = 0
-      for (const id of ids) {
-        const error = await deleteItem(id)
+      for (let start = 0; start < ids.length; start += batchSize) {
+        const batch = ids.slice(start, start + batchSize)
+        const error = await deleteItems(batch)
         if (isUnauthorized(error)) break
-        if (error === null) deleted.push(id)
+        if (error === null) deleted.push(...batch)
         else reason = errorMessage(error)
-        processed.value += 1
+        processed.value += batch.length
         if (connection.lost.value) break
       }
       await onFinished({ deleted, failed: ids.length - deleted.length, reason })

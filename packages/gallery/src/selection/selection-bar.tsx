@@ -1,13 +1,16 @@
-import { Icon } from '../components/icon.tsx'
+import { Icon, type IconName } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { linkForms } from './link-text.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {
-  const { selection, listing, router, deletion, copyLinks, canDelete } = useGallery()
+  const { selection, selectMany, selectAll, router, deletion, copyLinks, downloadZip, canDelete } =
+    useGallery()
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
+  const onPage = router.page.value !== null
   return (
     <section class="selection-place" aria-label={strings.selection.label}>
       <p class="off-screen" role="status">
@@ -15,26 +18,64 @@ export function SelectionBar() {
       </p>
       {count > 0 && (
         <div class="selection-bar">
-          <IconButton icon="close" label={strings.selection.clear} onClick={selection.clear} />
-          <strong>{strings.selection.count(count)}</strong>
-          {router.page.value !== null && (
-            <button type="button" class="button quiet" onClick={() => selection.add(listing.ids.value)}>
-              <Icon name="check" />
-              <span>{strings.selection.allOnPage}</span>
-            </button>
-          )}
-          <button type="button" class="button quiet" onClick={() => void copyLinks(ids())}>
-            <Icon name="link" />
-            <span>{strings.selection.copy}</span>
+          <IconButton icon="close" label={strings.selection.clear} onClick={selectMany.clear} />
+          <strong>
+            {selectMany.busy.value ? strings.selection.selecting : strings.selection.count(count)}
+          </strong>
+          <Action icon="check" onClick={() => void selectAll()}>
+            {onPage ? strings.selection.allOnPage : strings.selection.all}
+          </Action>
+          <Action icon="link" onClick={() => void copyLinks(ids())}>
+            {strings.selection.copy}
+          </Action>
+          <button
+            type="button"
+            class="icon-button"
+            popovertarget="link-forms"
+            aria-label={strings.selection.copyAs}
+            title={strings.selection.copyAs}
+          >
+            <Icon name="code" />
           </button>
+          <div id="link-forms" class="menu" popover="auto">
+            {linkForms.map((form) => (
+              <button
+                key={form}
+                type="button"
+                class="button quiet"
+                popovertarget="link-forms"
+                onClick={() => void copyLinks(ids(), form)}
+              >
+                {strings.selection.form[form]}
+              </button>
+            ))}
+          </div>
+          <Action icon="download" onClick={() => void downloadZip(ids())}>
+            {strings.selection.zip}
+          </Action>
           {canDelete && (
-            <button type="button" class="button quiet bad" onClick={() => deletion.request(ids())}>
-              <Icon name="trash" />
-              <span>{strings.selection.delete}</span>
-            </button>
+            <Action class="bad" icon="trash" onClick={() => deletion.request(ids())}>
+              {strings.selection.delete}
+            </Action>
           )}
         </div>
       )}
     </section>
+  )
+}
+
+interface ActionProps {
+  readonly icon: IconName
+  readonly class?: string
+  readonly onClick: () => void
+  readonly children: string
+}
+
+function Action({ icon, class: extra = '', onClick, children }: ActionProps) {
+  return (
+    <button type="button" class={`button quiet ${extra}`} title={children} onClick={onClick}>
+      <Icon name={icon} />
+      <span>{children}</span>
+    </button>
   )
 }

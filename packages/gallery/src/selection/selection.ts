@@ -4,8 +4,10 @@ import { computed, type ReadonlySignal, signal } from '@preact/signals'
 export interface Selection {
   readonly ids: ReadonlySignal<ReadonlySet<string>>
   readonly count: ReadonlySignal<number>
+  /** The item from which a range begins; null if none was clicked. */
+  readonly lastClicked: string | null
   toggle(id: string): void
-  /** Selects the items of the page from the last one clicked to this one. */
+  /** Selects the items of a list from the last one clicked to this one. */
   extendTo(id: string, page: readonly string[]): void
   add(ids: readonly string[]): void
   remove(ids: readonly string[]): void
@@ -25,6 +27,9 @@ export function createSelection(): Selection {
   }
   return {
     ids,
+    get lastClicked() {
+      return lastClicked
+    },
     count: computed(() => ids.value.size),
     toggle(id) {
       if (ids.value.has(id)) remove([id])

@@ -84,7 +84,6 @@ interface DayGroupProps {
 }
 
 function DayGroup({ day, rows, above, list, inTabOrder }: DayGroupProps) {
-  const { timeline } = useGallery()
   const title = formatDay(day)
   const heading = rows[0]?.headed ? rows[0].top : null
   return (
@@ -100,7 +99,6 @@ function DayGroup({ day, rows, above, list, inTabOrder }: DayGroupProps) {
             <Tile
               key={media.id}
               id={media.id}
-              ids={timeline.ids}
               detailed={list}
               tabIndex={media.id === inTabOrder ? 0 : -1}
               style={{

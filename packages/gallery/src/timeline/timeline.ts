@@ -30,6 +30,8 @@ export interface Timeline {
   /** The number of all items, if it is known. */
   readonly total: ReadonlySignal<number | null>
   show(order: Order, filter: ItemFilter): void
+  /** The items of the whole list in its order, from one on, or from the begin. Independent of what is loaded. */
+  open(start: Media | null, batchSize: number): ItemStream
   /** Loads the items after (`forward`) or before the loaded ones. */
   extend(forward: boolean): Promise<void>
   /** Drops loaded items at the begin and the end. */
@@ -78,7 +80,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
   /** The extension that is being loaded, by direction. */
   const extending = { forward: false, backward: false }
 
-  const open = (direction: Order, start: Media | null, batchSize = chunk) =>
+  const openPart = (direction: Order, start: Media | null, batchSize = chunk) =>
     openItemStream(client, connection, {
       ...queryFrom(direction, filter.value, start),
       batchSize,
@@ -126,7 +128,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
 
   const goToBegin = () =>
     replace(async () => {
-      const stream = open(order.value, null)
+      const stream = openPart(order.value, null)
       streams.forward = stream
       const items = await stream.take(chunk)
       return place(items, 0, { begins: true, ends: stream.ended }, nextJump())
@@ -134,7 +136,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
 
   const goToEnd = () =>
     replace(async () => {
-      const stream = open(reverse(order.value), null)
+      const stream = openPart(reverse(order.value), null)
       streams.backward = stream
       const items = [...(await stream.take(chunk))].reverse()
       const position = (total.peek() ?? 0) - items.length
@@ -152,7 +154,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
       const url = data[Math.min(uploaded % 10, data.length - 1)]
       if (url === undefined) return null
       const start = await connection.watch(() => client.describe(mediaIdOf(url)))
-      const stream = open(order.value, start)
+      const stream = openPart(order.value, start)
       streams.forward = stream
       let found = false
       const items = await stream.take(chunk, (item) => {
@@ -173,7 +175,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
       const edge = (forward ? now.items.at(-1) : now.items[0]) ?? null
       const direction = forward ? order.value : reverse(order.value)
       const continued = streams[key]
-      const stream = continued ?? open(direction, edge)
+      const stream = continued ?? openPart(direction, edge)
       streams[key] = stream
       const more = await stream.take(chunk, continued ? undefined : skipUntil(edge, direction))
       const current = loaded.peek()
@@ -230,7 +232,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     const { signal: abort } = aborter
     try {
       const begins = now.before === 0
-      const stream = open(order.value, begins ? null : (now.items[0] ?? null), refreshChunk)
+      const stream = openPart(order.value, begins ? null : (now.items[0] ?? null), refreshChunk)
       const items = await readAgain(stream, order.value, now)
       if (abort.aborted || loaded.peek() !== now || !canShow()) return false
       Object.assign(streams, { forward: null, backward: null })
@@ -268,6 +270,8 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
       })
       void goToBegin()
     },
+    open: (start, batchSize) =>
+      openItemStream(client, connection, { ...queryFrom(order.value, filter.value, start), batchSize }),
     extend,
     trim,
     goTo,

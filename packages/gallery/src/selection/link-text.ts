@@ -1,0 +1,19 @@
+import type { Media } from '@mediabucket/client'
+import { kindOf } from '../format/kind.ts'
+
+export const linkForms = ['plain', 'markdown', 'html'] as const
+export type LinkForm = (typeof linkForms)[number]
+
+/** The link of an item as text to paste: its URL, or Markdown or HTML that shows a picture and links another file. */
+export function linkText(form: LinkForm, { url, filename, content_type, width, height }: Media): string {
+  if (form === 'plain') return url
+  const name = filename ?? url
+  const isPicture = kindOf(content_type) === 'picture'
+  if (form === 'markdown') return `${isPicture ? '!' : ''}[${name.replace(/[\\[\]`*_<>]/g, '\\$&')}](${url})`
+  if (!isPicture) return `<a href="${escapeHtml(url)}">${escapeHtml(name)}</a>`
+  const size = width !== null && height !== null ? ` width="${width}" height="${height}"` : ''
+  return `<img src="${escapeHtml(url)}" alt="${escapeHtml(name)}"${size}>`
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (character) => entities[character] ?? '')

@@ -1,0 +1,43 @@
+import type { Media } from '@mediabucket/client'
+import { downloadZip } from 'client-zip'
+import { bytesUrl } from '../service/urls.ts'
+import { uniqueNames } from './unique-names.ts'
+
+/** Larger archives are written to a file directly, if the browser can. Bytes. */
+const maxInMemory = 500_000_000
+
+declare global {
+  interface Window {
+    /** Not in all browsers. */
+    showSaveFilePicker?(options: { suggestedName: string }): Promise<{
+      createWritable(): Promise<WritableStream>
+    }>
+  }
+}
+
+/**
+ * Downloads files as one ZIP archive. Rejects if a file cannot be downloaded, or if the person does not choose where to
+ * store a large archive.
+ */
+export async function saveAsZip(media: readonly Media[], name: string, signal: AbortSignal): Promise<void> {
+  const names = uniqueNames(media.map(({ id, filename }) => filename ?? id))
+  async function* files() {
+    for (const [index, { id, created_at }] of media.entries()) {
+      const input = await fetch(bytesUrl(id), { credentials: 'omit', signal })
+      if (!input.ok) throw new Error(`${input.status} for ${id}`)
+      yield { name: names[index] ?? id, input, lastModified: new Date(created_at) }
+    }
+  }
+  const total = media.reduce((sum, { size }) => sum + size, 0)
+  if (total > maxInMemory && window.showSaveFilePicker) {
+    const file = await window.showSaveFilePicker({ suggestedName: name })
+    await downloadZip(files()).body?.pipeTo(await file.createWritable(), { signal })
+    return
+  }
+  const archive = URL.createObjectURL(await downloadZip(files()).blob())
+  const link = document.createElement('a')
+  link.href = archive
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(archive), 60_000)
+}

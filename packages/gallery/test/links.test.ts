@@ -1,0 +1,42 @@
+import type { Media } from '@mediabucket/client'
+import { expect, test } from 'vitest'
+import { linkText } from '../src/selection/link-text.ts'
+import { uniqueNames } from '../src/zip/unique-names.ts'
+
+const media: Media = {
+  id: '2v8d',
+  url: 'https://media.example/media/2v8d.jpg',
+  filename: 'a [b] "c" <d>.jpg',
+  content_type: 'image/jpeg',
+  size: 1,
+  sha256: null,
+  created_at: '2026-05-01T00:00:00Z',
+  width: 40,
+  height: 30,
+}
+
+test('the link of a picture as URL, Markdown and HTML, whatever its name contains', () => {
+  expect(linkText('plain', media)).toBe(media.url)
+  expect(linkText('markdown', media)).toBe(`![a \\[b\\] "c" \\<d\\>.jpg](${media.url})`)
+  expect(linkText('html', media)).toBe(
+    `<img src="${media.url}" alt="a [b] &quot;c&quot; &lt;d&gt;.jpg" width="40" height="30">`,
+  )
+})
+
+test('the link of another file has its name as text, or its URL if it has none', () => {
+  const other = { ...media, content_type: 'application/pdf', filename: null }
+  expect(linkText('markdown', other)).toBe(`[${media.url}](${media.url})`)
+  expect(linkText('html', other)).toBe(`<a href="${media.url}">${media.url}</a>`)
+})
+
+test('names in an archive are unique without regard to case, and contain no directories', () => {
+  expect(uniqueNames(['a.jpg', 'A.jpg', 'a.jpg', '../b', '..', '.env', '.env'])).toEqual([
+    'a.jpg',
+    'A (2).jpg',
+    'a (3).jpg',
+    '.._b',
+    '_',
+    '.env',
+    '.env (2)',
+  ])
+})

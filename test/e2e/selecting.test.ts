@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser } from 'playwright-core'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { beforeAll, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { seed } from '../harness/seed.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { visit } from './visit.ts'
+
+const Items = Type.Object({ data: Type.Tuple([Type.Object({ id: Type.String() })]) })
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+  for (const name of ['one.txt', 'two.txt', 'two.txt', 'three.txt'])
+    await upload(server, `The text of ${name}.`, { name })
+})
+
+async function opened(token: string, options: Parameters<typeof visit>[2] = {}) {
+  const guest = await visit(browser, { ...server, token }, { hash: '', ...options })
+  await guest.signIn(token)
+  const tiles = guest.page.locator('.timeline .tile')
+  await tiles.first().waitFor()
+  return { guest, page: guest.page, tiles }
+}
+const counted = (guest: Awaited<ReturnType<typeof visit>>, count: number) =>
+  guest.page.getByText(strings.selection.count(count)).first().waitFor()
+
+browserTest(
+  'a range includes items that are not loaded; Ctrl+A selects the whole bucket; 500 a request are deleted',
+  async () => {
+    const { token } = await seed(server, '--items', '1600', '--bucket', uniqueName('many'))
+    const { guest, page, tiles } = await opened(token)
+    await using _ = guest
+    await tiles.first().getByRole('checkbox').check()
+    await until('the size of the bucket', () =>
+      page.evaluate('document.documentElement.scrollHeight > 20_000'),
+    )
+    await page.keyboard.press('End')
+    const oldest = await server.request('/api/items?limit=1', {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const { data } = Value.Parse(Items, await oldest.json())
+    const last = page.locator(`[data-id="${data[0].id}"]`)
+    await last.getByRole('checkbox').click({ modifiers: ['Shift'] })
+    await counted(guest, 1600)
+    await page.keyboard.press('Escape')
+    await page.getByText(strings.selection.count(1600)).first().waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+A')
+    await counted(guest, 1600)
+    const before = guest.requests.length
+    await guest.button(strings.selection.delete).click()
+    await guest.button(strings.deletion.confirm(1600)).click()
+    await page.getByText(strings.deletion.done(1600)).first().waitFor()
+    expect(guest.requests.slice(before).filter((url) => url.endsWith('/api/media'))).toHaveLength(4)
+    await page.getByText(strings.listing.empty).waitFor()
+  },
+)
+
+browserTest('links are copied as Markdown and HTML', async () => {
+  const { guest, page, tiles } = await opened(server.token, {
+    options: { permissions: ['clipboard-read', 'clipboard-write'] },
+  })
+  await using _ = guest
+  await tiles.filter({ hasText: 'one.txt' }).getByRole('checkbox').check()
+  await tiles.filter({ hasText: 'three.txt' }).getByRole('checkbox').check()
+  for (const [form, line] of [
+    ['markdown', /^\[one\.txt\]\(.*\)\n\[three\.txt\]\(.*\)$/],
+    ['html', /^<a href=".*">one\.txt<\/a>\n<a href=".*">three\.txt<\/a>$/],
+  ] as const) {
+    await guest.button(strings.selection.copyAs).click()
+    await guest.button(strings.selection.form[form]).click()
+    await until(form, async () => line.test(`${await page.evaluate('navigator.clipboard.readText()')}`))
+  }
+})
+
+browserTest('the selected files are downloaded as one ZIP archive with different names', async () => {
+  const { guest, page } = await opened(server.token)
+  await using _ = guest
+  await page.keyboard.press('Control+A')
+  await counted(guest, 4)
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    guest.button(strings.selection.zip).click(),
+  ])
+  expect(download.suggestedFilename()).toBe(`${server.bucket}.zip`)
+  // The archive stores files without compression.
+  const archive = (await readFile(await download.path())).toString('latin1')
+  for (const name of ['one.txt', 'two.txt', 'two (2).txt', 'three.txt']) expect(archive).toContain(name)
+  expect(archive.match(/The text of two\.txt\./g)).toHaveLength(2)
+})
+
+browserTest('a long press selects a file without opening it; then a tap selects another', async () => {
+  const { guest, page, tiles } = await opened(server.token, {
+    options: { hasTouch: true, isMobile: true, viewport: { width: 375, height: 700 } },
+  })
+  await using _ = guest
+  const tools = await guest.context.newCDPSession(page)
+  const box = await tiles.first().locator('a').boundingBox()
+  const touchPoints = [{ x: (box?.x ?? 0) + 60, y: (box?.y ?? 0) + 60 }]
+  await tools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints })
+  await counted(guest, 1)
+  await tools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+  await tiles.nth(1).locator('a').tap()
+  await counted(guest, 2)
+  expect(await page.getByRole('dialog').count()).toBe(0)
+})
