@@ -12,6 +12,7 @@ import { acceptJson, jsonReader } from './read-json.ts'
 import { withTimeout } from './response-body.ts'
 import { send } from './send.ts'
 import { readToken, type Token } from './token.ts'
+import { createTokenManager, type TokenManager } from './token-manager.ts'
 import { type MediaChanges, type UpdateOptions, updateMedia } from './update-media.ts'
 import { type UploadOptions, uploadMedia } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
@@ -98,6 +99,9 @@ export interface Client {
 
   /** Returns the bucket, the scopes and the expiry of the client's token. It needs no scope. */
   whoami(options?: CallOptions): Promise<Token>
+
+  /** Manages the tokens of the bucket, with a token that has the scope `tokens:manage`. */
+  readonly tokens: TokenManager
 }
 
 /** Creates a client. Throws a `TypeError` for invalid options. Sends no request. */
@@ -263,6 +267,7 @@ export function createClient(options: ClientOptions): Client {
     deleteMany: removeMany,
     bucket,
     whoami,
+    tokens: createTokenManager(settings, endpoints),
   })
 }
 

@@ -13,6 +13,7 @@ export interface Endpoints {
   readonly items: (parameters: URLSearchParams) => string
   readonly bucket: string
   readonly token: string
+  readonly tokens: string
 }
 
 /**
@@ -38,5 +39,6 @@ export function locate(given: string | URL): Endpoints {
     items: (parameters) => `${base}/api/items?${parameters}`,
     bucket: `${base}/api/bucket`,
     token: `${base}/api/token`,
+    tokens: `${base}/api/tokens`,
   }
 }

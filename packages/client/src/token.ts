@@ -15,14 +15,16 @@ export interface Token {
   readonly expires_at: string | null
 }
 
-const tokenShape: Check<Token> = objectOf<Token>({
+export const tokenMembers = {
   id: text,
   name: text,
   bucket: text,
   scopes: arrayOf(text),
   created_at: text,
   expires_at: textOrNull,
-})
+}
+
+const tokenShape: Check<Token> = objectOf<Token>(tokenMembers)
 
 /** Reads the token from a response. Throws a `ShapeError` that names the invalid field. */
 export const readToken = (response: unknown): Token => parse('a token', tokenShape, response)

@@ -1,0 +1,124 @@
+import type { CallOptions } from './client-options.ts'
+import type { Endpoints } from './endpoints.ts'
+import { jsonBody } from './json-body.ts'
+import { acceptJson, jsonReader } from './read-json.ts'
+import { type SendSettings, send } from './send.ts'
+import { arrayOf, type Check, objectOf, parse, text, textOrNull } from './shape.ts'
+import { type Token, tokenMembers } from './token.ts'
+
+/** A token of the bucket and its use, as on the wire; never the token itself. */
+export interface ManagedToken extends Token {
+  /** RFC 3339, UTC, with the accuracy of an hour; null if it was not used. */
+  readonly last_used_at: string | null
+  /** RFC 3339, UTC; null if it is not revoked. */
+  readonly revoked_at: string | null
+}
+
+/** A new token. Only its creation returns the token itself. */
+export interface CreatedToken extends Token {
+  readonly token: string
+}
+
+/** The properties of a new token. */
+export interface NewToken {
+  /** One or more of the scopes of the client's own token. */
+  readonly scopes: readonly string[]
+  readonly name?: string | undefined
+  /** By default the token does not expire. */
+  readonly expiresAt?: Date | undefined
+}
+
+/** How a token is replaced. */
+export interface Rotation extends CallOptions {
+  /** Seconds for which the replaced token remains valid, up to 30 days. Default: one day. */
+  readonly overlapSeconds?: number | undefined
+  /** When the new token expires; null for never. By default it is valid as long as the replaced one was. */
+  readonly expiresAt?: Date | null | undefined
+}
+
+/** Manages the tokens of the bucket. The client's token needs the scope `tokens:manage`. */
+export interface TokenManager {
+  /** Iterates over all tokens of the bucket, oldest first, with expired and revoked ones. */
+  list(options?: CallOptions): AsyncGenerator<ManagedToken, void, undefined>
+
+  /** Creates a token. It is not retried, because a retry could create a second one. */
+  create(token: NewToken, options?: CallOptions): Promise<CreatedToken>
+
+  /** Creates the successor of a token, with its name and its scopes. It is not retried, as `create`. */
+  rotate(id: string, options?: Rotation): Promise<CreatedToken>
+
+  /** Revokes a token. Rejects with an `AnswerError` of status 404 if the bucket has no such token. */
+  revoke(id: string, options?: CallOptions): Promise<void>
+}
+
+interface TokenList {
+  readonly data: readonly ManagedToken[]
+  readonly next_cursor: string | null
+}
+
+const listShape: Check<TokenList> = objectOf<TokenList>({
+  data: arrayOf(
+    objectOf<ManagedToken>({ ...tokenMembers, last_used_at: textOrNull, revoked_at: textOrNull }),
+  ),
+  next_cursor: textOrNull,
+})
+const createdShape: Check<CreatedToken> = objectOf<CreatedToken>({ ...tokenMembers, token: text })
+const readList = jsonReader('a list of tokens', (value) => parse('a list of tokens', listShape, value))
+const readCreated = jsonReader('a new token', (value) => parse('a new token', createdShape, value))
+
+export function createTokenManager(settings: SendSettings, { tokens }: Endpoints): TokenManager {
+  const urlOf = (id: string) => `${tokens}/${encodeURIComponent(id)}`
+
+  const post = (url: string, body: object, { signal }: CallOptions): Promise<CreatedToken> =>
+    send(settings, {
+      method: 'POST',
+      url,
+      headers: { ...acceptJson, 'content-type': 'application/json' },
+      body: jsonBody(body),
+      repeatable: false,
+      signal,
+      read: readCreated,
+    })
+
+  return Object.freeze({
+    async *list({ signal }: CallOptions = {}) {
+      const parameters = new URLSearchParams({ limit: '500' })
+      for (let after: string | null = ''; after !== null; ) {
+        const { data, next_cursor }: TokenList = await send(settings, {
+          method: 'GET',
+          url: `${tokens}?${parameters}`,
+          headers: acceptJson,
+          repeatable: true,
+          signal,
+          read: readList,
+        })
+        yield* data
+        after = next_cursor
+        parameters.set('after', after ?? '')
+      }
+    },
+
+    async create({ scopes, name, expiresAt }: NewToken, options: CallOptions = {}) {
+      return await post(tokens, { scopes, name, expires_at: expiresAt?.toISOString() }, options)
+    },
+
+    async rotate(id: string, { overlapSeconds, expiresAt, ...options }: Rotation = {}) {
+      const body = {
+        overlap_seconds: overlapSeconds,
+        expires_at: expiresAt === null ? null : expiresAt?.toISOString(),
+      }
+      return await post(`${urlOf(id)}/rotate`, body, options)
+    },
+
+    async revoke(id: string, { signal }: CallOptions = {}) {
+      await send(settings, {
+        method: 'DELETE',
+        url: urlOf(id),
+        headers: acceptJson,
+        repeatable: true,
+        signal,
+        read: async (_response, timer) => timer.close(),
+      })
+    },
+  })
+}
