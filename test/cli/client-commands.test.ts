@@ -69,6 +69,15 @@ test('ls --kind prints the items of one kind, oldest first', async () => {
   expect(await run('ls', '--kind', 'image', '--all')).toEqual({ code: 0, stdout: '', stderr: '' })
 })
 
+test('ls --name prints the items whose names have all words', async () => {
+  expect(lines((await run('ls', '--name', 'TXT file')).stdout)).toEqual(urls.slice(0, 10))
+  expect(lines((await run('ls', '--newest', '--name', 'file')).stdout)).toEqual(
+    urls.toReversed().slice(0, 10),
+  )
+  expect(await run('ls', '--name', 'file nothing', '--all')).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect((await run('ls', '--name', ' ')).stderr).toContain('name accepts one text of 1 to 8 words')
+})
+
 test('ls -l prints id, size, date, type and name: separated by tabs in a pipe, as objects with --json, as a table on a terminal', async () => {
   const page = await run('ls', '-l', '--page', '3')
   const items = await Promise.all(
@@ -234,7 +243,7 @@ test.each([
   [['ls', '--page', '0'], /--page takes a whole number of at least 1, not "0"/],
   [['ls', '--page', '1e3'], /not "1e3"/],
   [['ls', '--page', '1', '--all'], /--page or --all, not both/],
-  [['ls', '--newest', '--page', '1'], /--page, or --newest and --kind, not both/],
+  [['ls', '--newest', '--page', '1'], /--page, or --newest, --kind and --name, not both/],
   [['ls', '--kind', 'images'], /--kind takes one of image, video, audio, document, other, not "images"/],
   [['ls', 'more'], /mediabucket ls --help/],
   [['get'], /get takes one ID or URL/],

@@ -76,6 +76,16 @@ test('K4, K8 items() returns the media objects in both orders, and those of one 
   expect((await namesOf({ from: new Date(0) })).toSorted()).toEqual(['a.txt', 'b.bin', 'c.txt', 'd.txt'])
 })
 
+test('K11 search() returns the media objects whose names have all words', async () => {
+  const client = await newBucket(server, 'searches')
+  for (const name of ['Été à la plage.txt', 'Plage.txt', 'montagne été.txt'])
+    await client.upload(new File([name], name))
+  const found = []
+  for await (const { filename } of client.search('PLAGE ete', { batchSize: 1 })) found.push(filename)
+  for await (const { filename } of client.search('ete', { order: 'newest' })) found.push(filename)
+  expect(found).toEqual(['Été à la plage.txt', 'montagne été.txt', 'Été à la plage.txt'])
+})
+
 test('250 files are returned in the order of their upload, from every form of the URL', async () => {
   const token = await newToken(server, 'many')
   const client = createClient({ url: server.url, token })

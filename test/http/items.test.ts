@@ -111,11 +111,44 @@ describe('a bucket of seven items', () => {
     ['kind=images', ['kind']],
     ['from=2026-05-01', ['from']],
     ['to=2026-05-01T00:00:00+02:00', ['to']],
+    ['name=', ['name']],
+    ['name=%20', ['name']],
+    ['name=%CC%81', ['name']],
+    ['name=a&name=b', ['name']],
+    [`name=${'a'.repeat(201)}`, ['name']],
+    ['name=1+2+3+4+5+6+7+8+9', ['name']],
     ['limit=x&order=y', ['limit', 'order']],
   ])('K3 %s gets a problem that names each parameter', async (query, parameters) => {
     const problem = await expectProblem(await bucket.list(`?${query}`), 400, 'parameter-malformed')
     expect(problem.errors?.map(({ parameter }) => parameter)).toEqual(parameters)
     for (const { detail } of problem.errors ?? []) expect(detail).toMatch(/^\w+ accepts one/)
+  })
+
+  test('K4, K11 name selects items, and is part of the URL of those that follow', async () => {
+    const response = await bucket.list('?name=txt%203')
+    expect(await readItems(response)).toEqual({ data: [media[3]], next_cursor: null })
+    const link = (await bucket.list('?limit=3&name=.T%26')).headers.get('link')
+    expect(link).toBeNull()
+    const first = await bucket.list('?limit=3&name=.T%20x')
+    const { next_cursor } = await readItems(first)
+    expect(first.headers.get('link')).toContain(`/api/items?limit=3&name=.T+x&after=${next_cursor}>`)
+    expect(await bucket.all('limit=3&name=.T%20x')).toEqual(media)
+    expect(await bucket.all('limit=2&order=newest&kind=document&name=.T')).toEqual(media.toReversed())
+    const other = await bucket.list(`?limit=3&name=.T&after=${next_cursor}`)
+    await expectProblem(other, 400, 'cursor-malformed')
+  })
+
+  test('K10, K11 the items with a name are sent as lines', async () => {
+    const lines = (query: string) => bucket.list(query, { accept: 'application/x-ndjson' })
+    expect(await (await lines('?name=5.txt')).text()).toBe(`${JSON.stringify(media[5])}\n`)
+    expect(await (await lines('?name=nothing')).text()).toBe('')
+  })
+
+  test('K7 the ETag of a search is that of its name', async () => {
+    const etag = async (query: string) => (await bucket.list(query)).headers.get('etag') ?? ''
+    const one = await etag('?name=1')
+    expect(one).not.toBe(await etag('?name=2'))
+    expect((await bucket.list('?name=1', { 'if-none-match': one })).status).toBe(304)
   })
 
   test('K6 a malformed or foreign cursor gets a problem, also with If-None-Match: *', async () => {

@@ -55,6 +55,9 @@ export interface Client {
    */
   items(options?: ItemOptions): AsyncGenerator<Media, void, undefined>
 
+  /** As `items` with this `name`. */
+  search(name: string, options?: Omit<ItemOptions, 'name'>): AsyncGenerator<Media, void, undefined>
+
   /** Stores one file. Resolves with its media object when the service has stored it durably. */
   upload(source: UploadSource, options?: UploadOptions): Promise<Media>
 
@@ -168,6 +171,8 @@ export function createClient(options: ClientOptions): Client {
     return iterateItems(settings, endpoints, options)
   }
 
+  const search: Client['search'] = (name, options = {}) => items({ ...options, name })
+
   async function upload(source: UploadSource, options: UploadOptions = {}): Promise<Media> {
     return await uploadMedia({ settings, endpoints, resuming }, source, options)
   }
@@ -257,6 +262,7 @@ export function createClient(options: ClientOptions): Client {
     pages,
     media,
     items,
+    search,
     upload,
     uploadAll,
     get,

@@ -16,6 +16,11 @@ export interface ItemOptions extends CallOptions {
   readonly from?: Date | undefined
   /** Only items that were stored before this time. */
   readonly to?: Date | undefined
+  /**
+   * Only items whose filename contains every word of this text, in upper or lower case, with or without diacritics: up to 8 words and
+   * 200 characters.
+   */
+  readonly name?: string | undefined
   /** Items per request, from 1 to 500. Default: 100. */
   readonly batchSize?: number | undefined
 }
@@ -62,12 +67,13 @@ async function* followCursors(
   }
 }
 
-function parametersOf({ order, kind, from, to, batchSize }: ItemOptions): URLSearchParams {
+function parametersOf({ order, kind, from, to, name, batchSize }: ItemOptions): URLSearchParams {
   const values = {
     order,
     kind,
     from: from && timeOf(from, 'from'),
     to: to && timeOf(to, 'to'),
+    name,
     limit: batchSize,
   }
   const parameters = new URLSearchParams()

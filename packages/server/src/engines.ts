@@ -40,7 +40,12 @@ export { TransferError } from './catalog/transfer.ts'
 
 /** `thread` for the server, so that commits do not block requests; `direct` for a command. */
 type Writer =
-  | { writer: 'thread'; onWriterFailure: (error: Error) => void; onCommit: (seconds: number) => void }
+  | {
+      writer: 'thread'
+      onWriterFailure: (error: Error) => void
+      onCommit: (seconds: number) => void
+      onNameIndexError: (error: unknown) => void
+    }
   | { writer: 'direct' }
 
 export async function openCatalog({ data, databaseUrl: url }: Config, writer: Writer): Promise<Catalog> {
@@ -48,7 +53,7 @@ export async function openCatalog({ data, databaseUrl: url }: Config, writer: Wr
   const { openPostgresCatalog } = await import('./catalog/postgres/catalog.ts')
   return writer.writer === 'direct'
     ? openPostgresCatalog({ url, role: 'command' })
-    : openPostgresCatalog({ url, role: 'server', onCommit: writer.onCommit })
+    : openPostgresCatalog({ url, role: 'server', ...writer })
 }
 
 type Data = Pick<Config, 'data'>

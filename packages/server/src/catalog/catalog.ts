@@ -50,9 +50,15 @@ export interface Catalog {
 
   /**
    * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
-   * for each returned item. Throws Fault `token-revoked` if the bucket was deleted.
+   * for each returned item; with a name, see docs/architecture.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
    */
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
+
+  /**
+   * Indexes the names that are not indexed. Resolves when nothing is left that another process is not doing, also after an error.
+   * Call it at the start; then the catalog indexes names itself, as items are added.
+   */
+  indexNames(): Promise<void>
 
   /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>

@@ -1,6 +1,7 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { Quota } from '../core/quota.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import type { IndexedNames, NameTask } from './names/index-tasks.ts'
 import type {
   BucketId,
   DeletedChunk,
@@ -59,6 +60,8 @@ export interface Changes {
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: UpkeepRun; output: undefined }
   'claim-blobs-identity': { input: { identity: string }; output: string }
+  'claim-names': { input: { bucketId: BucketId; now: number }; output: NameTask | null }
+  'store-names': { input: IndexedNames; output: undefined }
   settle: { input: null; output: undefined }
   /** Changes nothing; a readiness check that the writer works. */
   check: { input: null; output: undefined }

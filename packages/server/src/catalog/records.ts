@@ -46,6 +46,14 @@ export interface ItemPlace {
 export interface ItemRows {
   readonly revision: number
   readonly rows: readonly { readonly seq: number; readonly item: Item }[]
+  /** The last place that was examined, if others may follow although there are fewer rows than requested; else null. */
+  readonly examined: ItemPlace | null
+}
+
+/** The items that a search by name has found. */
+export interface FoundItems extends ItemRows {
+  /** Names that were read because they are not indexed. */
+  readonly scanned: number
 }
 
 /** An item to be stored. */

@@ -1,3 +1,4 @@
+import { maxSearchLength, maxSearchTerms, parseNameSearch } from './name-search.ts'
 import { createParameterReader, readCursor, readLimit } from './query-parameters.ts'
 import { parseTimestamp } from './timestamp.ts'
 
@@ -18,6 +19,8 @@ export interface ItemFilter {
   readonly from: number | null
   /** Items that were stored before this time. */
   readonly to: number | null
+  /** The terms that the names of the items have, folded; null for all items. */
+  readonly name: readonly string[] | null
 }
 
 /** The query of `GET /api/items`. */
@@ -50,6 +53,12 @@ export function parseItemsQuery(values: Readonly<Record<string, unknown>>): Item
     ),
     from: read('from', null, timeShape, parseTimestamp),
     to: read('to', null, timeShape, parseTimestamp),
+    name: read(
+      'name',
+      null,
+      `one text of 1 to ${maxSearchTerms} words and up to ${maxSearchLength} characters`,
+      parseNameSearch,
+    ),
     after: readCursor(reader),
   }
   reader.finish()

@@ -49,6 +49,8 @@ export async function serveData(
   })
   const app = await createHttpApp(context, { ...data, ...address, operations, gallery, writeLine })
   await address.serve(app.server)
+  // In the background. The catalog reports errors itself.
+  void data.catalog.indexNames()
   const { baseUrl, port } = address
   return { baseUrl, port, hasGallery: gallery !== null, app }
 }

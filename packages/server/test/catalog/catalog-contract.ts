@@ -6,6 +6,7 @@ import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeMedia } from './media-contract.ts'
+import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
 import { describeTokens } from './token-contract.ts'
@@ -17,6 +18,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeMedia(engine, fresh)
   describeEdits(engine, fresh)
   describeItemLists(engine, fresh)
+  describeNameSearch(engine, fresh)
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)
   describeBuckets(engine, fresh)

@@ -24,7 +24,15 @@ export function describeEdits(engine: string, fresh: Fresh): void {
         filename: null,
       })
       for (const filter of [{}, { kind: 'image' as const }]) {
-        const selection = { bucketId, order: 'oldest', kind: null, from: null, to: null, ...filter } as const
+        const selection = {
+          bucketId,
+          order: 'oldest',
+          kind: null,
+          from: null,
+          to: null,
+          name: null,
+          ...filter,
+        } as const
         const { rows } = await other.items(selection, null, 9)
         expect(rows.map((row) => row.item)).toEqual([
           { ...stored, altText, caption: 'x', filename: null },

@@ -14,6 +14,7 @@ const unfiltered = (bucketId: BucketId, order: ItemOrder): ItemSelection => ({
   kind: null,
   from: null,
   to: null,
+  name: null,
 })
 
 /** Types, and the kind of each. */
@@ -111,7 +112,11 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'a')
       for (const order of itemOrders) {
-        expect(await catalog.items(unfiltered(bucketId, order), null, 5)).toEqual({ revision: 0, rows: [] })
+        expect(await catalog.items(unfiltered(bucketId, order), null, 5)).toEqual({
+          revision: 0,
+          rows: [],
+          examined: null,
+        })
         const missing = catalog.items(unfiltered(99 as BucketId, order), null, 5)
         await expect(missing).rejects.toMatchObject({ code: 'token-revoked' })
       }
@@ -143,7 +148,7 @@ export function describeItemLists(engine: string, fresh: Fresh): void {
                   (to === null || createdAt < to),
               )
               const expected = ids(order === 'oldest' ? matching : matching.toReversed())
-              const selection = { bucketId, order, kind, from, to }
+              const selection = { bucketId, order, kind, from, to, name: null }
               const found = ids(await allItems(catalog, selection, 7))
               expect({ selection, found }).toEqual({ selection, found: expected })
             }

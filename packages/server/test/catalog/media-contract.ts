@@ -71,7 +71,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
       await catalog.setPreview(other, video.id, later)
       await catalog.setPreview(bucketId, newMediaId(), later)
       expect(await catalog.media(picture.id)).toMatchObject({ thumbhash: preview.thumbhash })
-      const selection = { bucketId, order: 'oldest', kind: null, from: null, to: null } as const
+      const selection = { bucketId, order: 'oldest', kind: null, from: null, to: null, name: null } as const
       const { rows } = await catalog.items(selection, null, 10)
       expect(rows.map(({ item }) => item)).toMatchObject([{ ...preview, width: 640, height: 480 }, preview])
       expect(await revision()).toBe(before)

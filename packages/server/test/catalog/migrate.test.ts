@@ -28,7 +28,7 @@ describe('migrations', () => {
     change(directory, 'PRAGMA user_version = 99')
     await expect(open(directory)).rejects.toThrow(CatalogVersionError)
     await expect(open(directory)).rejects.toThrow(/version 99.*newer mediabucket/)
-    change(directory, 'PRAGMA user_version = 10')
+    change(directory, 'PRAGMA user_version = 11')
     await open(directory)
   })
 
@@ -59,7 +59,14 @@ describe('migrations', () => {
       maxBytes: null,
     })
     expect(await catalog.media(item.id)).toMatchObject({ size: 1000 })
-    const images = { bucketId: grant.bucketId, order: 'oldest', kind: 'image', from: 1, to: 2 } as const
+    const images = {
+      bucketId: grant.bucketId,
+      order: 'oldest',
+      kind: 'image',
+      from: 1,
+      to: 2,
+      name: null,
+    } as const
     expect((await catalog.items(images, null, 2)).rows).toMatchObject([{ seq: 0, item: { id: item.id } }])
     await catalog.addMedia(grant.bucketId, inBlobStore([newItem()]))
     expect(await catalog.unfinishedUploads()).toEqual([])

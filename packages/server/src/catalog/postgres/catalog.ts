@@ -1,10 +1,17 @@
 import type { Catalog } from '../catalog.ts'
+import { createNameBuilder } from '../names/builder.ts'
+import type { NameTask } from '../names/index-tasks.ts'
+import { createNameIndexer } from '../names/indexer.ts'
+import { createSearchQueue } from '../names/search-queue.ts'
 import { text } from '../rows.ts'
 import { createHotReads, requirePage } from './hot-reads.ts'
 import { readItems } from './item-lists.ts'
+import { readBlock, readChunks, readUnindexed } from './name-index.ts'
+import { searchItems } from './name-search.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import { createReads } from './reads.ts'
+import type { Session } from './session.ts'
 import { requireNoTransfer } from './transfer-target.ts'
 import { openWriter } from './writer.ts'
 
@@ -15,6 +22,8 @@ export interface PostgresCatalogOptions {
   readonly role: 'server' | 'command'
   /** Receives the seconds of each transaction. */
   readonly onCommit?: (seconds: number) => void
+  /** Called when names cannot be indexed; searches then read more names. */
+  readonly onNameIndexError?: (error: unknown) => void
 }
 
 const connectionCounts = {
@@ -33,34 +42,65 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const writer = openWriter(connections, counts.writers, options.onCommit ?? (() => {}))
   let isClosed = false
 
-  async function run(statement: string, ...values: unknown[]) {
+  async function reading<T>(work: (session: Session) => Promise<T>): Promise<T> {
     if (isClosed) throw new Error('the catalog is closed')
     try {
-      return await connections.read((session) => session.run(statement, ...values))
+      return await connections.read(work)
     } catch (error) {
       throw asFault(error)
     }
   }
+  const run = (statement: string, ...values: unknown[]) =>
+    reading((session) => session.run(statement, ...values))
 
   const { grants, pages, media, buckets, contents } = createHotReads(run)
   const { statistics, ...reads } = createReads(run)
   const { apply } = writer
   const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
 
+  const builder = createNameBuilder()
+  const queue = createSearchQueue(counts.readers > 1 ? counts.readers / 3 : 1)
+  async function buildNames({ bucketId, first, merged }: NameTask) {
+    if (merged.length === 0) return builder.build({ first, rows: await readBlock(run, bucketId, first) })
+    const parts = []
+    for (const segment of merged) parts.push({ segment, chunks: await readChunks(run, segment) })
+    return builder.build({ parts })
+  }
+  const indexer = createNameIndexer({
+    pending: () => readUnindexed(run),
+    claim: (bucketId) => apply({ kind: 'claim-names', input: { bucketId, now: Date.now() } }),
+    build: buildNames,
+    store: (names) => apply({ kind: 'store-names', input: names }),
+    onError: options.onNameIndexError ?? (() => {}),
+    closeBuilder: builder.close,
+  })
+
   return {
     epoch: text(row, 0),
     ...reads,
     authorise: grants.read,
     page: async (bucketId, page) => requirePage(await pages.read({ bucketId, page })),
-    items: (selection, after, limit) => readItems(run, selection, after, limit),
+    async items(selection, after, limit) {
+      const { bucketId, name } = selection
+      if (name === null) return readItems(run, selection, after, limit)
+      const { scanned, ...found } = await queue(() =>
+        reading((session) => searchItems(session, selection, name, after, limit)),
+      )
+      indexer.scanned(bucketId, scanned)
+      return found
+    },
+    indexNames: indexer.indexAll,
     media: media.read,
     content: contents.read,
     bucket: buckets.read,
     async addMedia(bucketId, items) {
+      indexer.added(bucketId, items.length)
       await apply({ kind: 'add-media', input: { bucketId, items } })
     },
-    addMediaOnce: (bucketId, items, request) =>
-      apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
+    addMediaOnce(bucketId, items, request) {
+      indexer.added(bucketId, items.length)
+      return apply({ kind: 'add-media-once', input: { bucketId, items, request } })
+    },
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, ids) => apply({ kind: 'remove-media', input: { bucketId, ids } }),
     setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
@@ -76,7 +116,10 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
     beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload: (id, added, expiresAt) => apply({ kind: 'finish-upload', input: { id, added, expiresAt } }),
+    finishUpload(id, added, expiresAt) {
+      indexer.addedToAny()
+      return apply({ kind: 'finish-upload', input: { id, added, expiresAt } })
+    },
     removeUpload: (id, onlyUnfinished = false) =>
       apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
     createBucket: (name, quota, createdAt) =>
@@ -102,6 +145,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     },
     checkWrites: () => apply({ kind: 'check', input: null }),
     async close() {
+      await indexer.close()
       isClosed = true
       await writer.close()
       await connections.close()

@@ -7,6 +7,7 @@ import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
+import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
 import type { Session } from './session.ts'
 import { grantToken, insertToken, rotateToken } from './token-rows.ts'
 import { beginParts, storeParts } from './upload-parts.ts'
@@ -137,6 +138,9 @@ const functions: ChangeFunctions = {
     return text(row, 0)
   },
 
+  'claim-names': ({ session }, input) => claimNames(session, input),
+  'store-names': ({ session }, names) => storeNames(session, names),
+
   // A transaction that changes these tables holds locks that exclude this one until it ends.
   settle: ({ session }) => run(session.run('LOCK TABLE media, uploads, intents IN SHARE MODE')),
 
@@ -189,7 +193,9 @@ async function deleteBucketChunk(
   const { session, buckets } = transaction
   if (!buckets.has(id)) return { items: 0, tombstones: [], isDeleted: true }
   await session.run('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
-  const removed = await removeOldest(transaction, id, limit)
+  const { last, ...removed } = await removeOldest(transaction, id, limit)
+  // Step by step, as the items.
+  await removeNamesBelow(session, id, last + 1)
   const [row = []] = await session.run(
     `SELECT (EXISTS (SELECT FROM media WHERE bucket_id = $1)
       OR EXISTS (SELECT FROM uploads WHERE bucket_id = $1))::int4`,
@@ -203,6 +209,7 @@ async function deleteBucketChunk(
     )
     await session.run('DELETE FROM tokens WHERE bucket_id = $1', id)
     await session.run('DELETE FROM ranks WHERE bucket_id = $1', id)
+    await removeNames(session, id)
     await session.run('DELETE FROM buckets WHERE id = $1', id)
     buckets.remove(id)
   }

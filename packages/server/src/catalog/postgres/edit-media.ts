@@ -2,6 +2,7 @@ import type { Changes } from '../changes.ts'
 import { itemColumns, readItem } from '../item-columns.ts'
 import { applyEdit, hasTexts } from '../item-edits.ts'
 import type { EditedMedia } from '../records.ts'
+import { integer } from '../rows.ts'
 import type { Transaction } from './media-rows.ts'
 
 /** Changes the texts of an item. */
@@ -20,11 +21,13 @@ export async function editMedia(
   const edited = applyEdit(item, edit)
   if (edited === item) return item
   const { filename, altText, caption } = edited
-  await session.run(
+  const isRenamed = filename !== item.filename
+  const [updated = []] = await session.run(
     `UPDATE media SET filename = $3, alt_text = $4, caption = $5, renamed = coalesce($6, renamed)
-    WHERE id = $1 AND bucket_id = $2`,
-    ...[id, bucketId, filename, altText, caption, filename === item.filename ? null : 1],
+    WHERE id = $1 AND bucket_id = $2 RETURNING seq`,
+    ...[id, bucketId, filename, altText, caption, isRenamed ? 1 : null],
   )
+  if (isRenamed) await session.run('SELECT mark_names($1, $2, false)', bucketId, [integer(updated, 0)])
   await session.run('UPDATE buckets SET revision = revision + revision_step() WHERE id = $1', bucketId)
   return edited
 }

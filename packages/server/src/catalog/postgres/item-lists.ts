@@ -29,5 +29,6 @@ export async function readItems(
     rows: rows.flatMap((row) =>
       row[itemColumnCount] === null ? [] : [{ item: readItem(row), seq: integer(row, itemColumnCount) }],
     ),
+    examined: null,
   }
 }

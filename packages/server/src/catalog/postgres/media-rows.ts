@@ -60,7 +60,7 @@ export async function removeByIds(
   }
 }
 
-/** Removes up to `limit` items of the bucket, oldest first. Returns their number and their tombstones. */
+/** Removes up to `limit` items of the bucket, oldest first. Returns their number, their tombstones, and the last of their numbers. */
 export async function removeOldest(transaction: Transaction, bucketId: BucketId, limit: number) {
   const rows = await transaction.session.run(
     `DELETE FROM media WHERE bucket_id = $1 AND seq = ANY (ARRAY(
@@ -69,7 +69,8 @@ export async function removeOldest(transaction: Transaction, bucketId: BucketId,
     bucketId,
     limit,
   )
-  return { items: rows.length, tombstones: await forget(transaction, bucketId, rows) }
+  const last = Math.max(-1, ...rows.map((row) => integer(row, 0)))
+  return { items: rows.length, tombstones: await forget(transaction, bucketId, rows), last }
 }
 
 /** Removes items by their numbers, as removeOldest. */
@@ -103,7 +104,11 @@ async function forget(
     .filter((row) => integer(row, 5) === 1 && (row[2] === null || isPictured(text(row, 4))))
     .map((row) => text(row, 3) as MediaId)
   const seqs = removed.map((row) => integer(row, 0))
-  await session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones)
+  // Both are sent at once.
+  await Promise.all([
+    session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones),
+    session.run('SELECT mark_names($1, $2, true)', bucketId, seqs),
+  ])
   buckets.add(bucketId, { items: -removed.length, bytes: -size })
   return tombstones
 }

@@ -6,12 +6,13 @@ import { uploadParts } from './migrations/0002-upload-parts.ts'
 import { kinds } from './migrations/0003-kinds.ts'
 import { previews } from './migrations/0004-previews.ts'
 import { edits } from './migrations/0005-edits.ts'
+import { names } from './migrations/0006-names.ts'
 import { sqlState } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
 
 /** A migration at index n leads to version n + 1, which is stored in the table `meta`. */
-const migrations: readonly string[] = [initial, uploadParts, kinds, previews, edits]
+const migrations: readonly string[] = [initial, uploadParts, kinds, previews, edits, names]
 
 /** Any fixed number that other programs do not use. */
 const lockKey = 7_815_112_036_441

@@ -167,4 +167,4 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
 }
 
 const removal = `TRUNCATE keyed_requests, damaged, contents, media, ranks, tokens, uploads, upload_parts, upload_pieces,
-  buckets`
+  name_segments, name_chunks, name_marks, name_claims, buckets`

@@ -2,12 +2,17 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId, DeletedChunk } from '../records.ts'
 import { integer } from '../rows.ts'
 import type { MediaRows } from './media-rows.ts'
+import type { NameIndexRows } from './name-index.ts'
 import { all, one } from './rows.ts'
 
 /** One step of the deletion of a bucket; to be called within a transaction. */
 export type DeleteBucketChunk = (id: BucketId, limit: number, now: number) => DeletedChunk
 
-export function prepareDeleteBucketChunk(db: DatabaseSync, media: MediaRows): DeleteBucketChunk {
+export function prepareDeleteBucketChunk(
+  db: DatabaseSync,
+  media: MediaRows,
+  names: NameIndexRows,
+): DeleteBucketChunk {
   const revoke = db.prepare('UPDATE tokens SET revoked_at = ? WHERE bucket_id = ? AND revoked_at IS NULL')
   const items = db.prepare('SELECT seq FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
   const isUsed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE bucket_id = ?1)
@@ -26,8 +31,11 @@ export function prepareDeleteBucketChunk(db: DatabaseSync, media: MediaRows): De
     revoke.run(now, id)
     const seqs = all(items, id, limit).map((row) => integer(row, 0))
     const tombstones = media.remove(id, seqs)
+    // Step by step, as the items.
+    names.removeBelow(id, (seqs.at(-1) ?? -1) + 1)
     const isDeleted = integer(one(isUsed, id) ?? [], 0) === 0
     if (isDeleted) {
+      names.removeAll(id)
       retireId.run(id)
       for (const statement of deletions) statement.run(id)
     }

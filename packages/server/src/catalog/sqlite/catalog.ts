@@ -2,11 +2,14 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { MediaId } from '../../core/media-id.ts'
 import type { Catalog } from '../catalog.ts'
+import { createNameIndexer } from '../names/indexer.ts'
 import type { BucketId } from '../records.ts'
 import { createBatchedReads } from './batched-reads.ts'
 import { type ContentReader, createContentReaderThread, openDirectContentReader } from './content-readers.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareLocateItem } from './item-locations.ts'
+import { prepareReadUnindexed } from './name-index.ts'
+import { createNameThreads, openDirectNameSearches } from './name-searches.ts'
 import { explainOpenError } from './open-errors.ts'
 import { type PageKey, prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
@@ -26,10 +29,12 @@ export interface SqliteCatalogOptions {
   readonly onWriterFailure?: (error: Error) => void
   /** Receives the seconds of each transaction of the writer thread. */
   readonly onCommit?: (seconds: number) => void
+  /** Called when names cannot be indexed; searches then read more names. */
+  readonly onNameIndexError?: (error: unknown) => void
 }
 
 export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<Catalog> {
-  const { directory, onWriterFailure = () => {}, onCommit = () => {} } = options
+  const { directory, onWriterFailure = () => {}, onCommit = () => {}, onNameIndexError = () => {} } = options
   const db = openDataDirectory(directory, readTimeout)
   let writer: Writer
   try {
@@ -51,6 +56,18 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       ? createContentReaderThread(directory, onWriterFailure)
       : openDirectContentReader(db)
 
+  const names =
+    options.writer === 'thread' ? createNameThreads(directory, onWriterFailure) : openDirectNameSearches(db)
+  const readUnindexed = prepareReadUnindexed(db)
+  const indexer = createNameIndexer({
+    pending: async () => reading(readUnindexed),
+    claim: (bucketId) => writer.apply({ kind: 'claim-names', input: { bucketId, now: Date.now() } }),
+    build: names.build,
+    store: (indexed) => writer.apply({ kind: 'store-names', input: indexed }),
+    onError: onNameIndexError,
+    closeBuilder: names.close,
+  })
+
   const statistics = prepareStatistics(db)
 
   const grants = createBatchedReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
@@ -62,13 +79,25 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     epoch,
     authorise: grants.read,
     page: (bucketId, page) => pages.read({ bucketId, page }),
-    items: async (selection, after, limit) => reading(() => reads.items(selection, after, limit)),
+    async items(selection, after, limit) {
+      const { name } = selection
+      if (name === null) return reading(() => reads.items(selection, after, limit))
+      const { scanned, ...found } = await names.search({ selection, terms: name, after, limit })
+      indexer.scanned(selection.bucketId, scanned)
+      return found
+    },
+    indexNames: indexer.indexAll,
     media: media.read,
     servability: async (ids) => reading(() => reads.servability(ids)),
     content: contents.read,
-    addMedia: (bucketId, items) => writer.apply({ kind: 'add-media', input: { bucketId, items } }),
-    addMediaOnce: (bucketId, items, request) =>
-      writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } }),
+    addMedia(bucketId, items) {
+      indexer.added(bucketId, items.length)
+      return writer.apply({ kind: 'add-media', input: { bucketId, items } })
+    },
+    addMediaOnce(bucketId, items, request) {
+      indexer.added(bucketId, items.length)
+      return writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } })
+    },
     findRepeated: async (request) => reading(() => reads.findRepeated(request)),
     forgetRequests: (now) => writer.apply({ kind: 'forget-requests', input: { now } }),
     removeMedia: (bucketId, ids) => writer.apply({ kind: 'remove-media', input: { bucketId, ids } }),
@@ -93,8 +122,10 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     uploadPieces: async (id) => reading(() => reads.uploadPieces(id)),
     beginParts: (id, multipart) => writer.apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => writer.apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload: (id, added, expiresAt) =>
-      writer.apply({ kind: 'finish-upload', input: { id, added, expiresAt } }),
+    finishUpload(id, added, expiresAt) {
+      indexer.addedToAny()
+      return writer.apply({ kind: 'finish-upload', input: { id, added, expiresAt } })
+    },
     removeUpload: (id, onlyUnfinished = false) =>
       writer.apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
     unfinishedUploads: async () => reading(() => reads.unfinishedUploads()),
@@ -143,9 +174,11 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
       media.flush()
       pages.flush()
       buckets.flush()
+      const indexing = indexer.close()
       // The last connection to close checkpoints the log; that sync must run on the writer thread.
       if (db.isOpen) db.close()
       await contents.close()
+      await indexing
       await writer.close()
     },
   }

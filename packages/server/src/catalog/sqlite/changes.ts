@@ -8,6 +8,7 @@ import { prepareEditMedia } from './edit-media.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareIntentRows } from './intent-rows.ts'
 import { prepareMediaRows } from './media-rows.ts'
+import { prepareNameIndex } from './name-index.ts'
 import { prepareRanks } from './ranks.ts'
 import { one } from './rows.ts'
 import { prepareRecordUpkeep } from './statistics.ts'
@@ -24,6 +25,7 @@ export const applyChange = <K extends ChangeKind>(functions: ChangeFunctions, ch
 export function buffersOf({ input }: Change): ArrayBuffer[] {
   if (input === null) return []
   if ('items' in input) return input.items.flatMap(bufferOf)
+  if ('segment' in input) return [input.segment.bytes.buffer]
   return 'added' in input ? bufferOf(input.added) : []
 }
 
@@ -32,7 +34,7 @@ const bufferOf = ({ bytes }: NewMediaContent): ArrayBuffer[] => (bytes === null 
 export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const media = prepareMediaRows(db, prepareRanks(db))
   const buckets = prepareBucketRows(db)
-  const deleteBucketChunk = prepareDeleteBucketChunk(db, media)
+  const deleteBucketChunk = prepareDeleteBucketChunk(db, media, prepareNameIndex(db))
   const quotas = prepareQuotas(db)
   const uploads = prepareUploadRows(db, quotas, media)
   const idempotency = prepareIdempotencyRecords(db)
@@ -47,6 +49,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
   const tokens = prepareTokenRows(db)
+  const names = prepareNameIndex(db)
   const recordUpkeep = prepareRecordUpkeep(db)
   const claimIdentity = db.prepare("INSERT INTO meta (key, value) VALUES ('blobs', ?) ON CONFLICT DO NOTHING")
   const readIdentity = db.prepare("SELECT value FROM meta WHERE key = 'blobs'")
@@ -153,6 +156,12 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     'claim-blobs-identity'({ identity }) {
       claimIdentity.run(identity)
       return text(one(readIdentity) ?? [], 0)
+    },
+
+    'claim-names': ({ bucketId, now }) => names.claim(bucketId, now),
+
+    'store-names'(indexed) {
+      names.store(indexed)
     },
 
     settle() {},

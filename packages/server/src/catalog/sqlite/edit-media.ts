@@ -4,6 +4,7 @@ import { itemColumnCount, itemColumns, readItem } from '../item-columns.ts'
 import { applyEdit, hasTexts } from '../item-edits.ts'
 import type { EditedMedia } from '../records.ts'
 import { integer } from '../rows.ts'
+import { prepareNameMarks } from './name-marks.ts'
 import { one } from './rows.ts'
 
 /** Changes the texts of an item; to be called within a transaction. */
@@ -12,6 +13,7 @@ export function prepareEditMedia(db: DatabaseSync): (input: Changes['edit-media'
   const revise = db.prepare('UPDATE buckets SET revision = revision + 1 WHERE id = ? RETURNING revision')
   const update = db.prepare(`UPDATE media SET filename = ?, alt_text = ?, caption = ?, edited = ?,
     renamed = coalesce(?, renamed) WHERE bucket_id = ? AND seq = ?`)
+  const names = prepareNameMarks(db)
 
   return ({ bucketId, id, edit, expected }) => {
     const row = one(select, id, bucketId)
@@ -22,8 +24,10 @@ export function prepareEditMedia(db: DatabaseSync): (input: Changes['edit-media'
     if (edited === item) return item
     const revision = integer(one(revise, bucketId) ?? [], 0)
     const { filename, altText, caption } = edited
-    const renamed = filename === item.filename ? null : 1
-    update.run(filename, altText, caption, revision, renamed, bucketId, integer(row, itemColumnCount))
+    const seq = integer(row, itemColumnCount)
+    const isRenamed = filename !== item.filename
+    update.run(filename, altText, caption, revision, isRenamed ? 1 : null, bucketId, seq)
+    if (isRenamed) names.change(bucketId, [seq])
     return edited
   }
 }

@@ -28,6 +28,7 @@ export function prepareReadItems(
     return {
       revision: integer(row, 0),
       rows: rows.map((row) => ({ item: readItem(row), seq: integer(row, itemColumnCount) })),
+      examined: null,
     }
   }
 }

@@ -5,6 +5,7 @@ import { isPictured } from '../../core/variant.ts'
 import type { BucketId, ContentId, NewMedia, NewMediaContent, Preview, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
 import { prepareContentRows } from './content-rows.ts'
+import { prepareNameMarks } from './name-marks.ts'
 import type { Ranks } from './ranks.ts'
 import { one } from './rows.ts'
 
@@ -62,6 +63,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
   const clearIntent = db.prepare('DELETE FROM intents WHERE id = ?')
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const contents = prepareContentRows(db)
+  const names = prepareNameMarks(db)
   const grow = db.prepare(`UPDATE buckets
     SET revision = revision + 1, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
 
@@ -88,6 +90,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
     }
     for (const id of tombstones) addTombstone.run(id)
     ranks.remove(bucketId, nextSeq, seqs)
+    names.remove(bucketId, seqs)
     grow.run(-seqs.length, -size, 0, bucketId)
     return tombstones
   }

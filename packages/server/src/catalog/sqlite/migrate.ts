@@ -11,6 +11,7 @@ import { uploadParts } from './migrations/0007-upload-parts.ts'
 import { kinds } from './migrations/0008-kinds.ts'
 import { previews } from './migrations/0009-previews.ts'
 import { edits } from './migrations/0010-edits.ts'
+import { names } from './migrations/0011-names.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -26,6 +27,7 @@ const migrations: readonly string[] = [
   kinds,
   previews,
   edits,
+  names,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

@@ -135,5 +135,9 @@ const removal = `
   DELETE FROM contents;
   DELETE FROM media;
   DELETE FROM ranks;
+  DELETE FROM name_segments;
+  DELETE FROM name_chunks;
+  DELETE FROM name_marks;
+  DELETE FROM name_claims;
   DELETE FROM tokens;
   DELETE FROM buckets;`

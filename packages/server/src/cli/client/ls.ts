@@ -8,7 +8,7 @@ import { formatSize, printableText } from './terminal-text.ts'
 export const ls = clientCommand({
   summary: 'List the items of the bucket.',
   help: `Usage: mediabucket ls [-l] [--page N | --all] [--json]
-       mediabucket ls [--newest] [--kind KIND] [-l] [--all] [--json]
+       mediabucket ls [--newest] [--kind KIND] [--name TEXT] [-l] [--all] [--json]
 
 Prints the URLs of the items, one per line, oldest first.
 
@@ -19,7 +19,8 @@ Options:
   --all       List all items. Default: ten.
   --newest    List the newest items first.
   --kind KIND List the items of a kind: image, video, audio, document or other.
-  --json      Print the JSON object of each page, one per line; with -l, --newest or --kind that of each item.`,
+  --name TEXT List the items whose name contains every word of the text, in upper or lower case.
+  --json      Print the JSON object of each page, one per line; with -l, --newest, --kind or --name that of each item.`,
 
   read(args) {
     const { values } = parse('ls', {
@@ -30,20 +31,23 @@ Options:
         all: { type: 'boolean' },
         newest: { type: 'boolean' },
         kind: { type: 'string' },
+        name: { type: 'string' },
         json: { type: 'boolean' },
       },
     })
-    const { long = false, page, all = false, json = false, newest = false, kind } = values
+    const { long = false, page, all = false, json = false, newest = false, kind, name } = values
     if (all && page !== undefined) throw new UsageError('ls takes --page or --all, not both')
     if (page !== undefined && !isPageNumber(page))
       throw new UsageError(`--page takes a whole number of at least 1, not "${page}"`)
-    const isList = newest || kind !== undefined
+    const isList = newest || kind !== undefined || name !== undefined
     if (isList && page !== undefined)
-      throw new UsageError('ls takes --page, or --newest and --kind, not both')
+      throw new UsageError('ls takes --page, or --newest, --kind and --name, not both')
     const found = kinds.find((name) => name === kind)
     if (kind !== undefined && found === undefined)
       throw new UsageError(`--kind takes one of ${kinds.join(', ')}, not "${kind}"`)
-    const list: ItemOptions | null = isList ? { order: newest ? 'newest' : 'oldest', kind: found } : null
+    const list: ItemOptions | null = isList
+      ? { order: newest ? 'newest' : 'oldest', kind: found, name }
+      : null
     return { number: Number(page ?? 1), long, all, json, list }
   },
 

@@ -133,8 +133,10 @@ const description: OperationDescription = {
 To read a whole bucket, send \`next_cursor\` as \`after\` until it is null, or follow the \`Link\` with \`rel="next"\`. Every item that
 exists during the whole iteration is returned exactly once, whatever is uploaded and deleted in the meantime.
 
+\`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
+
 With \`Accept: application/x-ndjson\` one response has all items that follow, one media object on each line.`,
-  rules: 'K1 to K10',
+  rules: 'K1 to K13',
   needs: 'media:read',
   query: ItemListQuery,
   headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../core/items-query.ts'
+import { maxSearchLength, maxSearchTerms } from '../../core/name-search.ts'
 import { defaultListLimit, maxListLimit } from '../../core/query-parameters.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
 import { maxTokenName, tokenNameRule } from '../../core/token-name.ts'
@@ -127,6 +128,14 @@ export const ItemListQuery = Type.Object({
       format: 'date-time',
       examples: ['2026-06-01T00:00:00Z'],
       description: 'Only items that were stored before this time (RFC 3339).',
+    }),
+  ),
+  name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: maxSearchLength,
+      examples: ['harbour jpg'],
+      description: `Only items whose filename contains every word of this text, in upper or lower case, with or without diacritics. Up to ${maxSearchTerms} words.`,
     }),
   ),
   after: Type.Optional(

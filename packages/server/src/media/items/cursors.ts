@@ -19,10 +19,22 @@ const placeShape = /^(0|[1-9]\d*)\.(0|-?[1-9]\d*)$/
 export function createCursors(epoch: string): Cursors {
   /** The digest is no secret. It recognizes cursors of other lists, and changed ones. */
   function format(selection: ItemSelection, { seq, createdAt }: ItemPlace): string {
-    const { bucketId, order, kind, from, to } = selection
+    const { bucketId, order, kind, from, to, name } = selection
     const place = `${seq}.${createdAt}`
     const digest = createHash('sha256')
-      .update(JSON.stringify([formatVersion, epoch, bucketId, order, kind, from, to, place]))
+      .update(
+        JSON.stringify([
+          formatVersion,
+          epoch,
+          bucketId,
+          order,
+          kind,
+          from,
+          to,
+          ...(name === null ? [] : [name]),
+          place,
+        ]),
+      )
       .digest()
       .subarray(0, digestLength)
     return Buffer.concat([digest, Buffer.from(place)]).toString('base64url')

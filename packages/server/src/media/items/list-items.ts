@@ -24,13 +24,14 @@ export function listItemsOperation({
     const selection = { bucketId, ...filter }
     const place = after === null ? null : cursors.parse(selection, after)
     // One more than requested shows whether items follow.
-    const { revision, rows } = await catalog.items(selection, place, limit + 1)
+    const { revision, rows, examined } = await catalog.items(selection, place, limit + 1)
     const shown = rows.slice(0, limit)
     const last = rows.length > limit ? shown.at(-1) : undefined
+    const end = last === undefined ? examined : placeOf(last)
     return {
       revision,
       items: shown.map(({ item }) => item),
-      next: last === undefined ? null : cursors.format(selection, placeOf(last)),
+      next: end === null ? null : cursors.format(selection, end),
     }
   }
 }

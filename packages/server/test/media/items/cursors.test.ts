@@ -10,6 +10,7 @@ const selections = fc.record({
   kind: fc.constantFrom(null, ...itemKinds),
   from: fc.option(fc.integer()),
   to: fc.option(fc.integer()),
+  name: fc.option(fc.array(fc.string({ minLength: 1 }), { minLength: 1 })),
 })
 const places = fc.record({
   seq: fc.maxSafeNat(),
@@ -33,7 +34,14 @@ test('K6 a cursor is URL-safe and leads to its place, in its own list only', () 
 
 test('K6 a changed cursor, and any other text, is refused', () => {
   const cursors = createCursors('epoch')
-  const selection = { bucketId: 1 as BucketId, order: 'oldest', kind: null, from: null, to: null } as const
+  const selection = {
+    bucketId: 1 as BucketId,
+    order: 'oldest',
+    kind: null,
+    from: null,
+    to: null,
+    name: null,
+  } as const
   const cursor = cursors.format(selection, { seq: 17, createdAt: 1_790_000_000_000 })
   fc.assert(
     fc.property(fc.nat({ max: cursor.length - 1 }), fc.stringMatching(/^[\w-]$/), (index, letter) => {

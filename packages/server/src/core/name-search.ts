@@ -1,0 +1,40 @@
+/** The longest text of a search, in UTF-16 code units, and the most terms of one. */
+export const maxSearchLength = 200
+export const maxSearchTerms = 8
+
+/** Marks of scripts that are read without them, and variation selectors. The marks of Japanese and of Indic scripts are letters. */
+const marks =
+  /[[\p{M}&&[\p{Script=Inherited}\p{Script=Cyrillic}\p{Script=Hebrew}\p{Script=Arabic}]]--[\u{3099}\u{309A}]]/gv
+
+/**
+ * The text in which names and searches are compared: in lower case, without diacritics, with compatible characters replaced. The index
+ * of names stores parts of it, so a change needs a migration that deletes the index.
+ */
+export function foldName(text: string): string {
+  // Most names are ASCII, which the other steps do not change.
+  if (isAscii.test(text)) return text.toLowerCase()
+  const bare = text.normalize('NFKD').replace(marks, '')
+  // `ß` has only an upper case of two letters. A sigma at the end of a word has a lower case of its own.
+  return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFKD').replace(marks, '')
+}
+
+const isAscii = /^[\0-\x7f]*$/
+
+/** Parses the text of a search (docs/interface.md K11). Returns its terms, folded and in order; null if it is malformed. */
+export function parseNameSearch(text: string): readonly string[] | null {
+  if (text.length > maxSearchLength) return null
+  const words = new Set(foldName(text.toWellFormed()).split(/\s+/u))
+  words.delete('')
+  // A term that is a part of another one selects nothing more.
+  const terms = [...words].filter(
+    (word) => ![...words].some((other) => other !== word && other.includes(word)),
+  )
+  return terms.length === 0 || terms.length > maxSearchTerms ? null : terms.sort()
+}
+
+/** True if the name has all terms of a search. */
+export function matchesName(filename: string | null, terms: readonly string[]): boolean {
+  if (filename === null) return false
+  const folded = foldName(filename)
+  return terms.every((term) => folded.includes(term))
+}

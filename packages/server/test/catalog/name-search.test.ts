@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest'
+import { seededRandom } from '../../../../test/harness/random.ts'
+import { kindOf } from '../../src/catalog/item-kinds.ts'
+import type { NameResults } from '../../src/catalog/names/name-reads.ts'
+import { searchNames } from '../../src/catalog/names/search-names.ts'
+import {
+  blockSize,
+  buildSegment,
+  chunksOf,
+  chunksPerSegment,
+  mergedSize,
+  mergeSegments,
+  type NewSegment,
+  type Segment,
+} from '../../src/catalog/names/segments.ts'
+import type { BucketId, Item, ItemPlace, ItemSelection } from '../../src/catalog/records.ts'
+import { itemOrders } from '../../src/core/items-query.ts'
+import { matchesName, parseNameSearch } from '../../src/core/name-search.ts'
+import { newItem } from './samples.ts'
+
+type Items = ReadonlyMap<number, Item>
+
+const unseen = { thumbhash: null, duration: null, altText: null, caption: null }
+const itemOf = (fields: Partial<Item>): Item => ({ ...newItem(fields), ...unseen })
+
+/** An index in memory, over items whose numbers ascend. */
+function createIndex(items: Items, nextSeq: number, segments: readonly NewSegment[]) {
+  const rows = [...items].map(([seq, item]) => ({ seq, item }))
+  const stored: Segment[] = segments.map((segment, id) => ({ ...segment, id }))
+  const chunks = new Map(
+    segments.flatMap((segment, id) =>
+      chunksOf(segment).map((chunk, number) => [id * chunksPerSegment + number, chunk] as const),
+    ),
+  )
+
+  function run(selection: ItemSelection, after: ItemPlace | null, limit: number, keys: number) {
+    const sizes = { segments: 1, growth: keys, keys }
+    const search = searchNames(
+      { segments: stored, nextSeq },
+      selection,
+      selection.name ?? [],
+      after,
+      limit,
+      sizes,
+    )
+    let step = search.next()
+    while (!step.done) {
+      const reads = step.value
+      const { names } = reads
+      const inRange = names === null ? [] : rows.filter(({ seq }) => seq >= names.from && seq < names.to)
+      const results: NameResults = {
+        chunks: new Map([...chunks].filter(([number]) => reads.chunks.includes(number))),
+        marks: [],
+        names: (names?.isNewest ? inRange.reverse() : inRange)
+          .slice(0, names?.limit)
+          .map(({ seq, item: { filename } }) => ({ seq, filename })),
+        items: reads.items.flatMap((seq) => {
+          const item = items.get(seq)
+          return item ? [{ seq, item }] : []
+        }),
+      }
+      step = search.next(results)
+    }
+    return step.value
+  }
+
+  return {
+    chunks,
+    /** The numbers of all selected items, by several searches, and how many of these ended early. */
+    all(selection: ItemSelection, limit: number, keys: number) {
+      const found: number[] = []
+      let early = 0
+      for (let after: ItemPlace | null = null; ; ) {
+        const { rows, examined } = run(selection, after, limit, keys)
+        found.push(...rows.map(({ seq }) => seq))
+        if (examined) early += 1
+        const last = rows.at(-1)
+        const place: ItemPlace | null =
+          examined ?? (rows.length === limit && last ? { seq: last.seq, createdAt: 0 } : null)
+        if (place === null) return { found, early }
+        after = place
+      }
+    },
+  }
+}
+
+const selectionOf = (text: string, fields: Partial<ItemSelection> = {}): ItemSelection => ({
+  bucketId: 1 as BucketId,
+  order: 'oldest',
+  kind: null,
+  from: null,
+  to: null,
+  name: parseNameSearch(text),
+  ...fields,
+})
+
+const rowsOf = (items: Items, first: number) =>
+  [...items].flatMap(([seq, { filename, contentType, createdAt }]) =>
+    seq >= first && seq < first + blockSize ? [{ seq, filename, contentType, createdAt }] : [],
+  )
+
+/** A merged segment, two others, a block without one, another segment, and a rest that is not indexed. */
+function manyNames() {
+  const random = seededRandom()
+  const words = ['sea', 'Straße', '写真', 'img', 'a', 'e\u0301', 'report']
+  const items = new Map<number, Item>()
+  const nextSeq = mergedSize + 5 * blockSize
+  for (let seq = 0; seq < nextSeq; seq += 1 + random(12)) {
+    const filename = `${words[random(7)]} ${words[random(7)]}${random(200)}`
+    items.set(seq, itemOf({ filename, contentType: random(9) ? 'image/png' : 'video/mp4', createdAt: seq }))
+  }
+  const build = (block: number) => buildSegment(block * blockSize, rowsOf(items, block * blockSize))
+  const parts = Array.from({ length: 16 }, (_, block) => build(block))
+  const merged = mergeSegments(parts.map((segment) => ({ segment, chunks: chunksOf(segment) })))
+  return { items, index: createIndex(items, nextSeq, [merged, build(16), build(17), build(19)]) }
+}
+
+const searches: readonly ItemSelection[] = itemOrders.flatMap((order) => [
+  selectionOf('sea', { order }),
+  selectionOf('strasse 写', { order }),
+  selectionOf('19', { order, kind: 'video' }),
+  selectionOf('report 199', { order }),
+  selectionOf('a', { order, from: 3 * blockSize + 5, to: 17 * blockSize }),
+  selectionOf('report sea img', { order }),
+])
+
+function expectAll(items: Items, { all }: Pick<ReturnType<typeof createIndex>, 'all'>): void {
+  for (const selection of searches)
+    for (const keys of [1, 3]) {
+      const { order, kind, from, to, name } = selection
+      const expected = [...items].flatMap(([seq, { filename, contentType, createdAt }]) =>
+        matchesName(filename, name ?? []) &&
+        (kind === null || kindOf(contentType) === kind) &&
+        createdAt >= (from ?? 0) &&
+        createdAt < (to ?? createdAt + 1)
+          ? [seq]
+          : [],
+      )
+      const { found } = all(selection, 250, keys)
+      expect({ selection, found }).toEqual({
+        selection,
+        found: order === 'oldest' ? expected : expected.reverse(),
+      })
+    }
+}
+
+test('K11, K12 merged segments, others, and names between and above them are searched together', () => {
+  const { items, index } = manyNames()
+  expectAll(items, index)
+})
+
+test('a search that finds damaged and missing chunks compares the names instead', () => {
+  const { items, index } = manyNames()
+  const random = seededRandom()
+  for (const [number, chunk] of index.chunks) {
+    const damage = random(8)
+    if (damage === 0) index.chunks.delete(number)
+    if (damage === 1) index.chunks.set(number, chunk.subarray(0, random(chunk.length)))
+    const changed = chunk.map((byte, at) => (at === 7 ? byte ^ 64 : byte))
+    if (damage === 2) index.chunks.set(number, changed)
+  }
+  expectAll(items, index)
+})
+
+test('K13, K4 a search that compares very many names ends early, and its cursor leads to the others', () => {
+  const items = new Map<number, Item>()
+  const item = itemOf({ filename: 'other' })
+  for (let seq = 0; seq < 90_000; seq += 1) items.set(seq, item)
+  for (const seq of [5, 70_000]) items.set(seq, itemOf({ filename: 'needle' }))
+  const index = createIndex(items, 90_000, [])
+  for (const [order, expected] of [
+    ['oldest', [5, 70_000]],
+    ['newest', [70_000, 5]],
+  ] as const)
+    expect(index.all(selectionOf('needle', { order }), 10, 1)).toEqual({ found: expected, early: 2 })
+})
+
+test('posting lists exclude items: of many names, few are read', () => {
+  const items = new Map<number, Item>()
+  for (let seq = 0; seq < blockSize; seq += 1)
+    items.set(seq, itemOf({ filename: seq === 9 ? 'a b needle' : `${seq % 2 ? 'a' : 'b'}.jpg` }))
+  const segment = buildSegment(0, rowsOf(items, 0))
+  const read: number[] = []
+  const search = searchNames(
+    { segments: [{ ...segment, id: 0 }], nextSeq: blockSize },
+    selectionOf('needle'),
+    ['needle'],
+    null,
+    10,
+    { segments: 1, growth: 1, keys: 1 },
+  )
+  const chunks = new Map(chunksOf(segment).map((chunk, number) => [number, chunk]))
+  let step = search.next()
+  while (!step.done) {
+    read.push(...step.value.items)
+    step = search.next({ chunks, marks: [], names: [], items: [] })
+  }
+  expect(read).toEqual([9])
+})
