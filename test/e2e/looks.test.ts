@@ -113,7 +113,8 @@ describe('WCAG 2.2 AA', () => {
     await expectAccessible(guest, 'selecting in the timeline')
     await guest.button(strings.view.list).click()
     await page.locator('.as-list').waitFor()
-    await expectAccessible(guest, 'list')
+    await guest.button(strings.settings.label).click()
+    await expectAccessible(guest, 'list, with settings')
   })
 
   browserTest.each(['harbour.jpg', 'clip.webm', 'tone.wav', 'report.pdf', 'notes.txt'])(

@@ -3,6 +3,7 @@ import { GalleryContext, openGallery } from './gallery.ts'
 import { KeyboardShortcuts } from './listing/keyboard-shortcuts.tsx'
 import { ListingView } from './listing/listing-view.tsx'
 import { Pager } from './listing/pager.tsx'
+import type { Preferences } from './preferences.ts'
 import { DeletionDialog } from './selection/deletion-dialog.tsx'
 import { SelectionBar } from './selection/selection-bar.tsx'
 import type { Session, SignedIn } from './session/session.ts'
@@ -15,9 +16,15 @@ import { DropZone } from './uploads/drop-zone.tsx'
 import { UploadTray } from './uploads/tray/upload-tray.tsx'
 import { Viewer } from './viewer/viewer.tsx'
 
+interface BucketPageProps {
+  readonly signedIn: SignedIn
+  readonly session: Session
+  readonly preferences: Preferences
+}
+
 /** The page of a signed-in person. */
-export function BucketPage({ signedIn, session }: { signedIn: SignedIn; session: Session }) {
-  const gallery = useMemo(() => openGallery(signedIn, session), [signedIn, session])
+export function BucketPage({ signedIn, session, preferences }: BucketPageProps) {
+  const gallery = useMemo(() => openGallery(signedIn, session, preferences), [signedIn, session, preferences])
   useEffect(() => () => gallery.close(), [gallery])
   const { router, isShown } = gallery
   const page = router.page.value

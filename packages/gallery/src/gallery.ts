@@ -8,7 +8,7 @@ import { createChanges } from './listing/changes.ts'
 import { createListing, type Listing } from './listing/listing.ts'
 import { createMediaCache, type MediaCache } from './listing/media-cache.ts'
 import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
-import { createPreferences, type Preferences } from './preferences.ts'
+import type { Preferences } from './preferences.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import { createDeletion, type Deletion } from './selection/deletion.ts'
 import { type LinkForm, linkText } from './selection/link-text.ts'
@@ -59,7 +59,11 @@ export interface Gallery {
 const reloadInterval = 1500
 
 /** Creates the stores and connects them. No other file does. */
-export function openGallery({ client, token, tokenInfo }: SignedIn, session: Session): Gallery {
+export function openGallery(
+  { client, token, tokenInfo }: SignedIn,
+  session: Session,
+  preferences: Preferences,
+): Gallery {
   const closing = new AbortController()
   const notices = createNotices()
   const router = createRouter()
@@ -67,7 +71,6 @@ export function openGallery({ client, token, tokenInfo }: SignedIn, session: Ses
   const listing = createListing(client, router, connection)
   const mediaCache = createMediaCache(client, connection, () => void reload())
   const usage = createBucketUsage(client, connection)
-  const preferences = createPreferences()
   const inTimeline = computed(() => router.page.value === null)
   const timeline = createTimeline({
     client,

@@ -1,9 +1,14 @@
 import './restrict-scripts.ts'
+import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { locale } from './format/locale.ts'
+import { createPreferences } from './preferences.ts'
 import { createSession } from './session/session.ts'
+import { showLanguage } from './strings.ts'
 import './styles/base.css'
 import './styles/controls.css'
+import './styles/filters.css'
 import './styles/sign-in.css'
 import './styles/shell.css'
 import './styles/listing.css'
@@ -20,7 +25,18 @@ import './styles/details.css'
 
 const root = document.getElementById('app')
 if (root) {
+  const preferences = createPreferences()
   const session = createSession()
   void session.resume()
-  render(<App session={session} />, root)
+  effect(() => {
+    document.documentElement.dataset['theme'] = preferences.theme.value
+  })
+  let drawn = false
+  effect(() => {
+    void showLanguage(preferences.language.value).then(() => {
+      if (!drawn) render(<App session={session} preferences={preferences} />, root)
+      drawn = true
+      document.documentElement.lang = locale.current
+    })
+  })
 }

@@ -1,13 +1,14 @@
 import { effect, type Signal, signal } from '@preact/signals'
 import { serviceUrl } from './service/urls.ts'
+import { browserLanguage, type Language } from './strings.ts'
 
 /** What a person chose for this browser. */
 export interface Preferences {
   readonly order: Signal<'newest' | 'oldest'>
   readonly layout: Signal<'grid' | 'list'>
+  readonly theme: Signal<'system' | 'light' | 'dark'>
+  readonly language: Signal<Language>
 }
-
-const choices = { order: ['newest', 'oldest'], layout: ['grid', 'list'] } as const
 
 /** The first choice is the default. Browsers that store nothing use it on every visit. */
 export function createPreferences(): Preferences {
@@ -15,7 +16,12 @@ export function createPreferences(): Preferences {
   const stored = read(key)
   const choose = <T extends string>(name: string, of: readonly [T, ...T[]]): Signal<T> =>
     signal(of.find((choice) => choice === stored.get(name)) ?? of[0])
-  const preferences = { order: choose('order', choices.order), layout: choose('layout', choices.layout) }
+  const preferences: Preferences = {
+    order: choose('order', ['newest', 'oldest']),
+    layout: choose('layout', ['grid', 'list']),
+    theme: choose('theme', ['system', 'light', 'dark']),
+    language: choose('language', [browserLanguage(navigator.languages), 'en', 'de', 'es']),
+  }
   let before = ''
   effect(() => {
     const values = Object.entries(preferences).map(([name, { value }]): [string, string] => [name, value])

@@ -1,266 +1,32 @@
-import { formatCount } from './format/count.ts'
+import { signal } from '@preact/signals'
+import { locale } from './format/locale.ts'
+import { en, type Texts } from './strings/en.ts'
 
-const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
+/** The languages by their own names. */
+export const languages = { en: 'English', de: 'Deutsch', es: 'Español' } as const
+export type Language = keyof typeof languages
 
-/** All texts of the user interface. */
-export const strings = {
-  product: 'Mediabucket',
-  files,
-  unnamed: 'Unnamed file',
-  byte: '1 byte',
-  /** Each is 1000 of the one before. */
-  units: ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'],
-  close: 'Close',
-  cancel: 'Cancel',
-  dismiss: 'Dismiss',
-  tryAgain: 'Try again',
-  skipToMedia: 'Skip to the files',
+const texts = signal<Texts>(en)
 
-  signIn: {
-    title: 'Sign in to your bucket',
-    about: 'Enter the access token of the bucket.',
-    token: 'Access token',
-    show: 'Show the token',
-    hide: 'Hide the token',
-    keep: 'Keep me signed in for a day',
-    keepHint: 'On a shared computer, clear this box. The session then ends when you close this tab.',
-    submit: 'Sign in',
-    busy: 'Signing in…',
-    noToken:
-      'No token? The server prints one when it starts for the first time. To create another, run “npx mediabucket token create --bucket default”.',
-    missing: 'Enter a token.',
-    malformed: 'This is not a token. Tokens begin with “mbkt_” and contain no spaces.',
-    refused: 'This token is not valid. It is mistyped, expired or revoked. Check it or use another one.',
-    cannotRead: (scopes: string) =>
-      `This token cannot view files. Its scopes: ${scopes}. Use a token with the scope media:read.`,
-    noScopes: 'none',
-    ended: 'You were signed out because the token expired or was revoked. Sign in with another token.',
-    signedOut: 'You are signed out.',
-    dayPassed: 'Your session ended after 24 hours. Sign in again.',
-    resuming: 'Opening your bucket…',
-  },
+/** All texts of the user interface, in the language that was chosen. Components that use a text are drawn again when it changes. */
+export const strings: Texts = new Proxy(en, { get: (_, section) => Reflect.get(texts.value, section) })
 
-  header: {
-    upload: 'Upload',
-    uploadFolder: 'Upload a folder',
-    signOut: 'Sign out',
-    used: (size: string) => `${size} used`,
-    usedOf: (size: string, limit: string) => `${size} of ${limit}`,
-    itemsOf: (count: number, limit: number) => `${formatCount(count)} of ${formatCount(limit)} files`,
-    usage: 'Space used',
-  },
+const load: Readonly<Record<Language, () => Promise<Texts>>> = {
+  en: async () => en,
+  de: async () => (await import('./strings/de.ts')).de,
+  es: async () => (await import('./strings/es.ts')).es,
+}
 
-  signOut: {
-    title: 'Sign out now?',
-    about: (left: number) =>
-      `${left === 1 ? '1 file is' : `${formatCount(left)} files are`} still being uploaded. Signing out cancels ${left === 1 ? 'this upload' : 'these uploads'}.`,
-    stay: 'Stay signed in',
-    leave: 'Sign out',
-  },
+/** Loads and shows a language. The former one stays if it cannot be loaded. */
+export async function showLanguage(language: Language): Promise<void> {
+  const loaded = await load[language]().catch(() => null)
+  if (loaded === null) return
+  locale.current = language
+  texts.value = loaded
+}
 
-  listing: {
-    noThumbnail: 'No preview: the picture is damaged or too large',
-    title: (bucket: string, page: number) => `${bucket}, page ${formatCount(page)}`,
-    range: (from: number, to: number, total: number) =>
-      from === to
-        ? `${formatCount(from)} of ${files(total)}`
-        : `${formatCount(from)}–${formatCount(to)} of ${files(total)}`,
-    grid: 'Files on this page',
-    loading: 'Loading the files…',
-    loaded: (page: number, last: number) => `Page ${formatCount(page)} of ${formatCount(last)}`,
-    failed: 'The files could not be loaded',
-    pastEnd: (page: number) => `Page ${formatCount(page)} does not exist`,
-    pastEndHint: (last: number) =>
-      last === 1 ? 'The bucket has only one page.' : `The last page is ${formatCount(last)}.`,
-    goToLastPage: 'Go to the last page',
-    empty: 'This bucket is empty',
-    emptyHint: 'Drop files or folders anywhere on this page, paste a picture, or choose files below.',
-    emptyReadOnlyHint: 'To upload files, sign in with a token that has the scope media:write.',
-    chooseFiles: 'Choose files',
-    chooseFolder: 'Choose a folder',
-  },
-
-  view: { label: 'View', grid: 'Grid', list: 'List', pages: 'Pages' },
-
-  timeline: {
-    day: (day: string) => `Files of ${day}`,
-    loaded: 'The files are loaded',
-    newestFirst: 'Newest first',
-    oldestFirst: 'Oldest first',
-    switchOrder: 'Reverse the order',
-  },
-
-  pager: {
-    label: 'Pages',
-    previous: 'Previous page',
-    next: 'Next page',
-    page: (page: number) => `Page ${formatCount(page)}`,
-    jump: 'Go to page',
-    of: (last: number) => `of ${formatCount(last)}`,
-    go: 'Go',
-    range: (last: number) => `Enter a page number from 1 to ${formatCount(last)}.`,
-  },
-
-  selection: {
-    label: 'Selected files',
-    select: (name: string) => `Select ${name}`,
-    count: (count: number) => `${formatCount(count)} selected`,
-    allOnPage: 'Select all on this page',
-    copy: 'Copy links',
-    delete: 'Delete',
-    clear: 'Clear the selection',
-    all: 'Select all',
-    selecting: 'Selecting…',
-    copyAs: 'Copy links as…',
-    form: { plain: 'Plain links', markdown: 'Markdown', html: 'HTML' },
-    zip: 'Download as ZIP',
-    zipStarted: (count: number) =>
-      `Packing ${files(count)}. The download starts when the archive is complete.`,
-    zipFailed: 'The archive could not be created, because a file could not be downloaded. Try again.',
-  },
-
-  deletion: {
-    title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
-    one: (name: string) => `“${name}” will be deleted for everyone who has its link. This cannot be undone.`,
-    many: 'They will be deleted for everyone who has their links. This cannot be undone.',
-    confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
-    busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
-    done: (count: number) => `${files(count)} deleted.`,
-    onOtherPages: (count: number) =>
-      `${count === 1 ? '1 of them is' : `${formatCount(count)} of them are`} on other pages.`,
-    failed: (count: number, reason: string) => `${files(count)} could not be deleted. ${reason}`,
-  },
-
-  link: {
-    copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),
-    failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
-  },
-
-  viewer: {
-    label: (name: string) => `File: ${name}`,
-    position: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
-    previous: 'Previous file',
-    next: 'Next file',
-    details: 'Details',
-    copy: 'Copy link',
-    download: 'Download',
-    delete: 'Delete',
-    openPdf: 'Open the PDF',
-    open: 'Open in a new tab',
-    noPreview: 'There is no preview for this type of file. Download it to open it.',
-    noPicture: 'The browser cannot display this picture. Download it to view it.',
-    damaged: 'This picture is damaged. Upload the original again.',
-    partlyShown: 'This picture is damaged and only partly shown. Upload the original again.',
-    noPlayback: 'The browser cannot play this file. Download it to play it.',
-    loading: 'Loading…',
-    notLoaded: 'The viewer could not be loaded. Check your connection and reload the page.',
-    noText: 'This text could not be loaded. Try again later or download the file.',
-    emptyText: 'This file is empty.',
-    textPreview: (shown: string, size: string) =>
-      `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
-    deleted: 'This file was deleted.',
-    failed: 'This file could not be loaded. Try again later.',
-    back: 'Back to the files',
-  },
-
-  details: {
-    title: 'Details',
-    name: 'Name',
-    type: 'Type',
-    size: 'Size',
-    sizeExact: (size: string, bytes: number) =>
-      bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`,
-    dimensions: 'Dimensions',
-    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
-    added: 'Added',
-    hash: 'SHA-256',
-    link: 'Link',
-  },
-
-  uploads: {
-    label: 'Uploads',
-    drop: 'Drop to upload',
-    dropNotAllowed: 'This token cannot upload files',
-    dropNotAllowedHint: 'Sign in with a token that has the scope media:write.',
-    dropHint: (bucket: string) => `Files and folders are uploaded to “${bucket}”.`,
-    sending: (done: number, all: number) => `Uploading: ${formatCount(done)} of ${files(all)}`,
-    waitingForServer: 'Waiting for the server',
-    paused: (left: number) => `${files(left)} paused`,
-    finished: (count: number) => `${files(count)} uploaded`,
-    failed: (count: number) => `${files(count)} not uploaded`,
-    partly: (done: number, all: number) => `${formatCount(done)} of ${files(all)} uploaded`,
-    toChooseAgain: (count: number) => `${files(count)} to choose again`,
-    nothing: 'Nothing to upload',
-    reading: (count: number) =>
-      count === 0 ? 'Reading the folders…' : `Reading the folders: ${files(count)} so far`,
-    partOf: (done: string, all: string) => `${done} of ${all}`,
-    speed: (size: string) => `${size}/s`,
-    timeLeft: (time: string) => `${time} left`,
-    fewSeconds: 'a few seconds',
-    seconds: (count: number) => `${count} s`,
-    minutes: (count: number) => `${count} min`,
-    hours: (count: number, minutes: number) => `${count} h ${minutes} min`,
-    notDone: (failed: number) => `${formatCount(failed)} not uploaded`,
-    continuesLater: 'You can close this page. The uploads continue when you sign in again in this browser.',
-    keepOpen: 'Keep this page open until the uploads are done.',
-    systemFiles: (count: number) =>
-      `${count === 1 ? '1 system file' : `${formatCount(count)} system files`} skipped (such as .DS_Store and Thumbs.db)`,
-    emptyFolders: (count: number) =>
-      `${count === 1 ? '1 empty folder' : `${formatCount(count)} empty folders`} skipped`,
-    unreadableFolders: (count: number) =>
-      `${count === 1 ? '1 folder' : `${formatCount(count)} folders`} could not be read. Nothing in ${count === 1 ? 'it' : 'them'} was uploaded.`,
-    duplicates: (count: number) =>
-      count === 1
-        ? '1 file is already in the list, with the same name, size and date. It was not added again.'
-        : `${files(count)} are already in the list, with the same name, size and date. They were not added again.`,
-    addAgain: 'Add again',
-    copy: 'Copy links',
-    retryFailed: 'Retry failed files',
-    showMore: (count: number) => `Show ${formatCount(count)} more`,
-    overall: 'All uploads',
-    uploadOf: (name: string) => `Upload of ${name}`,
-    progress: (sent: string, size: string) => `${sent} of ${size}`,
-    waiting: 'Waiting',
-    inProgress: 'Uploading',
-    pausedAll: 'Paused',
-    pausedAt: (sent: string, size: string) => `Paused at ${sent} of ${size}`,
-    done: 'Uploaded',
-    chooseAgain: 'Choose this file again to continue',
-    pause: (name: string) => `Pause ${name}`,
-    resume: (name: string) => `Resume ${name}`,
-    retry: (name: string) => `Try ${name} again`,
-    cancel: (name: string) => `Cancel ${name}`,
-    pauseAll: 'Pause all',
-    resumeAll: 'Resume all',
-    collapse: 'Show less',
-    expand: 'Show all uploads',
-    close: 'Close the list of uploads',
-    cancelAll: 'Cancel all',
-    more: (count: number) => `and ${formatCount(count)} more`,
-    showUploaded: 'Show the uploaded files',
-    continued: (count: number) => `Continuing ${files(count)} from your last visit.`,
-    notAllowed: 'This token cannot upload files. Sign in with a token that has the scope media:write.',
-    unknown:
-      'The server refused this file and gave no reason. Try again; if it happens again, see the server’s log.',
-    unreadable: 'This file could not be read: it was moved or deleted, or you have no permission to read it.',
-    changed: 'This file was changed, moved or deleted after you chose it. Choose it again.',
-    tooLarge: 'This file is larger than the server allows.',
-    noRoom: (limit: string) => `This file does not fit: the bucket is limited to ${limit}.`,
-    tooLargeFor: (limit: string) => `This file is too large: the server allows up to ${limit} per file.`,
-    delayed: 'The uploads start when the server responds again.',
-    notLoaded: 'The uploader could not be loaded. Check your connection and reload the page.',
-  },
-
-  connection: {
-    lost: 'The server cannot be reached.',
-    offline: 'You are offline.',
-    retrying: 'Reconnecting…',
-    retryNow: 'Try now',
-    back: 'Connected again.',
-  },
-
-  errors: {
-    unreachable: 'The server cannot be reached. Check that it is running and that you are online.',
-    unexpected: 'An unexpected error occurred. Try again; if it happens again, see the server’s log.',
-  },
-} as const
+/** The first language of the browser that the page has. */
+export const browserLanguage = (preferred: readonly string[]): Language => {
+  const known = preferred.map((tag) => tag.toLowerCase().split('-')[0])
+  return known.find((tag): tag is Language => tag !== undefined && Object.hasOwn(languages, tag)) ?? 'en'
+}

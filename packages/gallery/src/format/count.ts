@@ -1,3 +1,3 @@
-const numbers = new Intl.NumberFormat('en')
+import { locale } from './locale.ts'
 
-export const formatCount = (count: number): string => numbers.format(count)
+export const formatCount = (count: number): string => count.toLocaleString(locale.current)

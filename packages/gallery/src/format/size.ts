@@ -1,4 +1,5 @@
 import { strings } from '../strings.ts'
+import { locale } from './locale.ts'
 
 /** A size in bytes as text, in powers of 1000 like the server's settings. */
 export function formatSize(bytes: number): string {
@@ -11,5 +12,6 @@ export function formatSize(bytes: number): string {
     step += 1
   }
   const digits = step === 0 || amount >= 99.95 ? 0 : 1
-  return `${Number(amount.toFixed(digits))} ${strings.units[step]}`
+  const rounded = Number(amount.toFixed(digits)).toLocaleString(locale.current, { useGrouping: false })
+  return `${rounded} ${strings.units[step]}`
 }

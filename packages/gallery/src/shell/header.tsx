@@ -5,6 +5,7 @@ import { Logo } from '../components/logo.tsx'
 import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { SettingsMenu } from './settings-menu.tsx'
 import { UsageMeter } from './usage-meter.tsx'
 
 export function Header() {
@@ -34,6 +35,7 @@ export function Header() {
             </FileButton>
           </>
         )}
+        <SettingsMenu />
         <button
           type="button"
           class="button sign-out"

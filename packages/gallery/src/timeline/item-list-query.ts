@@ -6,14 +6,33 @@ export type Order = 'newest' | 'oldest'
 export interface ItemFilter {
   /** Null for all kinds. */
   readonly kind: NonNullable<ItemOptions['kind']> | null
+  readonly time: TimeChoice
+  /** The begin of the time that was chosen; null for all. */
   readonly from: Date | null
-  readonly to: Date | null
 }
 
-export const noFilter: ItemFilter = { kind: null, from: null, to: null }
+export const kindChoices = {
+  all: null,
+  image: 'image',
+  video: 'video',
+  audio: 'audio',
+  document: 'document',
+  other: 'other',
+} as const
 
-export const isFiltered = ({ kind, from, to }: ItemFilter): boolean =>
-  kind !== null || from !== null || to !== null
+const day = 24 * 3_600_000
+export type TimeChoice = 'all' | 'day' | 'week' | 'month' | 'year'
+export const timeChoices: Readonly<Record<TimeChoice, (now: number) => Date | null>> = {
+  all: () => null,
+  day: (now) => new Date(now - day),
+  week: (now) => new Date(now - 7 * day),
+  month: (now) => new Date(now - 30 * day),
+  year: (now) => new Date(now - 365 * day),
+}
+
+export const noFilter: ItemFilter = { kind: null, time: 'all', from: null }
+
+export const isFiltered = ({ kind, from }: ItemFilter): boolean => kind !== null || from !== null
 
 const before = new Date(0)
 
@@ -25,12 +44,11 @@ const before = new Date(0)
 export function queryFrom(order: Order, filter: ItemFilter, start: Media | null): ItemOptions {
   const kind = filter.kind ?? undefined
   const from = filter.from ?? before
-  const to = filter.to ?? undefined
-  if (start === null) return { order, kind, from, to }
+  if (start === null) return { order, kind, from }
   const at = Date.parse(start.created_at)
   return order === 'newest'
     ? { order, kind, from, to: new Date(at + 1) }
-    : { order, kind, from: new Date(at), to }
+    : { order, kind, from: new Date(at) }
 }
 
 /** Whether an item is after another in an order, by their times. */

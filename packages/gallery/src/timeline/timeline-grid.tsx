@@ -37,6 +37,12 @@ export function TimelineGrid({ list }: { list: boolean }) {
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.altKey || event.metaKey || layout === null) return
+    if (timeline.total.value === null && (event.key === 'End' || event.key === 'Home')) {
+      // The height of a list of unknown length is not that of its end.
+      event.preventDefault()
+      void (event.key === 'End' ? timeline.goToEnd() : timeline.goToBegin())
+      return
+    }
     const next = moveFrom(layout.placed, focused, event.key)
     if (next === null) return
     event.preventDefault()

@@ -3,7 +3,8 @@ import { useGallery } from '../gallery.ts'
 import { ListHead } from '../listing/list-head.tsx'
 import { EmptyBucket, FailedPage, PageSkeleton } from '../listing/page-states.tsx'
 import { strings } from '../strings.ts'
-import { reverse } from './item-list-query.ts'
+import { Filters } from './filters.tsx'
+import { isFiltered, reverse } from './item-list-query.ts'
 import { TimelineGrid } from './timeline-grid.tsx'
 
 /** The whole bucket as one list that loads items as it is scrolled, or the reason why there is none. */
@@ -19,6 +20,7 @@ export function TimelineView() {
       <ListHead about={about}>
         <OrderButton />
       </ListHead>
+      <Filters />
       <p class="off-screen" role="status">
         {loading ? strings.listing.loading : error === null && strings.timeline.loaded}
       </p>
@@ -27,11 +29,25 @@ export function TimelineView() {
       ) : loaded === null ? (
         <PageSkeleton />
       ) : loaded.items.length === 0 ? (
-        <EmptyBucket />
+        isFiltered(timeline.filter.value) ? (
+          <NoMatch />
+        ) : (
+          <EmptyBucket />
+        )
       ) : (
         <TimelineGrid list={preferences.layout.value === 'list'} />
       )}
     </>
+  )
+}
+
+function NoMatch() {
+  return (
+    <div class="state">
+      <Icon name="info" size={40} />
+      <h2>{strings.filter.none}</h2>
+      <p>{strings.filter.noneHint}</p>
+    </div>
   )
 }
 

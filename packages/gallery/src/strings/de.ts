@@ -1,0 +1,249 @@
+import { formatCount } from '../format/count.ts'
+import { uploads } from './de-uploads.ts'
+import type { Texts } from './en.ts'
+
+const files = (count: number) => (count === 1 ? '1 Datei' : `${formatCount(count)} Dateien`)
+
+export const de: Texts = {
+  product: 'Mediabucket',
+  files,
+  unnamed: 'Datei ohne Namen',
+  byte: '1 Byte',
+  units: ['Byte', 'kB', 'MB', 'GB', 'TB', 'PB'],
+  close: 'Schließen',
+  cancel: 'Abbrechen',
+  dismiss: 'Ausblenden',
+  tryAgain: 'Erneut versuchen',
+  skipToMedia: 'Zu den Dateien springen',
+
+  signIn: {
+    title: 'Bei deinem Bucket anmelden',
+    about: 'Gib das Zugriffstoken des Buckets ein.',
+    token: 'Zugriffstoken',
+    show: 'Token anzeigen',
+    hide: 'Token verbergen',
+    keep: 'Einen Tag lang angemeldet bleiben',
+    keepHint:
+      'Leere dieses Feld auf einem gemeinsam genutzten Computer. Die Sitzung endet dann mit diesem Tab.',
+    submit: 'Anmelden',
+    busy: 'Anmeldung läuft…',
+    noToken:
+      'Kein Token? Der Server gibt beim ersten Start eines aus. Ein weiteres erstellt „npx mediabucket token create --bucket default“.',
+    missing: 'Gib ein Token ein.',
+    malformed: 'Das ist kein Token. Tokens beginnen mit „mbkt_“ und enthalten keine Leerzeichen.',
+    refused:
+      'Dieses Token ist ungültig. Es ist falsch geschrieben, abgelaufen oder widerrufen. Prüfe es oder nimm ein anderes.',
+    cannotRead: (scopes: string) =>
+      `Dieses Token darf keine Dateien ansehen. Seine Berechtigungen: ${scopes}. Nimm ein Token mit media:read.`,
+    noScopes: 'keine',
+    ended:
+      'Du wurdest abgemeldet, weil das Token abgelaufen oder widerrufen ist. Melde dich mit einem anderen an.',
+    signedOut: 'Du bist abgemeldet.',
+    dayPassed: 'Deine Sitzung endete nach 24 Stunden. Melde dich erneut an.',
+    resuming: 'Dein Bucket wird geöffnet…',
+  },
+
+  header: {
+    upload: 'Hochladen',
+    uploadFolder: 'Ordner hochladen',
+    signOut: 'Abmelden',
+    used: (size: string) => `${size} belegt`,
+    usedOf: (size: string, limit: string) => `${size} von ${limit}`,
+    itemsOf: (count: number, limit: number) => `${formatCount(count)} von ${formatCount(limit)} Dateien`,
+    usage: 'Belegter Speicher',
+  },
+
+  settings: {
+    label: 'Einstellungen',
+    theme: 'Farben',
+    themes: { system: 'Wie das System', light: 'Hell', dark: 'Dunkel' },
+    language: 'Sprache',
+  },
+
+  signOut: {
+    title: 'Jetzt abmelden?',
+    about: (left: number) =>
+      left === 1
+        ? '1 Datei wird noch hochgeladen. Beim Abmelden wird das abgebrochen.'
+        : `${formatCount(left)} Dateien werden noch hochgeladen. Beim Abmelden wird das abgebrochen.`,
+    stay: 'Angemeldet bleiben',
+    leave: 'Abmelden',
+  },
+
+  listing: {
+    noThumbnail: 'Keine Vorschau: Das Bild ist beschädigt oder zu groß',
+    title: (bucket: string, page: number) => `${bucket}, Seite ${formatCount(page)}`,
+    range: (from: number, to: number, total: number) =>
+      from === to
+        ? `${formatCount(from)} von ${files(total)}`
+        : `${formatCount(from)}–${formatCount(to)} von ${files(total)}`,
+    grid: 'Dateien dieser Seite',
+    loading: 'Die Dateien werden geladen…',
+    loaded: (page: number, last: number) => `Seite ${formatCount(page)} von ${formatCount(last)}`,
+    failed: 'Die Dateien konnten nicht geladen werden',
+    pastEnd: (page: number) => `Seite ${formatCount(page)} gibt es nicht`,
+    pastEndHint: (last: number) =>
+      last === 1 ? 'Der Bucket hat nur eine Seite.' : `Die letzte Seite ist ${formatCount(last)}.`,
+    goToLastPage: 'Zur letzten Seite',
+    empty: 'Dieser Bucket ist leer',
+    emptyHint:
+      'Ziehe Dateien oder Ordner auf diese Seite, füge ein Bild aus der Zwischenablage ein oder wähle unten Dateien aus.',
+    emptyReadOnlyHint: 'Melde dich zum Hochladen mit einem Token an, das media:write erlaubt.',
+    chooseFiles: 'Dateien auswählen',
+    chooseFolder: 'Ordner auswählen',
+  },
+
+  view: { label: 'Ansicht', grid: 'Raster', list: 'Liste', pages: 'Seiten' },
+
+  filter: {
+    label: 'Suchen und filtern',
+    search: 'Nach Namen suchen',
+    kind: 'Art',
+    kinds: {
+      all: 'Alle Arten',
+      image: 'Bilder',
+      video: 'Videos',
+      audio: 'Audio',
+      document: 'Dokumente',
+      other: 'Andere Dateien',
+    },
+    time: 'Zeit',
+    times: {
+      all: 'Jederzeit',
+      day: 'Letzte 24 Stunden',
+      week: 'Letzte 7 Tage',
+      month: 'Letzte 30 Tage',
+      year: 'Letztes Jahr',
+    },
+    clear: 'Filter aufheben',
+    none: 'Keine Datei passt',
+    noneHint: 'Ändere die Suche oder hebe die Filter auf.',
+  },
+
+  timeline: {
+    day: (day: string) => `Dateien vom ${day}`,
+    loaded: 'Die Dateien sind geladen',
+    newestFirst: 'Neueste zuerst',
+    oldestFirst: 'Älteste zuerst',
+    switchOrder: 'Reihenfolge umkehren',
+  },
+
+  pager: {
+    label: 'Seiten',
+    previous: 'Vorige Seite',
+    next: 'Nächste Seite',
+    page: (page: number) => `Seite ${formatCount(page)}`,
+    jump: 'Zu Seite',
+    of: (last: number) => `von ${formatCount(last)}`,
+    go: 'Los',
+    range: (last: number) => `Gib eine Seitenzahl von 1 bis ${formatCount(last)} ein.`,
+  },
+
+  selection: {
+    label: 'Ausgewählte Dateien',
+    select: (name: string) => `${name} auswählen`,
+    count: (count: number) => `${formatCount(count)} ausgewählt`,
+    allOnPage: 'Alle dieser Seite auswählen',
+    copy: 'Links kopieren',
+    delete: 'Löschen',
+    clear: 'Auswahl aufheben',
+    all: 'Alle auswählen',
+    selecting: 'Auswahl läuft…',
+    copyAs: 'Links kopieren als…',
+    form: { plain: 'Einfache Links', markdown: 'Markdown', html: 'HTML' },
+    zip: 'Als ZIP herunterladen',
+    zipStarted: (count: number) =>
+      `${files(count)} werden gepackt. Der Download beginnt, wenn das Archiv vollständig ist.`,
+    zipFailed:
+      'Das Archiv konnte nicht erstellt werden, weil eine Datei nicht geladen werden konnte. Versuche es erneut.',
+  },
+
+  deletion: {
+    title: (count: number) => (count === 1 ? 'Diese Datei löschen?' : `${files(count)} löschen?`),
+    one: (name: string) =>
+      `„${name}“ wird für alle gelöscht, die den Link haben. Das kann nicht rückgängig gemacht werden.`,
+    many: 'Sie werden für alle gelöscht, die ihre Links haben. Das kann nicht rückgängig gemacht werden.',
+    confirm: (count: number) => (count === 1 ? 'Löschen' : `${files(count)} löschen`),
+    busy: (done: number, count: number) =>
+      `${formatCount(done + 1)} von ${formatCount(count)} wird gelöscht…`,
+    done: (count: number) => `${files(count)} gelöscht.`,
+    onOtherPages: (count: number) =>
+      count === 1
+        ? '1 davon ist auf einer anderen Seite.'
+        : `${formatCount(count)} davon sind auf anderen Seiten.`,
+    failed: (count: number, reason: string) =>
+      count === 1
+        ? `1 Datei konnte nicht gelöscht werden. ${reason}`
+        : `${files(count)} konnten nicht gelöscht werden. ${reason}`,
+  },
+
+  link: {
+    copied: (count: number) => (count === 1 ? 'Link kopiert.' : `${formatCount(count)} Links kopiert.`),
+    failed: 'Der Browser hat das Kopieren verhindert. Kopiere den Link aus den Details der Datei.',
+  },
+
+  viewer: {
+    label: (name: string) => `Datei: ${name}`,
+    position: (position: number, total: number) => `${formatCount(position)} von ${formatCount(total)}`,
+    previous: 'Vorige Datei',
+    next: 'Nächste Datei',
+    details: 'Details',
+    copy: 'Link kopieren',
+    download: 'Herunterladen',
+    delete: 'Löschen',
+    openPdf: 'PDF öffnen',
+    open: 'In neuem Tab öffnen',
+    noPreview: 'Für diese Art von Datei gibt es keine Vorschau. Lade sie herunter, um sie zu öffnen.',
+    noPicture: 'Der Browser kann dieses Bild nicht anzeigen. Lade es herunter, um es anzusehen.',
+    damaged: 'Dieses Bild ist beschädigt. Lade das Original erneut hoch.',
+    partlyShown: 'Dieses Bild ist beschädigt und nur teilweise zu sehen. Lade das Original erneut hoch.',
+    noPlayback: 'Der Browser kann diese Datei nicht abspielen. Lade sie herunter, um sie abzuspielen.',
+    loading: 'Wird geladen…',
+    notLoaded: 'Die Anzeige konnte nicht geladen werden. Prüfe deine Verbindung und lade die Seite neu.',
+    noText:
+      'Dieser Text konnte nicht geladen werden. Versuche es später erneut oder lade die Datei herunter.',
+    emptyText: 'Diese Datei ist leer.',
+    textPreview: (shown: string, size: string) =>
+      `Die ersten ${shown} von ${size}. Lade die Datei herunter, um alles zu lesen.`,
+    deleted: 'Diese Datei wurde gelöscht.',
+    failed: 'Diese Datei konnte nicht geladen werden. Versuche es später erneut.',
+    back: 'Zurück zu den Dateien',
+  },
+
+  details: {
+    title: 'Details',
+    name: 'Name',
+    type: 'Typ',
+    size: 'Größe',
+    sizeExact: (size: string, bytes: number) =>
+      bytes < 1000 ? size : `${size} (${formatCount(bytes)} Byte)`,
+    dimensions: 'Abmessungen',
+    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} Pixel`,
+    added: 'Hinzugefügt',
+    hash: 'SHA-256',
+    link: 'Link',
+    altText: 'Alternativtext',
+    altTextHint: 'Beschreibt das Bild für Menschen, die es nicht sehen.',
+    caption: 'Bildunterschrift',
+    edit: 'Bearbeiten',
+    save: 'Speichern',
+    saved: 'Gespeichert.',
+    notSaved: (reason: string) => `Die Änderungen wurden nicht gespeichert. ${reason}`,
+  },
+
+  uploads,
+
+  connection: {
+    lost: 'Der Server ist nicht erreichbar.',
+    offline: 'Du bist offline.',
+    retrying: 'Verbindung wird wiederhergestellt…',
+    retryNow: 'Jetzt versuchen',
+    back: 'Wieder verbunden.',
+  },
+
+  errors: {
+    unreachable: 'Der Server ist nicht erreichbar. Prüfe, ob er läuft und ob du online bist.',
+    unexpected:
+      'Ein unerwarteter Fehler ist aufgetreten. Versuche es erneut; wenn er wieder auftritt, sieh im Protokoll des Servers nach.',
+  },
+}

@@ -1,0 +1,237 @@
+import { formatCount } from '../format/count.ts'
+import { uploads } from './en-uploads.ts'
+
+const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
+
+/** All texts of the user interface, in English. */
+export const en = {
+  product: 'Mediabucket',
+  files,
+  unnamed: 'Unnamed file',
+  byte: '1 byte',
+  /** Each is 1000 of the one before. */
+  units: ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'],
+  close: 'Close',
+  cancel: 'Cancel',
+  dismiss: 'Dismiss',
+  tryAgain: 'Try again',
+  skipToMedia: 'Skip to the files',
+
+  signIn: {
+    title: 'Sign in to your bucket',
+    about: 'Enter the access token of the bucket.',
+    token: 'Access token',
+    show: 'Show the token',
+    hide: 'Hide the token',
+    keep: 'Keep me signed in for a day',
+    keepHint: 'On a shared computer, clear this box. The session then ends when you close this tab.',
+    submit: 'Sign in',
+    busy: 'Signing in…',
+    noToken:
+      'No token? The server prints one when it starts for the first time. To create another, run “npx mediabucket token create --bucket default”.',
+    missing: 'Enter a token.',
+    malformed: 'This is not a token. Tokens begin with “mbkt_” and contain no spaces.',
+    refused: 'This token is not valid. It is mistyped, expired or revoked. Check it or use another one.',
+    cannotRead: (scopes: string) =>
+      `This token cannot view files. Its scopes: ${scopes}. Use a token with the scope media:read.`,
+    noScopes: 'none',
+    ended: 'You were signed out because the token expired or was revoked. Sign in with another token.',
+    signedOut: 'You are signed out.',
+    dayPassed: 'Your session ended after 24 hours. Sign in again.',
+    resuming: 'Opening your bucket…',
+  },
+
+  header: {
+    upload: 'Upload',
+    uploadFolder: 'Upload a folder',
+    signOut: 'Sign out',
+    used: (size: string) => `${size} used`,
+    usedOf: (size: string, limit: string) => `${size} of ${limit}`,
+    itemsOf: (count: number, limit: number) => `${formatCount(count)} of ${formatCount(limit)} files`,
+    usage: 'Space used',
+  },
+
+  settings: {
+    label: 'Settings',
+    theme: 'Theme',
+    themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+    language: 'Language',
+  },
+
+  signOut: {
+    title: 'Sign out now?',
+    about: (left: number) =>
+      `${left === 1 ? '1 file is' : `${formatCount(left)} files are`} still being uploaded. Signing out cancels ${left === 1 ? 'this upload' : 'these uploads'}.`,
+    stay: 'Stay signed in',
+    leave: 'Sign out',
+  },
+
+  listing: {
+    noThumbnail: 'No preview: the picture is damaged or too large',
+    title: (bucket: string, page: number) => `${bucket}, page ${formatCount(page)}`,
+    range: (from: number, to: number, total: number) =>
+      from === to
+        ? `${formatCount(from)} of ${files(total)}`
+        : `${formatCount(from)}–${formatCount(to)} of ${files(total)}`,
+    grid: 'Files on this page',
+    loading: 'Loading the files…',
+    loaded: (page: number, last: number) => `Page ${formatCount(page)} of ${formatCount(last)}`,
+    failed: 'The files could not be loaded',
+    pastEnd: (page: number) => `Page ${formatCount(page)} does not exist`,
+    pastEndHint: (last: number) =>
+      last === 1 ? 'The bucket has only one page.' : `The last page is ${formatCount(last)}.`,
+    goToLastPage: 'Go to the last page',
+    empty: 'This bucket is empty',
+    emptyHint: 'Drop files or folders anywhere on this page, paste a picture, or choose files below.',
+    emptyReadOnlyHint: 'To upload files, sign in with a token that has the scope media:write.',
+    chooseFiles: 'Choose files',
+    chooseFolder: 'Choose a folder',
+  },
+
+  view: { label: 'View', grid: 'Grid', list: 'List', pages: 'Pages' },
+
+  filter: {
+    label: 'Search and filter',
+    search: 'Search by name',
+    kind: 'Kind',
+    kinds: {
+      all: 'All kinds',
+      image: 'Pictures',
+      video: 'Videos',
+      audio: 'Audio',
+      document: 'Documents',
+      other: 'Other files',
+    },
+    time: 'Time',
+    times: {
+      all: 'Any time',
+      day: 'Last 24 hours',
+      week: 'Last 7 days',
+      month: 'Last 30 days',
+      year: 'Last year',
+    },
+    clear: 'Clear the filters',
+    none: 'No file matches',
+    noneHint: 'Change the search or clear the filters.',
+  },
+
+  timeline: {
+    day: (day: string) => `Files of ${day}`,
+    loaded: 'The files are loaded',
+    newestFirst: 'Newest first',
+    oldestFirst: 'Oldest first',
+    switchOrder: 'Reverse the order',
+  },
+
+  pager: {
+    label: 'Pages',
+    previous: 'Previous page',
+    next: 'Next page',
+    page: (page: number) => `Page ${formatCount(page)}`,
+    jump: 'Go to page',
+    of: (last: number) => `of ${formatCount(last)}`,
+    go: 'Go',
+    range: (last: number) => `Enter a page number from 1 to ${formatCount(last)}.`,
+  },
+
+  selection: {
+    label: 'Selected files',
+    select: (name: string) => `Select ${name}`,
+    count: (count: number) => `${formatCount(count)} selected`,
+    allOnPage: 'Select all on this page',
+    copy: 'Copy links',
+    delete: 'Delete',
+    clear: 'Clear the selection',
+    all: 'Select all',
+    selecting: 'Selecting…',
+    copyAs: 'Copy links as…',
+    form: { plain: 'Plain links', markdown: 'Markdown', html: 'HTML' },
+    zip: 'Download as ZIP',
+    zipStarted: (count: number) =>
+      `Packing ${files(count)}. The download starts when the archive is complete.`,
+    zipFailed: 'The archive could not be created, because a file could not be downloaded. Try again.',
+  },
+
+  deletion: {
+    title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
+    one: (name: string) => `“${name}” will be deleted for everyone who has its link. This cannot be undone.`,
+    many: 'They will be deleted for everyone who has their links. This cannot be undone.',
+    confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
+    busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
+    done: (count: number) => `${files(count)} deleted.`,
+    onOtherPages: (count: number) =>
+      `${count === 1 ? '1 of them is' : `${formatCount(count)} of them are`} on other pages.`,
+    failed: (count: number, reason: string) => `${files(count)} could not be deleted. ${reason}`,
+  },
+
+  link: {
+    copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),
+    failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
+  },
+
+  viewer: {
+    label: (name: string) => `File: ${name}`,
+    position: (position: number, total: number) => `${formatCount(position)} of ${formatCount(total)}`,
+    previous: 'Previous file',
+    next: 'Next file',
+    details: 'Details',
+    copy: 'Copy link',
+    download: 'Download',
+    delete: 'Delete',
+    openPdf: 'Open the PDF',
+    open: 'Open in a new tab',
+    noPreview: 'There is no preview for this type of file. Download it to open it.',
+    noPicture: 'The browser cannot display this picture. Download it to view it.',
+    damaged: 'This picture is damaged. Upload the original again.',
+    partlyShown: 'This picture is damaged and only partly shown. Upload the original again.',
+    noPlayback: 'The browser cannot play this file. Download it to play it.',
+    loading: 'Loading…',
+    notLoaded: 'The viewer could not be loaded. Check your connection and reload the page.',
+    noText: 'This text could not be loaded. Try again later or download the file.',
+    emptyText: 'This file is empty.',
+    textPreview: (shown: string, size: string) =>
+      `Showing the first ${shown} of ${size}. Download the file to read all of it.`,
+    deleted: 'This file was deleted.',
+    failed: 'This file could not be loaded. Try again later.',
+    back: 'Back to the files',
+  },
+
+  details: {
+    title: 'Details',
+    name: 'Name',
+    type: 'Type',
+    size: 'Size',
+    sizeExact: (size: string, bytes: number) =>
+      bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`,
+    dimensions: 'Dimensions',
+    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
+    added: 'Added',
+    hash: 'SHA-256',
+    link: 'Link',
+    altText: 'Alternative text',
+    altTextHint: 'Describes the picture to people who cannot see it.',
+    caption: 'Caption',
+    edit: 'Edit',
+    save: 'Save',
+    saved: 'Saved.',
+    notSaved: (reason: string) => `The changes were not saved. ${reason}`,
+  },
+
+  uploads,
+
+  connection: {
+    lost: 'The server cannot be reached.',
+    offline: 'You are offline.',
+    retrying: 'Reconnecting…',
+    retryNow: 'Try now',
+    back: 'Connected again.',
+  },
+
+  errors: {
+    unreachable: 'The server cannot be reached. Check that it is running and that you are online.',
+    unexpected: 'An unexpected error occurred. Try again; if it happens again, see the server’s log.',
+  },
+}
+
+/** Every language has the same texts. */
+export type Texts = typeof en

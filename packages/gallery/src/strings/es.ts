@@ -1,0 +1,242 @@
+import { formatCount } from '../format/count.ts'
+import type { Texts } from './en.ts'
+import { uploads } from './es-uploads.ts'
+
+const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
+
+export const es: Texts = {
+  product: 'Mediabucket',
+  files,
+  unnamed: 'Archivo sin nombre',
+  byte: '1 byte',
+  units: ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'],
+  close: 'Cerrar',
+  cancel: 'Cancelar',
+  dismiss: 'Descartar',
+  tryAgain: 'Reintentar',
+  skipToMedia: 'Saltar a los archivos',
+
+  signIn: {
+    title: 'Inicia sesión en tu bucket',
+    about: 'Introduce el token de acceso del bucket.',
+    token: 'Token de acceso',
+    show: 'Mostrar el token',
+    hide: 'Ocultar el token',
+    keep: 'Mantener la sesión durante un día',
+    keepHint: 'En un equipo compartido, desmarca esta casilla. La sesión terminará al cerrar esta pestaña.',
+    submit: 'Iniciar sesión',
+    busy: 'Iniciando sesión…',
+    noToken:
+      '¿No tienes un token? El servidor muestra uno al iniciarse por primera vez. Para crear otro, ejecuta «npx mediabucket token create --bucket default».',
+    missing: 'Introduce un token.',
+    malformed: 'Esto no es un token. Los tokens empiezan por «mbkt_» y no contienen espacios.',
+    refused: 'Este token no es válido. Está mal escrito, caducado o revocado. Compruébalo o usa otro.',
+    cannotRead: (scopes: string) =>
+      `Este token no puede ver archivos. Sus permisos: ${scopes}. Usa un token con media:read.`,
+    noScopes: 'ninguno',
+    ended: 'Se cerró tu sesión porque el token caducó o fue revocado. Inicia sesión con otro token.',
+    signedOut: 'Has cerrado la sesión.',
+    dayPassed: 'Tu sesión terminó después de 24 horas. Inicia sesión de nuevo.',
+    resuming: 'Abriendo tu bucket…',
+  },
+
+  header: {
+    upload: 'Subir',
+    uploadFolder: 'Subir una carpeta',
+    signOut: 'Cerrar sesión',
+    used: (size: string) => `${size} en uso`,
+    usedOf: (size: string, limit: string) => `${size} de ${limit}`,
+    itemsOf: (count: number, limit: number) => `${formatCount(count)} de ${formatCount(limit)} archivos`,
+    usage: 'Espacio en uso',
+  },
+
+  settings: {
+    label: 'Ajustes',
+    theme: 'Tema',
+    themes: { system: 'Como el sistema', light: 'Claro', dark: 'Oscuro' },
+    language: 'Idioma',
+  },
+
+  signOut: {
+    title: '¿Cerrar la sesión ahora?',
+    about: (left: number) =>
+      left === 1
+        ? '1 archivo aún se está subiendo. Al cerrar la sesión se cancela.'
+        : `${formatCount(left)} archivos aún se están subiendo. Al cerrar la sesión se cancelan.`,
+    stay: 'Seguir con la sesión',
+    leave: 'Cerrar sesión',
+  },
+
+  listing: {
+    noThumbnail: 'Sin vista previa: la imagen está dañada o es demasiado grande',
+    title: (bucket: string, page: number) => `${bucket}, página ${formatCount(page)}`,
+    range: (from: number, to: number, total: number) =>
+      from === to
+        ? `${formatCount(from)} de ${files(total)}`
+        : `${formatCount(from)}–${formatCount(to)} de ${files(total)}`,
+    grid: 'Archivos de esta página',
+    loading: 'Cargando los archivos…',
+    loaded: (page: number, last: number) => `Página ${formatCount(page)} de ${formatCount(last)}`,
+    failed: 'No se pudieron cargar los archivos',
+    pastEnd: (page: number) => `La página ${formatCount(page)} no existe`,
+    pastEndHint: (last: number) =>
+      last === 1 ? 'El bucket solo tiene una página.' : `La última página es la ${formatCount(last)}.`,
+    goToLastPage: 'Ir a la última página',
+    empty: 'Este bucket está vacío',
+    emptyHint: 'Suelta archivos o carpetas en esta página, pega una imagen o elige archivos abajo.',
+    emptyReadOnlyHint: 'Para subir archivos, inicia sesión con un token que tenga el permiso media:write.',
+    chooseFiles: 'Elegir archivos',
+    chooseFolder: 'Elegir una carpeta',
+  },
+
+  view: { label: 'Vista', grid: 'Cuadrícula', list: 'Lista', pages: 'Páginas' },
+
+  filter: {
+    label: 'Buscar y filtrar',
+    search: 'Buscar por nombre',
+    kind: 'Tipo',
+    kinds: {
+      all: 'Todos los tipos',
+      image: 'Imágenes',
+      video: 'Vídeos',
+      audio: 'Audio',
+      document: 'Documentos',
+      other: 'Otros archivos',
+    },
+    time: 'Fecha',
+    times: {
+      all: 'Cualquier fecha',
+      day: 'Últimas 24 horas',
+      week: 'Últimos 7 días',
+      month: 'Últimos 30 días',
+      year: 'Último año',
+    },
+    clear: 'Quitar los filtros',
+    none: 'Ningún archivo coincide',
+    noneHint: 'Cambia la búsqueda o quita los filtros.',
+  },
+
+  timeline: {
+    day: (day: string) => `Archivos del ${day}`,
+    loaded: 'Los archivos están cargados',
+    newestFirst: 'Más recientes primero',
+    oldestFirst: 'Más antiguos primero',
+    switchOrder: 'Invertir el orden',
+  },
+
+  pager: {
+    label: 'Páginas',
+    previous: 'Página anterior',
+    next: 'Página siguiente',
+    page: (page: number) => `Página ${formatCount(page)}`,
+    jump: 'Ir a la página',
+    of: (last: number) => `de ${formatCount(last)}`,
+    go: 'Ir',
+    range: (last: number) => `Introduce un número de página del 1 al ${formatCount(last)}.`,
+  },
+
+  selection: {
+    label: 'Archivos seleccionados',
+    select: (name: string) => `Seleccionar ${name}`,
+    count: (count: number) => (count === 1 ? '1 seleccionado' : `${formatCount(count)} seleccionados`),
+    allOnPage: 'Seleccionar toda la página',
+    copy: 'Copiar enlaces',
+    delete: 'Eliminar',
+    clear: 'Anular la selección',
+    all: 'Seleccionar todo',
+    selecting: 'Seleccionando…',
+    copyAs: 'Copiar enlaces como…',
+    form: { plain: 'Enlaces simples', markdown: 'Markdown', html: 'HTML' },
+    zip: 'Descargar como ZIP',
+    zipStarted: (count: number) =>
+      `Empaquetando ${files(count)}. La descarga empieza cuando el archivo ZIP está completo.`,
+    zipFailed: 'No se pudo crear el archivo ZIP, porque un archivo no se pudo descargar. Inténtalo de nuevo.',
+  },
+
+  deletion: {
+    title: (count: number) => (count === 1 ? '¿Eliminar este archivo?' : `¿Eliminar ${files(count)}?`),
+    one: (name: string) =>
+      `«${name}» se eliminará para todos los que tengan su enlace. No se puede deshacer.`,
+    many: 'Se eliminarán para todos los que tengan sus enlaces. No se puede deshacer.',
+    confirm: (count: number) => (count === 1 ? 'Eliminar' : `Eliminar ${files(count)}`),
+    busy: (done: number, count: number) => `Eliminando ${formatCount(done + 1)} de ${formatCount(count)}…`,
+    done: (count: number) => (count === 1 ? '1 archivo eliminado.' : `${files(count)} eliminados.`),
+    onOtherPages: (count: number) =>
+      count === 1
+        ? '1 de ellos está en otra página.'
+        : `${formatCount(count)} de ellos están en otras páginas.`,
+    failed: (count: number, reason: string) =>
+      count === 1
+        ? `No se pudo eliminar 1 archivo. ${reason}`
+        : `No se pudieron eliminar ${files(count)}. ${reason}`,
+  },
+
+  link: {
+    copied: (count: number) => (count === 1 ? 'Enlace copiado.' : `${formatCount(count)} enlaces copiados.`),
+    failed: 'El navegador impidió copiar. Copia el enlace desde los detalles del archivo.',
+  },
+
+  viewer: {
+    label: (name: string) => `Archivo: ${name}`,
+    position: (position: number, total: number) => `${formatCount(position)} de ${formatCount(total)}`,
+    previous: 'Archivo anterior',
+    next: 'Archivo siguiente',
+    details: 'Detalles',
+    copy: 'Copiar enlace',
+    download: 'Descargar',
+    delete: 'Eliminar',
+    openPdf: 'Abrir el PDF',
+    open: 'Abrir en otra pestaña',
+    noPreview: 'No hay vista previa para este tipo de archivo. Descárgalo para abrirlo.',
+    noPicture: 'El navegador no puede mostrar esta imagen. Descárgala para verla.',
+    damaged: 'Esta imagen está dañada. Sube el original de nuevo.',
+    partlyShown: 'Esta imagen está dañada y solo se muestra en parte. Sube el original de nuevo.',
+    noPlayback: 'El navegador no puede reproducir este archivo. Descárgalo para reproducirlo.',
+    loading: 'Cargando…',
+    notLoaded: 'No se pudo cargar el visor. Comprueba tu conexión y recarga la página.',
+    noText: 'No se pudo cargar este texto. Inténtalo más tarde o descarga el archivo.',
+    emptyText: 'Este archivo está vacío.',
+    textPreview: (shown: string, size: string) =>
+      `Los primeros ${shown} de ${size}. Descarga el archivo para leerlo entero.`,
+    deleted: 'Este archivo fue eliminado.',
+    failed: 'No se pudo cargar este archivo. Inténtalo más tarde.',
+    back: 'Volver a los archivos',
+  },
+
+  details: {
+    title: 'Detalles',
+    name: 'Nombre',
+    type: 'Tipo',
+    size: 'Tamaño',
+    sizeExact: (size: string, bytes: number) =>
+      bytes < 1000 ? size : `${size} (${formatCount(bytes)} bytes)`,
+    dimensions: 'Dimensiones',
+    pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} píxeles`,
+    added: 'Añadido',
+    hash: 'SHA-256',
+    link: 'Enlace',
+    altText: 'Texto alternativo',
+    altTextHint: 'Describe la imagen a quienes no pueden verla.',
+    caption: 'Pie de foto',
+    edit: 'Editar',
+    save: 'Guardar',
+    saved: 'Guardado.',
+    notSaved: (reason: string) => `No se guardaron los cambios. ${reason}`,
+  },
+
+  uploads,
+
+  connection: {
+    lost: 'No se puede conectar con el servidor.',
+    offline: 'Estás sin conexión.',
+    retrying: 'Reconectando…',
+    retryNow: 'Probar ahora',
+    back: 'Conexión restablecida.',
+  },
+
+  errors: {
+    unreachable: 'No se puede conectar con el servidor. Comprueba que funciona y que tienes conexión.',
+    unexpected:
+      'Ocurrió un error inesperado. Inténtalo de nuevo; si se repite, mira el registro del servidor.',
+  },
+}

@@ -1,0 +1,71 @@
+import type { Browser } from 'playwright-core'
+import { beforeAll, expect } from 'vitest'
+import { de } from '../../packages/gallery/src/strings/de.ts'
+import { es } from '../../packages/gallery/src/strings/es.ts'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { upload } from '../harness/upload.ts'
+import { picture, tone } from './files.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+  await upload(server, new Uint8Array(await picture(1).jpeg().toBuffer()), { name: 'harbour.jpg' })
+  await upload(server, new Uint8Array(tone()), { name: 'tone.wav' })
+  await upload(server, 'Notes.', { name: 'notes.txt' })
+})
+
+browserTest('K8 the kind and the time select files; without a match the page says so', async () => {
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(server.token)
+  const { page } = guest
+  const tiles = page.locator('.timeline .tile')
+  await tiles.nth(2).waitFor()
+  await page.getByLabel(strings.filter.kind).selectOption('audio')
+  await tiles.filter({ hasText: 'harbour.jpg' }).waitFor({ state: 'detached' })
+  expect(await tiles.count()).toBe(1)
+  await page.getByLabel(strings.filter.time).selectOption('week')
+  await tiles.filter({ hasText: 'tone.wav' }).waitFor()
+  await page.getByLabel(strings.filter.kind).selectOption('video')
+  await page.getByText(strings.filter.none).waitFor()
+  await guest.button(strings.filter.clear).click()
+  await tiles.nth(2).waitFor()
+})
+
+browserTest('the language is that of the browser, changes without a reload, and stays', async () => {
+  await using guest = await visit(browser, server, { hash: '', options: { locale: 'de-DE' } })
+  const { page } = guest
+  await page.getByLabel(de.signIn.token, { exact: true }).fill(server.token)
+  await guest.button(de.signIn.submit).click()
+  await page.getByText('3 Dateien').waitFor()
+  expect(await page.evaluate('document.documentElement.lang')).toBe('de')
+  await guest.button(de.settings.label).click()
+  await page.getByLabel(de.settings.language).selectOption('es')
+  await page.getByText('3 archivos').waitFor()
+  await guest.button(es.header.signOut).waitFor()
+  await page.reload()
+  await page.getByText('3 archivos').waitFor()
+})
+
+browserTest('the theme follows the system until one is chosen', async () => {
+  await using guest = await visit(browser, server, { hash: '', options: { colorScheme: 'dark' } })
+  await guest.signIn(server.token)
+  const { page } = guest
+  const ground = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+  const dark = await ground()
+  await page.emulateMedia({ colorScheme: 'light' })
+  const light = await ground()
+  expect(light).not.toBe(dark)
+  await guest.button(strings.settings.label).click()
+  await page.getByLabel(strings.settings.theme).selectOption('dark')
+  expect(await ground()).toBe(dark)
+  await page.reload()
+  await guest.button(strings.header.signOut).waitFor()
+  expect(await ground()).toBe(dark)
+})
