@@ -2,6 +2,7 @@ import { webcrypto } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { openMemoryBlob } from '../../blobs/memory-blob.ts'
 import type { OpenVariant } from '../pictures/open-variant.ts'
+import { bytesOf, hasHeadRoom, headRoom, type OwnedBytes, withHeadRoom } from './owned-bytes.ts'
 import { createRequestFrequency } from './request-frequency.ts'
 
 const { subtle } = webcrypto
@@ -14,9 +15,6 @@ const smallLength = 65_536
 
 /** The limit for bytes in memory that are being read or sent, except small ones. */
 const memoryLimit = 64 * 1024 * 1024
-
-/** Unused memory in front of cached bytes, in which a response writes its head: then one write sends both. Bytes. */
-export const headRoom = 768
 
 /** The measured memory of an entry without its bytes. */
 const entryOverhead = headRoom + 600
@@ -62,7 +60,7 @@ export interface BytesCache {
 
 /** Bytes in memory, and how many callers have them open. */
 interface Entry {
-  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly bytes: OwnedBytes
   readonly blob: OpenVariant
   users: number
   /** Whether the memory is freed after the last use. */
@@ -218,36 +216,14 @@ function dispose({ users, bytes }: Entry): void {
   if (users === 0 && !bytes.buffer.detached) bytes.buffer.transfer(0)
 }
 
-const newEntry = (bytes: Entry['bytes']): Entry => ({
+const newEntry = (bytes: OwnedBytes): Entry => ({
   bytes,
   blob: openMemoryBlob(bytes),
   users: 0,
   isDisposable: false,
 })
 
-/** The whole bytes, in memory of their own. */
-async function bytesOf({ content, size, read }: OpenVariant): Promise<Entry['bytes']> {
-  if (content.type === 'bytes') return ownsMemory(content.bytes) ? content.bytes : withHeadRoom(content.bytes)
-  const bytes = allocate(size)
-  if (size > 0) await read(bytes, 0)
-  return bytes
-}
-
-const allocate = (size: number): Entry['bytes'] => Buffer.allocUnsafeSlow(headRoom + size).subarray(headRoom)
-
-const hasHeadRoom = ({ buffer, byteOffset, length }: Entry['bytes']): boolean =>
-  byteOffset === headRoom && buffer.byteLength === headRoom + length
-
-function withHeadRoom(bytes: Uint8Array): Entry['bytes'] {
-  const copy = allocate(bytes.length)
-  copy.set(bytes)
-  return copy
-}
-
-const ownsMemory = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> =>
-  bytes.buffer instanceof ArrayBuffer && bytes.buffer.byteLength === bytes.byteLength
-
 /** Hashes on another thread. */
-async function isIntact(bytes: Entry['bytes'], sha256: Uint8Array | null): Promise<boolean> {
+async function isIntact(bytes: OwnedBytes, sha256: Uint8Array | null): Promise<boolean> {
   return sha256 === null || Buffer.from(await subtle.digest('SHA-256', bytes)).equals(sha256)
 }

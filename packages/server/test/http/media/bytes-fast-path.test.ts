@@ -8,7 +8,7 @@ import { newMediaId } from '../../../src/core/media-id.ts'
 import { noCorsHeaders } from '../../../src/http/headers/cors.ts'
 import { createBytesFastPath } from '../../../src/http/media/bytes-fast-path.ts'
 import { createMediaHost } from '../../../src/http/media/media-host.ts'
-import { headRoom } from '../../../src/media/caching/bytes-cache.ts'
+import { headRoom } from '../../../src/media/caching/owned-bytes.ts'
 
 const id = newMediaId()
 

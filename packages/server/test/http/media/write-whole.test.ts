@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test, vi } from 'vitest'
 import { createWholeWriter } from '../../../src/http/media/write-whole.ts'
-import { headRoom } from '../../../src/media/caching/bytes-cache.ts'
+import { headRoom } from '../../../src/media/caching/owned-bytes.ts'
 
 /** Bytes as they are cached. */
 const cached = (body: string): Uint8Array => Buffer.from(`${' '.repeat(headRoom)}${body}`).subarray(headRoom)
