@@ -38,6 +38,22 @@ browserTest('K8 the kind and the time select files; without a match the page say
   await tiles.nth(2).waitFor()
 })
 
+browserTest('K11 files are found as their names are typed', async () => {
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(server.token)
+  const { page } = guest
+  const tiles = page.locator('.timeline .tile')
+  await tiles.nth(2).waitFor()
+  await page.getByLabel(strings.filter.search).pressSequentially('WAV ton')
+  await tiles.filter({ hasText: 'notes.txt' }).waitFor({ state: 'detached' })
+  expect(await tiles.count()).toBe(1)
+  await tiles.filter({ hasText: 'tone.wav' }).waitFor()
+  await page.getByLabel(strings.filter.search).fill('nothing')
+  await page.getByText(strings.filter.none).waitFor()
+  await page.getByLabel(strings.filter.search).fill('')
+  await tiles.nth(2).waitFor()
+})
+
 browserTest('the language is that of the browser, changes without a reload, and stays', async () => {
   await using guest = await visit(browser, server, { hash: '', options: { locale: 'de-DE' } })
   const { page } = guest

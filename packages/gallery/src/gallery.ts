@@ -15,6 +15,7 @@ import { type LinkForm, linkText } from './selection/link-text.ts'
 import { createSelectMany, type SelectMany } from './selection/select-many.ts'
 import { createSelection, type Selection } from './selection/selection.ts'
 import { type Connection, createConnection } from './service/connection.ts'
+import { createEdits, type Edits } from './service/edits.ts'
 import type { Session, SignedIn } from './session/session.ts'
 import { createNotices, type Notices } from './shell/notices.ts'
 import { strings } from './strings.ts'
@@ -25,6 +26,8 @@ import { createUploads, type Uploads } from './uploads/uploads.ts'
 export interface Gallery {
   readonly tokenInfo: Token
   readonly canDelete: boolean
+  readonly canEdit: boolean
+  readonly edits: Edits
   readonly router: Router
   readonly connection: Connection
   readonly notices: Notices
@@ -159,6 +162,8 @@ export function openGallery(
   return {
     tokenInfo,
     canDelete: tokenInfo.scopes.includes('media:delete'),
+    canEdit: tokenInfo.scopes.includes('media:write'),
+    edits: createEdits(client, connection),
     router,
     connection,
     notices,

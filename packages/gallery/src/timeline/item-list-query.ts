@@ -6,6 +6,8 @@ export type Order = 'newest' | 'oldest'
 export interface ItemFilter {
   /** Null for all kinds. */
   readonly kind: NonNullable<ItemOptions['kind']> | null
+  /** Words of the name (docs/interface.md, K11); empty for all names. */
+  readonly name: string
   readonly time: TimeChoice
   /** The begin of the time that was chosen; null for all. */
   readonly from: Date | null
@@ -30,9 +32,14 @@ export const timeChoices: Readonly<Record<TimeChoice, (now: number) => Date | nu
   year: (now) => new Date(now - 365 * day),
 }
 
-export const noFilter: ItemFilter = { kind: null, time: 'all', from: null }
+export const noFilter: ItemFilter = { kind: null, name: '', time: 'all', from: null }
 
-export const isFiltered = ({ kind, from }: ItemFilter): boolean => kind !== null || from !== null
+export const isFiltered = ({ kind, name, from }: ItemFilter): boolean =>
+  kind !== null || name !== '' || from !== null
+
+/** The words of a typed text, as many as the service accepts. */
+export const wordsOf = (typed: string): string =>
+  typed.trim().split(/\s+/).slice(0, 8).join(' ').slice(0, 200).trim()
 
 const before = new Date(0)
 
@@ -43,12 +50,13 @@ const before = new Date(0)
  */
 export function queryFrom(order: Order, filter: ItemFilter, start: Media | null): ItemOptions {
   const kind = filter.kind ?? undefined
+  const name = filter.name || undefined
   const from = filter.from ?? before
-  if (start === null) return { order, kind, from }
+  if (start === null) return { order, kind, name, from }
   const at = Date.parse(start.created_at)
   return order === 'newest'
-    ? { order, kind, from, to: new Date(at + 1) }
-    : { order, kind, from: new Date(at) }
+    ? { order, kind, name, from, to: new Date(at + 1) }
+    : { order, kind, name, from: new Date(at) }
 }
 
 /** Whether an item is after another in an order, by their times. */

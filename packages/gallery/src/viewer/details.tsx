@@ -1,17 +1,36 @@
 import type { Media } from '@mediabucket/client'
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
 import { formatTime } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
+import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { EditDetails } from './edit-details.tsx'
 
 /** The properties of an item. */
 export function Details({ media }: { media: Media }) {
+  const { canEdit } = useGallery()
+  const [editing, setEditing] = useState<string | null>(null)
   const { width, height, sha256, url } = media
+  if (editing === media.id)
+    return (
+      <aside class="details" aria-label={strings.details.title}>
+        <h2>{strings.details.title}</h2>
+        <EditDetails media={media} onDone={() => setEditing(null)} />
+      </aside>
+    )
   return (
     <aside class="details" aria-label={strings.details.title}>
       <h2>{strings.details.title}</h2>
+      {canEdit && (
+        <button type="button" class="button small" onClick={() => setEditing(media.id)}>
+          {strings.details.edit}
+        </button>
+      )}
       <dl>
         <Entry term={strings.details.name}>{media.filename ?? strings.unnamed}</Entry>
+        {media.alt_text && <Entry term={strings.details.altText}>{media.alt_text}</Entry>}
+        {media.caption && <Entry term={strings.details.caption}>{media.caption}</Entry>}
         <Entry term={strings.details.type}>{media.content_type}</Entry>
         <Entry term={strings.details.size}>
           {strings.details.sizeExact(formatSize(media.size), media.size)}

@@ -183,7 +183,7 @@ function onKey(
     target instanceof Element &&
     (target.closest('dialog') === dialog || (isTopmost && target === document.body))
   const sideways = key === 'ArrowLeft' || key === 'ArrowRight'
-  const keyUsers = sideways ? 'audio, video, input' : 'audio, video, input, .text-scroll'
+  const keyUsers = sideways ? 'audio, video, input, textarea' : 'audio, video, input, textarea, .text-scroll'
   const isUsed = target instanceof Element && target.closest(keyUsers) !== null
   // PhotoSwipe's own keys are disabled: single letters (WCAG 2.1.4), and Tab, which belongs to the browser.
   if (isInside && !isUsed && key.startsWith('Arrow') && !sideways) return

@@ -1,0 +1,91 @@
+import type { Media } from '@mediabucket/client'
+import { useEffect, useState } from 'preact/hooks'
+import { useGallery } from '../gallery.ts'
+import { errorMessage } from '../service/errors.ts'
+import { strings } from '../strings.ts'
+
+/** A form that changes the texts of an item. An edit by others in the meantime is not overwritten. */
+export function EditDetails({ media, onDone }: { media: Media; onDone: () => void }) {
+  const { edits, mediaCache, notices } = useGallery()
+  const [etag, setEtag] = useState<string | null>(null)
+  const [current, setCurrent] = useState<Media | null>(null)
+  const [busy, setBusy] = useState(false)
+
+  useEffect(() => {
+    let unmounted = false
+    edits
+      .load(media.id)
+      .then((tagged) => {
+        if (unmounted) return
+        setCurrent(tagged.media)
+        setEtag(tagged.etag)
+      })
+      .catch((error: unknown) => {
+        notices.show(errorMessage(error), { tone: 'bad' })
+        onDone()
+      })
+    return () => {
+      unmounted = true
+    }
+  }, [media.id])
+
+  async function save(form: HTMLFormElement): Promise<void> {
+    const fields = new FormData(form)
+    const textOf = (name: string) => `${fields.get(name) ?? ''}`.trim() || null
+    setBusy(true)
+    try {
+      const changes = {
+        filename: textOf('filename'),
+        alt_text: textOf('alt_text'),
+        caption: textOf('caption'),
+      }
+      mediaCache.put(await edits.save(media.id, changes, etag))
+      notices.show(strings.details.saved)
+      onDone()
+    } catch (error) {
+      notices.show(strings.details.notSaved(errorMessage(error)), { tone: 'bad' })
+      setBusy(false)
+    }
+  }
+
+  if (current === null) return <p role="status">{strings.viewer.loading}</p>
+  return (
+    <form
+      class="edit-details"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void save(event.currentTarget)
+      }}
+    >
+      <label>
+        {strings.details.name}
+        <input type="text" name="filename" autocomplete="off" defaultValue={current.filename ?? ''} />
+      </label>
+      <label>
+        {strings.details.altText}
+        <textarea
+          name="alt_text"
+          rows={2}
+          maxLength={1000}
+          aria-describedby="alt-text-hint"
+          defaultValue={current.alt_text ?? ''}
+        />
+      </label>
+      <p id="alt-text-hint" class="small muted">
+        {strings.details.altTextHint}
+      </p>
+      <label>
+        {strings.details.caption}
+        <textarea name="caption" rows={3} maxLength={5000} defaultValue={current.caption ?? ''} />
+      </label>
+      <div class="dialog-actions">
+        <button type="button" class="button" onClick={onDone}>
+          {strings.cancel}
+        </button>
+        <button type="submit" class="button primary" disabled={busy}>
+          {strings.details.save}
+        </button>
+      </div>
+    </form>
+  )
+}
