@@ -2,6 +2,7 @@ import { foldName } from '../../core/name-search.ts'
 import { kindOf } from '../item-kinds.ts'
 import { beginChunk, chunkOf, readChunk, sealChunk } from './chunks.ts'
 import { eachGram, kindKey } from './grams.ts'
+import { PostingLists, type Postings } from './posting-lists.ts'
 import { ByteReader, ByteWriter, hasBit, writePostings } from './postings.ts'
 
 /** Sequence numbers that a new segment covers. */
@@ -51,30 +52,11 @@ export interface Segment {
   readonly times: Uint8Array
 }
 
-/** Posting lists in the order of their keys. The positions of `keys[n]` begin at `starts[n]` and end at `starts[n + 1]`. */
-interface Postings {
-  readonly keys: Uint32Array
-  readonly starts: Uint32Array
-  readonly positions: Uint16Array
-}
-
 /** Indexes the rows of one block. */
 export function buildSegment(first: number, rows: readonly NamedRow[]): NewSegment {
-  let keys = new Uint32Array(1 << 18)
-  let positions = new Uint16Array(keys.length)
-  let count = 0
+  const lists = new PostingLists()
   let position = 0
-  const add = (key: number): void => {
-    if (count === keys.length) {
-      const [allKeys, allPositions] = [keys, positions]
-      keys = new Uint32Array(count * 2)
-      positions = new Uint16Array(count * 2)
-      keys.set(allKeys)
-      positions.set(allPositions)
-    }
-    keys[count] = key
-    positions[count++] = position
-  }
+  const add = (key: number): void => lists.add(key, position)
   let times: BlockTimes = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const { seq, filename, contentType, createdAt } of rows) {
     position = seq - first
@@ -83,8 +65,7 @@ export function buildSegment(first: number, rows: readonly NamedRow[]): NewSegme
     add(kindKey(kindOf(contentType)))
     eachGram(foldName(filename), add)
   }
-  const sorted = sortByKey(keys.subarray(0, count), positions.subarray(0, count))
-  return sealSegment(first, blockSize, writeTimes([times]), group(sorted.keys, sorted.positions))
+  return sealSegment(first, blockSize, writeTimes([times]), lists.sorted())
 }
 
 /** Merges adjacent segments of `blockSize`, in order, with their chunks. Throws RangeError if one is damaged. */
@@ -131,52 +112,6 @@ function appendPositions(list: Uint8Array, offset: number, positions: Uint16Arra
     positions[count++] = offset + next
   }
   return count
-}
-
-/** Sorts by key; equal keys stay in their order. Three passes of 11 bits. */
-function sortByKey(keys: Uint32Array, positions: Uint16Array) {
-  type Pairs = { readonly keys: Uint32Array; readonly positions: Uint16Array }
-  let from: Pairs = { keys, positions }
-  let to: Pairs = { keys: new Uint32Array(keys.length), positions: new Uint16Array(keys.length) }
-  for (const shift of [0, 11, 22]) {
-    const offsets = new Uint32Array(2049)
-    for (let index = 0; index < keys.length; index += 1) {
-      const digit = ((from.keys[index] ?? 0) >>> shift) & 0x7ff
-      offsets[digit + 1] = (offsets[digit + 1] ?? 0) + 1
-    }
-    for (let digit = 1; digit < 2048; digit += 1)
-      offsets[digit] = (offsets[digit] ?? 0) + (offsets[digit - 1] ?? 0)
-    for (let index = 0; index < keys.length; index += 1) {
-      const key = from.keys[index] ?? 0
-      const digit = (key >>> shift) & 0x7ff
-      const place = offsets[digit] ?? 0
-      offsets[digit] = place + 1
-      to.keys[place] = key
-      to.positions[place] = from.positions[index] ?? 0
-    }
-    ;[from, to] = [to, from]
-  }
-  return from
-}
-
-/** Groups sorted pairs by key, without repeated positions. */
-function group(sortedKeys: Uint32Array, sortedPositions: Uint16Array): Postings {
-  const keys = new Uint32Array(sortedKeys.length)
-  const starts = new Uint32Array(sortedKeys.length + 1)
-  const positions = new Uint16Array(sortedKeys.length)
-  let [keyCount, count, last] = [0, 0, -1]
-  for (let index = 0; index < sortedKeys.length; index += 1) {
-    const key = sortedKeys[index] ?? 0
-    const position = sortedPositions[index] ?? 0
-    if (key !== last) {
-      keys[keyCount] = key
-      starts[keyCount++] = count
-      last = key
-    } else if (positions[count - 1] === position) continue
-    positions[count++] = position
-  }
-  starts[keyCount] = count
-  return { keys: keys.subarray(0, keyCount), starts, positions }
 }
 
 function sealSegment(
