@@ -113,6 +113,11 @@ export const diskOnly: readonly { readonly file: string; readonly test?: string;
       reason: 'locks catalog.db',
     },
     {
+      file: 'test/http/variant-sizes.test.ts',
+      test: 'also of sizes that were removed from the list',
+      reason: 'reads variants/; the contract of variants covers S3',
+    },
+    {
       file: 'test/http/variants-rendering.test.ts',
       test: 'and the variant is stored for later starts',
       reason: 'reads variants.db',

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { crc32, deflateSync } from 'node:zlib'
 import sharp, { type Sharp } from 'sharp'
+import { freshMetrics } from './fresh-metrics.ts'
 import type { SharedServer } from './server.ts'
 import { upload } from './upload.ts'
 
@@ -88,6 +89,13 @@ export const uploadPicture = async (server: SharedServer, made: Buffer | Promise
 
 export const variantUrl = (server: Pick<SharedServer, 'url'>, id: string, variant = 'thumb'): string =>
   `${server.url}/media/${id}?variant=${variant}`
+
+/** How many variants the server has rendered successfully. */
+export async function renderCount(server: Pick<SharedServer, 'url'>): Promise<number> {
+  const text = await freshMetrics(server.url)
+  const pattern = /^mediabucket_variant_seconds_count\{.*outcome="made"\} (\d+)$/gm
+  return [...text.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0)
+}
 
 /** A picture whose `medium` variant is larger than 64 kB, so that it is stored as a file. */
 export const noise = (side: number): Sharp =>

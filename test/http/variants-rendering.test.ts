@@ -2,8 +2,14 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openConnection } from '../harness/connection.ts'
-import { freshMetrics } from '../harness/fresh-metrics.ts'
-import { noise, quarters, storedVariants, uploadPicture, variantUrl } from '../harness/pictures.ts'
+import {
+  noise,
+  quarters,
+  renderCount,
+  storedVariants,
+  uploadPicture,
+  variantUrl,
+} from '../harness/pictures.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
@@ -11,13 +17,6 @@ import { fsck } from '../harness/upkeep.ts'
 import { blobPath, onDisk } from '../harness/upload.ts'
 
 const png = () => quarters(900, 600).png().toBuffer()
-
-/** How many variants the server has rendered successfully. */
-async function renderCount(server: TestServer): Promise<number> {
-  const text = await freshMetrics(server.url)
-  const pattern = /^mediabucket_variant_seconds_count\{.*outcome="made"\} (\d+)$/gm
-  return [...text.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0)
-}
 
 const variantCount = (server: TestServer): number => Object.values(storedVariants(server)).flat().length
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LocalBytes } from '../../blobs/blobs.ts'
+import { Fault } from '../../core/fault.ts'
 
 /** A file that programs can read until it is released. */
 export interface SourceFile {
@@ -11,15 +12,16 @@ export interface SourceFile {
   release(): Promise<void>
 }
 
-/** The file of local bytes; bytes in memory are written to a temporary file. */
+/** The file of local bytes; bytes in memory are written to a temporary file. Throws Fault `overloaded` if that fails. */
 export async function sourceFileOf({ content, release }: LocalBytes): Promise<SourceFile> {
-  const directory = await mkdtemp(join(tmpdir(), 'mediabucket-picture-'))
+  let directory: string | null = null
   const remove = async () => {
-    await rm(directory, { recursive: true, force: true })
+    if (directory !== null) await rm(directory, { recursive: true, force: true })
     await release()
   }
-  const output = join(directory, 'picture.jpg')
   try {
+    directory = await mkdtemp(join(tmpdir(), 'mediabucket-picture-'))
+    const output = join(directory, 'picture.jpg')
     await symlink('/proc/self/fd/3', output)
     if (content.type === 'file') return { path: content.path, output, release: remove }
     const path = join(directory, 'source')
@@ -27,6 +29,6 @@ export async function sourceFileOf({ content, release }: LocalBytes): Promise<So
     return { path, output, release: remove }
   } catch (error) {
     await remove()
-    throw error
+    throw new Fault('overloaded', 'The service cannot write a temporary file.', { cause: error })
   }
 }

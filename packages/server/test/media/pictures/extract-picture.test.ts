@@ -93,17 +93,23 @@ test.runIf((onLinux && program && probe) || process.env['CI'])(
     const address = server.address()
     const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/a.mp4`
     await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-list-'))
-    const path = join(directory.path, 'list')
-    for (const list of [
-      `#EXTM3U\n#EXTINF:1,\n${url}\n#EXT-X-ENDLIST\n`,
-      `ffconcat version 1.0\nfile ${url}\n`,
-    ]) {
-      await writeFile(path, list)
-      for (const demuxer of ['mov', 'matroska', 'ogg', 'mpeg', 'mpegts', 'avi', 'flv', 'asf']) {
-        const extraction = { tool: 'ffmpeg', program: program ?? '', probe: probe ?? '', demuxer } as const
-        expect(await extractPicture(extraction, path, { form, maxPixels: 1e6 }, memory)).toBeNull()
-      }
+    const [path, other] = [join(directory.path, 'list'), join(directory.path, 'other.ts')]
+    const source = ['-f', 'lavfi', '-i', 'testsrc=size=64x48:duration=1']
+    await promisify(execFile)(program ?? '', ['-v', 'error', ...source, other])
+    const extracted = (demuxer: string, from: string) => {
+      const extraction = { tool: 'ffmpeg', program: program ?? '', probe: probe ?? '', demuxer } as const
+      return extractPicture(extraction, from, { form, maxPixels: 1e6 }, memory)
     }
+    expect(await extracted('mpegts', other)).not.toBeNull()
+    for (const target of [url, other])
+      for (const list of [
+        `#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n${target}\n#EXT-X-ENDLIST\n`,
+        `ffconcat version 1.0\nfile ${target}\n`,
+      ]) {
+        await writeFile(path, list)
+        for (const demuxer of ['mov', 'matroska', 'mpegts', 'avi'])
+          expect(await extracted(demuxer, path)).toBeNull()
+      }
     expect(connections).toBe(0)
     server.close()
   },
