@@ -3,6 +3,7 @@ import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/pro
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { seed } from '../harness/seed.ts'
 import { runCommand, type SharedServer, startServer } from '../harness/server.ts'
@@ -226,6 +227,34 @@ test('M5 edit changes the given texts of an item, and an empty one removes the t
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('members that this operation')])
   expect((await run('edit', 'nosuchitem', '--caption', 'x')).code).toBe(4)
   await run('rm', id)
+})
+
+test('Z1, Z2, Z3 with a trash, rm deletes items that trash restore brings back', async () => {
+  await runHere(server.data, 'bucket set', server.bucket, '--trash-days', '1')
+  const [one, two] = [await upload(server, 'one', { name: 'a b.txt' }), await upload(server, 'two')]
+  await run('rm', one.id, two.id)
+  const shown = await run('trash', 'list')
+  expect(lines(shown.stdout)).toEqual([
+    expect.stringMatching(new RegExp(`^${two.id} +3 B +\\S+Z +\\S+Z +"file.txt"$`)),
+    expect.stringMatching(new RegExp(`^${one.id} .*"a b.txt"$`)),
+  ])
+  expect(lines((await run('trash', 'list', '--json')).stdout).map((line) => JSON.parse(line).id)).toEqual([
+    two.id,
+    one.id,
+  ])
+  const restored = await run('trash', 'restore', one.url, 'nobody')
+  expect([restored.code, lines(restored.stderr)]).toEqual([
+    4,
+    [
+      `Restored ${one.url}`,
+      'mediabucket: nobody: The trash has no such item.',
+      'mediabucket: 1 of 2 items is not in the trash',
+    ],
+  ])
+  await run('rm', one.id)
+  expect((await run('trash', 'empty')).stderr).toBe('Emptied the trash.\n')
+  expect((await run('trash', 'list')).stdout).toBe('')
+  await runHere(server.data, 'bucket set', server.bucket, '--trash-days', '0')
 })
 
 test('T1 whoami shows the properties of the token, and never the token', async () => {

@@ -38,6 +38,9 @@ const commands = [
   'get',
   'edit',
   'rm',
+  'trash list',
+  'trash restore',
+  'trash empty',
   'whoami',
 ]
 

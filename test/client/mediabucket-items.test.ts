@@ -1,7 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createClient, type ItemOptions, ProblemError } from '../../packages/client/src/index.ts'
+import { runHere } from '../harness/commands.ts'
 import { type SharedServer, startServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
 import { caught, newBucket, newToken, urlsOf } from './buckets.ts'
 
 let server: SharedServer
@@ -114,6 +116,26 @@ test('250 files are returned in the order of their upload, from every form of th
   expect(await urlsOf(client)).toEqual(urls.slice(3))
 })
 
+test('Z2, Z3, Z4 deleted items are restored, or deleted permanently', async () => {
+  const { name } = await (await newBucket(server, 'trash')).bucket()
+  const { token } = await makeToken(server, '--bucket', name)
+  await runHere(server.data, 'bucket set', name, '--trash-days', '1')
+  const client = createClient({ url: server.url, token })
+  const items = [await client.upload(new Blob(['a'])), await client.upload(new Blob(['b']))]
+  const [one = '', two = ''] = items.map(({ url }) => url)
+  await client.delete(one)
+  await client.deleteMany([two])
+  const trashed = []
+  for await (const item of client.trash()) trashed.push(item)
+  expect(trashed.map(({ url }) => url)).toEqual([two, one])
+  expect(trashed[0]).toMatchObject({ ...items[1], deleted_at: expect.any(String) })
+  expect(await client.restore([one, 'nobody'])).toEqual({ restored: [one], missing: ['nobody'] })
+  expect(await client.deleteFromTrash([one, two])).toEqual({ deleted: [two], missing: [one] })
+  await client.delete(one)
+  await client.emptyTrash()
+  expect(await client.bucket()).toMatchObject({ items: 0, bytes: 0, trash_days: 1, trash_items: 0 })
+})
+
 test('M5, M6 an item is updated, and with an ETag only if it has not changed', async () => {
   const client = await newBucket(server, 'updates')
   const { id, url } = await client.upload(new Blob(['x']), { filename: 'one.txt' })
@@ -192,5 +214,8 @@ test('Q3 a client returns the usage and the quotas of its bucket', async () => {
     reserved_bytes: 0,
     max_items: null,
     max_bytes: null,
+    trash_days: 0,
+    trash_items: 0,
+    trash_bytes: 0,
   })
 })

@@ -106,6 +106,28 @@ export const readDeleted = async (response: Response) =>
     await response.json(),
   )
 
+/** The result of a restore. */
+export const readRestored = async (response: Response) =>
+  Value.Parse(
+    Type.Object({ restored: Type.Array(Type.String()), missing: Type.Array(Type.String()) }, closed),
+    await response.json(),
+  )
+
+/** The items of a response of `/api/trash`, and its cursor. */
+export const readTrash = async (response: Response) =>
+  Value.Parse(
+    Type.Object(
+      {
+        data: Type.Array(
+          Type.Object({ ...Media.properties, deleted_at: Type.String(), expires_at: Type.String() }, closed),
+        ),
+        next_cursor: UrlOrNull,
+      },
+      closed,
+    ),
+    await response.json(),
+  )
+
 /** The items of a response of `/api/items`, and its cursor. */
 export const readItems = async (response: Response) =>
   Value.Parse(Type.Object({ data: Type.Array(Media), next_cursor: UrlOrNull }, closed), await response.json())

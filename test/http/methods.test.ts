@@ -15,6 +15,8 @@ const routes = [
   ['/v1/media', 'GET, HEAD, OPTIONS, POST'],
   ['/v1/media/', 'GET, HEAD, OPTIONS, POST'],
   ['/api/media/some-id', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
+  ['/api/trash', 'DELETE, GET, HEAD, OPTIONS'],
+  ['/api/trash/restore', 'OPTIONS, POST'],
   ['/api/items', 'GET, HEAD, OPTIONS'],
   ['/api/token', 'GET, HEAD, OPTIONS'],
   ['/media/some-id', 'GET, HEAD, OPTIONS'],

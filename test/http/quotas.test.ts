@@ -21,6 +21,9 @@ const Bucket = Type.Object(
     reserved_bytes: Type.Integer(),
     max_items: CountOrNull,
     max_bytes: CountOrNull,
+    trash_days: Type.Integer(),
+    trash_items: Type.Integer(),
+    trash_bytes: Type.Integer(),
   },
   { additionalProperties: false },
 )
@@ -153,7 +156,8 @@ test('Q2 a declared length that cannot fit is refused before the body is sent', 
 describe('Q3 the bucket', () => {
   test('returns its contents and its limits', async () => {
     const bucket = await bucketWith()
-    const limits = { max_items: null, max_bytes: null }
+    const trash = { trash_days: 0, trash_items: 0, trash_bytes: 0 }
+    const limits = { max_items: null, max_bytes: null, ...trash }
     const reserved = { reserved_items: 0, reserved_bytes: 0 }
     expect(await bucket.state()).toEqual({ name: bucket.name, items: 0, bytes: 0, ...reserved, ...limits })
     await bucket.form(randomBytes(10), randomBytes(5))

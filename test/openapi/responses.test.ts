@@ -94,6 +94,10 @@ const reads: Readonly<Record<string, readonly Call[]>> = {
     [400, '/api/items?limit=0'],
     [400, '/api/items?after=x'],
   ],
+  '/api/trash': [
+    [200, '/api/trash'],
+    [400, '/api/trash?limit=0'],
+  ],
   '/api/token': [[200, '/api/token']],
   '/api/bucket': [[200, '/api/bucket']],
   '/media/{name}': [
@@ -262,6 +266,23 @@ test('D1 responses to requests that manage tokens are as described', async () =>
   await meet('DELETE', one, await send('DELETE', path), 204)
   await meet('DELETE', one, await send('DELETE', `${list}/x`), 404)
   await meet('POST', rotation, await send('POST', `${path}/rotate`), 409)
+})
+
+test('D1 responses to restores and deletes of the trash are as described', async () => {
+  const json = { 'content-type': 'application/json' }
+  const [trash, restore] = ['/api/trash', '/api/trash/restore'] as const
+  for (const [method, path] of [
+    ['DELETE', trash],
+    ['POST', restore],
+  ] as const) {
+    const send = (body: string, headers: Record<string, string> = json) =>
+      server.request(path, { method, body, headers })
+    await meet(method, path, await send('{"ids":["nobody"]}'), 200)
+    await meet(method, path, await send('{}'), 400)
+    await meet(method, path, await send('x'.repeat(200_000)), 413)
+    await meet(method, path, await send('{}', { 'content-type': 'text/plain' }), 415)
+    if (method === 'DELETE') await meet(method, path, await send('{"all":true}'), 204)
+  }
 })
 
 test('D1 responses to edits are as described', async () => {

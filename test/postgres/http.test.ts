@@ -1,3 +1,3 @@
 import { describeOnPostgres } from './suites.ts'
 
-describeOnPostgres('listing', 'items', 'edit', 'delete-many', 'token', 'authentication', 'quotas')
+describeOnPostgres('listing', 'items', 'edit', 'delete-many', 'trash', 'token', 'authentication', 'quotas')

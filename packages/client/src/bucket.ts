@@ -1,4 +1,4 @@
-import { type Check, count, countOrNull, objectOf, parse, text } from './shape.ts'
+import { type Check, count, countOrNull, objectOf, optional, parse, text } from './shape.ts'
 
 /** The contents and the quotas of a bucket, as on the wire. */
 export interface Bucket {
@@ -11,6 +11,11 @@ export interface Bucket {
   /** Null where there is no limit. */
   readonly max_items: number | null
   readonly max_bytes: number | null
+  /** Days for which deleted items can be restored; 0 without a trash. Earlier versions of the service do not send these members. */
+  readonly trash_days?: number | undefined
+  /** Items in the trash, in addition to `items`, and their bytes, which `bytes` includes. */
+  readonly trash_items?: number | undefined
+  readonly trash_bytes?: number | undefined
 }
 
 const bucketShape: Check<Bucket> = objectOf<Bucket>({
@@ -21,6 +26,9 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   reserved_bytes: count,
   max_items: countOrNull,
   max_bytes: countOrNull,
+  trash_days: optional(count),
+  trash_items: optional(count),
+  trash_bytes: optional(count),
 })
 
 /** Reads the bucket from a response. Throws a `ShapeError` that names the invalid field. */

@@ -13,6 +13,14 @@ import { withTimeout } from './response-body.ts'
 import { send } from './send.ts'
 import { readToken, type Token } from './token.ts'
 import { createTokenManager, type TokenManager } from './token-manager.ts'
+import {
+  deleteFromTrash,
+  emptyTrash,
+  iterateTrash,
+  type RestoredItems,
+  restoreItems,
+  type TrashedMedia,
+} from './trash.ts'
 import { type MediaChanges, type UpdateOptions, updateMedia } from './update-media.ts'
 import { type UploadOptions, uploadMedia } from './upload.ts'
 import type { UploadSource } from './upload-content.ts'
@@ -96,6 +104,18 @@ export interface Client {
    * that the bucket does not have. After a retry all count as deleted, because the first attempt may have deleted them.
    */
   deleteMany(idsOrUrls: readonly (string | URL)[], options?: CallOptions): Promise<DeletedItems>
+
+  /** Iterates over the deleted items that can be restored, last deleted first. */
+  trash(options?: CallOptions): AsyncGenerator<TrashedMedia, void, undefined>
+
+  /** Restores deleted items, in one transaction for each 500. After a retry all count as restored, as in `deleteMany`. */
+  restore(idsOrUrls: readonly (string | URL)[], options?: CallOptions): Promise<RestoredItems>
+
+  /** Deletes items of the trash permanently, as `deleteMany`. */
+  deleteFromTrash(idsOrUrls: readonly (string | URL)[], options?: CallOptions): Promise<DeletedItems>
+
+  /** Deletes all items in the trash permanently. */
+  emptyTrash(options?: CallOptions): Promise<void>
 
   /** Returns the contents and the quotas of the token's bucket. */
   bucket(options?: CallOptions): Promise<Bucket>
@@ -234,6 +254,10 @@ export function createClient(options: ClientOptions): Client {
     return await deleteMany(settings, endpoints, idsOrUrls, options)
   }
 
+  function trash({ signal }: CallOptions = {}): AsyncGenerator<TrashedMedia, void, undefined> {
+    return iterateTrash(settings, endpoints, signal)
+  }
+
   async function bucket({ signal }: CallOptions = {}): Promise<Bucket> {
     return await send(settings, {
       method: 'GET',
@@ -271,6 +295,16 @@ export function createClient(options: ClientOptions): Client {
     update,
     delete: remove,
     deleteMany: removeMany,
+    trash,
+    async restore(idsOrUrls: readonly (string | URL)[], options: CallOptions = {}) {
+      return await restoreItems(settings, endpoints, idsOrUrls, options)
+    },
+    async deleteFromTrash(idsOrUrls: readonly (string | URL)[], options: CallOptions = {}) {
+      return await deleteFromTrash(settings, endpoints, idsOrUrls, options)
+    },
+    async emptyTrash(options: CallOptions = {}) {
+      await emptyTrash(settings, endpoints, options)
+    },
     bucket,
     whoami,
     tokens: createTokenManager(settings, endpoints),

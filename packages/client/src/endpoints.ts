@@ -11,6 +11,9 @@ export interface Endpoints {
   readonly item: (id: string) => string
   readonly bytes: (id: string) => string
   readonly items: (parameters: URLSearchParams) => string
+  /** The part after this cursor, or the first one. */
+  readonly trash: (cursor: string | null) => string
+  readonly restore: string
   readonly bucket: string
   readonly token: string
   readonly tokens: string
@@ -37,6 +40,8 @@ export function locate(given: string | URL): Endpoints {
     item: (id) => `${base}/api/media/${id}`,
     bytes: (id) => `${base}/media/${id}`,
     items: (parameters) => `${base}/api/items?${parameters}`,
+    trash: (cursor) => `${base}/api/trash${cursor === null ? '' : `?after=${encodeURIComponent(cursor)}`}`,
+    restore: `${base}/api/trash/restore`,
     bucket: `${base}/api/bucket`,
     token: `${base}/api/token`,
     tokens: `${base}/api/tokens`,

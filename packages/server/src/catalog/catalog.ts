@@ -4,6 +4,7 @@ import type { UploadId } from '../core/upload-id.ts'
 import type {
   Bucket,
   BucketId,
+  BucketSettings,
   CatalogStatistics,
   ContentId,
   DeletedChunk,
@@ -27,6 +28,8 @@ import type {
   Servability,
   StoredParts,
   TokenId,
+  TrashedItem,
+  TrashState,
   UpkeepRun,
   Upload,
   UploadParts,
@@ -90,9 +93,34 @@ export interface Catalog {
 
   /**
    * Removes those of the items that this bucket has, with their bytes, in one transaction. Adds a tombstone for each item whose bytes
-   * or variants may be in the blob store. `ids` has no repeated id.
+   * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
    */
-  removeMedia(bucketId: BucketId, ids: readonly MediaId[]): Promise<RemovedMedia>
+  removeMedia(bucketId: BucketId, ids: readonly MediaId[], now?: number): Promise<RemovedMedia>
+
+  /**
+   * Moves those of the items that are in the trash and have not expired back to their earlier places, and returns their ids. Throws
+   * Fault `quota-exceeded`.
+   */
+  restoreMedia(bucketId: BucketId, ids: readonly MediaId[], now?: number): Promise<readonly MediaId[]>
+
+  /** As removeMedia, permanently, those of the items that are in the trash. */
+  purgeMedia(bucketId: BucketId, ids: readonly MediaId[]): Promise<RemovedMedia>
+
+  trashState(bucketId: BucketId): Promise<TrashState>
+
+  /** Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. */
+  trash(
+    bucketId: BucketId,
+    after: number | null,
+    limit: number,
+    now?: number,
+  ): Promise<readonly TrashedItem[]>
+
+  /** Up to `limit` items of all trashes that expired at `now` or before. */
+  expiredTrash(
+    now: number,
+    limit: number,
+  ): Promise<readonly { readonly bucketId: BucketId; readonly id: MediaId }[]>
 
   /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
   editMedia(bucketId: BucketId, id: MediaId, edit: ItemEdit, expected: ItemTexts | null): Promise<EditedMedia>
@@ -192,8 +220,8 @@ export interface Catalog {
   /** By name. */
   buckets(): Promise<Bucket[]>
 
-  /** Changes the given limits; false if there is no such bucket. */
-  setQuota(bucket: string, quota: Partial<Quota>): Promise<boolean>
+  /** Changes the given settings; false if there is no such bucket. */
+  setQuota(bucket: string, settings: Partial<BucketSettings>): Promise<boolean>
 
   /** Creates the token, and its bucket if it does not exist. */
   addToken(token: NewToken): Promise<void>

@@ -4,6 +4,7 @@ import type { UploadId } from '../core/upload-id.ts'
 import type { IndexedNames, NameTask } from './names/index-tasks.ts'
 import type {
   BucketId,
+  BucketSettings,
   DeletedChunk,
   EditedMedia,
   IdempotentRequest,
@@ -29,7 +30,15 @@ export interface Changes {
     output: readonly NewMedia[]
   }
   'forget-requests': { input: { now: number }; output: number }
-  'remove-media': { input: { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
+  'remove-media': {
+    input: { bucketId: BucketId; ids: readonly MediaId[]; now: number }
+    output: RemovedMedia
+  }
+  'restore-media': {
+    input: { bucketId: BucketId; ids: readonly MediaId[]; now: number }
+    output: readonly MediaId[]
+  }
+  'purge-media': { input: { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
   'set-preview': { input: { bucketId: BucketId; id: MediaId; preview: NewPreview }; output: undefined }
   'edit-media': {
     input: { bucketId: BucketId; id: MediaId; edit: ItemEdit; expected: ItemTexts | null }
@@ -48,7 +57,7 @@ export interface Changes {
   'remove-upload': { input: { id: UploadId; onlyUnfinished: boolean }; output: boolean }
   'create-bucket': { input: { name: string; quota: Quota; createdAt: number }; output: boolean }
   'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
-  'set-quota': { input: { bucket: string; quota: Partial<Quota> }; output: boolean }
+  'set-quota': { input: { bucket: string; quota: Partial<BucketSettings> }; output: boolean }
   'add-token': { input: NewToken; output: undefined }
   'create-bucket-with-token': { input: NewToken; output: boolean }
   'grant-token': { input: { bucketId: BucketId; grantor: TokenId; token: GrantedToken }; output: undefined }

@@ -120,6 +120,29 @@ export interface NewMediaContent {
   readonly bytes: Uint8Array<ArrayBuffer> | null
 }
 
+/** The settings of a bucket. */
+export interface BucketSettings extends Quota {
+  /** Days for which deleted items can be restored; 0 for no trash. */
+  readonly trashDays: number
+}
+
+/** The trash of a bucket. */
+export interface TrashState {
+  readonly days: number
+  /** Items and bytes in the trash; the bytes of the bucket include them. */
+  readonly items: number
+  readonly bytes: number
+}
+
+/** An item in the trash. Times are milliseconds since 1970. */
+export interface TrashedItem {
+  /** Its number in the trash, which increases with each deletion. */
+  readonly seq: number
+  readonly item: Item
+  readonly deletedAt: number
+  readonly expiresAt: number
+}
+
 /** Removed items. */
 export interface RemovedMedia {
   readonly ids: readonly MediaId[]

@@ -12,6 +12,7 @@ export interface TransferredBucket extends Quota {
   readonly createdAt: number
   readonly revision: number
   readonly nextSeq: number
+  readonly trashDays: number
 }
 
 export interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
@@ -28,6 +29,12 @@ export interface ItemPosition {
 
 export interface TransferredItem extends ItemPosition, NewMediaContent {
   readonly item: Item
+  /** Null if it is not in the trash. */
+  readonly trashed: {
+    readonly homeSeq: number
+    readonly deletedAt: number
+    readonly expiresAt: number
+  } | null
   readonly isDamaged: boolean
 }
 
@@ -81,7 +88,7 @@ export class TransferError extends Error {
 
 // Both engines select the same columns.
 
-/** Reads id, name, creation, revision, next number, and the limits. */
+/** Reads id, name, creation, revision, next number, the limits, and the days of the trash. */
 export const readTransferredBucket = (row: Row): TransferredBucket => ({
   id: integer(row, 0) as BucketId,
   name: text(row, 1),
@@ -90,6 +97,7 @@ export const readTransferredBucket = (row: Row): TransferredBucket => ({
   nextSeq: integer(row, 4),
   maxItems: integerOrNull(row, 5),
   maxBytes: integerOrNull(row, 6),
+  trashDays: integer(row, 7),
 })
 
 /** Reads the columns of `readToken`, the bucket and the hash. */
@@ -98,11 +106,19 @@ export function readTransferredToken(row: Row): TransferredToken {
   return { ...token, bucketId: integer(row, 8) as BucketId, hash: bytes(row, 9) }
 }
 
-/** Reads the columns of `readItem`, the bucket, the number, 1 if it is damaged, and its bytes in the catalog. */
+/** Reads the columns of `readItem`, the bucket, the number, 1 if it is damaged, its bytes in the catalog, and the columns of the trash. */
 export const readTransferredItem = (row: Row): TransferredItem => ({
   item: readItem(row),
   bucketId: integer(row, itemColumnCount) as BucketId,
   seq: integer(row, itemColumnCount + 1),
   isDamaged: integer(row, itemColumnCount + 2) === 1,
   bytes: row[itemColumnCount + 3] === null ? null : bytes(row, itemColumnCount + 3),
+  trashed:
+    row[itemColumnCount + 4] === null
+      ? null
+      : {
+          homeSeq: integer(row, itemColumnCount + 4),
+          deletedAt: integer(row, itemColumnCount + 5),
+          expiresAt: integer(row, itemColumnCount + 6),
+        },
 })

@@ -6,7 +6,7 @@ import { quotaHelp, quotaOptions, readQuota } from './quota-options.ts'
 
 export const bucketCreate: Command = {
   summary: 'Create an empty bucket.',
-  help: `Usage: mediabucket bucket create NAME [--max-items N] [--max-bytes SIZE]
+  help: `Usage: mediabucket bucket create NAME [--max-items N] [--max-bytes SIZE] [--trash-days N]
 
 Creates an empty bucket; works while the service is running. To create a token for it, run
 \`mediabucket token create --bucket NAME\`. ${bucketNameRule}
@@ -24,10 +24,12 @@ ${quotaHelp}`,
     if (name === undefined || more.length > 0)
       throw new UsageError('bucket create takes one NAME. See: mediabucket bucket create --help')
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
-    const { maxItems = null, maxBytes = null } = readQuota(values)
-    const isCreated = await withNewCatalog({ config, report }, (catalog) =>
-      catalog.createBucket(name, { maxItems, maxBytes }, Date.now()),
-    )
+    const { maxItems = null, maxBytes = null, trashDays = 0 } = readQuota(values)
+    const isCreated = await withNewCatalog({ config, report }, async (catalog) => {
+      const isNew = await catalog.createBucket(name, { maxItems, maxBytes }, Date.now())
+      if (isNew && trashDays > 0) await catalog.setQuota(name, { trashDays })
+      return isNew
+    })
     if (!isCreated)
       throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
     report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)

@@ -1,4 +1,4 @@
-import type { Bucket } from '../catalog/records.ts'
+import type { Bucket, TrashState } from '../catalog/records.ts'
 import { parse } from './arguments.ts'
 import { formatSize } from './client/terminal-text.ts'
 import type { Command } from './command.ts'
@@ -16,7 +16,15 @@ Options:
 
   async run(args, { config, print, report }) {
     const { values } = parse('bucket list', { args: [...args], options: { json: { type: 'boolean' } } })
-    const buckets = await withCatalog(config, (catalog) => catalog.buckets())
+    const buckets = await withCatalog(config, async (catalog) => {
+      const listed: ListedBucket[] = []
+      for (const bucket of await catalog.buckets()) {
+        const named = await catalog.bucketNamed(bucket.name)
+        // Null if it was deleted in between.
+        if (named !== null) listed.push({ ...bucket, trash: await catalog.trashState(named.id) })
+      }
+      return listed
+    })
     if (values.json) {
       for (const bucket of buckets) print(JSON.stringify(toJson(bucket)))
       return
@@ -25,6 +33,10 @@ Options:
       return report('There are no buckets. Create one: mediabucket bucket create NAME')
     for (const line of table(columns, buckets, { header: process.stdout.isTTY })) print(line)
   },
+}
+
+interface ListedBucket extends Bucket {
+  readonly trash: TrashState
 }
 
 const columns = [
@@ -39,7 +51,16 @@ const columns = [
   },
 ]
 
-const toJson = ({ name, items, bytes, reservedItems, reservedBytes, maxItems, maxBytes }: Bucket) => ({
+const toJson = ({
+  name,
+  items,
+  bytes,
+  reservedItems,
+  reservedBytes,
+  maxItems,
+  maxBytes,
+  trash,
+}: ListedBucket) => ({
   name,
   items,
   bytes,
@@ -47,4 +68,7 @@ const toJson = ({ name, items, bytes, reservedItems, reservedBytes, maxItems, ma
   reserved_bytes: reservedBytes,
   max_items: maxItems,
   max_bytes: maxBytes,
+  trash_days: trash.days,
+  trash_items: trash.items,
+  trash_bytes: trash.bytes,
 })

@@ -6,10 +6,11 @@ import { formatQuota, quotaHelp, quotaOptions, readQuota } from './quota-options
 import { formatCount } from './table.ts'
 
 export const bucketSet: Command = {
-  summary: 'Set the quota of a bucket.',
-  help: `Usage: mediabucket bucket set NAME [--max-items N|none] [--max-bytes SIZE|none]
+  summary: 'Set the quota and the trash of a bucket.',
+  help: `Usage: mediabucket bucket set NAME [--max-items N|none] [--max-bytes SIZE|none] [--trash-days N]
 
-Works while the service is running, and applies from the next upload. Existing items stay, even if they exceed the quota.
+Works while the service is running, and applies from the next upload and the next delete. Existing items stay, even if they exceed the quota,
+and so do items that are in the trash, until the time that they had.
 
 Options:
 ${quotaHelp}`,
@@ -26,7 +27,7 @@ ${quotaHelp}`,
     const quota = readQuota(values)
     if (Object.keys(quota).length === 0)
       throw new UsageError(
-        'bucket set needs --max-items, --max-bytes or both. See: mediabucket bucket set --help',
+        'bucket set needs --max-items, --max-bytes or --trash-days. See: mediabucket bucket set --help',
       )
     const bucket = await withCatalog(config, async (catalog) =>
       (await catalog.setQuota(name, quota)) ? await catalog.bucketNamed(name) : null,

@@ -12,6 +12,9 @@ import { edit } from './client/edit.ts'
 import { get } from './client/get.ts'
 import { ls } from './client/ls.ts'
 import { rm } from './client/rm.ts'
+import { trashEmpty } from './client/trash-empty.ts'
+import { trashList } from './client/trash-list.ts'
+import { trashRestore } from './client/trash-restore.ts'
 import { upload } from './client/upload.ts'
 import { whoami } from './client/whoami.ts'
 import { type Command, exitCodes, UsageError } from './command.ts'
@@ -46,6 +49,9 @@ const commands: Readonly<Record<string, Command>> = {
   get,
   edit,
   rm,
+  'trash list': trashList,
+  'trash restore': trashRestore,
+  'trash empty': trashEmpty,
   whoami,
 }
 
@@ -175,6 +181,6 @@ ${rows(exitCodeRows)}
 Settings of the service (environment variables, with their defaults):
 ${settingRows(settings)}
 
-Settings of upload, ls, get, edit, rm and whoami, which use a service over HTTP:
+Settings of upload, ls, get, edit, rm, trash and whoami, which use a service over HTTP:
 ${settingRows(clientSettings)}`
 }

@@ -9,6 +9,7 @@ import type { VariantSize } from '../core/variant.ts'
 import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import type { TrashOperations } from '../media/deletion/trash.ts'
 import type { EditMedia } from '../media/edit-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
@@ -24,7 +25,7 @@ import type { Metrics } from './metrics/metrics.ts'
 import type { LineWriter } from './metrics/request-log.ts'
 
 /** The operations that clients call over HTTP. */
-export interface Operations {
+export interface Operations extends TrashOperations {
   readonly verifyToken: (token: string) => Promise<Grant>
   readonly listMedia: ListMedia
   readonly listItems: ListItems
@@ -37,6 +38,7 @@ export interface Operations {
   readonly waitForWriter: (id: UploadId) => Promise<void>
   readonly editMedia: EditMedia
   readonly removeMedia: MediaRemover['remove']
+  readonly purgeMedia: MediaRemover['purge']
   readonly removeManyMedia: MediaRemover['removeMany']
   readonly findByName: (name: string) => Promise<Media>
   readonly openBytes: (media: Media) => Promise<OpenVariant>

@@ -13,6 +13,7 @@ import { removeManyMediaRoute } from './media/remove-many-media.ts'
 import { removeMediaRoute } from './media/remove-media.ts'
 import { serveBytesRoute } from './media/serve-bytes.ts'
 import { storeMediaRoute } from './media/store-media.ts'
+import { trashRoutes } from './media/trash.ts'
 import { monitoringRoutes } from './monitoring-routes.ts'
 import type { OperationList } from './openapi/collect-operations.ts'
 import { documentationRoutes } from './openapi/documentation-routes.ts'
@@ -79,6 +80,9 @@ export async function addRoutes(
   await app.register((scope) => removeManyMediaRoute(scope, { ...operations, authorize, readBody, metrics }))
   await app.register((scope) =>
     editMediaRoute(scope, { ...operations, authorize, readBody, urlSettings: pageSettings }),
+  )
+  await app.register((scope) =>
+    trashRoutes(scope, { ...operations, authorize, readBody, urlSettings: pageSettings }),
   )
   removeMediaRoute(app, { ...operations, authorize, metrics })
   serveBytesRoute(app, parts)

@@ -11,14 +11,18 @@ export interface BucketObject {
   readonly reserved_bytes: number
   readonly max_items: number | null
   readonly max_bytes: number | null
+  readonly trash_days: number
+  readonly trash_items: number
+  readonly trash_bytes: number
 }
 
 export async function describeBucket(
-  catalog: Pick<Catalog, 'bucket'>,
+  catalog: Pick<Catalog, 'bucket' | 'trashState'>,
   bucketId: BucketId,
 ): Promise<BucketObject> {
   const bucket = await catalog.bucket(bucketId)
   if (bucket === null) throw bucketDeleted()
+  const trash = await catalog.trashState(bucketId)
   return {
     name: bucket.name,
     items: bucket.items,
@@ -27,5 +31,8 @@ export async function describeBucket(
     reserved_bytes: bucket.reservedBytes,
     max_items: bucket.maxItems,
     max_bytes: bucket.maxBytes,
+    trash_days: trash.days,
+    trash_items: trash.items,
+    trash_bytes: trash.bytes,
   }
 }

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { BucketId, Media } from '../catalog/records.ts'
+import { isTrash } from '../catalog/trash.ts'
 import { Fault } from '../core/fault.ts'
 import { isMediaId } from '../core/media-id.ts'
 
@@ -25,7 +26,7 @@ export function findByNameOperation(parts: {
     const dot = name.indexOf('.')
     const id = dot < 0 ? name : name.slice(0, dot)
     const media = isMediaId(id) ? await parts.catalog.media(id) : null
-    if (media === null) throw mediaUnknown()
+    if (media === null || isTrash(media.bucketId)) throw mediaUnknown()
     if (dot >= 0 && name.slice(dot + 1) !== media.extension) throw mediaUnknown()
     return media
   }

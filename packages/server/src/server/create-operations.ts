@@ -6,6 +6,7 @@ import { createBytesCache } from '../media/caching/bytes-cache.ts'
 import { cachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import { checkReadinessOperation } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
+import { trashOperations } from '../media/deletion/trash.ts'
 import { editMediaOperation } from '../media/edit-media.ts'
 import { findByNameOperation } from '../media/find-media.ts'
 import { listItemsOperation } from '../media/items/list-items.ts'
@@ -36,7 +37,7 @@ export function createOperations(
     readonly openBytes: OpenBytes
     readonly openVariant: Variants['open']
     readonly uploading: UploadParts
-    readonly remover: Pick<MediaRemover, 'remove' | 'removeMany'>
+    readonly remover: Pick<MediaRemover, 'remove' | 'removeMany' | 'purge'>
     readonly space: FreeSpace
     readonly settings: BoundAddress['settings']
   },
@@ -74,6 +75,8 @@ export function createOperations(
     editMedia: editMediaOperation({ catalog }),
     removeMedia: remover.remove,
     removeManyMedia: remover.removeMany,
+    purgeMedia: remover.purge,
+    ...trashOperations({ catalog, purge: remover.purge }),
     findByName: findByNameOperation({ catalog }),
     ...cachedBytesOperations({
       ...parts,

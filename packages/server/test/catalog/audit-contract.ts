@@ -39,6 +39,24 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
   }
 
   describe(`${engine}: audit`, () => {
+    test('Z6, F1 items in the trash are read with all others, and their counters match', async () => {
+      const { catalog, audit } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setQuota('b', { trashDays: 1 })
+      const items = newItems(150)
+      await catalog.addMedia(bucketId, items.map(withBytes))
+      const trashed = items.filter((_, index) => index % 2 === 0).map(({ id }) => id)
+      await catalog.removeMedia(bucketId, trashed)
+      await catalog.restoreMedia(bucketId, trashed.slice(0, 30))
+      await catalog.purgeMedia(bucketId, trashed.slice(30, 40))
+      const found = (await audit.items(null, 200)).map(({ id }) => id)
+      const wanted = items.map(({ id }) => id).filter((id) => !trashed.slice(30, 40).includes(id))
+      expect(found.toSorted()).toEqual(wanted.toSorted())
+      expect(await audit.bucketFaults()).toEqual([])
+      expect(await audit.orphanedContents()).toEqual([])
+      expect(await audit.findUnreferenced(wanted.map((id) => id))).toEqual([])
+    })
+
     test('F1 items are read in batches, each once, across buckets and deleted items', async () => {
       const { catalog, audit } = await open()
       const wanted: string[] = []

@@ -10,6 +10,7 @@ import { describeNameSearch } from './name-search-contract.ts'
 import { describeQuotas } from './quota-contract.ts'
 import { allPages, hashOf, inBlobStore, newBucket, newItems, newToken } from './samples.ts'
 import { describeTokens } from './token-contract.ts'
+import { describeTrash } from './trash-contract.ts'
 import { describeUploads } from './upload-contract.ts'
 
 /** The behaviour of every catalog engine. */
@@ -17,6 +18,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeTokens(engine, fresh)
   describeMedia(engine, fresh)
   describeEdits(engine, fresh)
+  describeTrash(engine, fresh)
   describeItemLists(engine, fresh)
   describeNameSearch(engine, fresh)
   describeManyChanges(engine, fresh)

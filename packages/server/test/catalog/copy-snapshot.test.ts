@@ -39,3 +39,36 @@ test('F7, M5 a copy has the items as of its last moment: edited, deleted and add
     expect(await copy.media(id)).toEqual(await catalog.media(id))
   expect(await copy.media(first)).toMatchObject({ filename: 'during.jpg', caption: 'during' })
 })
+
+test('F7, Z6 a copy has items that were trashed, restored and purged during it in their last place', async () => {
+  const [from, to] = [tempDirectory(), join(tempDirectory(), 'copy')]
+  const catalog = await open(from)
+  const bucketId = await newBucket(catalog, 'b')
+  await catalog.setQuota('b', { trashDays: 1 })
+  const items = newItems(2_100)
+  await catalog.addMedia(bucketId, items.map(withBytes))
+  const ids = items.map(({ id }) => id)
+  const [restored, purged, kept, trashed, twice] = [0, 1, 2, 3, 4].map((index) => ids.slice(index, index + 1))
+  if (!restored || !purged || !kept || !trashed || !twice) throw new Error('no items')
+  await catalog.removeMedia(bucketId, [restored, purged, kept].flat())
+
+  mkdirSync(to)
+  const copying = copySnapshot(join(from, 'catalog.db'), join(to, 'catalog.db'))
+  // The first chunk, with the trash and the first items, has been copied.
+  await catalog.restoreMedia(bucketId, restored)
+  await catalog.purgeMedia(bucketId, purged)
+  await catalog.removeMedia(bucketId, trashed)
+  await catalog.removeMedia(bucketId, twice)
+  await catalog.restoreMedia(bucketId, twice)
+  await copying
+
+  const copy = await open(to)
+  expect(await allPages(copy, bucketId)).toEqual(await allPages(catalog, bucketId))
+  expect(await copy.trash(bucketId, null, 9)).toEqual(await catalog.trash(bucketId, null, 9))
+  expect(await copy.trashState(bucketId)).toEqual({ days: 1, items: 2, bytes: 2_000 })
+  for (const id of ids.slice(0, 5)) {
+    const media = await copy.media(id)
+    expect(media).toEqual(await catalog.media(id))
+    expect(media?.contentId == null || (await copy.content(media.contentId)) !== null).toBe(true)
+  }
+})

@@ -47,10 +47,13 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const items = Array.from({ length: 150 }, newStored)
     await catalog.addMedia(big, [...inBlobStore(items.slice(0, 100)), ...items.slice(100).map(withBytes)])
     for (const { id } of items.filter((_, index) => index % 3 === 0)) await catalog.removeMedia(big, [id])
-    const kept = items.filter((_, index) => index % 3 !== 0)
+    const thrown = items.filter((_, index) => index % 30 === 1)
+    const kept = items.filter((item, index) => index % 3 !== 0 && !thrown.includes(item))
     for (const { id } of kept.slice(0, 2))
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
     for (const { id } of kept.slice(0, 2)) await catalog.editMedia(big, id, described, null)
+    await catalog.setQuota('big', { trashDays: 3 })
+    for (const item of thrown) await catalog.removeMedia(big, [item.id], now)
     const few = Array.from({ length: 3 }, newStored)
     const request = {
       tokenId: 'small' as TokenId,
@@ -68,7 +71,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     if (!damaged) throw new Error('there are no items')
     await from.damage(damaged)
     await catalog.close()
-    return { from, to, big, small, kept, few, request, damaged }
+    return { from, to, big, small, kept, thrown, few, request, damaged }
   }
 
   async function transfer({ from, to }: { from: Data; to: Data }, steps = Number.POSITIVE_INFINITY) {
@@ -111,16 +114,19 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
   describe(`${name}: transfer of rows`, () => {
     test('order, totals, bytes, quotas, tokens and idempotency keys are preserved, and the epoch is new', async () => {
       const data = await filled()
-      const { from, to, big, small, kept, few, request, damaged } = data
+      const { from, to, big, small, kept, thrown, few, request, damaged } = data
       const { progress, changed } = await transfer(data)
       expect(changed).toEqual([])
-      expect(progress.at(-1)).toBe(kept.length + few.length)
+      expect(progress.at(-1)).toBe(kept.length + thrown.length + few.length)
       const [before, after] = [await opened(from), await opened(to)]
       expect(await allPages(after, big)).toEqual(ids(kept))
       expect(await allPages(after, small)).toEqual(ids(few))
       expect(await after.buckets()).toEqual(
         (await before.buckets()).map((bucket) => ({ ...bucket, reservedItems: 0, reservedBytes: 0 })),
       )
+      const state = { days: 3, items: thrown.length, bytes: thrown.reduce((sum, { size }) => sum + size, 0) }
+      expect(await after.trashState(big)).toEqual(state)
+      expect(await after.trash(big, null, 99, now)).toEqual(await before.trash(big, null, 99, now))
       expect(await after.tokens()).toEqual(await before.tokens())
       expect((await after.authorise(hashOf('small')))?.bucketId).toBe(small)
       expect(await after.findRepeated(request)).toEqual(few)

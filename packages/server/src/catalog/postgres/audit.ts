@@ -65,7 +65,7 @@ export async function openPostgresAudit(url: string): Promise<CatalogAudit> {
         `SELECT bucket_id, seq, media.id, size, sha256, (damaged.id IS NOT NULL)::int4, content_id
         FROM media LEFT JOIN damaged ON damaged.id = media.id
         WHERE (bucket_id, seq) > ($1, $2) ORDER BY bucket_id, seq LIMIT $3`,
-        after?.bucketId ?? -1,
+        after?.bucketId ?? Number.MIN_SAFE_INTEGER,
         after?.seq ?? -1,
         limit,
       )

@@ -102,7 +102,11 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       return apply({ kind: 'add-media-once', input: { bucketId, items, request } })
     },
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
-    removeMedia: (bucketId, ids) => apply({ kind: 'remove-media', input: { bucketId, ids } }),
+    removeMedia: (bucketId, ids, now = Date.now()) =>
+      apply({ kind: 'remove-media', input: { bucketId, ids, now } }),
+    restoreMedia: (bucketId, ids, now = Date.now()) =>
+      apply({ kind: 'restore-media', input: { bucketId, ids, now } }),
+    purgeMedia: (bucketId, ids) => apply({ kind: 'purge-media', input: { bucketId, ids } }),
     setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
     editMedia: (bucketId, id, edit, expected) =>
       apply({ kind: 'edit-media', input: { bucketId, id, edit, expected } }),

@@ -3,13 +3,15 @@ import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId, DeletedChunk, NewMediaContent } from '../records.ts'
 import { integer, text } from '../rows.ts'
 import type { NewToken } from '../token-records.ts'
+import { trashOf } from '../trash.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
-import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
+import { appendMedia, removeOldest, type Transaction } from './media-rows.ts'
 import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
 import type { Session } from './session.ts'
 import { grantToken, insertToken, rotateToken } from './token-rows.ts'
+import { purgeMedia, removeOrTrash, restoreMedia } from './trash.ts'
 import { beginParts, storeParts } from './upload-parts.ts'
 import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
 
@@ -44,7 +46,11 @@ const functions: ChangeFunctions = {
   'forget-requests': ({ session }, { now }) =>
     session.change('DELETE FROM keyed_requests WHERE expires_at <= $1', now),
 
-  'remove-media': (transaction, { bucketId, ids }) => removeByIds(transaction, bucketId, ids),
+  'remove-media': (transaction, { bucketId, ids, now }) => removeOrTrash(transaction, bucketId, ids, now),
+
+  'restore-media': (transaction, { bucketId, ids, now }) => restoreMedia(transaction, bucketId, ids, now),
+
+  'purge-media': (transaction, { bucketId, ids }) => purgeMedia(transaction, bucketId, ids),
 
   async 'set-preview'({ session }, { bucketId, id, preview: { thumbhash, duration, width, height } }) {
     const changes = await session.change(
@@ -98,10 +104,11 @@ const functions: ChangeFunctions = {
 
   'delete-bucket-chunk': deleteBucketChunk,
 
-  async 'set-quota'({ session }, { bucket, quota: { maxItems, maxBytes } }) {
+  async 'set-quota'({ session }, { bucket, quota: { maxItems, maxBytes, trashDays } }) {
     const statement = `UPDATE buckets SET max_items = CASE WHEN $2 THEN $3 ELSE max_items END,
-      max_bytes = CASE WHEN $4 THEN $5 ELSE max_bytes END WHERE name = $1`
-    const limits = [maxItems, maxBytes].flatMap((limit) => [limit !== undefined, limit ?? null])
+      max_bytes = CASE WHEN $4 THEN $5 ELSE max_bytes END,
+      trash_days = CASE WHEN $6 THEN $7 ELSE trash_days END WHERE name = $1 AND id > 0`
+    const limits = [maxItems, maxBytes, trashDays].flatMap((limit) => [limit !== undefined, limit ?? null])
     return (await session.change(statement, bucket, ...limits)) === 1
   },
 
@@ -193,11 +200,16 @@ async function deleteBucketChunk(
   const { session, buckets } = transaction
   if (!buckets.has(id)) return { items: 0, tombstones: [], isDeleted: true }
   await session.run('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
-  const { last, ...removed } = await removeOldest(transaction, id, limit)
+  const { last, ...listed } = await removeOldest(transaction, id, limit)
   // Step by step, as the items.
   await removeNamesBelow(session, id, last + 1)
+  const trashed = await removeOldest(transaction, trashOf(id), limit)
+  const removed = {
+    items: listed.items + trashed.items,
+    tombstones: [...listed.tombstones, ...trashed.tombstones],
+  }
   const [row = []] = await session.run(
-    `SELECT (EXISTS (SELECT FROM media WHERE bucket_id = $1)
+    `SELECT (EXISTS (SELECT FROM media WHERE bucket_id = ANY (ARRAY[$1::int8, -$1::int8]))
       OR EXISTS (SELECT FROM uploads WHERE bucket_id = $1))::int4`,
     id,
   )
@@ -208,9 +220,10 @@ async function deleteBucketChunk(
       id,
     )
     await session.run('DELETE FROM tokens WHERE bucket_id = $1', id)
-    await session.run('DELETE FROM ranks WHERE bucket_id = $1', id)
+    await session.run('DELETE FROM ranks WHERE bucket_id = ANY (ARRAY[$1::int8, -$1::int8])', id)
     await removeNames(session, id)
-    await session.run('DELETE FROM buckets WHERE id = $1', id)
+    await removeNames(session, trashOf(id))
+    await session.run('DELETE FROM buckets WHERE id = ANY (ARRAY[$1::int8, -$1::int8])', id)
     buckets.remove(id)
   }
   return { ...removed, isDeleted }

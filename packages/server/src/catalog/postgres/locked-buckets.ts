@@ -14,6 +14,8 @@ type Amounts = Pick<Bucket, 'items' | 'bytes' | 'reservedItems' | 'reservedBytes
  */
 export interface LockedBuckets {
   has(id: BucketId): boolean
+  /** Of the bucket before the transaction. */
+  trashDays(id: BucketId): number
   /** Throws Fault `token-revoked` if there is no such bucket. */
   get(id: BucketId): Bucket
   /** Requires that the items, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
@@ -38,7 +40,7 @@ export async function lockBuckets(
   { ids, uploads, names }: BucketKeys,
 ): Promise<LockedBuckets> {
   const rows = await session.run(
-    `SELECT ${bucketColumns}, id FROM buckets WHERE id = ANY ($1::int8[]
+    `SELECT ${bucketColumns}, id, trash_days FROM buckets WHERE id = ANY ($1::int8[]
       || ARRAY(SELECT bucket_id FROM uploads WHERE id = ANY ($2::text[]))
       || ARRAY(SELECT id FROM buckets WHERE name = ANY ($3::text[])))
     ORDER BY id FOR UPDATE`,
@@ -47,6 +49,7 @@ export async function lockBuckets(
     names,
   )
   let states = new Map(rows.map((row) => [integer(row, 7) as BucketId, bucketOf(row)]))
+  const trashDays = new Map(rows.map((row) => [integer(row, 7) as BucketId, integer(row, 8)]))
 
   const get = (id: BucketId): Bucket => {
     const bucket = states.get(id)
@@ -55,6 +58,7 @@ export async function lockBuckets(
   }
   return {
     has: (id) => states.has(id),
+    trashDays: (id) => trashDays.get(id) ?? 0,
     get,
     require(id, more) {
       const bucket = get(id)

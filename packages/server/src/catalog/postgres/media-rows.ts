@@ -2,6 +2,7 @@ import type { MediaId } from '../../core/media-id.ts'
 import { isPictured } from '../../core/variant.ts'
 import type { BucketId, NewMedia, NewMediaContent, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, type Row, text } from '../rows.ts'
+import { isTrash } from '../trash.ts'
 import type { LockedBuckets } from './locked-buckets.ts'
 import type { Session } from './session.ts'
 import { bytesArray } from './values.ts'
@@ -109,6 +110,7 @@ async function forget(
     session.run('SELECT forget_media($1, $2, $3, $4, $5)', bucketId, seqs, size, contents, tombstones),
     session.run('SELECT mark_names($1, $2, true)', bucketId, seqs),
   ])
-  buckets.add(bucketId, { items: -removed.length, bytes: -size })
+  // The counters of a trash are only in its row.
+  if (!isTrash(bucketId)) buckets.add(bucketId, { items: -removed.length, bytes: -size })
   return tombstones
 }

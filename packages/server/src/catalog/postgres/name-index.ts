@@ -24,7 +24,7 @@ export async function readSegments(run: Run, bucketId: BucketId): Promise<Segmen
 
 /** The buckets with a block that has no segment. */
 export async function readUnindexed(run: Run): Promise<BucketId[]> {
-  const rows = await run(`SELECT id FROM buckets WHERE next_seq - ${blockSize} >= coalesce(
+  const rows = await run(`SELECT id FROM buckets WHERE id > 0 AND next_seq - ${blockSize} >= coalesce(
     (SELECT sum(size) FROM name_segments WHERE bucket_id = buckets.id), 0)`)
   // The column contains only ids of buckets.
   return rows.map((row) => integer(row, 0) as BucketId)

@@ -1,9 +1,11 @@
+import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
 import type { Catalog } from '../catalog.ts'
 import type { BucketId, CatalogStatistics } from '../records.ts'
 import { integer, type Row, text } from '../rows.ts'
 import { readToken } from '../token-columns.ts'
+import { readTrashed, readTrashState, trashedColumns, trashOf, trashStateColumns } from '../trash.ts'
 import { parseUpkeepRun, upkeepKey, upkeepKinds } from '../upkeep-runs.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
 import { findRepeated } from './idempotency-records.ts'
@@ -14,6 +16,9 @@ type Run = (statement: string, ...values: unknown[]) => Promise<Row[]>
 type Reads = Pick<
   Catalog,
   | 'servability'
+  | 'trashState'
+  | 'trash'
+  | 'expiredTrash'
   | 'findRepeated'
   | 'findUnreferenced'
   | 'intents'
@@ -49,7 +54,7 @@ export function createReads(run: Run): Reads {
     async servability(ids) {
       if (ids.length === 0) return []
       const rows = await run(
-        `SELECT media.id, renamed FROM media WHERE id = ANY ($1::text[])
+        `SELECT media.id, renamed FROM media WHERE id = ANY ($1::text[]) AND bucket_id > 0
         AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)`,
         ids,
       )
@@ -57,6 +62,28 @@ export function createReads(run: Run): Reads {
         rows.map((row) => [text(row, 0), row[1] === null ? 'servable' : 'renamed'] as const),
       )
       return ids.map((id) => found.get(id) ?? 'not')
+    },
+
+    async trashState(bucketId) {
+      const [row] = await run(`SELECT ${trashStateColumns} WHERE buckets.id = $1`, bucketId)
+      if (!row) throw bucketDeleted()
+      return readTrashState(row)
+    },
+    async trash(bucketId, after, limit, now = Date.now()) {
+      const rows = await run(
+        `SELECT ${trashedColumns} FROM media WHERE bucket_id = $1 AND seq < $2 AND expires_at > $3
+        ORDER BY seq DESC LIMIT $4`,
+        ...[trashOf(bucketId), after ?? Number.MAX_SAFE_INTEGER, now, limit],
+      )
+      return rows.map(readTrashed)
+    },
+    async expiredTrash(now, limit) {
+      const rows = await run(
+        'SELECT -bucket_id, id FROM media WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2',
+        now,
+        limit,
+      )
+      return rows.map((row) => ({ bucketId: integer(row, 0) as BucketId, id: text(row, 1) as MediaId }))
     },
 
     findRepeated: (request) => findRepeated(run, request),
@@ -74,10 +101,11 @@ export function createReads(run: Run): Reads {
     uploadsOf: (bucketId) => uploads('bucket_id = $1', bucketId),
 
     async bucketNamed(name) {
-      const [row] = await run(`SELECT ${bucketColumns}, id FROM buckets WHERE name = $1`, name)
+      const [row] = await run(`SELECT ${bucketColumns}, id FROM buckets WHERE name = $1 AND id > 0`, name)
       return row ? { ...bucketOf(row), id: integer(row, 7) as BucketId } : null
     },
-    buckets: async () => (await run(`SELECT ${bucketColumns} FROM buckets ORDER BY name`)).map(bucketOf),
+    buckets: async () =>
+      (await run(`SELECT ${bucketColumns} FROM buckets WHERE id > 0 ORDER BY name`)).map(bucketOf),
 
     async token(id) {
       const [row] = await run(`${tokenRows} WHERE tokens.id = $1`, id)
@@ -120,7 +148,7 @@ export function createReads(run: Run): Reads {
 
     async statistics() {
       const [sums = []] = await run(`SELECT coalesce(sum(total), 0)::int8, coalesce(sum(bytes), 0)::int8,
-        coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8 FROM buckets`)
+        coalesce(sum(reserved_items), 0)::int8, coalesce(sum(reserved_bytes), 0)::int8 FROM buckets WHERE id > 0`)
       const runs = await run('SELECT key, value FROM meta WHERE key = ANY ($1)', upkeepKinds.map(upkeepKey))
       return {
         items: integer(sums, 0),

@@ -34,7 +34,12 @@ async function count(session: Session, id: BucketId): Promise<Counted | null> {
   )
   const blocks = rows.map((block) => [integer(block, 0), integer(block, 1)] as const)
   const total = blocks.reduce((sum, [, items]) => sum + items, 0)
-  const bytes = rows.reduce((sum, block) => sum + integer(block, 2), 0)
+  // The bytes of a bucket include those of its trash.
+  const [trash = []] = await session.run(
+    'SELECT coalesce(sum(size), 0)::int8 FROM media WHERE bucket_id = -$1::int8 AND bucket_id < 0',
+    id,
+  )
+  const bytes = rows.reduce((sum, block) => sum + integer(block, 2), integer(trash, 0))
   const nextSeq = rows.reduce((highest, block) => Math.max(highest, integer(block, 3) + 1), integer(row, 3))
   const nodes = rankNodes(blocks, nextSeq)
   const [sums = []] = await session.run(

@@ -57,7 +57,7 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
   const buckets = async () =>
     (
       await run(
-        'SELECT id, name, created_at, revision, next_seq, max_items, max_bytes FROM buckets ORDER BY id',
+        'SELECT id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days FROM buckets ORDER BY id',
       )
     ).map(readTransferredBucket)
 
@@ -104,10 +104,11 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
     items: async (after, limit) =>
       (
         await run(
-          `SELECT media.${itemColumns}, media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes
+          `SELECT media.${itemColumns}, media.bucket_id, seq, (damaged.id IS NOT NULL)::int4, contents.bytes,
+      home_seq, deleted_at, media.expires_at
           FROM media LEFT JOIN contents ON contents.id = content_id LEFT JOIN damaged ON damaged.id = media.id
           WHERE (media.bucket_id, seq) > ($1, $2) ORDER BY media.bucket_id, seq LIMIT $3`,
-          after?.bucketId ?? -1,
+          after?.bucketId ?? Number.MIN_SAFE_INTEGER,
           after?.seq ?? -1,
           limit,
         )

@@ -98,12 +98,13 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
 }
 
 async function insertBuckets(session: Session, buckets: readonly TransferredBucket[]): Promise<void> {
-  for (const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes } of buckets)
+  for (const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays } of buckets)
     await session.run(
-      `INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes)
-      OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7)
-      ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items, max_bytes = excluded.max_bytes`,
-      ...[id, name, createdAt, revision, nextSeq, maxItems, maxBytes],
+      `INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days)
+      OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items, max_bytes = excluded.max_bytes,
+        trash_days = excluded.trash_days`,
+      ...[id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays],
     )
 }
 
@@ -149,6 +150,18 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     bytesArray(items.map(({ bytes }) => bytes)),
     bytesArray(column(({ thumbhash }) => thumbhash)),
     column(({ duration }) => duration),
+  )
+  const trashed = items.flatMap(({ item, trashed }) =>
+    trashed === null ? [] : [{ id: item.id, ...trashed }],
+  )
+  await session.run(
+    `UPDATE media SET home_seq = trashed.home_seq, deleted_at = trashed.deleted_at, expires_at = trashed.expires_at
+    FROM unnest($1::text[], $2::int8[], $3::int8[], $4::int8[]) AS trashed (id, home_seq, deleted_at, expires_at)
+    WHERE media.id = trashed.id`,
+    trashed.map(({ id }) => id),
+    trashed.map(({ homeSeq }) => homeSeq),
+    trashed.map(({ deletedAt }) => deletedAt),
+    trashed.map(({ expiresAt }) => expiresAt),
   )
   const described = items
     .map(({ item }) => item)

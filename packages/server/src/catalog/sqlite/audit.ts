@@ -61,7 +61,7 @@ export async function openSqliteAudit(directory: string): Promise<CopyableAudit>
     },
 
     items: async (after, limit) =>
-      all(itemRows, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(readAuditedItem),
+      all(itemRows, after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit).map(readAuditedItem),
 
     content: async (id) => readContent(id),
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId, DeletedChunk } from '../records.ts'
 import { integer } from '../rows.ts'
+import { trashOf } from '../trash.ts'
 import type { MediaRows } from './media-rows.ts'
 import type { NameIndexRows } from './name-index.ts'
 import { all, one } from './rows.ts'
@@ -15,7 +16,7 @@ export function prepareDeleteBucketChunk(
 ): DeleteBucketChunk {
   const revoke = db.prepare('UPDATE tokens SET revoked_at = ? WHERE bucket_id = ? AND revoked_at IS NULL')
   const items = db.prepare('SELECT seq FROM media WHERE bucket_id = ? ORDER BY seq LIMIT ?')
-  const isUsed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE bucket_id = ?1)
+  const isUsed = db.prepare(`SELECT EXISTS (SELECT 1 FROM media WHERE bucket_id IN (?1, -?1))
     OR EXISTS (SELECT 1 FROM uploads WHERE bucket_id = ?1)`)
   // With a reused id, a cached page of the old bucket would be served for the new one.
   const retireId = db.prepare(`INSERT INTO meta (key, value) VALUES ('last_bucket_id', ?1)
@@ -23,22 +24,32 @@ export function prepareDeleteBucketChunk(
   const deletions = [
     'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = ?)',
     'DELETE FROM tokens WHERE bucket_id = ?',
-    'DELETE FROM ranks WHERE bucket_id = ?',
-    'DELETE FROM buckets WHERE id = ?',
+    'DELETE FROM ranks WHERE bucket_id IN (?1, -?1)',
+    'DELETE FROM buckets WHERE id IN (?1, -?1)',
   ].map((sql) => db.prepare(sql))
 
   return (id, limit, now) => {
     revoke.run(now, id)
-    const seqs = all(items, id, limit).map((row) => integer(row, 0))
-    const tombstones = media.remove(id, seqs)
-    // Step by step, as the items.
-    names.removeBelow(id, (seqs.at(-1) ?? -1) + 1)
+    const removeSome = (bucketId: BucketId) => {
+      const seqs = all(items, bucketId, limit).map((row) => integer(row, 0))
+      const tombstones = media.remove(bucketId, seqs)
+      // Step by step, as the items.
+      names.removeBelow(bucketId, (seqs.at(-1) ?? -1) + 1)
+      return { items: seqs.length, tombstones }
+    }
+    const listed = removeSome(id)
+    const trashed = removeSome(trashOf(id))
     const isDeleted = integer(one(isUsed, id) ?? [], 0) === 0
     if (isDeleted) {
       names.removeAll(id)
+      names.removeAll(trashOf(id))
       retireId.run(id)
       for (const statement of deletions) statement.run(id)
     }
-    return { items: seqs.length, tombstones, isDeleted }
+    return {
+      items: listed.items + trashed.items,
+      tombstones: [...listed.tombstones, ...trashed.tombstones],
+      isDeleted,
+    }
   }
 }

@@ -100,7 +100,15 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     },
     findRepeated: async (request) => reading(() => reads.findRepeated(request)),
     forgetRequests: (now) => writer.apply({ kind: 'forget-requests', input: { now } }),
-    removeMedia: (bucketId, ids) => writer.apply({ kind: 'remove-media', input: { bucketId, ids } }),
+    removeMedia: (bucketId, ids, now = Date.now()) =>
+      writer.apply({ kind: 'remove-media', input: { bucketId, ids, now } }),
+    restoreMedia: (bucketId, ids, now = Date.now()) =>
+      writer.apply({ kind: 'restore-media', input: { bucketId, ids, now } }),
+    purgeMedia: (bucketId, ids) => writer.apply({ kind: 'purge-media', input: { bucketId, ids } }),
+    trashState: async (bucketId) => reading(() => reads.trashState(bucketId)),
+    trash: async (bucketId, after, limit, now = Date.now()) =>
+      reading(() => reads.trash(bucketId, after, limit, now)),
+    expiredTrash: async (now, limit) => reading(() => reads.expiredTrash(now, limit)),
     setPreview: (bucketId, id, preview) =>
       writer.apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
     editMedia: (bucketId, id, edit, expected) =>

@@ -13,6 +13,7 @@ import { prepareRanks } from './ranks.ts'
 import { one } from './rows.ts'
 import { prepareRecordUpkeep } from './statistics.ts'
 import { prepareTokenRows } from './token-rows.ts'
+import { prepareTrash } from './trash.ts'
 import { prepareUploadRows } from './upload-rows.ts'
 
 /** One function for each kind, to be called within a transaction of the caller. */
@@ -32,15 +33,18 @@ export function buffersOf({ input }: Change): ArrayBuffer[] {
 const bufferOf = ({ bytes }: NewMediaContent): ArrayBuffer[] => (bytes === null ? [] : [bytes.buffer])
 
 export function prepareChanges(db: DatabaseSync): ChangeFunctions {
-  const media = prepareMediaRows(db, prepareRanks(db))
+  const ranks = prepareRanks(db)
+  const media = prepareMediaRows(db, ranks)
   const buckets = prepareBucketRows(db)
   const deleteBucketChunk = prepareDeleteBucketChunk(db, media, prepareNameIndex(db))
   const quotas = prepareQuotas(db)
+  const trash = prepareTrash(db, media, ranks, quotas)
   const uploads = prepareUploadRows(db, quotas, media)
   const idempotency = prepareIdempotencyRecords(db)
   const setMaxItems = db.prepare('UPDATE buckets SET max_items = ? WHERE name = ?')
   const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
-  const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ?')
+  const setTrashDays = db.prepare('UPDATE buckets SET trash_days = ? WHERE name = ?')
+  const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ? AND id > 0')
   const setPreview = db.prepare(`UPDATE media SET thumbhash = ?, duration = coalesce(duration, ?),
     width = coalesce(width, ?), height = coalesce(height, ?),
     edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)
@@ -78,7 +82,11 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'forget-requests': ({ now }) => idempotency.deleteExpired(now),
 
-    'remove-media': ({ bucketId, ids }) => media.removeByIds(bucketId, ids),
+    'remove-media': ({ bucketId, ids, now }) => trash.remove(bucketId, ids, now),
+
+    'restore-media': ({ bucketId, ids, now }) => trash.restore(bucketId, ids, now),
+
+    'purge-media': ({ bucketId, ids }) => trash.purge(bucketId, ids),
 
     'set-preview'({ bucketId, id, preview: { thumbhash, duration, width, height } }) {
       const { changes } = setPreview.run(thumbhash, duration, width, height, id, bucketId)
@@ -122,10 +130,11 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'delete-bucket-chunk': ({ id, limit, now }) => deleteBucketChunk(id, limit, now),
 
-    'set-quota'({ bucket, quota: { maxItems, maxBytes } }) {
+    'set-quota'({ bucket, quota: { maxItems, maxBytes, trashDays } }) {
       if (!one(findBucket, bucket)) return false
       if (maxItems !== undefined) setMaxItems.run(maxItems, bucket)
       if (maxBytes !== undefined) setMaxBytes.run(maxBytes, bucket)
+      if (trashDays !== undefined) setTrashDays.run(trashDays, bucket)
       return true
     },
 

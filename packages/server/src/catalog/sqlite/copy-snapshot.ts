@@ -89,7 +89,8 @@ function prepareCopy(db: DatabaseSync, table: string, condition: string): (...va
   const read = db.prepare(
     `INSERT INTO chunk."${table}" SELECT * FROM source."${table}" WHERE ${condition} LIMIT ?`,
   )
-  const write = db.prepare(`INSERT INTO main."${table}" SELECT * FROM chunk."${table}"`)
+  // An item that was deleted to the trash, or restored, replaces its earlier row.
+  const write = db.prepare(`INSERT OR REPLACE INTO main."${table}" SELECT * FROM chunk."${table}"`)
   const clear = db.prepare(`DELETE FROM chunk."${table}"`)
   return (...values) => {
     const { changes } = read.run(...values)

@@ -12,6 +12,7 @@ import { kinds } from './migrations/0008-kinds.ts'
 import { previews } from './migrations/0009-previews.ts'
 import { edits } from './migrations/0010-edits.ts'
 import { names } from './migrations/0011-names.ts'
+import { trash } from './migrations/0012-trash.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -28,6 +29,7 @@ const migrations: readonly string[] = [
   previews,
   edits,
   names,
+  trash,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

@@ -33,7 +33,7 @@ export function prepareReadSegments(db: DatabaseSync): (bucketId: BucketId) => S
 
 /** The buckets with a block that has no segment. */
 export const prepareReadUnindexed = (db: DatabaseSync): (() => BucketId[]) => {
-  const select = db.prepare(`SELECT id FROM buckets WHERE next_seq - ${blockSize} >= coalesce(
+  const select = db.prepare(`SELECT id FROM buckets WHERE id > 0 AND next_seq - ${blockSize} >= coalesce(
     (SELECT sum(size) FROM name_segments WHERE bucket_id = buckets.id), 0)`)
   // The column contains only ids of buckets.
   return () => all(select).map((row) => integer(row, 0) as BucketId)

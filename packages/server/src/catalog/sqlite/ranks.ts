@@ -14,6 +14,8 @@ export interface Ranks {
   add(bucketId: BucketId, total: number, nextSeq: number, count: number): void
   /** Removes the items with these sequence numbers, which must be in ascending order. */
   remove(bucketId: BucketId, nextSeq: number, seqs: readonly number[]): void
+  /** Adds items with earlier numbers, which must be in ascending order. */
+  restore(bucketId: BucketId, nextSeq: number, seqs: readonly number[]): void
 }
 
 /** Reads a node; null if none of its numbers has had an item. */
@@ -69,6 +71,10 @@ export function prepareRanks(db: DatabaseSync, shape: RankShape = defaultShape):
 
     remove(bucketId, nextSeq, seqs) {
       updateCounters(bucketId, nextSeq, seqs, -1)
+    },
+
+    restore(bucketId, nextSeq, seqs) {
+      updateCounters(bucketId, nextSeq, seqs, 1)
     },
   }
 }

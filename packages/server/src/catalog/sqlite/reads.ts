@@ -19,12 +19,15 @@ import type {
   PageRows,
   Servability,
   TokenId,
+  TrashedItem,
+  TrashState,
   Upload,
   UploadParts,
 } from '../records.ts'
 import { integer, type Row, text, textOrNull } from '../rows.ts'
 import { readGrant, readToken } from '../token-columns.ts'
 import type { TokenRecord } from '../token-records.ts'
+import { readTrashed, readTrashState, trashedColumns, trashOf, trashStateColumns } from '../trash.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareReadItems } from './item-lists.ts'
@@ -48,6 +51,9 @@ export interface Reads {
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   media(id: MediaId): Media | null
   servability(ids: readonly MediaId[]): Servability[]
+  trashState(bucketId: BucketId): TrashState
+  trash(bucketId: BucketId, after: number | null, limit: number, now: number): TrashedItem[]
+  expiredTrash(now: number, limit: number): { bucketId: BucketId; id: MediaId }[]
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
   findUnreferenced(ids: readonly MediaId[]): MediaId[]
   intents(): MediaId[]
@@ -85,8 +91,13 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const servable =
     db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id) THEN 0
     WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END
-    FROM media WHERE id = ?1`)
+    FROM media WHERE id = ?1 AND bucket_id > 0`)
   const servabilities = ['not', 'renamed', 'servable'] as const
+  const trashState = db.prepare(`SELECT ${trashStateColumns} WHERE buckets.id = ?`)
+  const trashed = db.prepare(`SELECT ${trashedColumns} FROM media
+    WHERE bucket_id = ? AND seq < ? AND expires_at > ? ORDER BY seq DESC LIMIT ?`)
+  const expiredTrash = db.prepare(`SELECT -bucket_id, id FROM media INDEXED BY media_expiry
+    WHERE expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?`)
   const findUnreferenced = prepareFindUnreferenced(db)
   const intents = db.prepare('SELECT id FROM intents')
   const expiredIntents = db.prepare('SELECT id FROM intents WHERE expires_at <= ?')
@@ -102,9 +113,9 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const unfinished = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE finished = 0`)
   const expired = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE expires_at <= ?`)
   const bucket = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ?`)
-  const bucketNamed = db.prepare(`SELECT ${bucketColumns}, id FROM buckets WHERE name = ?`)
+  const bucketNamed = db.prepare(`SELECT ${bucketColumns}, id FROM buckets WHERE name = ? AND id > 0`)
   const uploadsOf = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE bucket_id = ?`)
-  const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets ORDER BY name`)
+  const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id > 0 ORDER BY name`)
   const idempotency = prepareIdempotencyRecords(db)
   const readItems = prepareReadItems(db)
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
@@ -163,6 +174,18 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
           return row ? (servabilities[integer(row, 0)] ?? 'not') : 'not'
         }),
       ),
+
+    trashState(id) {
+      const row = one(trashState, id)
+      if (!row) throw bucketDeleted()
+      return readTrashState(row)
+    },
+
+    trash: (id, after, limit, now) =>
+      all(trashed, trashOf(id), after ?? Number.MAX_SAFE_INTEGER, now, limit).map(readTrashed),
+
+    expiredTrash: (now, limit) =>
+      all(expiredTrash, now, limit).map((row) => ({ bucketId: bucketId(row, 0), id: mediaId(row, 1) })),
 
     findRepeated: (request) => idempotency.find(request),
 

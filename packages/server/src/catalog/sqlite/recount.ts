@@ -3,6 +3,7 @@ import type { BucketFault } from '../audit.ts'
 import { indexOf, defaultShape as shape, slotOf, topLevel } from '../rank-shape.ts'
 import type { BucketId } from '../records.ts'
 import { bytes, integer, text } from '../rows.ts'
+import { isTrash } from '../trash.ts'
 import { RankNode } from './rank-nodes.ts'
 import { all, one } from './rows.ts'
 
@@ -34,6 +35,7 @@ export function prepareRecount(db: DatabaseSync): Recount {
   // One row for each leaf block, so that a million items are not a million rows here.
   const blocks = db.prepare(`SELECT seq / ${shape.leaf}, count(*), sum(size), max(seq) FROM media
     WHERE bucket_id = ? GROUP BY seq / ${shape.leaf}`)
+  const trashBytes = db.prepare('SELECT coalesce(sum(size), 0) FROM media WHERE bucket_id = -?')
   const reservations = db.prepare(`SELECT count(*), coalesce(sum(coalesce(length, received)), 0)
     FROM uploads WHERE bucket_id = ? AND finished = 0`)
   const ranks = db.prepare('SELECT level, slot, counts FROM ranks WHERE bucket_id = ?')
@@ -48,7 +50,9 @@ export function prepareRecount(db: DatabaseSync): Recount {
     const [id, bucket] = [integer(row, 0), text(row, 1)]
     const found = all(blocks, id).map((block) => [0, 1, 2, 3].map((column) => integer(block, column)))
     const sum = (column: number) => found.reduce((all, block) => all + (block[column] ?? 0), 0)
-    const [total, size] = [sum(1), sum(2)]
+    const total = sum(1)
+    // The bytes of a bucket include those of its trash.
+    const size = sum(2) + (isTrash(id) ? 0 : integer(one(trashBytes, id) ?? [], 0))
     const storedNextSeq = integer(row, 4)
     const nextSeq = found.reduce((highest, block) => Math.max(highest, (block[3] ?? 0) + 1), storedNextSeq)
     const nodes = new Map<string, RankNode>()

@@ -11,7 +11,7 @@ export function prepareStatistics(
   db: DatabaseSync,
 ): () => Omit<CatalogStatistics, 'waitingChanges' | 'logBytes'> {
   const sums = db.prepare(`SELECT coalesce(sum(total), 0), coalesce(sum(bytes), 0),
-    coalesce(sum(reserved_items), 0), coalesce(sum(reserved_bytes), 0) FROM buckets`)
+    coalesce(sum(reserved_items), 0), coalesce(sum(reserved_bytes), 0) FROM buckets WHERE id > 0`)
   const findRun = db.prepare('SELECT value FROM meta WHERE key = ?')
   const runOf = (kind: UpkeepRun['kind']): UpkeepRun[] => {
     const row = one(findRun, upkeepKey(kind))

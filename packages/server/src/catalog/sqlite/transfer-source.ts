@@ -20,12 +20,14 @@ const requestsPerBatch = 500
 export async function openSqliteSource(directory: string): Promise<CatalogSource> {
   const db = openDataDirectory(directory, readTimeout)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
-  const buckets = db.prepare(`SELECT id, name, created_at, revision, next_seq, max_items, max_bytes
+  const buckets =
+    db.prepare(`SELECT id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days
     FROM buckets ORDER BY id`)
   const tokens = db.prepare(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at,
     bucket_id, hash FROM tokens ORDER BY rowid`)
   const items =
-    db.prepare(`SELECT media.${itemColumns}, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes
+    db.prepare(`SELECT media.${itemColumns}, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes,
+      home_seq, deleted_at, media.expires_at
     FROM media LEFT JOIN contents ON contents.id = content_id
     WHERE (bucket_id, seq) > (?, ?) ORDER BY bucket_id, seq LIMIT ?`)
   const requests = db.prepare(`SELECT token_id, key, fingerprint, expires_at FROM keyed_requests
@@ -44,7 +46,9 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
     buckets: async () => readBuckets(),
     tokens: async () => all(tokens).map(readTransferredToken),
     items: async (after, limit) =>
-      all(items, after?.bucketId ?? -1, after?.seq ?? -1, limit).map(readTransferredItem),
+      all(items, after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit).map(
+        readTransferredItem,
+      ),
 
     async *requests() {
       let last: [string, string] = ['', '']

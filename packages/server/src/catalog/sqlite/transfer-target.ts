@@ -34,13 +34,15 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   )
   const hasBuckets = db.prepare('SELECT EXISTS (SELECT 1 FROM buckets)')
   const addBucket =
-    db.prepare(`INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes)
-    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items, max_bytes = excluded.max_bytes`)
+    db.prepare(`INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items,
+    max_bytes = excluded.max_bytes, trash_days = excluded.trash_days`)
   const addToken = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, revoked_at = excluded.revoked_at`)
   const describe = db.prepare('UPDATE media SET alt_text = ?, caption = ? WHERE id = ?')
+  const markTrashed = db.prepare('UPDATE media SET home_seq = ?, deleted_at = ?, expires_at = ? WHERE id = ?')
   const lastItem = db.prepare('SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1')
   const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
   const insertItem = prepareInsertItem(db)
@@ -56,8 +58,8 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   }
 
   function insertBucket(bucket: TransferredBucket): void {
-    const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes } = bucket
-    addBucket.run(id, name, createdAt, revision, nextSeq, maxItems, maxBytes)
+    const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays } = bucket
+    addBucket.run(id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays)
   }
 
   function position(): ItemPosition | null {
@@ -109,6 +111,8 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
           insertItem(item.bucketId, item.seq, item)
           const { id, altText, caption } = item.item
           if (altText !== null || caption !== null) describe.run(altText, caption, id)
+          if (item.trashed !== null)
+            markTrashed.run(item.trashed.homeSeq, item.trashed.deletedAt, item.trashed.expiresAt, id)
           if (item.isDamaged) addDamaged.run(item.item.id)
         }
       }),

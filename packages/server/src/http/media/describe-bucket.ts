@@ -8,7 +8,7 @@ import type { Authorizer } from '../tokens/authorizer.ts'
 /** `GET /api/bucket`: the contents and the quota of the caller's bucket (docs/interface.md Q3). */
 export function describeBucketRoute(
   app: FastifyInstance,
-  { authorize, catalog }: { authorize: Authorizer; catalog: Pick<Catalog, 'bucket'> },
+  { authorize, catalog }: { authorize: Authorizer; catalog: Pick<Catalog, 'bucket' | 'trashState'> },
 ): void {
   app.get('/api/bucket', routeOptions(description), async (request, reply) => {
     const grant = await authorize(request, 'media:read')
@@ -22,7 +22,7 @@ const description: OperationDescription = {
   summary: 'Get the bucket',
   description:
     'Returns the contents of the token’s bucket, the reservations of unfinished uploads, and the quota.',
-  rules: 'Q1 to Q4',
+  rules: 'Q1 to Q4 and Z1',
   needs: 'media:read',
   responses: {
     200: {
@@ -40,6 +40,9 @@ const description: OperationDescription = {
               reserved_bytes: 700_000_000,
               max_items: null,
               max_bytes: 10_000_000_000,
+              trash_days: 30,
+              trash_items: 3,
+              trash_bytes: 7_340_021,
             },
           },
         },

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { UrlSettings } from '../../core/media-url.ts'
 import type { EditMedia } from '../../media/edit-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
-import { readJsonObject } from '../bodies/read-json.ts'
+import { jsonBodyProblems, readJsonObject } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { matchesStrongly } from '../headers/entity-tag.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -74,16 +74,7 @@ With \`If-Match\`, the item is changed only if it still has this \`ETag\`.`,
       },
     },
   },
-  problems: [
-    'json-malformed',
-    'upload-incomplete',
-    'media-unknown',
-    'precondition-failed',
-    'body-too-large',
-    'content-type-unsupported',
-    'content-coding-unsupported',
-    'storage-full',
-  ],
+  problems: [...jsonBodyProblems, 'media-unknown', 'precondition-failed', 'storage-full'],
   curl: `curl -X PATCH -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/merge-patch+json' \\
   -d '{"alt_text": "Three boats in a harbour"}' ${exampleBase}/api/media/${sampleMedia.id}`,
 }

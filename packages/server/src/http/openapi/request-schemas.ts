@@ -48,6 +48,16 @@ export const TokenListQuery = Type.Object({
   ),
 })
 
+export const TrashQuery = Type.Object({
+  limit: limit('items'),
+  after: Type.Optional(
+    Type.String({
+      examples: ['5f0c2e7a1.17'],
+      description: 'The `next_cursor` of the previous response.',
+    }),
+  ),
+})
+
 export const TokenParams = Type.Object({
   id: Type.String({ description: 'The id of a token.', examples: ['tok_4k9m2x7c1v8q'] }),
 })

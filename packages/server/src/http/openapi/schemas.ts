@@ -154,6 +154,29 @@ const tokenMembers = {
   expires_at: nullable(time('The time of expiry, in UTC; null where it does not expire.')),
 }
 
+export const RestoredItems = closedObject('RestoredItems', 'The result of a request to restore items.', {
+  restored: Type.Array(id, { description: 'The restored items.' }),
+  missing: Type.Array(id, { description: 'Ids of which the trash has no item.' }),
+})
+
+export const PurgeRequest = closedObject('PurgeRequest', 'Items of the trash: `ids`, or all.', {
+  ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: maxIds })),
+  all: Type.Optional(Type.Literal(true)),
+})
+
+const TrashedItem = closedObject('TrashedItem', 'An item in the trash.', {
+  ...MediaObject.properties,
+  deleted_at: time('The time of the deletion, in UTC.'),
+  expires_at: time('The time from which it cannot be restored, in UTC.'),
+})
+
+export const TrashList = closedObject('TrashList', 'Items of the trash, and where the list continues.', {
+  data: Type.Array(TrashedItem, { description: 'Last deleted first.' }),
+  next_cursor: nullable(
+    Type.String({ description: 'Send it as `after` for the items that follow; null where none follow.' }),
+  ),
+})
+
 export const TokenObject = closedObject(
   'Token',
   'The properties of a token, without the token itself.',
@@ -188,6 +211,9 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   reserved_bytes: count('The bytes that they have reserved.'),
   max_items: nullable(count('The limit of items; null where there is none.')),
   max_bytes: nullable(count('The limit of bytes; null where there is none.')),
+  trash_days: count('The days for which deleted items can be restored; 0 without a trash.'),
+  trash_items: count('The items in the trash, which `items` does not include.'),
+  trash_bytes: count('Their bytes, which `bytes` includes.'),
 })
 
 export const Problem = closedObject('Problem', 'An error (RFC 9457).', {

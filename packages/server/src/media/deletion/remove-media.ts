@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { BucketId } from '../../catalog/records.ts'
+import type { BucketId, RemovedMedia } from '../../catalog/records.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
@@ -16,13 +16,15 @@ export interface MediaRemover {
   remove(bucketId: BucketId, id: string): Promise<void>
   /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */
   removeMany(bucketId: BucketId, ids: readonly string[]): Promise<DeletedMedia>
+  /** As removeMany, permanently, items of the bucket's trash (Z4). */
+  purge(bucketId: BucketId, ids: readonly string[]): Promise<DeletedMedia>
   /** Resolves when no deletion of bytes is in progress. */
   settled(): Promise<void>
 }
 
-/** Deletes the row, with bytes in the catalog, before it returns; deletes a file, then its tombstone, in the background. */
+/** Deletes the row, with bytes in the catalog, before it returns, or moves it to the trash (Z1); deletes a file, then its tombstone, in the background. */
 export function createMediaRemover(
-  parts: BlobDeletionParts & { readonly catalog: Pick<Catalog, 'removeMedia'> },
+  parts: BlobDeletionParts & { readonly catalog: Pick<Catalog, 'removeMedia' | 'purgeMedia'> },
 ): MediaRemover {
   const waiting: MediaId[] = []
   let deleting: Promise<void> | null = null
@@ -32,11 +34,14 @@ export function createMediaRemover(
     deleting = null
   }
 
-  async function removeMany(bucketId: BucketId, ids: readonly string[]): Promise<DeletedMedia> {
+  async function removeWith(
+    remove: (ids: readonly MediaId[]) => Promise<RemovedMedia>,
+    ids: readonly string[],
+  ): Promise<DeletedMedia> {
     const wanted = [...new Set(ids)]
     const known = wanted.filter(isMediaId)
     if (known.length === 0) return { deleted: [], missing: wanted }
-    const removed = await parts.catalog.removeMedia(bucketId, known)
+    const removed = await remove(known)
     if (removed.tombstones.length > 0) {
       waiting.push(...removed.tombstones)
       deleting ??= deleteWaiting()
@@ -45,12 +50,16 @@ export function createMediaRemover(
     return { deleted: [...deleted], missing: wanted.filter((id) => !deleted.has(id)) }
   }
 
+  const removeMany: MediaRemover['removeMany'] = (bucketId, ids) =>
+    removeWith((known) => parts.catalog.removeMedia(bucketId, known), ids)
+
   return {
     async remove(bucketId, id) {
       const { missing } = await removeMany(bucketId, [id])
       if (missing.length > 0) throw mediaUnknown()
     },
     removeMany,
+    purge: (bucketId, ids) => removeWith((known) => parts.catalog.purgeMedia(bucketId, known), ids),
     async settled() {
       await deleting
     },

@@ -32,6 +32,7 @@ function watchedRemoval(
   const removal = createMediaRemover({
     catalog: {
       removeMedia: (bucketId, ids) => step('commit', () => media.catalog.removeMedia(bucketId, ids)),
+      purgeMedia: media.catalog.purgeMedia,
       clearTombstones: (ids) => step(`clear ${ids.length}`, () => media.catalog.clearTombstones(ids)),
     },
     blobs: { remove: (id) => step('unlink', () => media.blobs.remove(id)) },

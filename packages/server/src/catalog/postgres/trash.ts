@@ -1,0 +1,70 @@
+import type { MediaId } from '../../core/media-id.ts'
+import type { BucketId, RemovedMedia } from '../records.ts'
+import { integer, text } from '../rows.ts'
+import { expiryOf, trashOf } from '../trash.ts'
+import { removeByIds, type Transaction } from './media-rows.ts'
+
+/** Removes items, or moves them to the trash of a bucket that has one. */
+export async function removeOrTrash(
+  transaction: Transaction,
+  bucketId: BucketId,
+  ids: readonly MediaId[],
+  now: number,
+): Promise<RemovedMedia> {
+  const { session, buckets } = transaction
+  const days = buckets.has(bucketId) ? buckets.trashDays(bucketId) : 0
+  if (days === 0) return removeByIds(transaction, bucketId, ids)
+  const rows = await session.run(
+    'SELECT trash_media($1, $2::text[], $3, $4)',
+    bucketId,
+    ids,
+    now,
+    expiryOf(now, days),
+  )
+  const trashed = new Set(rows.map((row) => text(row, 0)))
+  if (trashed.size > 0) buckets.add(bucketId, { items: -trashed.size })
+  return { ids: ids.filter((id) => trashed.has(id)), tombstones: [] }
+}
+
+/** Moves those of the items that have not expired back, and returns them. Throws Fault `quota-exceeded`. */
+export async function restoreMedia(
+  { session, buckets }: Transaction,
+  bucketId: BucketId,
+  ids: readonly MediaId[],
+  now: number,
+): Promise<MediaId[]> {
+  const rows = await session.run(
+    'SELECT id FROM media WHERE bucket_id = $1 AND id = ANY ($2::text[]) AND expires_at > $3',
+    trashOf(bucketId),
+    ids,
+    now,
+  )
+  const found = new Set(rows.map((row) => text(row, 0)))
+  if (found.size === 0) return []
+  // Their bytes are counted already.
+  buckets.require(bucketId, { items: found.size, bytes: 0 })
+  await session.run('SELECT restore_media($1, $2::text[])', bucketId, [...found])
+  buckets.add(bucketId, { items: found.size })
+  return ids.filter((id) => found.has(id))
+}
+
+/** Removes items of the trash permanently. */
+export async function purgeMedia(
+  transaction: Transaction,
+  bucketId: BucketId,
+  ids: readonly MediaId[],
+): Promise<RemovedMedia> {
+  const { session, buckets } = transaction
+  const [row = []] = await session.run(
+    'SELECT coalesce(sum(size), 0)::int8 FROM media WHERE bucket_id = $1 AND id = ANY ($2::text[])',
+    trashOf(bucketId),
+    ids,
+  )
+  const removed = await removeByIds(transaction, trashOf(bucketId), ids)
+  if (removed.ids.length > 0) {
+    const bytes = integer(row, 0)
+    await session.run('UPDATE buckets SET bytes = bytes - $2 WHERE id = $1', bucketId, bytes)
+    buckets.add(bucketId, { bytes: -bytes })
+  }
+  return removed
+}

@@ -1,0 +1,105 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { MediaId } from '../../core/media-id.ts'
+import type { BucketId, RemovedMedia } from '../records.ts'
+import { integer } from '../rows.ts'
+import { expiryOf, trashName, trashOf } from '../trash.ts'
+import type { Quotas } from './buckets.ts'
+import type { MediaRows } from './media-rows.ts'
+import { prepareNameMarks } from './name-marks.ts'
+import type { Ranks } from './ranks.ts'
+import { all, one } from './rows.ts'
+
+/** Items of a bucket and of its trash; to be called within a transaction. */
+interface TrashRows {
+  /** Removes items, or moves them to the trash of a bucket that has one. */
+  remove(bucketId: BucketId, ids: readonly MediaId[], now: number): RemovedMedia
+  /** Moves those of the items that have not expired back, and returns them. Throws Fault `quota-exceeded`. */
+  restore(bucketId: BucketId, ids: readonly MediaId[], now: number): MediaId[]
+  /** Removes items of the trash permanently. */
+  purge(bucketId: BucketId, ids: readonly MediaId[]): RemovedMedia
+}
+
+export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, quotas: Quotas): TrashRows {
+  const days = db.prepare('SELECT trash_days FROM buckets WHERE id = ?')
+  const counters = db.prepare('SELECT total, next_seq, bytes FROM buckets WHERE id = ?')
+  const create = db.prepare(`INSERT INTO buckets (id, name, created_at) VALUES (?, ?, ?)
+    ON CONFLICT (id) DO NOTHING`)
+  const find = db.prepare('SELECT seq, size FROM media WHERE id = ? AND bucket_id = ?')
+  const findTrashed = db.prepare(`SELECT seq, size, home_seq FROM media
+    WHERE id = ? AND bucket_id = ? AND expires_at > ?`)
+  const moveOut =
+    db.prepare(`UPDATE media SET bucket_id = ?, seq = ?, home_seq = seq, deleted_at = ?, expires_at = ?
+    WHERE bucket_id = ? AND seq = ?`)
+  const moveBack =
+    db.prepare(`UPDATE media SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
+    expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
+  const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
+    next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
+  const names = prepareNameMarks(db)
+  const release = db.prepare('UPDATE buckets SET bytes = bytes - ? WHERE id = ?')
+
+  const countersOf = (bucketId: BucketId) => {
+    const row = one(counters, bucketId)
+    return row && { total: integer(row, 0), nextSeq: integer(row, 1), bytes: integer(row, 2) }
+  }
+  const ascending = (seqs: readonly number[]) => seqs.toSorted((one, other) => one - other)
+  const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0)
+
+  return {
+    remove(bucketId, ids, now) {
+      const trashDays = integer(one(days, bucketId) ?? [0], 0)
+      if (trashDays === 0) return media.removeByIds(bucketId, ids)
+      const found = ids.flatMap((id) =>
+        all(find, id, bucketId).map((row) => ({ id, seq: integer(row, 0), size: integer(row, 1) })),
+      )
+      if (found.length === 0) return { ids: [], tombstones: [] }
+      const trash = trashOf(bucketId)
+      create.run(trash, trashName(bucketId), now)
+      const [home, target] = [countersOf(bucketId), countersOf(trash)]
+      if (!home || !target) throw new RangeError(`bucket ${bucketId} has no trash`)
+      const seqs = ascending(found.map(({ seq }) => seq))
+      const expiry = expiryOf(now, trashDays)
+      for (const [index, seq] of seqs.entries())
+        moveOut.run(trash, target.nextSeq + index, now, expiry, bucketId, seq)
+      ranks.remove(bucketId, home.nextSeq, seqs)
+      names.remove(bucketId, seqs)
+      ranks.add(trash, target.total, target.nextSeq, seqs.length)
+      one(change, -seqs.length, 0, 0, bucketId)
+      one(change, seqs.length, sum(found.map(({ size }) => size)), seqs.length, trash)
+      return { ids: found.map(({ id }) => id), tombstones: [] }
+    },
+
+    restore(bucketId, ids, now) {
+      const trash = trashOf(bucketId)
+      const found = ids.flatMap((id) =>
+        all(findTrashed, id, trash, now).map((row) => ({
+          id,
+          seq: integer(row, 0),
+          size: integer(row, 1),
+          home: integer(row, 2),
+        })),
+      )
+      const [home, source] = [countersOf(bucketId), countersOf(trash)]
+      if (found.length === 0 || !home || !source) return []
+      // Their bytes are counted already.
+      quotas.require(bucketId, { items: found.length, bytes: 0 })
+      const revision = integer(one(change, found.length, 0, 0, bucketId) ?? [], 0)
+      for (const { seq } of found) moveBack.run(bucketId, revision, trash, seq)
+      const homes = ascending(found.map((item) => item.home))
+      ranks.restore(bucketId, home.nextSeq, homes)
+      names.change(bucketId, homes)
+      ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
+      one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
+      return found.map(({ id }) => id)
+    },
+
+    purge(bucketId, ids) {
+      const trash = trashOf(bucketId)
+      const before = countersOf(trash)
+      const removed = media.removeByIds(trash, ids)
+      if (before && removed.ids.length > 0)
+        release.run(before.bytes - (countersOf(trash)?.bytes ?? 0), bucketId)
+      return removed
+    },
+  }
+}

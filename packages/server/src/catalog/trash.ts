@@ -1,0 +1,35 @@
+import { itemColumnCount, itemColumns, readItem } from './item-columns.ts'
+import type { BucketId, TrashedItem, TrashState } from './records.ts'
+import { integer, type Row } from './rows.ts'
+
+// Deleted items that can be restored are in a bucket of their own, whose id is the negative one of their bucket. So no statement that
+// lists a bucket reads them, and checks, backups and transfers treat them as all other items. The bytes of a bucket include those of
+// its trash, so that the quota needs no further read; the total does not.
+
+export const trashOf = (bucketId: BucketId): BucketId => -bucketId as BucketId
+export const isTrash = (bucketId: number): boolean => bucketId < 0
+/** No bucket can have this name. */
+export const trashName = (bucketId: BucketId): string => `${bucketId}/trash`
+
+const day = 24 * 60 * 60 * 1000
+export const expiryOf = (deletedAt: number, days: number): number => deletedAt + days * day
+
+/** Statements of both engines. */
+export const trashedColumns = `${itemColumns}, seq, deleted_at, expires_at`
+
+export const readTrashed = (row: Row): TrashedItem => ({
+  item: readItem(row),
+  seq: integer(row, itemColumnCount),
+  deletedAt: integer(row, itemColumnCount + 1),
+  expiresAt: integer(row, itemColumnCount + 2),
+})
+
+/** A bucket without a trash row has an empty trash. */
+export const trashStateColumns = `buckets.trash_days, coalesce(trash.total, 0), coalesce(trash.bytes, 0)
+  FROM buckets LEFT JOIN buckets AS trash ON trash.id = -buckets.id`
+
+export const readTrashState = (row: Row): TrashState => ({
+  days: integer(row, 0),
+  items: integer(row, 1),
+  bytes: integer(row, 2),
+})

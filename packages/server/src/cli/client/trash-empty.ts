@@ -1,0 +1,16 @@
+import { parse } from '../arguments.ts'
+import { clientCommand } from './client-command.ts'
+
+export const trashEmpty = clientCommand({
+  summary: 'Delete all items in the trash permanently.',
+  help: `Usage: mediabucket trash empty
+
+Deletes the items in the trash of the bucket permanently, without confirmation.`,
+
+  read: (args) => parse('trash empty', { args: [...args], options: {} }),
+
+  async run(_arguments, { client, report, interrupted }) {
+    await client.emptyTrash({ signal: interrupted })
+    report('Emptied the trash.')
+  },
+})

@@ -1,0 +1,106 @@
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { BucketId, TrashedItem } from '../../catalog/records.ts'
+import { Fault } from '../../core/fault.ts'
+import { isMediaId } from '../../core/media-id.ts'
+import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
+import type { MediaRemover } from './remove-media.ts'
+
+interface TrashList {
+  readonly items: readonly TrashedItem[]
+  /** The cursor of the last item; null if no items follow. */
+  readonly next: string | null
+}
+
+/** Ids in the order in which they were requested, each once. */
+interface RestoredMedia {
+  readonly restored: readonly string[]
+  /** The trash has no such items. */
+  readonly missing: readonly string[]
+}
+
+export interface TrashOperations {
+  /** Items of the trash, last deleted first (docs/interface.md Z2). Throws Fault `cursor-malformed`. */
+  listTrash(bucketId: BucketId, after: string | null, limit: number): Promise<TrashList>
+  /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
+  restoreMedia(bucketId: BucketId, ids: readonly string[]): Promise<RestoredMedia>
+  /** Deletes all items that are in the trash at the begin permanently (Z4), and returns how many. */
+  emptyTrash(bucketId: BucketId): Promise<number>
+}
+
+/** Items in one transaction. */
+const batchLength = 500
+
+const cursorShape = /^([0-9a-z]+)\.(0|[1-9][0-9]{0,15})$/
+
+export function trashOperations({
+  catalog,
+  purge,
+}: {
+  readonly catalog: Pick<Catalog, 'epoch' | 'trash' | 'restoreMedia'>
+  readonly purge: MediaRemover['purge']
+}): TrashOperations {
+  // Numbers of a trash are not reused, except by a restore of the data.
+  const prefix = (bucketId: BucketId) => `${catalog.epoch.slice(0, 8)}${bucketId.toString(36)}`
+
+  function parseCursor(bucketId: BucketId, cursor: string): number {
+    const [, owner, seq] = cursorShape.exec(cursor) ?? []
+    if (owner === prefix(bucketId)) return Number(seq)
+    const detail = 'after accepts the next_cursor of a response with the same token, unchanged.'
+    throw new Fault('cursor-malformed', detail, { parameters: [{ parameter: 'after', detail }] })
+  }
+
+  return {
+    async listTrash(bucketId, after, limit) {
+      const place = after === null ? null : parseCursor(bucketId, after)
+      // One more than requested shows whether items follow.
+      const found = await catalog.trash(bucketId, place, limit + 1)
+      const items = found.slice(0, limit)
+      const last = found.length > limit ? items.at(-1) : undefined
+      return { items, next: last === undefined ? null : `${prefix(bucketId)}.${last.seq}` }
+    },
+
+    async restoreMedia(bucketId, ids) {
+      const wanted = [...new Set(ids)]
+      const known = wanted.filter(isMediaId)
+      const restored: ReadonlySet<string> = new Set(
+        known.length === 0 ? [] : await catalog.restoreMedia(bucketId, known),
+      )
+      return { restored: [...restored], missing: wanted.filter((id) => !restored.has(id)) }
+    },
+
+    async emptyTrash(bucketId) {
+      let count = 0
+      for (let after: number | null = null; ; ) {
+        const items = await catalog.trash(bucketId, after, batchLength)
+        const last = items.at(-1)
+        if (last === undefined) return count
+        const { deleted } = await purge(
+          bucketId,
+          items.map(({ item }) => item.id),
+        )
+        count += deleted.length
+        after = last.seq
+      }
+    },
+  }
+}
+
+/** Deletes the items whose time in the trash has passed permanently (docs/interface.md Z5). Several servers may do it at once. */
+export async function purgeExpiredTrash(parts: {
+  readonly catalog: Pick<Catalog, 'expiredTrash' | 'purgeMedia'>
+  readonly blobDeletion: BlobDeletionParts
+  readonly now: () => number
+}): Promise<void> {
+  const { catalog, blobDeletion, now } = parts
+  for (;;) {
+    const expired = await catalog.expiredTrash(now(), batchLength)
+    if (expired.length === 0) return
+    for (const [bucketId, items] of Map.groupBy(expired, (item) => item.bucketId)) {
+      const removed = await catalog.purgeMedia(
+        bucketId,
+        items.map(({ id }) => id),
+      )
+      await deleteBlobs(blobDeletion, removed.tombstones)
+    }
+  }
+}
