@@ -32,7 +32,7 @@ async function created(response: Response) {
 }
 
 const create = async (body: object) => created(await send('POST', '', body))
-const rotate = async (id: string, body?: object, authorization?: string) =>
+const rotate = async (id: string, body: object, authorization?: string) =>
   created(await send('POST', `/${id}/rotate`, body, authorization))
 
 async function list(query = '', authorization?: string) {
@@ -77,7 +77,7 @@ test('T5 nobody grants a scope that they lack, by a new token or by a rotation',
   )
   await expectProblem(refused, 403, 'scope-missing')
   const strong = await makeToken(server, '--bucket', server.bucket)
-  await expectProblem(await send('POST', `/${strong.id}/rotate`), 403, 'scope-missing')
+  await expectProblem(await send('POST', `/${strong.id}/rotate`, { expires_at: null }), 403, 'scope-missing')
   expect(await statusWith(strong.authorization)).toBe(200)
 })
 
@@ -100,6 +100,7 @@ test.each([
   ['another bucket', { scopes: ['media:read'], bucket: 'x' }, ['bucket']],
   ['a long name', { scopes: ['media:read'], name: 'x'.repeat(201) }, ['name']],
   ['a name with a control character', { scopes: ['media:read'], name: 'a\n' }, ['name']],
+  ['a name that is no text', { scopes: ['media:read'], name: '\ud800' }, ['name']],
   ['a past time', { scopes: ['media:read'], expires_at: '2020-01-01T00:00:00Z' }, ['expires_at']],
   ['no time, and no name', { scopes: 'x', expires_at: 5, name: 7 }, ['scopes', 'name', 'expires_at']],
 ])('T6 %s: the request is refused, and names the members', async (_what, body, parameters) => {
@@ -114,7 +115,8 @@ test('T7 a revoked token fails on the next request; a repeated revocation has th
     expect([response.status, await response.text()]).toEqual([204, ''])
     expect(await statusWith(authorization)).toBe(401)
   }
-  await expectProblem(await send('POST', `/${id}/rotate`), 409, 'managed-token-inactive')
+  const rotation = await send('POST', `/${id}/rotate`, { expires_at: null })
+  await expectProblem(rotation, 409, 'managed-token-inactive')
 })
 
 test('A6 the tokens of another bucket are like tokens that never existed', async () => {
@@ -122,9 +124,10 @@ test('A6 the tokens of another bucket are like tokens that never existed', async
   const ids = [theirs.id, 'tok_000000000000', 'x', '%00']
   for (const id of ids) {
     await expectProblem(await send('DELETE', `/${id}`), 404, 'managed-token-unknown')
-    await expectProblem(await send('POST', `/${id}/rotate`), 404, 'managed-token-unknown')
+    const rotation = await send('POST', `/${id}/rotate`, { expires_at: null })
+    await expectProblem(rotation, 404, 'managed-token-unknown')
+    await expectProblem(await send('GET', `?after=${id}`), 400, 'cursor-malformed')
   }
-  await expectProblem(await send('GET', `?after=${theirs.id}`), 400, 'cursor-malformed')
   const listed = await list('?limit=500')
   expect(listed.data.filter(({ bucket }) => bucket !== server.bucket)).toEqual([])
   expect((await list('', theirs.authorization)).data).toHaveLength(1)
@@ -134,35 +137,43 @@ test('A6 the tokens of another bucket are like tokens that never existed', async
 test('T8 a token is replaced by one with its name and scopes, and is valid during the overlap', async () => {
   const first = await create({ name: 'app', scopes: ['media:read'], expires_at: inDays(30) })
   const before = new Date().toISOString()
-  const second = await rotate(first.id, { overlap_seconds: 600 })
+  const expiry = inDays(60)
+  const second = await rotate(first.id, { overlap_seconds: 600, expires_at: expiry })
   const { id: _, created_at: _c, expires_at, token: _t, authorization, ...rest } = second
-  expect(rest).toEqual({ name: 'app', bucket: server.bucket, scopes: ['media:read'] })
-  // As long as the first one: 30 days from its own creation.
-  const lifetime = (token: typeof first) => millisecondsBetween(token.created_at, token.expires_at)
-  expect(lifetime(second)).toBe(lifetime(first))
+  expect([rest, expires_at]).toEqual([{ name: 'app', bucket: server.bucket, scopes: ['media:read'] }, expiry])
   expect([await statusWith(first.authorization), await statusWith(authorization)]).toEqual([200, 200])
   const replaced = (await list('?limit=500')).data.find(({ id }) => id === first.id)
   expect(Math.abs(millisecondsBetween(before, replaced?.expires_at) - 600_000)).toBeLessThan(60_000)
 
   const third = await rotate(second.id, { overlap_seconds: 0, expires_at: null })
   expect([third.expires_at, await statusWith(authorization)]).toEqual([null, 401])
-  await expectProblem(await send('POST', `/${second.id}/rotate`), 409, 'managed-token-inactive')
+  const again = await send('POST', `/${second.id}/rotate`, { expires_at: null })
+  await expectProblem(again, 409, 'managed-token-inactive')
 })
 
-test('T8 a token replaces itself, by default with an overlap of a day', async () => {
+test('T8 a token replaces itself, by default with an overlap of a day, also repeatedly', async () => {
   const own = await makeManager(server.bucket)
-  const next = await rotate(own.id, undefined, own.authorization)
-  expect(next.scopes).toEqual(['media:read', 'tokens:manage'])
-  const [, replaced] = (await list('?limit=500', next.authorization)).data.filter(
-    ({ id }) => id === own.id || id === manager.id,
-  )
-  expect(millisecondsBetween(next.created_at, replaced?.expires_at)).toBe(86_400_000)
+  for (let round = 0; round < 2; round += 1) {
+    const next = await rotate(own.id, { expires_at: null }, own.authorization)
+    expect([next.scopes, next.expires_at]).toEqual([['media:read', 'tokens:manage'], null])
+    const replaced = (await list('?limit=500', next.authorization)).data.find(({ id }) => id === own.id)
+    const overlap = millisecondsBetween(next.created_at, replaced?.expires_at)
+    if (round === 0) expect(overlap).toBe(86_400_000)
+    else expect(overlap).toBeLessThanOrEqual(86_400_000)
+  }
+})
+
+test.each([
+  ['no members', {}, ['expires_at']],
+  ['other values', { overlap_seconds: -1, expires_at: 'x' }, ['expires_at', 'overlap_seconds']],
+  ['a time after the year 9999', { expires_at: '9999-12-31T23:59:59-23:59' }, ['expires_at']],
+])('T8 a body with %s is refused, and names the members', async (_what, body, parameters) => {
   const problem = await expectProblem(
-    await send('POST', `/${next.id}/rotate`, { overlap_seconds: -1, expires_at: 'x' }),
+    await send('POST', `/${manager.id}/rotate`, body),
     400,
     'json-malformed',
   )
-  expect(problem.errors?.map(({ parameter }) => parameter)).toEqual(['overlap_seconds', 'expires_at'])
+  expect(problem.errors?.map(({ parameter }) => parameter)).toEqual(parameters)
 })
 
 test('T4 tokens are listed oldest first by cursor, with their use and their revocation', async () => {

@@ -49,9 +49,13 @@ async function uploadWithoutDirectory() {
   }
 }
 
-async function manageTokens(method: string, path: string) {
+async function manageTokens(method: string, path: string, body?: string) {
   const { authorization } = await withToken(...scopes.flatMap((scope) => ['--scope', scope]))
-  return await server.request(`/api/tokens/${path}`, { method, headers: { authorization } })
+  return await server.request(`/api/tokens/${path}`, {
+    method,
+    headers: { authorization, ...(body ? { 'content-type': 'application/json' } : {}) },
+    ...(body ? { body } : {}),
+  })
 }
 
 const deleteMany = (body: string, type: string) =>
@@ -107,7 +111,7 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   'managed-token-unknown': async () => manageTokens('DELETE', 'x'),
   'managed-token-inactive': async () => {
     const { id } = await withToken('--expires', '1ms')
-    return await manageTokens('POST', `${id}/rotate`)
+    return await manageTokens('POST', `${id}/rotate`, '{"expires_at":null}')
   },
   'destination-refused': () => fetch(`${server.url}/media/x`, { headers: { 'sec-fetch-dest': 'script' } }),
   'route-unknown': () => fetch(`${server.url}/nowhere`),

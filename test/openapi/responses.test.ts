@@ -253,8 +253,9 @@ test('D1 responses to requests that manage tokens are as described', async () =>
   await meet('GET', list, await send('GET', `${list}?limit=0`), 400)
   await meet('POST', list, await send('POST', list, '{"scopes":["media:delete"]}'), 403)
   const path = `${list}/${id}`
-  await meet('POST', rotation, await send('POST', `${path}/rotate`), 201)
-  await meet('POST', rotation, await send('POST', `${list}/x/rotate`), 404)
+  const body = '{"expires_at":null}'
+  await meet('POST', rotation, await send('POST', `${path}/rotate`, body), 201)
+  await meet('POST', rotation, await send('POST', `${list}/x/rotate`, body), 404)
   for (const [described, target] of [
     [list, list],
     [rotation, `${path}/rotate`],
@@ -265,7 +266,7 @@ test('D1 responses to requests that manage tokens are as described', async () =>
   }
   await meet('DELETE', one, await send('DELETE', path), 204)
   await meet('DELETE', one, await send('DELETE', `${list}/x`), 404)
-  await meet('POST', rotation, await send('POST', `${path}/rotate`), 409)
+  await meet('POST', rotation, await send('POST', `${path}/rotate`, body), 409)
 })
 
 test('D1 responses to restores and deletes of the trash are as described', async () => {

@@ -32,8 +32,8 @@ export interface NewToken {
 export interface Rotation extends CallOptions {
   /** Seconds for which the replaced token remains valid, up to 30 days. Default: one day. */
   readonly overlapSeconds?: number | undefined
-  /** When the new token expires; null for never. By default it is valid as long as the replaced one was. */
-  readonly expiresAt?: Date | null | undefined
+  /** When the new token expires; null for never. */
+  readonly expiresAt: Date | null
 }
 
 /** Manages the tokens of the bucket. The client's token needs the scope `tokens:manage`. */
@@ -45,7 +45,7 @@ export interface TokenManager {
   create(token: NewToken, options?: CallOptions): Promise<CreatedToken>
 
   /** Creates the successor of a token, with its name and its scopes. It is not retried, as `create`. */
-  rotate(id: string, options?: Rotation): Promise<CreatedToken>
+  rotate(id: string, options: Rotation): Promise<CreatedToken>
 
   /** Revokes a token. Rejects with an `AnswerError` of status 404 if the bucket has no such token. */
   revoke(id: string, options?: CallOptions): Promise<void>
@@ -102,10 +102,10 @@ export function createTokenManager(settings: SendSettings, { tokens }: Endpoints
       return await post(tokens, { scopes, name, expires_at: expiresAt?.toISOString() }, options)
     },
 
-    async rotate(id: string, { overlapSeconds, expiresAt, ...options }: Rotation = {}) {
+    async rotate(id: string, { overlapSeconds, expiresAt, ...options }: Rotation) {
       const body = {
         overlap_seconds: overlapSeconds,
-        expires_at: expiresAt === null ? null : expiresAt?.toISOString(),
+        expires_at: expiresAt === null ? null : expiresAt.toISOString(),
       }
       return await post(`${urlOf(id)}/rotate`, body, options)
     },

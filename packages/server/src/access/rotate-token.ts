@@ -1,6 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
-import type { TokenRecord } from '../catalog/token-records.ts'
 import { Fault } from '../core/fault.ts'
 import { findManagedToken } from './find-managed-token.ts'
 import { generateToken } from './new-token.ts'
@@ -10,8 +9,8 @@ import { type CreatedToken, createdToken } from './token-object.ts'
 interface Rotation {
   /** Milliseconds for which the replaced token remains valid, unless it expires earlier. */
   readonly overlap: number
-  /** Milliseconds since 1970, or null for a token that does not expire. If it is left out, the successor is valid as long as the replaced token was. */
-  readonly expiresAt?: number | null | undefined
+  /** When the successor expires: milliseconds since 1970, or null for never. */
+  readonly expiresAt: number | null
 }
 
 /**
@@ -30,7 +29,7 @@ export async function rotateToken(
   const { token, row } = generateToken(now)
   const isRotated = await catalog.rotateToken(grant.bucketId, grant.tokenId, {
     ...row,
-    expiresAt: expiresAt === undefined ? sameLifetime(replaced, now) : expiresAt,
+    expiresAt,
     replaces: replaced.id,
     replacedUntil: now + overlap,
   })
@@ -41,6 +40,3 @@ export async function rotateToken(
     )
   return createdToken(catalog, row.id, token)
 }
-
-const sameLifetime = ({ createdAt, expiresAt }: TokenRecord, now: number): number | null =>
-  expiresAt === null ? null : now + (expiresAt - createdAt)

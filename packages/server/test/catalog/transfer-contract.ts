@@ -169,6 +169,22 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
     })
 
+    test('T8 a token that is replaced between two calls has its new expiry', async () => {
+      const data = await filled()
+      await expect(transfer(data, 1)).rejects.toThrow('interrupted')
+      const source = await data.from.open()
+      const small = 'small' as TokenId
+      await source.rotateToken(data.small, small, {
+        ...{ id: 'next' as TokenId, hash: hashOf('next'), createdAt: now, expiresAt: null },
+        ...{ replaces: small, replacedUntil: now + 5 },
+      })
+      await source.close()
+      await transfer(data)
+      const catalog = await opened(data.to)
+      expect((await catalog.token(small))?.expiresAt).toBe(now + 5)
+      expect(await catalog.token('next' as TokenId)).toMatchObject({ name: 'small', expiresAt: null })
+    })
+
     test('F3 an item whose bytes have another hash is reported, and marked as damaged', async () => {
       const data = await filled()
       const catalog = await data.from.open()

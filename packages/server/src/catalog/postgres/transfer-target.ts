@@ -114,7 +114,8 @@ async function insertTokens(session: Session, tokens: readonly TransferredToken[
     await session.run(
       `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-      ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, revoked_at = excluded.revoked_at`,
+      ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, last_used_at = excluded.last_used_at,
+        revoked_at = excluded.revoked_at`,
       ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt, lastUsedAt, revokedAt],
     )
 }

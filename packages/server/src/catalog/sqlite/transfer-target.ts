@@ -40,7 +40,8 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   const addToken = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, revoked_at = excluded.revoked_at`)
+    ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, last_used_at = excluded.last_used_at,
+      revoked_at = excluded.revoked_at`)
   const describe = db.prepare('UPDATE media SET alt_text = ?, caption = ? WHERE id = ?')
   const markTrashed = db.prepare('UPDATE media SET home_seq = ?, deleted_at = ?, expires_at = ? WHERE id = ?')
   const lastItem = db.prepare('SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1')

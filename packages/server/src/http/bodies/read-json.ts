@@ -14,6 +14,9 @@ export const jsonBodyProblems: readonly FaultCode[] = [
 /** Bytes. Twice the longest texts of an item with every character escaped. */
 const maxJsonBody = 131_072
 
+/** The number of unknown members that a problem names. */
+const maxFaults = 20
+
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
@@ -38,7 +41,7 @@ export async function readJsonObject(
   const unknown = Object.keys(value).filter((name) => !known.has(name))
   if (unknown.length > 0) {
     const detail = `The object has no such member; its members are ${members.join(', ')}.`
-    throw malformed(unknown.map((parameter) => ({ parameter, detail })))
+    throw malformed(unknown.slice(0, maxFaults).map((parameter) => ({ parameter, detail })))
   }
   return value
 }

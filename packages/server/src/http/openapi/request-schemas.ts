@@ -95,14 +95,11 @@ export const TokenRotation = Type.Object(
         description: 'The seconds for which the replaced token remains valid, unless it expires earlier.',
       }),
     ),
-    expires_at: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        format: 'date-time',
-        description:
-          'The time of expiry of the new token (RFC 3339), or null if it does not expire. By default it is valid as long as the replaced token was when it was created.',
-      }),
-    ),
+    expires_at: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      format: 'date-time',
+      description: 'When the new token expires (RFC 3339), or null if it does not expire.',
+    }),
   },
   { title: 'TokenRotation', description: 'How a token is replaced.', additionalProperties: false },
 )

@@ -45,11 +45,11 @@ token to its users. A token can replace itself. The token of the request must ha
   needs: 'tokens:manage',
   path: TokenParams,
   body: {
-    description: 'How the token is replaced. May be left out.',
+    description: 'How the token is replaced.',
     content: {
       'application/json': {
         schema: TokenRotation,
-        examples: { 'an overlap of one hour': { overlap_seconds: 3600 } },
+        examples: { 'an overlap of one hour': { overlap_seconds: 3600, expires_at: '2030-01-01T00:00:00Z' } },
       },
     },
   },
@@ -63,5 +63,6 @@ token to its users. A token can replace itself. The token of the request must ha
     },
   },
   problems: [...jsonBodyProblems, 'managed-token-unknown', 'managed-token-inactive', 'storage-full'],
-  curl: `curl -X POST -H "Authorization: Bearer $TOKEN" ${exampleBase}/api/tokens/${sampleCreatedToken.id}/rotate`,
+  curl: `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+  -d '{"expires_at": null}' ${exampleBase}/api/tokens/${sampleCreatedToken.id}/rotate`,
 }

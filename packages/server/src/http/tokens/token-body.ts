@@ -21,12 +21,13 @@ export async function readNewToken(
     faults.push({ parameter: 'scopes', detail: `An array of 1 or more of: ${scopes.join(', ')}.` })
   const { name = '' } = body
   if (!isName(name)) faults.push({ parameter: 'name', detail: tokenNameRule })
-  const expiresAt = readExpiry(body['expires_at'], now, faults)
-  if (names === null || !isName(name) || faults.length > 0) throw malformed(faults)
-  return { name, scopes: names, expiresAt: expiresAt ?? null }
+  const expiresAt = readExpiry(body['expires_at'] ?? null, now)
+  if (expiresAt === undefined) faults.push(expiryFault)
+  if (names === null || !isName(name) || expiresAt === undefined) throw malformed(faults)
+  return { name, scopes: names, expiresAt }
 }
 
-/** Reads the body of a request that replaces a token, if it has one (docs/interface.md T8). Throws as readJsonObject. */
+/** Reads the body of a request that replaces a token (docs/interface.md T8). Throws as readJsonObject. */
 export async function readRotation(
   request: IncomingMessage,
   readBody: BodyReader,
@@ -34,22 +35,18 @@ export async function readRotation(
 ): Promise<{
   /** Milliseconds. */
   readonly overlap: number
-  readonly expiresAt: number | null | undefined
+  readonly expiresAt: number | null
 }> {
-  const body = hasBody(request)
-    ? await readJsonObject(request, readBody, ['overlap_seconds', 'expires_at'])
-    : {}
+  const body = await readJsonObject(request, readBody, ['expires_at', 'overlap_seconds'])
   const faults: ParameterFault[] = []
+  const expiresAt = readExpiry(body['expires_at'], now)
+  if (expiresAt === undefined) faults.push(expiryFault)
   const { overlap_seconds: overlap = defaultOverlap } = body
   if (!isOverlap(overlap))
     faults.push({ parameter: 'overlap_seconds', detail: `An integer from 0 to ${maxOverlap}.` })
-  const expiresAt = readExpiry(body['expires_at'], now, faults)
-  if (!isOverlap(overlap) || faults.length > 0) throw malformed(faults)
+  if (expiresAt === undefined || !isOverlap(overlap)) throw malformed(faults)
   return { overlap: overlap * 1000, expiresAt }
 }
-
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 
 /** Null if the value is not a list of scopes. */
 function readScopes(value: unknown): readonly Scope[] | null {
@@ -62,14 +59,17 @@ const isName = (value: unknown): value is string => typeof value === 'string' &&
 const isOverlap = (value: unknown): value is number =>
   Number.isInteger(value) && typeof value === 'number' && value >= 0 && value <= maxOverlap
 
-/** Milliseconds since 1970; null for no expiry, undefined if it is left out or faulty. */
-function readExpiry(value: unknown, now: number, faults: ParameterFault[]): number | null | undefined {
-  if (value === undefined || value === null) return value
+/** The last time that RFC 3339 can express in UTC. Milliseconds since 1970. */
+const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
+/** Milliseconds since 1970; null for no expiry, undefined if the value is neither a future time nor null. */
+function readExpiry(value: unknown, now: number): number | null | undefined {
+  if (value === null) return null
   const time = typeof value === 'string' ? parseTimestamp(value) : null
-  if (time !== null && time > now) return time
-  faults.push({
-    parameter: 'expires_at',
-    detail: 'A time of RFC 3339 in the future, such as 2030-05-01T00:00:00Z, or null.',
-  })
-  return undefined
+  return time !== null && time > now && time <= lastTime ? time : undefined
+}
+
+const expiryFault: ParameterFault = {
+  parameter: 'expires_at',
+  detail: 'A time of RFC 3339 in the future, such as 2030-05-01T00:00:00Z, or null.',
 }
