@@ -9,7 +9,7 @@ import { expectProblem } from '../harness/problem.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readMedia } from '../harness/wire.ts'
+import { readItems, readMedia } from '../harness/wire.ts'
 
 let server: TestServer
 /** Files that no tool may read name this address. */
@@ -94,6 +94,22 @@ describe.skipIf(!canFilm)('videos', () => {
       await refused(id)
       expect((await fetch(url)).status).toBe(200)
     }
+  })
+
+  test('K7 after a start with a program that was missing, a list with new variants has another ETag', async () => {
+    const settings = { MEDIABUCKET_BASE_URL: 'https://media.example.org' }
+    await using first = await startServer({ ...settings, PATH: '/nonexistent' })
+    await upload(first, new Uint8Array(await film('mp4')), { name: 'film.mp4', type: 'video/mp4' })
+    const headers = { authorization: `Bearer ${first.token}` }
+    const before = await first.request('/api/items', { headers })
+    expect((await readItems(before)).data).toMatchObject([{ variants: null }])
+    await first.stop()
+    await using second = await startServer(settings, first.data)
+    const after = await second.request('/api/items', {
+      headers: { ...headers, 'if-none-match': before.headers.get('etag') ?? '' },
+    })
+    expect(after.status).toBe(200)
+    expect((await readItems(after)).data).toMatchObject([{ variants: { thumb: expect.any(String) } }])
   })
 
   test('V15 playlists and scripts that name other files or servers are not followed, whatever their name and type', async () => {

@@ -185,12 +185,12 @@ const table = {
   MEDIABUCKET_VARIANT_PROCESSES: setting(
     '2',
     wholeNumber(1, 64),
-    'The maximum number of processes that generate variants (thumbnails) of pictures. They run only while there is work. Raise it on a machine with many cores.',
+    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, rounded up. They run only while there is work. Raise it on a machine with many cores.',
   ),
   MEDIABUCKET_VARIANT_QUEUE: setting(
     '500',
     wholeNumber(0, 100_000),
-    'The maximum number of variants that wait to be generated. Further requests for new variants are refused with 503.',
+    'The maximum number of variants that wait to be generated. Those of videos, PDF and HEIC files wait in a queue of their own, of the same length. Further requests for new variants are refused with 503.',
   ),
   MEDIABUCKET_VARIANT_TIMEOUT: setting(
     '20s',

@@ -45,11 +45,13 @@ export function listItemsRoute(
   },
 ): void {
   const { authorize, listItems, urlSettings, epoch, vary } = parts
+  /** The settings that media objects depend on. JSON shows no member of a set. */
+  const settings = { ...urlSettings, tools: [...(urlSettings.tools ?? [])].toSorted() }
 
   /** Returns the entity tags of the responses to a query at one revision of the bucket (K7). */
   function entityTags(bucketId: BucketId, revision: number, query: ItemsQuery) {
     const digest = createHash('sha256')
-      .update(JSON.stringify([formatVersion, epoch, urlSettings, query]))
+      .update(JSON.stringify([formatVersion, epoch, settings, query]))
       .digest('base64url')
       .slice(0, 16)
     const tag = `${digest}.${bucketId}.${revision}`

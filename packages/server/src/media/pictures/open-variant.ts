@@ -139,9 +139,10 @@ export function createVariants(parts: {
   async function store(media: Media, variant: Variant, { bytes, preview }: Rendered): Promise<void> {
     if (!parts.hasRoom()) return
     try {
-      if (preview !== null) await catalog.setPreview(media.bucketId, media.id, preview)
+      // The variant first: without it, each request would render again while the catalog cannot be written.
       await blobs.variants.store(media.id, variant.key, bytes)
       if ((await catalog.media(media.id)) === null) await blobs.variants.remove(media.id)
+      else if (preview !== null) await catalog.setPreview(media.bucketId, media.id, preview)
     } catch (error) {
       parts.onStoreFailure(media.id, error)
     }

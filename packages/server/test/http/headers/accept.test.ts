@@ -59,6 +59,8 @@ test.each([
   ['image/avif;q=0.5,', 'avif'],
   ['image/webp;q=0, image/avif;q=0.1', 'avif'],
   ['image/avifx', 'webp'],
+  ['image/webp2, image/avif;q=0.5, image/*;q=0.8', 'webp'],
+  ['image/webpx;q=0.1, image/avif;q=0.2, */*;q=0.3', 'webp'],
 ])('V4 a variant for Accept %o is %s, however often it is sent', (accept, format) => {
   for (let time = 0; time < 2; time += 1) expect(formatFor(accept)).toBe(format)
 })

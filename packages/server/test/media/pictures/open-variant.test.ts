@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
+import type { Catalog } from '../../../src/catalog/catalog.ts'
 import type { Media } from '../../../src/catalog/records.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
@@ -14,11 +15,15 @@ const rendered = Buffer.from('a picture')
 const preview = { thumbhash: new Uint8Array([1, 2, 3]), duration: null, width: 4, height: 3 }
 
 /** Variants whose renders wait until the test ends them. */
-function slowVariants(media: TemporaryMedia, change: Partial<BlobStore['variants']> = {}) {
+function slowVariants(
+  media: TemporaryMedia,
+  change: Partial<BlobStore['variants']> = {},
+  catalogChange: Partial<Pick<Catalog, 'setPreview'>> = {},
+) {
   const renders: { resolve: (result: PictureResult) => void; reject: (error: Error) => void }[] = []
   const outcomes: string[] = []
   const storeFailures: unknown[] = []
-  const { catalog } = media
+  const catalog = { ...media.catalog, ...catalogChange }
   const blobs = { ...media.blobs, variants: { ...media.blobs.variants, ...change } }
   const variants = createVariants({
     catalog,
@@ -139,4 +144,19 @@ test('V13 what the first render has found is recorded once, and needs no further
   }
   expect(await media.catalog.media(item.id)).toMatchObject(preview)
   expect(await revision()).toBe(before + 1)
+})
+
+test('V5, V13 a variant is rendered once even if what its render has found cannot be recorded', async () => {
+  await using media = await temporaryMedia()
+  const item = await asPicture(media)
+  const failure = new Error('the catalog cannot be written')
+  const variants = slowVariants(media, {}, { setPreview: () => Promise.reject(failure) })
+  const opening = variants.open(item, thumb)
+  await variants.finish()
+  await opening
+  await variants.settled()
+  expect(await readVariant(media.blobs, item.id, thumb.key)).toEqual(rendered)
+  const stored = await variants.open(item, thumb)
+  await stored.close()
+  expect([variants.renders, variants.outcomes, variants.storeFailures]).toEqual([[], ['made'], [failure]])
 })
