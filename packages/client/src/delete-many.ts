@@ -58,17 +58,21 @@ export async function requestByIds(
   const missing = new Set<string>()
   for (let start = 0; start < ids.length; start += maxIds) {
     const readJson = jsonReader('the result for items', read)
-    const { result, attempt } = await send(settings, {
+    let mayBeDone = false
+    const result = await send(settings, {
       method,
       url,
       headers: { ...acceptJson, 'content-type': 'application/json' },
       body: jsonBody({ ids: ids.slice(start, start + maxIds) }),
       repeatable: true,
       signal,
-      read: async (response, timer, attempt) => ({ result: await readJson(response, timer), attempt }),
+      onUncertain: () => {
+        mayBeDone = true
+      },
+      read: readJson,
     })
     // An earlier attempt may have done what a later one reports as missing.
-    if (attempt === 1) for (const id of result.missing) missing.add(id)
+    if (!mayBeDone) for (const id of result.missing) missing.add(id)
   }
   const given = [...idsByReference]
   return {

@@ -1,6 +1,7 @@
 export type { Bucket } from './bucket.ts'
-export { type Client, type CrawlOptions, createClient } from './client.ts'
+export type { Client, CrawlOptions } from './client.ts'
 export type { CallOptions, ClientOptions } from './client-options.ts'
+export { createClient } from './create-client.ts'
 export type { DeletedItems } from './delete-many.ts'
 export type { TaggedMedia } from './describe-media.ts'
 export { AnswerError } from './errors/answer-error.ts'

@@ -13,8 +13,10 @@ export interface Call<T> extends Request {
   /** Whether the service may receive it twice without a different result. */
   readonly repeatable: boolean
   readonly signal: AbortSignal | undefined
-  /** Reads a response with a status of 2xx, and closes the timer when the body ends. `attempt` is 1 without a retry. */
-  readonly read: (response: Response, timer: AttemptTimer, attempt: number) => Promise<T>
+  /** Called before a retry if the service may have done what the failed attempt asked for. */
+  readonly onUncertain?: (() => void) | undefined
+  /** Reads a response with a status of 2xx, and closes the timer when the body ends. */
+  readonly read: (response: Response, timer: AttemptTimer) => Promise<T>
 }
 
 /** How a client sends requests. */
@@ -36,11 +38,15 @@ export async function send<T>(settings: SendSettings, call: Call<T>): Promise<T>
     } catch (error) {
       const delay = call.repeatable ? delayAfter(error, attempt, settings.retry) : null
       if (delay === null) throw error
+      if (!isRefusal(error)) call.onUncertain?.()
       settings.retry.onRetry(error, delay)
       await pause(delay, call.signal)
     }
   }
 }
+
+/** A request with such a response has changed nothing. */
+const isRefusal = (error: unknown): boolean => error instanceof AnswerError && error.status < 500
 
 /** Sends a call once. `attempt` is the number of attempts that an error reports. */
 export async function sendOnce<T>(settings: SendSettings, call: Call<T>, attempt: number): Promise<T> {
@@ -48,7 +54,7 @@ export async function sendOnce<T>(settings: SendSettings, call: Call<T>, attempt
   try {
     const response = await exchange(settings.credential, call, settings.transport, timer)
     if (!response.ok) throw await errorOf(response, call, attempt, timer)
-    return await call.read(response, timer, attempt)
+    return await call.read(response, timer)
   } catch (error) {
     timer.close()
     throw error

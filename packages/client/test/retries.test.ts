@@ -138,7 +138,7 @@ test('404 for the first attempt of a delete is an error', async () => {
   expect(await outcome(client.delete('abc'))).toMatchObject({ status: 404, attempts: 1 })
 })
 
-test('a deletion of many is split, and after a retry all of its items count as deleted', async () => {
+test('a deletion of many is split, and after an attempt without a response its items count as deleted', async () => {
   const ids = Array.from({ length: 501 }, (_, index) => `id${index}`)
   const bodies: unknown[] = []
   const answer =
@@ -161,6 +161,18 @@ test('a deletion of many is split, and after a retry all of its items count as d
   expect(bodies).toEqual([{ ids: ids.slice(0, 500) }, { ids: ['id500'] }])
   expect(await outcome(client.deleteMany([]))).toEqual({ deleted: [], missing: [] })
   expect(await outcome(client.deleteMany(['a b']))).toBeInstanceOf(TypeError)
+})
+
+test('a deletion that was refused and retried reports what the bucket does not have', async () => {
+  const refused: Responder = async () => new Response('', { status: 429 })
+  const missing: Responder = async () => Response.json({ deleted: [], missing: ['id'] })
+  expect(await outcome(clientOn(refused, missing).client.deleteMany(['id']))).toEqual({
+    deleted: [],
+    missing: ['id'],
+  })
+  const unknown: Responder = async () => new Response('', { status: 404 })
+  expect(await outcome(clientOn(refused, unknown).client.delete('id'))).toMatchObject({ status: 404 })
+  expect(await outcome(clientOn(cut, unknown).client.delete('id'))).toBeUndefined()
 })
 
 test('I2 an upload with a repeatable source is retried in full with the same key', async () => {
