@@ -21,27 +21,23 @@ import type {
   NewMedia,
   NewMediaContent,
   NewPreview,
-  NewUpload,
-  OffsetMove,
   PageRows,
   RemovedMedia,
   Servability,
-  StoredParts,
   TokenId,
   TrashedItem,
   TrashState,
   UpkeepRun,
-  Upload,
-  UploadParts,
 } from './records.ts'
-import type { GrantedToken, NewToken, TokenRecord, TokenSuccessor } from './token-records.ts'
+import type { TokenCatalog } from './token-catalog.ts'
+import type { NewUpload, OffsetMove, StoredParts, Upload, UploadParts } from './upload-records.ts'
 
 /**
  * Stores buckets, media, tokens and uploads. A change is durable when its promise resolves. A read returns every change whose promise
  * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
  * `storage-full`; any other error is unexpected.
  */
-export interface Catalog {
+export interface Catalog extends TokenCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
@@ -222,35 +218,6 @@ export interface Catalog {
 
   /** Changes the given settings; false if there is no such bucket. */
   setQuota(bucket: string, settings: Partial<BucketSettings>): Promise<boolean>
-
-  /** Creates the token, and its bucket if it does not exist. */
-  addToken(token: NewToken): Promise<void>
-
-  /** Creates the bucket of the token, and the token; false if the bucket exists. Of several processes, one succeeds. */
-  createBucketWithToken(token: NewToken): Promise<boolean>
-
-  /** Creates a token of the bucket. Throws Fault `token-revoked` if the token `grantor` was revoked, or its bucket deleted. */
-  grantToken(bucketId: BucketId, grantor: TokenId, token: GrantedToken): Promise<void>
-
-  /**
-   * Creates the successor of a token of the bucket. False if the bucket has no such token that is valid when the successor is
-   * created. Throws Fault `token-revoked` as grantToken.
-   */
-  rotateToken(bucketId: BucketId, grantor: TokenId, successor: TokenSuccessor): Promise<boolean>
-
-  token(id: TokenId): Promise<TokenRecord | null>
-
-  /** Tokens of the bucket in the order of their creation, from that after `after` on; null begins with the first. */
-  tokensAfter(bucketId: BucketId, after: TokenId | null, limit: number): Promise<TokenRecord[]>
-
-  /** All tokens, or those of one bucket, oldest first; without their hashes. */
-  tokens(bucket?: string): Promise<TokenRecord[]>
-
-  /** False if there is no such token. A second revocation keeps the first time. */
-  revokeToken(id: TokenId, at: number): Promise<boolean>
-
-  /** Records a use; the caller limits how often. */
-  touchToken(id: TokenId, at: number): Promise<void>
 
   statistics(): Promise<CatalogStatistics>
 

@@ -13,14 +13,12 @@ import type {
   NewMedia,
   NewMediaContent,
   NewPreview,
-  NewUpload,
-  OffsetMove,
   RemovedMedia,
-  StoredParts,
   TokenId,
   UpkeepRun,
 } from './records.ts'
 import type { GrantedToken, NewToken, TokenSuccessor } from './token-records.ts'
+import type { NewUpload, OffsetMove, StoredParts } from './upload-records.ts'
 
 /** Every change of the catalog, by kind. Inputs and outputs are plain data, because SQLite's are sent to the writer thread. */
 export interface Changes {

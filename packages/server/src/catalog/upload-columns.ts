@@ -1,7 +1,8 @@
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
-import type { BucketId, Upload } from './records.ts'
+import type { BucketId } from './records.ts'
 import { integer, integerOrNull, type Row, text, textOrNull } from './rows.ts'
+import type { Upload } from './upload-records.ts'
 
 export const uploadColumns =
   'id, bucket_id, length, received, metadata, filename, declared_type, media_id, finished, expires_at'

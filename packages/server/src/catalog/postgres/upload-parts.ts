@@ -1,6 +1,6 @@
 import type { UploadId } from '../../core/upload-id.ts'
-import type { OffsetMove, StoredParts, UploadParts } from '../records.ts'
 import { bytes, integer, type Row, text, textOrNull } from '../rows.ts'
+import type { OffsetMove, StoredParts, UploadParts } from '../upload-records.ts'
 import type { Transaction } from './media-rows.ts'
 import type { Session } from './session.ts'
 import { moveUpload } from './upload-rows.ts'

@@ -1,7 +1,8 @@
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { BucketId, NewMediaContent, NewUpload, Upload } from '../records.ts'
+import type { BucketId, NewMediaContent } from '../records.ts'
 import { reservedBy, uploadColumns, uploadOf } from '../upload-columns.ts'
+import type { NewUpload, Upload } from '../upload-records.ts'
 import { appendMedia, type Transaction } from './media-rows.ts'
 import { removeParts } from './remove-parts.ts'
 

@@ -21,14 +21,13 @@ import type {
   TokenId,
   TrashedItem,
   TrashState,
-  Upload,
-  UploadParts,
 } from '../records.ts'
 import { integer, type Row, text, textOrNull } from '../rows.ts'
 import { readGrant, readToken } from '../token-columns.ts'
 import type { TokenRecord } from '../token-records.ts'
 import { readTrashed, readTrashState, trashedColumns, trashOf, trashStateColumns } from '../trash.ts'
 import { uploadColumns, uploadOf } from '../upload-columns.ts'
+import type { Upload, UploadParts } from '../upload-records.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareReadItems } from './item-lists.ts'
 import type { LocateItem } from './item-locations.ts'

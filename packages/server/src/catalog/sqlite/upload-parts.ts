@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { StoredParts, UploadParts } from '../records.ts'
 import { bytes, integer, text, textOrNull } from '../rows.ts'
+import type { StoredParts, UploadParts } from '../upload-records.ts'
 import { all, one } from './rows.ts'
 
 /** Pieces are joined up to this length, so that short chunks do not become many rows. Bytes. */

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Grant, Upload } from '../../catalog/records.ts'
+import type { Grant } from '../../catalog/records.ts'
+import type { Upload } from '../../catalog/upload-records.ts'
 import type { UploadParams } from '../openapi/request-schemas.ts'
 
 interface UploadExchange {

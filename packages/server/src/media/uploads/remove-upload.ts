@@ -1,6 +1,7 @@
 import type { BlobStore } from '../../blobs/blobs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { BucketId, Upload } from '../../catalog/records.ts'
+import type { BucketId } from '../../catalog/records.ts'
+import type { Upload } from '../../catalog/upload-records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { uploadUnknown } from './find-upload.ts'
