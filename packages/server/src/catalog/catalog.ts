@@ -24,7 +24,6 @@ import type {
   PageRows,
   RemovedMedia,
   Servability,
-  TokenId,
   TrashedItem,
   TrashState,
   UpkeepRun,
