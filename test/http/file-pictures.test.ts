@@ -1,5 +1,7 @@
+import { mkdir, mkdtempDisposable, readdir, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { dirname } from 'node:path'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import sharp from 'sharp'
 import { thumbHashToAverageRGBA } from 'thumbhash'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -131,6 +133,17 @@ describe.skipIf(!canFilm)('videos', () => {
       for (const [name, type] of names) await refused((await store(Buffer.from(list), name, type)).id)
     expect(trapped).toBe(0)
   })
+})
+
+test('V15 a start removes the copies of files that killed processes have left', async () => {
+  await using directory = await mkdtempDisposable(join(tmpdir(), 'mediabucket-left-'))
+  const left = join(directory.path, 'mediabucket-picture-abcdef')
+  await mkdir(left)
+  await writeFile(join(left, 'source'), 'bytes of a user')
+  await utimes(left, 1, 1)
+  await using other = await startServer({ TMPDIR: directory.path })
+  expect(await readdir(directory.path)).not.toContain('mediabucket-picture-abcdef')
+  expect(other.log().map(({ msg }) => msg)).toContain('removed temporary copies of files of killed processes')
 })
 
 describe.skipIf(!canReadPdf)('PDF', () => {

@@ -10,6 +10,7 @@ import { serveData } from './serve-data.ts'
 import { startExpirySweep } from './start-expiry-sweep.ts'
 import { startIntentSweep } from './start-intent-sweep.ts'
 import { openSpace, startSpaceWatch } from './start-space-watch.ts'
+import { startTemporarySweep } from './start-temporary-sweep.ts'
 import { stopServer } from './stop-server.ts'
 
 export interface Server {
@@ -43,6 +44,7 @@ export async function startServer(
     const data = await openData(context, onFailure)
     await recoverData(context, data)
     startIntentSweep(context, data)
+    await startTemporarySweep(context)
     const space = openSpace(context)
     startSpaceWatch(context, space)
     const locks = createUploadLocks()

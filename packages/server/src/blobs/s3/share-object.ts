@@ -1,10 +1,10 @@
 import { createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Fault } from '../../core/fault.ts'
 import { BlobRemovedError, type LocalBytes } from '../blobs.ts'
+import { createTemporaryDirectory } from '../temporary-directories.ts'
 import type { ObjectCalls } from './object-calls.ts'
 import { readObject, readRange } from './read-object.ts'
 import { removed } from './s3-errors.ts'
@@ -37,7 +37,7 @@ export function createShareObject(calls: Pick<ObjectCalls, 'get' | 'timeouts'>):
   }
 
   async function inFile(key: string, length: number): Promise<{ path: string; directory: string }> {
-    const directory = await mkdtemp(join(tmpdir(), 'mediabucket-picture-')).catch((error: unknown) => {
+    const directory = await createTemporaryDirectory().catch((error: unknown) => {
       throw asTemporaryFault(error)
     })
     const path = join(directory, 'picture')

@@ -1,7 +1,7 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LocalBytes } from '../../blobs/blobs.ts'
+import { createTemporaryDirectory } from '../../blobs/temporary-directories.ts'
 import { Fault } from '../../core/fault.ts'
 
 /** A file that programs can read until it is released. */
@@ -16,11 +16,14 @@ export interface SourceFile {
 export async function sourceFileOf({ content, release }: LocalBytes): Promise<SourceFile> {
   let directory: string | null = null
   const remove = async () => {
-    if (directory !== null) await rm(directory, { recursive: true, force: true })
-    await release()
+    try {
+      if (directory !== null) await rm(directory, { recursive: true, force: true })
+    } finally {
+      await release()
+    }
   }
   try {
-    directory = await mkdtemp(join(tmpdir(), 'mediabucket-picture-'))
+    directory = await createTemporaryDirectory()
     const output = join(directory, 'picture.jpg')
     await symlink('/proc/self/fd/3', output)
     if (content.type === 'file') return { path: content.path, output, release: remove }

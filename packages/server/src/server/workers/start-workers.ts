@@ -16,6 +16,7 @@ import { startIntentSweep } from '../start-intent-sweep.ts'
 import { startRemovals } from '../start-removals.ts'
 import type { Server } from '../start-server.ts'
 import { openSpace, startSpaceWatch } from '../start-space-watch.ts'
+import { startTemporarySweep } from '../start-temporary-sweep.ts'
 import { createCountExchange } from './exchange-counts.ts'
 import { createServiceMetrics } from './service-metrics.ts'
 import { createWorkerPool } from './worker-pool.ts'
@@ -45,6 +46,7 @@ export async function startWorkers(
     await recoverData(context, data)
     startRemovals(context, data)
     startIntentSweep(context, data)
+    await startTemporarySweep(context)
     startSpaceWatch(context, openSpace(context))
     const locks = createUploadLockTable()
     await startExpirySweep(context, {
