@@ -10,6 +10,7 @@ import { createMediaCache, type MediaCache } from './listing/media-cache.ts'
 import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
 import type { Preferences } from './preferences.ts'
 import { createRouter, type Router } from './routing/router.ts'
+import { showDeletion } from './selection/after-deletion.ts'
 import { createDeletion, type Deletion } from './selection/deletion.ts'
 import { type LinkForm, linkText } from './selection/link-text.ts'
 import { createSelectMany, type SelectMany } from './selection/select-many.ts'
@@ -20,6 +21,7 @@ import type { Session, SignedIn } from './session/session.ts'
 import { createNotices, type Notices } from './shell/notices.ts'
 import { strings } from './strings.ts'
 import { createTimeline, type Timeline } from './timeline/timeline.ts'
+import { createTrash, type Trash } from './trash/trash.ts'
 import { createUploads, type Uploads } from './uploads/uploads.ts'
 
 /** The state and the operations of the page while a person is signed in. */
@@ -43,6 +45,7 @@ export interface Gallery {
   readonly selection: Selection
   readonly selectMany: SelectMany
   readonly deletion: Deletion
+  readonly trash: Trash
   readonly uploads: Uploads
   /** Loads the code that the viewer needs for its first item. */
   loadPhotoSwipe(): Promise<typeof import('./viewer/photo-swipe.tsx')>
@@ -93,26 +96,11 @@ export function openGallery(
     await Promise.all([inTimeline.value ? timeline.refresh() : listing.reload(), usage.refresh()])
   }
 
-  const deletion = createDeletion(client, connection, async ({ deleted, failed, reason }) => {
-    selection.remove(deleted)
-    for (const id of deleted) mediaCache.forget(id)
-    const shown = inTimeline.value ? timeline.ids : listing.ids
-    const open = router.item.value
-    const position = open === null ? -1 : shown.value.indexOf(open)
-    if (inTimeline.value) {
-      timeline.remove(deleted)
-      void usage.refresh()
-    } else await reload()
-    const last = listing.page.value?.last_page ?? 1
-    if (router.page.value !== null && router.page.value > last) router.replace({ page: last, item: null })
-    else if (open !== null && deleted.includes(open) && router.item.value === open) {
-      // Open the item that moved to the position of the deleted one, if that was shown.
-      const ids = position < 0 ? [] : shown.value
-      router.show(ids[Math.min(position, ids.length - 1)] ?? null)
-    }
-    if (deleted.length > 0) notices.show(strings.deletion.done(deleted.length))
-    if (failed > 0) notices.show(strings.deletion.failed(failed, reason), { tone: 'bad' })
-  })
+  const trash = createTrash(client, connection, notices, () => reload())
+  const shown = { router, listing, timeline, mediaCache, selection, notices, trash, reload }
+  const deletion = createDeletion(client, connection, usage.hasTrash, (result) =>
+    showDeletion(result, { ...shown, refreshUsage: usage.refresh }),
+  )
 
   let photoSwipe: ReturnType<Gallery['loadPhotoSwipe']> | null = null
   let reloadedAt = 0
@@ -176,6 +164,7 @@ export function openGallery(
     selection,
     selectMany,
     deletion,
+    trash,
     uploads,
     loadPhotoSwipe() {
       photoSwipe ??= connection.untilReached().then(() => import('./viewer/photo-swipe.tsx'))

@@ -1,5 +1,5 @@
 import type { Media } from '@mediabucket/client'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { linkText } from '../src/selection/link-text.ts'
 import { uniqueNames } from '../src/zip/unique-names.ts'
 
@@ -39,4 +39,16 @@ test('names in an archive are unique without regard to case, and contain no dire
     '.env',
     '.env (2)',
   ])
+})
+
+test('of 20,000 equal names, each is compared with a few others', () => {
+  const names = Array.from({ length: 20_000 }, () => 'image.jpg')
+  const lookUps = vi.spyOn(Set.prototype, 'has')
+  const unique = uniqueNames(['image (3).jpg', ...names])
+  const { length } = lookUps.mock.calls
+  lookUps.mockRestore()
+  expect(new Set(unique).size).toBe(20_001)
+  expect(unique.slice(0, 4)).toEqual(['image (3).jpg', 'image.jpg', 'image (2).jpg', 'image (4).jpg'])
+  expect(unique.at(-1)).toBe('image (20001).jpg')
+  expect(length).toBeLessThan(3 * names.length)
 })

@@ -40,7 +40,7 @@ export function Modal({ labelledBy, label, class: name, onCancel, children }: Mo
 }
 
 /** Focuses the open dialog or the page if the element that had the focus no longer exists, such as a deleted file. */
-function restoreFocus(): void {
+export function restoreFocus(): void {
   if (document.activeElement !== document.body) return
   const dialogs = document.querySelectorAll<HTMLElement>('dialog[open] button')
   const target = dialogs[0] ?? document.querySelector<HTMLElement>('main')

@@ -1,6 +1,7 @@
 import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { batchSize } from './deletion.ts'
 
 /** Asks for confirmation before files are deleted, then shows the progress. */
 export function DeletionDialog() {
@@ -8,6 +9,8 @@ export function DeletionDialog() {
   const ids = deletion.pending.value
   if (ids === null) return null
   const processed = deletion.processed.value
+  if (deletion.toTrash.value)
+    return ids.length > batchSize ? <MovingToTrash count={ids.length} processed={processed ?? 0} /> : null
   const busy = processed !== null
   const [first = ''] = ids
   const onPage = new Set(listing.ids.value)
@@ -42,6 +45,17 @@ export function DeletionDialog() {
           {strings.deletion.confirm(ids.length)}
         </button>
       </div>
+    </Modal>
+  )
+}
+
+/** The progress while more files are moved to the trash than one request moves. */
+function MovingToTrash({ count, processed }: { count: number; processed: number }) {
+  const title = strings.deletion.moving(count)
+  return (
+    <Modal class="dialog" labelledBy="moving-title" onCancel={() => undefined}>
+      <h2 id="moving-title">{title}</h2>
+      <progress class="progress" aria-label={title} max={count} value={processed} />
     </Modal>
   )
 }

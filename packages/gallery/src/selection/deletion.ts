@@ -3,23 +3,27 @@ import { type ReadonlySignal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage, isUnauthorized } from '../service/errors.ts'
 
-/** Deletes items after the person has confirmed it. */
+/** Deletes items: after the person has confirmed it, or at once if they are moved to the trash. */
 export interface Deletion {
   /** The ids that wait for confirmation or are being deleted; null if the dialog is closed. */
   readonly pending: ReadonlySignal<readonly string[] | null>
   /** How many of them have been processed; null before the confirmation. */
   readonly processed: ReadonlySignal<number | null>
-  /** Opens the dialog that asks for confirmation. */
-  request(ids: readonly string[]): void
+  /** Whether the pending items are being moved to the trash. */
+  readonly toTrash: ReadonlySignal<boolean>
+  /** Moves the items to the trash, or opens the dialog that asks for confirmation if the bucket has none. */
+  request(ids: readonly string[]): Promise<void>
   cancel(): void
   confirm(): Promise<void>
 }
 
 /** Items of one request. */
-const batchSize = 500
+export const batchSize = 500
 
 export interface DeletionResult {
   readonly deleted: readonly string[]
+  /** Whether they were moved to the trash. */
+  readonly toTrash: boolean
   readonly failed: number
   /** Of the last failure; empty if there was none. */
   readonly reason: string
@@ -28,10 +32,13 @@ export interface DeletionResult {
 export function createDeletion(
   client: Client,
   connection: Connection,
+  hasTrash: () => Promise<boolean>,
   onFinished: (result: DeletionResult) => Promise<void>,
 ): Deletion {
   const pending = signal<readonly string[] | null>(null)
   const processed = signal<number | null>(null)
+  const toTrash = signal(false)
+  let checking = false
 
   /** Resolves with the error, or with null if the items no longer exist. */
   async function deleteItems(ids: readonly string[]): Promise<unknown> {
@@ -43,32 +50,41 @@ export function createDeletion(
     }
   }
 
+  async function confirm(): Promise<void> {
+    const ids = pending.value ?? []
+    const deleted: string[] = []
+    let reason = ''
+    processed.value = 0
+    for (let start = 0; start < ids.length; start += batchSize) {
+      const batch = ids.slice(start, start + batchSize)
+      const error = await deleteItems(batch)
+      if (isUnauthorized(error)) break
+      if (error === null) deleted.push(...batch)
+      else reason = errorMessage(error)
+      processed.value += batch.length
+      if (connection.lost.value) break
+    }
+    await onFinished({ deleted, toTrash: toTrash.value, failed: ids.length - deleted.length, reason })
+    processed.value = null
+    pending.value = null
+  }
+
   return {
     pending,
     processed,
-    request(ids) {
-      if (ids.length > 0 && processed.value === null) pending.value = ids
+    toTrash,
+    async request(ids) {
+      if (ids.length === 0 || processed.value !== null || checking) return
+      checking = true
+      // The setting may have changed since the page was loaded.
+      toTrash.value = await hasTrash()
+      checking = false
+      pending.value = ids
+      if (toTrash.value) await confirm()
     },
     cancel() {
       if (processed.value === null) pending.value = null
     },
-    async confirm() {
-      const ids = pending.value ?? []
-      const deleted: string[] = []
-      let reason = ''
-      processed.value = 0
-      for (let start = 0; start < ids.length; start += batchSize) {
-        const batch = ids.slice(start, start + batchSize)
-        const error = await deleteItems(batch)
-        if (isUnauthorized(error)) break
-        if (error === null) deleted.push(...batch)
-        else reason = errorMessage(error)
-        processed.value += batch.length
-        if (connection.lost.value) break
-      }
-      await onFinished({ deleted, failed: ids.length - deleted.length, reason })
-      processed.value = null
-      pending.value = null
-    },
+    confirm,
   }
 }

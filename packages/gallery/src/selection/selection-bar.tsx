@@ -54,7 +54,7 @@ export function SelectionBar() {
             {strings.selection.zip}
           </Action>
           {canDelete && (
-            <Action class="bad" icon="trash" onClick={() => deletion.request(ids())}>
+            <Action class="bad" icon="trash" onClick={() => void deletion.request(ids())}>
               {strings.selection.delete}
             </Action>
           )}

@@ -7,10 +7,15 @@ export function NoticeList() {
   const { notices } = useGallery()
   return (
     <div class="notices">
-      {notices.visible.value.map(({ id, text, tone }) => (
-        <div key={id} class={`notice ${tone}`}>
-          <span>{text}</span>
-          <IconButton icon="close" label={strings.dismiss} onClick={() => notices.dismiss(id)} />
+      {notices.visible.value.map((notice) => (
+        <div key={notice.id} class={`notice ${notice.tone}`}>
+          <span>{notice.text}</span>
+          {notice.action && (
+            <button type="button" class="button quiet small" onClick={() => notices.act(notice)}>
+              {notice.action.label}
+            </button>
+          )}
+          <IconButton icon="close" label={strings.dismiss} onClick={() => notices.dismiss(notice.id)} />
         </div>
       ))}
     </div>

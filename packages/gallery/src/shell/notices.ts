@@ -1,9 +1,16 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 
-interface Notice {
+export interface Notice {
   readonly id: number
   readonly text: string
   readonly tone: 'plain' | 'bad'
+  readonly action: NoticeAction | null
+}
+
+/** What a person can do about a notice, once. */
+export interface NoticeAction {
+  readonly label: string
+  run(): void
 }
 
 /** Short messages that disappear after a while, and messages for screen readers only. */
@@ -12,7 +19,14 @@ export interface Notices {
   /** The text of the live region that screen readers announce. */
   readonly announcement: ReadonlySignal<string>
   /** Shows and announces a message. A message with the tone `bad` stays until it is dismissed. */
-  show(text: string, options?: { readonly tone: Notice['tone'] }): void
+  show(
+    text: string,
+    options?: { readonly tone?: Notice['tone']; readonly action?: NoticeAction | null },
+  ): void
+  /** Runs the action of a notice and dismisses it. */
+  act(notice: Notice): void
+  /** Runs the action of the last notice that has one; returns false if there is none. */
+  actOnLast(): boolean
   /** Announces a text without showing it. */
   announce(text: string): void
   dismiss(id: number): void
@@ -20,6 +34,8 @@ export interface Notices {
 
 /** Milliseconds. */
 const lifetime = 6000
+/** Of a notice with an action. Milliseconds. */
+const actionLifetime = 20_000
 
 /** The oldest disappears when there are more. */
 const maxVisible = 3
@@ -35,18 +51,28 @@ export function createNotices(): Notices {
   const announce = (text: string) => {
     announcement.value = announcement.value === text ? `${text}\u00a0` : text
   }
+  const act = ({ id, action }: Notice) => {
+    dismiss(id)
+    action?.run()
+  }
   return {
     visible,
     announcement,
     announce,
     dismiss,
-    show(text, { tone } = { tone: 'plain' }) {
+    act,
+    actOnLast() {
+      const notice = visible.value.findLast(({ action }) => action !== null)
+      if (notice) act(notice)
+      return notice !== undefined
+    },
+    show(text, { tone = 'plain', action = null } = {}) {
       last += 1
       const id = last
-      const others = visible.value.filter((notice) => notice.text !== text)
-      visible.value = [...others.slice(1 - maxVisible), { id, text, tone }]
+      const others = visible.value.filter((notice) => notice.text !== text || notice.action !== null)
+      visible.value = [...others.slice(1 - maxVisible), { id, text, tone, action }]
       announce(text)
-      if (tone === 'plain') setTimeout(dismiss, lifetime, id)
+      if (tone === 'plain') setTimeout(dismiss, action === null ? lifetime : actionLifetime, id)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { formatCount } from '../format/count.ts'
+import { deletion, trash } from './de-deletion.ts'
 import { uploads } from './de-uploads.ts'
 import type { Texts } from './en.ts'
 
@@ -158,24 +159,8 @@ export const de: Texts = {
       'Das Archiv konnte nicht erstellt werden, weil eine Datei nicht geladen werden konnte. Versuche es erneut.',
   },
 
-  deletion: {
-    title: (count: number) => (count === 1 ? 'Diese Datei löschen?' : `${files(count)} löschen?`),
-    one: (name: string) =>
-      `„${name}“ wird für alle gelöscht, die den Link haben. Das kann nicht rückgängig gemacht werden.`,
-    many: 'Sie werden für alle gelöscht, die ihre Links haben. Das kann nicht rückgängig gemacht werden.',
-    confirm: (count: number) => (count === 1 ? 'Löschen' : `${files(count)} löschen`),
-    busy: (done: number, count: number) =>
-      `${formatCount(done + 1)} von ${formatCount(count)} wird gelöscht…`,
-    done: (count: number) => `${files(count)} gelöscht.`,
-    onOtherPages: (count: number) =>
-      count === 1
-        ? '1 davon ist auf einer anderen Seite.'
-        : `${formatCount(count)} davon sind auf anderen Seiten.`,
-    failed: (count: number, reason: string) =>
-      count === 1
-        ? `1 Datei konnte nicht gelöscht werden. ${reason}`
-        : `${files(count)} konnten nicht gelöscht werden. ${reason}`,
-  },
+  deletion,
+  trash,
 
   link: {
     copied: (count: number) => (count === 1 ? 'Link kopiert.' : `${formatCount(count)} Links kopiert.`),

@@ -1,4 +1,5 @@
 import { formatCount } from '../format/count.ts'
+import { deletion, trash } from './en-deletion.ts'
 import { uploads } from './en-uploads.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
@@ -152,17 +153,8 @@ export const en = {
     zipFailed: 'The archive could not be created, because a file could not be downloaded. Try again.',
   },
 
-  deletion: {
-    title: (count: number) => (count === 1 ? 'Delete this file?' : `Delete ${files(count)}?`),
-    one: (name: string) => `“${name}” will be deleted for everyone who has its link. This cannot be undone.`,
-    many: 'They will be deleted for everyone who has their links. This cannot be undone.',
-    confirm: (count: number) => (count === 1 ? 'Delete' : `Delete ${files(count)}`),
-    busy: (done: number, count: number) => `Deleting ${formatCount(done + 1)} of ${formatCount(count)}…`,
-    done: (count: number) => `${files(count)} deleted.`,
-    onOtherPages: (count: number) =>
-      `${count === 1 ? '1 of them is' : `${formatCount(count)} of them are`} on other pages.`,
-    failed: (count: number, reason: string) => `${files(count)} could not be deleted. ${reason}`,
-  },
+  deletion,
+  trash,
 
   link: {
     copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),

@@ -1,5 +1,6 @@
 import { formatCount } from '../format/count.ts'
 import type { Texts } from './en.ts'
+import { deletion, trash } from './es-deletion.ts'
 import { uploads } from './es-uploads.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
@@ -153,23 +154,8 @@ export const es: Texts = {
     zipFailed: 'No se pudo crear el archivo ZIP, porque un archivo no se pudo descargar. Inténtalo de nuevo.',
   },
 
-  deletion: {
-    title: (count: number) => (count === 1 ? '¿Eliminar este archivo?' : `¿Eliminar ${files(count)}?`),
-    one: (name: string) =>
-      `«${name}» se eliminará para todos los que tengan su enlace. No se puede deshacer.`,
-    many: 'Se eliminarán para todos los que tengan sus enlaces. No se puede deshacer.',
-    confirm: (count: number) => (count === 1 ? 'Eliminar' : `Eliminar ${files(count)}`),
-    busy: (done: number, count: number) => `Eliminando ${formatCount(done + 1)} de ${formatCount(count)}…`,
-    done: (count: number) => (count === 1 ? '1 archivo eliminado.' : `${files(count)} eliminados.`),
-    onOtherPages: (count: number) =>
-      count === 1
-        ? '1 de ellos está en otra página.'
-        : `${formatCount(count)} de ellos están en otras páginas.`,
-    failed: (count: number, reason: string) =>
-      count === 1
-        ? `No se pudo eliminar 1 archivo. ${reason}`
-        : `No se pudieron eliminar ${files(count)}. ${reason}`,
-  },
+  deletion,
+  trash,
 
   link: {
     copied: (count: number) => (count === 1 ? 'Enlace copiado.' : `${formatCount(count)} enlaces copiados.`),

@@ -27,7 +27,11 @@ export function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsPr
         <Icon name="download" />
       </a>
       {canDelete && (
-        <IconButton icon="trash" label={strings.viewer.delete} onClick={() => deletion.request([media.id])} />
+        <IconButton
+          icon="trash"
+          label={strings.viewer.delete}
+          onClick={() => void deletion.request([media.id])}
+        />
       )}
     </div>
   )

@@ -1,0 +1,84 @@
+import type { Browser } from 'playwright-core'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { beforeAll, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
+import { seed } from '../harness/seed.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+})
+
+/** A gallery with a new bucket of rows that has a trash. */
+async function opened(items: number, options: Parameters<typeof visit>[2] = {}) {
+  const { bucket, token } = await seed(server, '--items', `${items}`, '--bucket', uniqueName('trash'))
+  await runHere(server.data, 'bucket set', bucket, '--trash-days', '30')
+  const guest = await visit(browser, { ...server, token }, { hash: '', ...options })
+  await guest.signIn(token)
+  const { page } = guest
+  const tiles = page.locator('.tile[data-id]')
+  await tiles.nth(items - 1).waitFor()
+  const shown = async () =>
+    Value.Parse(
+      Type.Array(Type.String()),
+      await page.evaluate(
+        `[...document.querySelectorAll('.tile[data-id]')].map(({ dataset }) => dataset.id)`,
+      ),
+    )
+  return { guest, page, tiles, shown, bucket }
+}
+
+browserTest('G21 a deletion asks nothing, and undo shows the files again at their places', async () => {
+  const { guest, page, tiles, shown } = await opened(12)
+  await using _ = guest
+  const before = await shown()
+  for (const index of [0, 5, 11]) await tiles.nth(index).getByRole('checkbox').check()
+  await page.keyboard.press('Delete')
+  await page.getByText(strings.deletion.trashed(3)).first().waitFor()
+  expect(await page.getByRole('dialog').count()).toBe(0)
+  expect(await shown()).toEqual(before.filter((_, index) => ![0, 5, 11].includes(index)))
+  await page.getByText(strings.files(9)).waitFor()
+  await guest.button(strings.deletion.undo).click()
+  await page.getByText(strings.trash.restored(3)).first().waitFor()
+  await until('all files', async () => JSON.stringify(await shown()) === JSON.stringify(before))
+  await page.getByText(strings.files(12)).waitFor()
+
+  // In the viewer: the next file is shown, and after Ctrl+Z none is missing.
+  await tiles.nth(3).locator('a').click()
+  await page.keyboard.press('Tab')
+  await guest.button(strings.viewer.delete).click()
+  await page.getByText(strings.deletion.trashed(1)).first().waitFor()
+  await until('the next file', () => page.url().includes(`item=${before[4]}`))
+  await guest.button(strings.deletion.undo).click()
+  await until('the restored file', () => page.url().includes(`item=${before[3]}`))
+})
+
+browserTest('G21 Ctrl+Z undoes a deletion of a numbered page; without a trash the gallery asks', async () => {
+  const { guest, page, shown, tiles, bucket } = await opened(3, { hash: '#page=1' })
+  await using _ = guest
+  const before = await shown()
+  await tiles.nth(1).getByRole('checkbox').check()
+  await page.keyboard.press('Delete')
+  await page.getByText(strings.deletion.trashed(1)).first().waitFor()
+  expect(await shown()).toEqual([before[0], before[2]])
+  await page.keyboard.press('Control+z')
+  await until('all files', async () => JSON.stringify(await shown()) === JSON.stringify(before))
+  await tiles.nth(1).getByRole('checkbox').check()
+  // The page was loaded while the bucket had a trash.
+  await runHere(server.data, 'bucket set', bucket, '--trash-days', '0')
+  await page.keyboard.press('Delete')
+  await page.getByRole('dialog', { name: strings.deletion.title(1) }).waitFor()
+  expect(await shown()).toEqual(before)
+  await guest.button(strings.cancel).click()
+})
