@@ -82,3 +82,49 @@ browserTest('G21 Ctrl+Z undoes a deletion of a numbered page; without a trash th
   expect(await shown()).toEqual(before)
   await guest.button(strings.cancel).click()
 })
+
+browserTest('G22 the trash restores selected files, deletes some permanently, and is emptied', async () => {
+  const { guest, page, tiles, shown } = await opened(5)
+  await using _ = guest
+  const before = await shown()
+  await page.keyboard.press('Control+a')
+  await page.getByText(strings.selection.count(5)).first().waitFor()
+  await tiles.nth(4).getByRole('checkbox').uncheck()
+  await page.keyboard.press('Delete')
+  await page.getByText(strings.deletion.trashed(4)).first().waitFor()
+
+  // By keyboard alone.
+  await guest.button(strings.settings.label).press('Enter')
+  await page.getByRole('link', { name: strings.trash.title }).press('Enter')
+  const list = page.getByRole('list', { name: strings.trash.list })
+  const rows = list.getByRole('listitem')
+  await rows.nth(3).waitFor()
+  expect(page.url()).toMatch(/#trash$/)
+  expect(await rows.filter({ hasText: strings.trash.left(30) }).count()).toBe(4)
+  const row = (id: string | undefined) => list.locator(`[data-id="${id}"]`).getByRole('checkbox')
+  await row(before[1]).press('Space')
+  await guest.button(strings.trash.restore).press('Enter')
+  await page.getByText(strings.trash.restored(1)).first().waitFor()
+
+  await row(before[2]).press('Space')
+  await guest.button(strings.trash.delete).press('Enter')
+  const question = page.getByRole('dialog', { name: strings.trash.confirmDelete(1) })
+  await question.getByRole('button', { name: strings.cancel }).press('Enter')
+  expect(await rows.count()).toBe(3)
+  await guest.button(strings.trash.delete).press('Enter')
+  await question.getByRole('button', { name: strings.trash.delete }).press('Enter')
+  await page.getByText(strings.trash.deleted(1)).first().waitFor()
+  await until('two rows', async () => (await rows.count()) === 2)
+
+  await question.waitFor({ state: 'detached' })
+  await guest.button(strings.trash.empty).press('Enter')
+  const all = page.getByRole('dialog', { name: strings.trash.confirmEmpty })
+  await all.getByRole('button', { name: strings.trash.empty }).press('Enter')
+  await page.getByRole('heading', { name: strings.trash.none }).waitFor()
+  await all.waitFor({ state: 'detached' })
+  await guest.button(strings.trash.back).press('Enter')
+  await until(
+    'two files',
+    async () => JSON.stringify(await shown()) === JSON.stringify([before[1], before[4]]),
+  )
+})

@@ -12,6 +12,7 @@ import { Header } from './shell/header.tsx'
 import { NoticeAnnouncer, NoticeList } from './shell/notice-list.tsx'
 import { strings } from './strings.ts'
 import { TimelineView } from './timeline/timeline-view.tsx'
+import { TrashView } from './trash/trash-view.tsx'
 import { DropZone } from './uploads/drop-zone.tsx'
 import { UploadTray } from './uploads/tray/upload-tray.tsx'
 import { Viewer } from './viewer/viewer.tsx'
@@ -28,10 +29,16 @@ export function BucketPage({ signedIn, session, preferences }: BucketPageProps) 
   useEffect(() => () => gallery.close(), [gallery])
   const { router, isShown } = gallery
   const page = router.page.value
+  const trash = router.trash.value
   useEffect(() => {
     const { bucket } = signedIn.tokenInfo
-    document.title = `${page === null ? bucket : strings.listing.title(bucket, page)} – ${strings.product}`
-  }, [page, signedIn])
+    const title = trash
+      ? strings.trash.titleOf(bucket)
+      : page === null
+        ? bucket
+        : strings.listing.title(bucket, page)
+    document.title = `${title} – ${strings.product}`
+  }, [page, trash, signedIn])
   const open = router.item.value !== null && isShown.value
   return (
     <GalleryContext.Provider value={gallery}>
@@ -45,21 +52,21 @@ export function BucketPage({ signedIn, session, preferences }: BucketPageProps) 
       <Header />
       <ConnectionBanner />
       <main id="media" tabIndex={-1}>
-        {page === null ? <TimelineView /> : <ListingView />}
+        {trash ? <TrashView /> : page === null ? <TimelineView /> : <ListingView />}
       </main>
       <footer class="foot">
         <div class="dock">
           {!open && <NoticeList />}
           <UploadTray />
         </div>
-        <SelectionBar />
+        {!trash && <SelectionBar />}
         {page !== null && <Pager current={page} />}
       </footer>
       <NoticeAnnouncer />
       <Viewer />
       <DeletionDialog />
       <DropZone />
-      <KeyboardShortcuts />
+      {!trash && <KeyboardShortcuts />}
     </GalleryContext.Provider>
   )
 }

@@ -83,7 +83,7 @@ export function openGallery(
     connection,
     mediaCache,
     total: computed(() => usage.bucket.value?.items ?? null),
-    active: inTimeline,
+    active: computed(() => inTimeline.value && !router.trash.value),
     order: preferences.order.value,
   })
   const changes = createChanges(client, connection)
@@ -127,7 +127,7 @@ export function openGallery(
   })
   // The first pictures are requested before the size of the bucket.
   const stopWaiting = effect(() => {
-    if (!isShown.value || usage.bucket.peek() !== null) return
+    if ((!isShown.value && !router.trash.value) || usage.bucket.peek() !== null) return
     requestAnimationFrame(() => setTimeout(() => void usage.refresh()))
   })
   void uploads.resumeUnfinished()

@@ -18,6 +18,11 @@ test.each([
   expect(parseHash(hash)).toEqual({ page, item })
 })
 
+test('#trash is the trash, without a page and an item', () => {
+  expect(parseHash('#trash')).toEqual({ page: null, item: null, trash: true })
+  expect(formatHash(parseHash('#trash'))).toBe('#trash')
+})
+
 test('a formatted route is parsed to the same route', () => {
   for (const route of [
     { page: null, item: null },

@@ -4,11 +4,17 @@ export interface Route {
   readonly page: number | null
   /** The id of the open item; null if none is open. */
   readonly item: string | null
+  /** Whether it is the trash. Then there is no page and no item. */
+  readonly trash?: true
 }
+
+/** The hash of the trash. */
+export const trashHash = '#trash'
 
 /** An invalid page number is replaced by 1, an invalid item by null. */
 export function parseHash(hash: string): Route {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
+  if (hash === trashHash) return { page: null, item: null, trash: true }
   const page = fields.get('page')
   const item = fields.get('item') ?? ''
   return {
@@ -23,7 +29,8 @@ export function hasInvalidPage(hash: string): boolean {
   return page !== null && pageNumberOf(page) === null
 }
 
-export function formatHash({ page, item }: Route): string {
+export function formatHash({ page, item, trash }: Route): string {
+  if (trash) return trashHash
   const fields = [page === null ? [] : `page=${page}`, item === null ? [] : `item=${item}`]
   return `#${fields.flat().join('&')}`
 }

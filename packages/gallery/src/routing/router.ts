@@ -6,6 +6,8 @@ export interface Router {
   /** The number of the page; null for the timeline. */
   readonly page: ReadonlySignal<number | null>
   readonly item: ReadonlySignal<string | null>
+  /** Whether the trash is shown. */
+  readonly trash: ReadonlySignal<boolean>
   /** Adds an entry to the browser's history. */
   go(route: Route): void
   /** Replaces the current entry of the browser's history. */
@@ -35,6 +37,7 @@ export function createRouter(): Router {
   return {
     page: computed(() => route.value.page),
     item: computed(() => route.value.item),
+    trash: computed(() => route.value.trash === true),
     go(next) {
       if (formatHash(next) !== formatHash(route.value)) history.pushState(null, '', formatHash(next))
       route.value = next

@@ -25,7 +25,7 @@ const batchSize = 500
 const maxSingle = 20
 
 export function createSelectMany(
-  timeline: Timeline,
+  timeline: Pick<Timeline, 'ids' | 'order' | 'open'>,
   selection: Selection,
   mediaCache: Pick<MediaCache, 'get' | 'load'>,
 ): SelectMany {
@@ -65,13 +65,17 @@ export function createSelectMany(
       if (from === null || to === null) return selection.extendTo(id, loaded)
       const order = timeline.order.value
       const [start, end] = isAfter(order, from, to) ? [to, from] : [from, to]
+      // Of two items of one millisecond, the stream shows which is the first.
+      const ends = new Set([start.id, end.id])
       let inside = false
       await read(start, (items) => {
         const ids = items.map((item) => item.id)
-        const first = inside ? 0 : ids.indexOf(start.id)
-        const last = ids.indexOf(end.id)
-        inside ||= first >= 0
-        if (inside) selection.add(ids.slice(Math.max(first, 0), last < 0 ? undefined : last + 1))
+        const first = inside ? 0 : ids.findIndex((other) => ends.has(other))
+        if (first < 0) return !items.some((item) => isAfter(order, item, end))
+        if (!inside) ends.delete(ids[first] ?? '')
+        inside = true
+        const last = ids.findIndex((other) => ends.has(other))
+        selection.add(ids.slice(first, last < 0 ? undefined : last + 1))
         return last < 0 && !items.some((item) => isAfter(order, item, end))
       })
       selection.extendTo(id, [id])

@@ -1,11 +1,17 @@
+import { useRef } from 'preact/hooks'
 import { Choice } from '../components/choice.tsx'
 import { Icon } from '../components/icon.tsx'
+import { formatCount } from '../format/count.ts'
 import { useGallery } from '../gallery.ts'
+import { trashHash } from '../routing/hash-route.ts'
 import { languages, strings } from '../strings.ts'
 
 /** A button that opens the settings of this browser. */
 export function SettingsMenu() {
-  const { theme, language } = useGallery().preferences
+  const { preferences, usage, canDelete } = useGallery()
+  const { theme, language } = preferences
+  const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
+  const menu = useRef<HTMLDivElement>(null)
   return (
     <>
       <button
@@ -17,7 +23,7 @@ export function SettingsMenu() {
       >
         <Icon name="settings" />
       </button>
-      <div id="settings" class="menu settings" popover="auto">
+      <div ref={menu} id="settings" class="menu settings" popover="auto">
         <Choice
           label={strings.settings.theme}
           options={strings.settings.themes}
@@ -34,6 +40,13 @@ export function SettingsMenu() {
             language.value = next
           }}
         />
+        {canDelete && (trash_days > 0 || trash_items > 0) && (
+          <a class="button" href={trashHash} onClick={() => menu.current?.hidePopover()}>
+            <Icon name="trash" />
+            {strings.trash.title}
+            <span class="muted">{formatCount(trash_items)}</span>
+          </a>
+        )}
       </div>
     </>
   )

@@ -29,10 +29,13 @@ export const deletion: Texts['deletion'] = {
 
 export const trash: Texts['trash'] = {
   title: 'Papierkorb',
+  titleOf: (bucket: string) => `${bucket}, Papierkorb`,
   about: (days: number) =>
     days === 0
       ? 'Dateien, die jetzt gelöscht werden, kommen nicht in den Papierkorb.'
       : `Gelöschte Dateien bleiben ${days === 1 ? '1 Tag' : `${formatCount(days)} Tage`} hier.`,
+  back: 'Zurück zu den Dateien',
+  all: 'Alle angezeigten auswählen',
   list: 'Gelöschte Dateien',
   loading: 'Der Papierkorb wird geladen…',
   failedToLoad: 'Der Papierkorb konnte nicht geladen werden',

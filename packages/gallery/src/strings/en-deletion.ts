@@ -21,10 +21,13 @@ export const deletion = {
 /** Texts of the trash. */
 export const trash = {
   title: 'Trash',
+  titleOf: (bucket: string) => `${bucket}, trash`,
   about: (days: number) =>
     days === 0
       ? 'Files that are deleted now are not moved to the trash.'
       : `Deleted files stay here for ${days === 1 ? '1 day' : `${formatCount(days)} days`}.`,
+  back: 'Back to the files',
+  all: 'Select all shown',
   list: 'Deleted files',
   loading: 'Loading the trash…',
   failedToLoad: 'The trash could not be loaded',

@@ -26,10 +26,13 @@ export const deletion: Texts['deletion'] = {
 
 export const trash: Texts['trash'] = {
   title: 'Papelera',
+  titleOf: (bucket: string) => `${bucket}, papelera`,
   about: (days: number) =>
     days === 0
       ? 'Los archivos que se eliminen ahora no van a la papelera.'
       : `Los archivos eliminados permanecen aquí ${days === 1 ? '1 día' : `${formatCount(days)} días`}.`,
+  back: 'Volver a los archivos',
+  all: 'Seleccionar todos los mostrados',
   list: 'Archivos eliminados',
   loading: 'Cargando la papelera…',
   failedToLoad: 'No se pudo cargar la papelera',

@@ -1,0 +1,123 @@
+import { useEffect, useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
+import { Modal } from '../components/modal.tsx'
+import { useGallery } from '../gallery.ts'
+import { strings } from '../strings.ts'
+import { TrashList } from './trash-list.tsx'
+
+/** The deleted files that can be restored. */
+export function TrashView() {
+  const { trash, usage, router } = useGallery()
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const [asking, setAsking] = useState<'delete' | 'empty' | null>(null)
+  const [busy, setBusy] = useState(false)
+  useEffect(() => void trash.reload(), [trash])
+  const items = trash.items.value
+  const error = trash.error.value
+  const days = usage.bucket.value?.trash_days
+  const chosen = items?.filter(({ id }) => selected.has(id)).map(({ id }) => id) ?? []
+
+  async function run(action: () => Promise<boolean>): Promise<void> {
+    setBusy(true)
+    if (await action()) setSelected(new Set())
+    setBusy(false)
+    setAsking(null)
+  }
+
+  return (
+    <>
+      <div class="listing-head">
+        <h1>{strings.trash.title}</h1>
+        <p class="muted">{days !== undefined && strings.trash.about(days)}</p>
+        <div class="listing-tools">
+          <button type="button" class="button small" onClick={() => router.go({ page: null, item: null })}>
+            <Icon name="previous" size={18} />
+            {strings.trash.back}
+          </button>
+        </div>
+      </div>
+      <p class="off-screen" role="status">
+        {items === null && error === null && strings.trash.loading}
+      </p>
+      {error !== null ? (
+        <div class="state" role="alert">
+          <Icon name="alert" size={40} />
+          <h2>{strings.trash.failedToLoad}</h2>
+          <p>{error}</p>
+          <button type="button" class="button primary" onClick={() => void trash.reload()}>
+            {strings.tryAgain}
+          </button>
+        </div>
+      ) : items === null ? null : items.length === 0 && !trash.hasMore.value ? (
+        <div class="state">
+          <Icon name="trash" size={40} />
+          <h2>{strings.trash.none}</h2>
+        </div>
+      ) : (
+        <>
+          <div class="trash-tools">
+            <label class="trash-all">
+              <input
+                type="checkbox"
+                checked={chosen.length === items.length}
+                onChange={({ currentTarget }) =>
+                  setSelected(new Set(currentTarget.checked ? items.map(({ id }) => id) : []))
+                }
+              />
+              {chosen.length > 0 ? strings.selection.count(chosen.length) : strings.trash.all}
+            </label>
+            <button
+              type="button"
+              class="button"
+              disabled={chosen.length === 0 || busy}
+              onClick={() => void run(() => trash.restore(chosen))}
+            >
+              <Icon name="retry" size={18} />
+              {strings.trash.restore}
+            </button>
+            <button
+              type="button"
+              class="button bad"
+              disabled={chosen.length === 0 || busy}
+              onClick={() => setAsking('delete')}
+            >
+              {strings.trash.delete}
+            </button>
+            <button type="button" class="button bad" disabled={busy} onClick={() => setAsking('empty')}>
+              {strings.trash.empty}
+            </button>
+          </div>
+          <TrashList items={items} selected={selected} onSelect={setSelected} />
+          {trash.hasMore.value && (
+            <button type="button" class="button" onClick={() => void trash.loadMore()}>
+              {strings.trash.more}
+            </button>
+          )}
+        </>
+      )}
+      {asking !== null && (
+        <Modal class="dialog" labelledBy="trash-question" onCancel={() => setAsking(null)}>
+          <h2 id="trash-question">
+            {asking === 'empty' ? strings.trash.confirmEmpty : strings.trash.confirmDelete(chosen.length)}
+          </h2>
+          <p>{strings.trash.forGood}</p>
+          <div class="dialog-actions">
+            <button type="button" class="button" disabled={busy} onClick={() => setAsking(null)}>
+              {strings.cancel}
+            </button>
+            <button
+              type="button"
+              class="button danger"
+              aria-disabled={busy}
+              onClick={() =>
+                !busy && void run(() => (asking === 'empty' ? trash.empty() : trash.deleteForGood(chosen)))
+              }
+            >
+              {asking === 'empty' ? strings.trash.empty : strings.trash.delete}
+            </button>
+          </div>
+        </Modal>
+      )}
+    </>
+  )
+}
