@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 
-export interface Notice {
+interface Notice {
   readonly id: number
   readonly text: string
   readonly tone: 'plain' | 'bad'
@@ -8,7 +8,7 @@ export interface Notice {
 }
 
 /** What a person can do about a notice, once. */
-export interface NoticeAction {
+interface NoticeAction {
   readonly label: string
   run(): void
 }
