@@ -36,7 +36,7 @@ test('F1 entries that the store did not create are foreign; a link is moved, not
   await mkdir(join(directory, 'blobs', 'ab', `ab${newMediaId().slice(2)}`))
   await symlink(outside, join(directory, 'uploads', newMediaId()))
   await mkdir(join(directory, 'variants', 'ab'), { recursive: true })
-  await writeFile(join(directory, 'variants', 'ab', `ab${newMediaId().slice(2)}.huge`), '')
+  await writeFile(join(directory, 'variants', 'ab', `ab${newMediaId().slice(2)}.Huge`), '')
   const found: BlobEntry[] = []
   for await (const one of audit.entries()) found.push(one)
   expect(found.map(({ kind }) => kind)).toEqual(Array(6).fill('foreign'))

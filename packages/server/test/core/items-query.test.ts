@@ -21,6 +21,7 @@ test('K3 without parameters the list begins with the oldest items, a hundred at 
     kind: null,
     from: null,
     to: null,
+    name: null,
     after: null,
   })
 })
