@@ -35,12 +35,12 @@ async function scene(bucket: string, files: number) {
     })
     items.push(((await response.json()) as { id: string }).id)
   }
-  for (let index = 1; index <= files; index += 1) await add(`${index}.txt`)
+  for (let index = 1; index <= files; index += 1) await add(`${index}.bin`)
   const guest = await visit(browser, as)
   await guest.context.clock.install()
   await guest.page.reload()
   await guest.signIn(token)
-  await guest.files.getByText('1.txt', { exact: true }).waitFor()
+  await guest.files.getByText('1.bin', { exact: true }).waitFor()
   return {
     guest,
     token,
@@ -68,12 +68,12 @@ browserTest('G8 changes by others appear; selection, focus and scroll position s
   await guest.files.getByRole('checkbox').nth(1).focus()
   await page.evaluate('scrollTo(0, 120)')
   await page.evaluate('document.activeElement.dataset.same = "yes"')
-  for (let index = 13; index <= 21; index += 1) await add(`${index}.txt`)
+  for (let index = 13; index <= 21; index += 1) await add(`${index}.bin`)
   await remove(items[2])
   await pass(guest)
 
-  await guest.files.getByText('11.txt', { exact: true }).waitFor()
-  expect(await guest.files.getByText('3.txt', { exact: true }).count()).toBe(0)
+  await guest.files.getByText('11.bin', { exact: true }).waitFor()
+  expect(await guest.files.getByText('3.bin', { exact: true }).count()).toBe(0)
   expect(await guest.files.count()).toBe(10)
   await page.getByText(strings.listing.range(1, 10, 20)).waitFor()
   expect(await numbers.count()).toBe(2)
@@ -84,7 +84,7 @@ browserTest('G8 changes by others appear; selection, focus and scroll position s
   await pass(guest)
   const [url = ''] = listings(guest)
   await until('a 304', () => guest.statusesOf(url).at(-1) === 304)
-  await add('22.txt')
+  await add('22.bin')
   await pass(guest)
   await page.getByText(strings.listing.range(1, 10, 21)).waitFor()
   expect(await numbers.count()).toBe(3)
@@ -100,32 +100,32 @@ browserTest(
     await page.getByRole('dialog').waitFor()
     const asked = listings(guest).length
     await remove(items[0])
-    await add('4.txt')
+    await add('4.bin')
     await pass(guest)
     expect(listings(guest)).toHaveLength(asked)
     expect(await page.getByRole('dialog').isVisible()).toBe(true)
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await pass(guest)
-    await guest.files.getByText('4.txt', { exact: true }).waitFor()
-    expect(await guest.files.getByText('1.txt', { exact: true }).count()).toBe(0)
+    await guest.files.getByText('4.bin', { exact: true }).waitFor()
+    expect(await guest.files.getByText('1.bin', { exact: true }).count()).toBe(0)
 
     const see = (state: string) =>
       page.evaluate(`Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
       document.dispatchEvent(new Event('visibilitychange'))`)
     await see('hidden')
-    await add('5.txt')
+    await add('5.bin')
     const before = listings(guest).length
     for (let times = 0; times < 10; times += 1) await pass(guest)
     expect(listings(guest)).toHaveLength(before)
     await see('visible')
-    await guest.files.getByText('5.txt', { exact: true }).waitFor()
+    await guest.files.getByText('5.bin', { exact: true }).waitFor()
     expect(listings(guest)).toHaveLength(before + 1)
   },
 )
 
 browserTest('A7, G6 an open page notices that its token is revoked', async () => {
-  await upload(server, 'x', { name: 'notes.txt' })
+  await upload(server, 'x', { name: 'notes.bin' })
   const { token, id } = await makeToken(server, '--bucket', server.bucket)
   await using guest = await visit(browser, server)
   await guest.context.clock.install()
@@ -140,7 +140,7 @@ browserTest('A7, G6 an open page notices that its token is revoked', async () =>
 browserTest('a file that is uploaded twice is listed twice', async () => {
   const { guest, token } = await scene('again', 1)
   await using _ = guest
-  const file = { name: 'same.txt', mimeType: 'text/plain', buffer: Buffer.from('same') }
+  const file = { name: 'same.bin', mimeType: 'text/plain', buffer: Buffer.from('same') }
   for (let times = 1; times <= 2; times += 1) {
     await guest.choose(strings.header.upload, file)
     await until('the item', () => guest.files.count().then((count) => count === 1 + times))
@@ -153,7 +153,7 @@ browserTest('opening a page of ten files takes 13 API requests, and each refresh
   const { guest } = await scene('few', 12)
   await using _ = guest
   await guest.page.reload()
-  await guest.files.getByText('10.txt', { exact: true }).waitFor()
+  await guest.files.getByText('10.bin', { exact: true }).waitFor()
   const opened = guest.requests.slice(guest.requests.lastIndexOf(`${server.url}/`))
   const api = opened.filter((url) => url.includes('/api/'))
   expect(api.map((url) => new URL(url).pathname.replace(/media\/.*/, 'media/…')).sort()).toEqual([
