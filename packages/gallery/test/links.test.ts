@@ -23,6 +23,12 @@ test('the link of a picture as URL, Markdown and HTML, whatever its name contain
   )
 })
 
+test('the link of a picture has its alternative text if it has one', () => {
+  const described = { ...media, alt_text: 'Ships in\n"a" port' }
+  expect(linkText('markdown', described)).toBe(`![Ships in "a" port](${media.url})`)
+  expect(linkText('html', described)).toContain('alt="Ships in &quot;a&quot; port"')
+})
+
 test('the link of another file has its name as text, or its URL if it has none', () => {
   const other = { ...media, content_type: 'application/pdf', filename: null }
   expect(linkText('markdown', other)).toBe(`[${media.url}](${media.url})`)

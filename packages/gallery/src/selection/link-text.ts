@@ -5,10 +5,11 @@ export const linkForms = ['plain', 'markdown', 'html'] as const
 export type LinkForm = (typeof linkForms)[number]
 
 /** The link of an item as text to paste: its URL, or Markdown or HTML that shows a picture and links another file. */
-export function linkText(form: LinkForm, { url, filename, content_type, width, height }: Media): string {
+export function linkText(form: LinkForm, media: Media): string {
+  const { url, filename, alt_text, content_type, width, height } = media
   if (form === 'plain') return url
-  const name = filename ?? url
   const isPicture = kindOf(content_type) === 'picture'
+  const name = (isPicture && alt_text?.replace(/\s+/g, ' ')) || (filename ?? url)
   if (form === 'markdown') return `${isPicture ? '!' : ''}[${name.replace(/[\\[\]`*_<>]/g, '\\$&')}](${url})`
   if (!isPicture) return `<a href="${escapeHtml(url)}">${escapeHtml(name)}</a>`
   const size = width !== null && height !== null ? ` width="${width}" height="${height}"` : ''

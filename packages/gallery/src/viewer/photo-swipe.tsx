@@ -148,7 +148,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
 function slideOf(item: Media | null): SlideData {
   if (item === null) return { type: 'html', html: '' }
   if (kindOf(item.content_type) !== 'picture') return { type: 'file' }
-  return { ...pictureSlide(item, item.filename ?? strings.unnamed) }
+  return { ...pictureSlide(item, item.alt_text ?? item.filename ?? strings.unnamed) }
 }
 
 /** Keeps PhotoSwipe from handling events of players, links and texts. Texts can be swiped by touch only. */
