@@ -216,6 +216,7 @@ describe('G16 with a media base URL', () => {
     await guest.signIn(split.token)
     await guest.files.getByRole('link', { name: 'a.txt' }).click()
     await guest.page
+      .getByRole('dialog', { name: strings.viewer.label('a.txt'), exact: true })
       .getByText('Text from the other host.', { exact: true })
       .filter({ visible: true })
       .waitFor()
