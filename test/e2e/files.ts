@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { Locator } from 'playwright-core'
 import sharp from 'sharp'
 import { root } from '../architecture/sources.ts'
+import { pdfOf } from '../harness/pdf.ts'
 
 /** A picture with a colour gradient that differs for each seed. */
 export const picture = (seed: number, width = 320, height = 240) => {
@@ -46,24 +47,13 @@ export const clip = () => readFile(join(root, 'test/fixtures/clip.webm'))
 /** A PDF of one page. */
 export function pdf(): Buffer<ArrayBuffer> {
   const text = 'BT /F1 24 Tf 40 120 Td (The harbour) Tj ET'
-  const objects = [
+  return pdfOf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
     `<< /Length ${text.length} >>\nstream\n${text}\nendstream`,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-  ]
-  let body = '%PDF-1.4\n'
-  const offsets = objects.map((object, index) => {
-    const at = body.length
-    body += `${index + 1} 0 obj\n${object}\nendobj\n`
-    return `${String(at).padStart(10, '0')} 00000 n \n`
-  })
-  const start = body.length
-  body += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.join('')}`
-  return Buffer.from(
-    `${body}trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`,
-  )
+  ])
 }
 
 /** A file name that contains markup and a script. */

@@ -3,6 +3,7 @@ import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { pdfOf } from './pdf.ts'
 import { hasTool } from './tools.ts'
 
 const run = promisify(execFile)
@@ -45,20 +46,10 @@ export const heicOf = (png: Buffer): Promise<Buffer> =>
 /** A PDF with one page of this size in points: red on the left, white on the right. `catalog` is added to its root. */
 export function pdf(width = 200, height = 100, catalog = ''): Buffer<ArrayBuffer> {
   const drawing = `1 0 0 rg 0 0 ${width / 2} ${height} re f`
-  const objects = [
+  return pdfOf([
     `<< /Type /Catalog /Pages 2 0 R ${catalog} >>`,
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 ${width} ${height}] /Contents 4 0 R >>`,
     `<< /Length ${drawing.length} >>\nstream\n${drawing}\nendstream`,
-  ]
-  let text = '%PDF-1.7\n'
-  const offsets = objects.map((object, index) => {
-    const offset = text.length
-    text += `${index + 1} 0 obj\n${object}\nendobj\n`
-    return `${String(offset).padStart(10, '0')} 00000 n \n`
-  })
-  const start = text.length
-  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${offsets.join('')}`
-  text += `trailer << /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`
-  return Buffer.from(text)
+  ])
 }

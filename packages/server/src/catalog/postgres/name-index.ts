@@ -30,7 +30,7 @@ export async function readUnindexed(run: Run): Promise<BucketId[]> {
   return rows.map((row) => integer(row, 0) as BucketId)
 }
 
-/** Returns the next task of a locked bucket, which no other process gets meanwhile; null if there is none. */
+/** Claims and returns the next task of a locked bucket; null if there is none. No other process can claim it at the same time. */
 export async function claimNames(
   { run }: Session,
   { bucketId, now }: { readonly bucketId: BucketId; readonly now: number },

@@ -7,7 +7,7 @@ import { all, one } from './rows.ts'
 
 /** Writes the index of names; to be called within a transaction. */
 export interface NameIndexRows {
-  /** Returns the next task of a bucket, which no other process gets meanwhile; null if there is none. */
+  /** Claims and returns the next task of a bucket; null if there is none. No other process can claim it at the same time. */
   claim(bucketId: BucketId, now: number): NameTask | null
   store(names: IndexedNames): void
   /** Removes the index of a bucket as far as it covers only numbers below `end`. */

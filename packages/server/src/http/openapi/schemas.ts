@@ -1,26 +1,11 @@
-import { type Static, type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
 import { maxAltText, maxCaption } from '../../core/item-texts.ts'
 import { maxIds } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
-import { type Scope, scopes } from '../../core/scopes.ts'
+import { closedObject, count, nullable, pixels, time, url } from './schema-shapes.ts'
 
 // The schemas of responses. A schema with a title is a component of the OpenAPI document with that name.
-
-/** A list of types, which code generators and serializers support better than a union. */
-const nullable = <T extends TSchema & { type: string }>(schema: T) =>
-  Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type, 'null'] })
-
-const closedObject = <T extends Parameters<typeof Type.Object>[0]>(
-  title: string,
-  description: string,
-  members: T,
-) => Type.Object(members, { title, description, additionalProperties: false })
-
-const url = (description: string) => Type.String({ format: 'uri', description })
-const count = (description: string) => Type.Integer({ minimum: 0, description })
-const time = (description: string) => Type.String({ format: 'date-time', description })
-const pixels = (description: string) => nullable(Type.Integer({ minimum: 1, description }))
 
 const Link = closedObject('Link', 'One entry of `links`.', {
   url: nullable(url('Null where there is no such page.')),
@@ -142,18 +127,6 @@ export const DeletedItems = closedObject('DeletedItems', 'The result of a reques
   missing: Type.Array(id, { description: 'Ids of which the bucket has no item.' }),
 })
 
-const tokenMembers = {
-  id: Type.String({ description: 'The id, also for `mediabucket token revoke`.' }),
-  name: Type.String({ description: 'The name; may be empty.' }),
-  bucket: Type.String({ description: 'The name of its bucket.' }),
-  scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
-    uniqueItems: true,
-    description: 'Its scopes.',
-  }),
-  created_at: time('The time of creation, in UTC.'),
-  expires_at: nullable(time('The time of expiry, in UTC; null where it does not expire.')),
-}
-
 export const RestoredItems = closedObject('RestoredItems', 'The result of a request to restore items.', {
   restored: Type.Array(id, { description: 'The restored items.' }),
   missing: Type.Array(id, { description: 'Ids of which the trash has no item.' }),
@@ -175,32 +148,6 @@ export const TrashList = closedObject('TrashList', 'Items of the trash, and wher
   next_cursor: nullable(
     Type.String({ description: 'Send it as `after` for the items that follow; null where none follow.' }),
   ),
-})
-
-export const TokenObject = closedObject(
-  'Token',
-  'The properties of a token, without the token itself.',
-  tokenMembers,
-)
-
-const ManagedToken = closedObject('ManagedToken', 'The properties of a token of the bucket, and its use.', {
-  ...tokenMembers,
-  last_used_at: nullable(
-    time('The time of its last use, in UTC, with the accuracy of an hour; null where it was not used.'),
-  ),
-  revoked_at: nullable(time('The time of its revocation, in UTC; null where it is not revoked.')),
-})
-
-export const TokenList = closedObject('TokenList', 'Tokens of the bucket, without the tokens themselves.', {
-  data: Type.Array(ManagedToken, { description: 'The tokens, oldest first.' }),
-  next_cursor: nullable(
-    Type.String({ description: 'The value of `after` for the next tokens; null if there are none.' }),
-  ),
-})
-
-export const CreatedToken = closedObject('CreatedToken', 'A new token.', {
-  ...tokenMembers,
-  token: Type.String({ description: 'The token. Only this response has it.' }),
 })
 
 export const BucketObject = closedObject('Bucket', 'The contents and the quota of a bucket.', {

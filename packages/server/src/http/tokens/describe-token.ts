@@ -3,7 +3,7 @@ import { describeToken } from '../../access/describe-token.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { sampleToken } from '../openapi/samples.ts'
-import { TokenObject } from '../openapi/schemas.ts'
+import { TokenObject } from '../openapi/token-schemas.ts'
 import type { Authorizer } from './authorizer.ts'
 
 /** `GET /api/token`: the properties of the caller's token (docs/interface.md T1 to T3). */

@@ -7,7 +7,7 @@ import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { TokenParams, TokenRotation } from '../openapi/request-schemas.ts'
 import { sampleCreatedToken } from '../openapi/samples.ts'
-import { CreatedToken } from '../openapi/schemas.ts'
+import { CreatedToken } from '../openapi/token-schemas.ts'
 import type { Authorizer } from './authorizer.ts'
 import { readRotation } from './token-body.ts'
 

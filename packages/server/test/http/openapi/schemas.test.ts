@@ -7,6 +7,7 @@ import * as core from '../../../src/core/page.ts'
 import { parsePageNumber } from '../../../src/core/page-number.ts'
 import { ListingQuery } from '../../../src/http/openapi/request-schemas.ts'
 import * as schemas from '../../../src/http/openapi/schemas.ts'
+import type * as tokens from '../../../src/http/openapi/token-schemas.ts'
 import type { Problem } from '../../../src/http/problems/problem-response.ts'
 import type * as media from '../../../src/media/describe-media.ts'
 
@@ -17,7 +18,7 @@ type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : 
 test('the schemas of responses have the types of the returned objects', () => {
   expectTypeOf<Frozen<Static<typeof schemas.Page>>>().toEqualTypeOf<Frozen<core.Page>>()
   expectTypeOf<Frozen<Static<typeof schemas.MediaObject>>>().toEqualTypeOf<Frozen<media.MediaObject>>()
-  expectTypeOf<Frozen<Static<typeof schemas.TokenObject>>>().toEqualTypeOf<Frozen<TokenObject>>()
+  expectTypeOf<Frozen<Static<typeof tokens.TokenObject>>>().toEqualTypeOf<Frozen<TokenObject>>()
   expectTypeOf<Frozen<Static<typeof schemas.Problem>>>().toEqualTypeOf<Frozen<Problem>>()
 })
 
