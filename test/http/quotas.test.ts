@@ -177,12 +177,12 @@ describe('Q4 limits are set while the server runs', () => {
     for (const body of ['one', 'two']) await bucket.raw(body)
     const set = (...args: string[]) => runHere(server.data, 'bucket set', bucket.name, ...args)
     expect((await set('--max-items', '1', '--max-bytes', '2GiB')).reported).toMatch(
-      /^Quota of the bucket "\S+": 1 item, 2\.1 GB\.\nThe bucket already holds more: 2 items, 6 B\./,
+      /^Settings of the bucket "\S+": 1 item, 2\.1 GB\.\nThe bucket already holds more: 2 items, 6 B\./,
     )
     await expectProblem(await bucket.raw('three'), 507, 'quota-exceeded')
     expect(await bucket.state()).toMatchObject({ items: 2, max_items: 1, max_bytes: 2 * 2 ** 30 })
     const { reported } = await set('--max-items', 'none')
-    expect(reported).toBe(`Quota of the bucket "${bucket.name}": no limit on items.`)
+    expect(reported).toBe(`Settings of the bucket "${bucket.name}": no limit on items.`)
     expect((await bucket.raw('three')).status).toBe(201)
     expect(await bucket.state()).toMatchObject({ items: 3, max_items: null, max_bytes: 2 * 2 ** 30 })
   })

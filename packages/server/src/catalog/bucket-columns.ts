@@ -1,7 +1,11 @@
+import { readBucketSettings, settingColumns } from './bucket-settings.ts'
 import type { Bucket } from './records.ts'
-import { integer, integerOrNull, type Row, text } from './rows.ts'
+import { integer, type Row, text } from './rows.ts'
 
-export const bucketColumns = 'name, total, bytes, reserved_items, reserved_bytes, max_items, max_bytes'
+const columns = ['name', 'total', 'bytes', 'reserved_items', 'reserved_bytes', ...settingColumns]
+
+export const bucketColumns = columns.join(', ')
+export const bucketColumnCount = columns.length
 
 export const bucketOf = (row: Row): Bucket => ({
   name: text(row, 0),
@@ -9,6 +13,5 @@ export const bucketOf = (row: Row): Bucket => ({
   bytes: integer(row, 2),
   reservedItems: integer(row, 3),
   reservedBytes: integer(row, 4),
-  maxItems: integerOrNull(row, 5),
-  maxBytes: integerOrNull(row, 6),
+  ...readBucketSettings(row, 5),
 })

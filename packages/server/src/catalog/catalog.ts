@@ -1,5 +1,4 @@
 import type { MediaId } from '../core/media-id.ts'
-import type { Quota } from '../core/quota.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type {
   Bucket,
@@ -203,8 +202,8 @@ export interface Catalog extends TokenCatalog {
   /** Uploads of the bucket, finished or not. */
   uploadsOf(bucketId: BucketId): Promise<Upload[]>
 
-  /** False if a bucket has this name. */
-  createBucket(name: string, quota: Quota, createdAt: number): Promise<boolean>
+  /** Settings that are left out have their defaults. False if a bucket has this name. */
+  createBucket(name: string, settings: Partial<BucketSettings>, createdAt: number): Promise<boolean>
 
   /**
    * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeMedia does. If no items and
@@ -216,7 +215,7 @@ export interface Catalog extends TokenCatalog {
   buckets(): Promise<Bucket[]>
 
   /** Changes the given settings; false if there is no such bucket. */
-  setQuota(bucket: string, settings: Partial<BucketSettings>): Promise<boolean>
+  setBucket(name: string, settings: Partial<BucketSettings>): Promise<boolean>
 
   statistics(): Promise<CatalogStatistics>
 

@@ -1,5 +1,4 @@
 import type { MediaId } from '../core/media-id.ts'
-import type { Quota } from '../core/quota.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { IndexedNames, NameTask } from './names/index-tasks.ts'
 import type {
@@ -53,9 +52,12 @@ export interface Changes {
   'store-parts': { input: { id: UploadId; stored: StoredParts; move: OffsetMove }; output: boolean }
   'finish-upload': { input: { id: UploadId; added: NewMediaContent; expiresAt: number }; output: boolean }
   'remove-upload': { input: { id: UploadId; onlyUnfinished: boolean }; output: boolean }
-  'create-bucket': { input: { name: string; quota: Quota; createdAt: number }; output: boolean }
+  'create-bucket': {
+    input: { name: string; settings: Partial<BucketSettings>; createdAt: number }
+    output: boolean
+  }
   'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
-  'set-quota': { input: { bucket: string; quota: Partial<BucketSettings> }; output: boolean }
+  'set-bucket': { input: { bucket: string; settings: Partial<BucketSettings> }; output: boolean }
   'add-token': { input: NewToken; output: undefined }
   'create-bucket-with-token': { input: NewToken; output: boolean }
   'grant-token': { input: { bucketId: BucketId; grantor: TokenId; token: GrantedToken }; output: undefined }

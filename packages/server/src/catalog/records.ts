@@ -160,7 +160,7 @@ export interface IdempotentRequest {
   readonly expiresAt: number
 }
 
-export interface Bucket extends Quota {
+export interface Bucket extends BucketSettings {
   readonly name: string
   readonly items: number
   readonly bytes: number

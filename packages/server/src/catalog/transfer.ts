@@ -1,18 +1,24 @@
-import type { Quota } from '../core/quota.ts'
+import { readBucketSettings, settingColumns, settingValues } from './bucket-settings.ts'
 import { itemColumnCount, readItem } from './item-columns.ts'
-import type { BucketId, IdempotentRequest, Item, NewMedia, NewMediaContent } from './records.ts'
-import { bytes, integer, integerOrNull, type Row, text } from './rows.ts'
+import type {
+  BucketId,
+  BucketSettings,
+  IdempotentRequest,
+  Item,
+  NewMedia,
+  NewMediaContent,
+} from './records.ts'
+import { bytes, integer, type Row, text } from './rows.ts'
 import { readToken } from './token-columns.ts'
 import type { TokenRecord } from './token-records.ts'
 
 /** A bucket without its counters, which the target counts again. */
-export interface TransferredBucket extends Quota {
+export interface TransferredBucket extends BucketSettings {
   readonly id: BucketId
   readonly name: string
   readonly createdAt: number
   readonly revision: number
   readonly nextSeq: number
-  readonly trashDays: number
 }
 
 export interface TransferredToken extends Omit<TokenRecord, 'bucket'> {
@@ -88,17 +94,33 @@ export class TransferError extends Error {
 
 // Both engines select the same columns.
 
-/** Reads id, name, creation, revision, next number, the limits, and the days of the trash. */
+export const transferredBucketColumns = [
+  'id',
+  'name',
+  'created_at',
+  'revision',
+  'next_seq',
+  ...settingColumns,
+]
+
+/** Reads `transferredBucketColumns`. */
 export const readTransferredBucket = (row: Row): TransferredBucket => ({
   id: integer(row, 0) as BucketId,
   name: text(row, 1),
   createdAt: integer(row, 2),
   revision: integer(row, 3),
   nextSeq: integer(row, 4),
-  maxItems: integerOrNull(row, 5),
-  maxBytes: integerOrNull(row, 6),
-  trashDays: integer(row, 7),
+  ...readBucketSettings(row, 5),
 })
+
+/** The values of `transferredBucketColumns`. */
+export const transferredBucketValues = (bucket: TransferredBucket): (number | string | null)[] => [
+  ...[bucket.id, bucket.name, bucket.createdAt, bucket.revision, bucket.nextSeq],
+  ...settingValues(bucket).map(({ value }) => value),
+]
+
+/** The assignments that overwrite the settings of a bucket that exists. */
+export const transferredSettings = settingColumns.map((column) => `${column} = excluded.${column}`).join(', ')
 
 /** Reads the columns of `readToken`, the bucket and the hash. */
 export function readTransferredToken(row: Row): TransferredToken {

@@ -1,35 +1,33 @@
 import { bucketNameRule, isBucketName } from '../core/bucket-name.ts'
 import { parse } from './arguments.ts'
+import { bucketHelp, bucketOptions, bucketUsage, readBucketSettings } from './bucket-options.ts'
 import { type Command, CommandError, UsageError } from './command.ts'
 import { withNewCatalog } from './open-catalog.ts'
-import { quotaHelp, quotaOptions, readQuota } from './quota-options.ts'
 
 export const bucketCreate: Command = {
   summary: 'Create an empty bucket.',
-  help: `Usage: mediabucket bucket create NAME [--max-items N] [--max-bytes SIZE] [--trash-days N]
+  help: `Usage: mediabucket bucket create NAME ${bucketUsage}
 
 Creates an empty bucket; works while the service is running. To create a token for it, run
 \`mediabucket token create --bucket NAME\`. ${bucketNameRule}
 
 Options:
-${quotaHelp}`,
+${bucketHelp}`,
 
   async run(args, { config, report }) {
     const { values, positionals } = parse('bucket create', {
       args: [...args],
       allowPositionals: true,
-      options: quotaOptions,
+      options: bucketOptions,
     })
     const [name, ...more] = positionals
     if (name === undefined || more.length > 0)
       throw new UsageError('bucket create takes one NAME. See: mediabucket bucket create --help')
     if (!isBucketName(name)) throw new UsageError(`"${name}" is not a valid bucket name. ${bucketNameRule}`)
-    const { maxItems = null, maxBytes = null, trashDays = 0 } = readQuota(values)
-    const isCreated = await withNewCatalog({ config, report }, async (catalog) => {
-      const isNew = await catalog.createBucket(name, { maxItems, maxBytes }, Date.now())
-      if (isNew && trashDays > 0) await catalog.setQuota(name, { trashDays })
-      return isNew
-    })
+    const settings = readBucketSettings(values)
+    const isCreated = await withNewCatalog({ config, report }, (catalog) =>
+      catalog.createBucket(name, settings, Date.now()),
+    )
     if (!isCreated)
       throw new CommandError(`the bucket "${name}" already exists. See: mediabucket bucket list`)
     report(`Created the bucket "${name}". Create a token for it: mediabucket token create --bucket ${name}`)

@@ -42,7 +42,7 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
     test('Z6, F1 items in the trash are read with all others, and their counters match', async () => {
       const { catalog, audit } = await open()
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { trashDays: 1 })
+      await catalog.setBucket('b', { trashDays: 1 })
       const items = newItems(150)
       await catalog.addMedia(bucketId, items.map(withBytes))
       const trashed = items.filter((_, index) => index % 2 === 0).map(({ id }) => id)

@@ -68,7 +68,7 @@ describe('a batch', () => {
 
   test('Q1 fails only the uploads that exceed the quota', () => {
     const { run, total } = openWithBucket()
-    run({ kind: 'set-quota', input: { bucket: newToken('a').bucket, quota: { maxItems: 4 } } })
+    run({ kind: 'set-bucket', input: { bucket: newToken('a').bucket, settings: { maxItems: 4 } } })
     const outcomes = run(adding(newItems(2)), adding(newItems(3)), adding(newItems(2)), adding())
     expect(outcomes.map(errorOf)).toEqual([null, quotaExceeded, null, quotaExceeded])
     expect(total()).toEqual([4, 4])

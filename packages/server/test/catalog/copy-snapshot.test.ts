@@ -44,7 +44,7 @@ test('F7, Z6 a copy has items that were trashed, restored and purged during it i
   const [from, to] = [tempDirectory(), join(tempDirectory(), 'copy')]
   const catalog = await open(from)
   const bucketId = await newBucket(catalog, 'b')
-  await catalog.setQuota('b', { trashDays: 1 })
+  await catalog.setBucket('b', { trashDays: 1 })
   const items = newItems(2_100)
   await catalog.addMedia(bucketId, items.map(withBytes))
   const ids = items.map(({ id }) => id)

@@ -90,7 +90,7 @@ export function describeIdempotency(engine: string, fresh: Fresh): void {
     test('I2 the key of a failed request can be used again', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { maxItems: 1 })
+      await catalog.setBucket('b', { maxItems: 1 })
       await expect(catalog.addMediaOnce(bucketId, inBlobStore(newItems(2)), request())).rejects.toMatchObject(
         {
           code: 'quota-exceeded',

@@ -9,16 +9,16 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await newBucket(catalog, 'a')
-      const unlimited = { reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null }
+      const unlimited = { reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null, trashDays: 0 }
       expect(await catalog.buckets()).toEqual([
         { name: 'a', items: 0, bytes: 0, ...unlimited },
         { name: 'b', items: 0, bytes: 0, ...unlimited },
       ])
       await catalog.addMedia(bucketId, inBlobStore([newItem({ size: 5 }), newItem({ size: 7 })]))
       await catalog.createUpload(newUpload(bucketId, { length: 100 }))
-      expect(await catalog.setQuota('b', { maxItems: 10 })).toBe(true)
-      expect(await catalog.setQuota('b', { maxBytes: 2 ** 45 })).toBe(true)
-      expect(await catalog.setQuota('nowhere', { maxItems: 1 })).toBe(false)
+      expect(await catalog.setBucket('b', { maxItems: 10 })).toBe(true)
+      expect(await catalog.setBucket('b', { maxBytes: 2 ** 45 })).toBe(true)
+      expect(await catalog.setBucket('nowhere', { maxItems: 1 })).toBe(false)
       const full = {
         name: 'b',
         items: 2,
@@ -27,9 +27,10 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         reservedBytes: 100,
         maxItems: 10,
         maxBytes: 2 ** 45,
+        trashDays: 0,
       }
       expect(await catalog.bucket(bucketId)).toEqual(full)
-      await catalog.setQuota('b', { maxItems: null })
+      await catalog.setBucket('b', { maxItems: null })
       expect(await catalog.bucket(bucketId)).toEqual({ ...full, maxItems: null })
       expect(await catalog.bucket(99 as never)).toBeNull()
     })
@@ -37,7 +38,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
     test('Q1 items are added up to the limit and no further, all items of a request or none', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { maxItems: 5 })
+      await catalog.setBucket('b', { maxItems: 5 })
       await catalog.addMedia(bucketId, inBlobStore(newItems(3)))
       await expect(catalog.addMedia(bucketId, inBlobStore(newItems(3)))).rejects.toMatchObject({
         name: 'Fault',
@@ -54,7 +55,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
     test('Q1 bytes are limited too, and a deleted item frees its share', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { maxBytes: 100 })
+      await catalog.setBucket('b', { maxBytes: 100 })
       const item = newItem({ size: 60 })
       await catalog.addMedia(bucketId, inBlobStore([item]))
       await expect(catalog.addMedia(bucketId, inBlobStore([newItem({ size: 41 })]))).rejects.toMatchObject({
@@ -69,7 +70,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
     test('Q1 concurrent changes of two processes do not exceed the limit', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { maxItems: 10, maxBytes: 9_500 })
+      await catalog.setBucket('b', { maxItems: 10, maxBytes: 9_500 })
       const results = await Promise.allSettled(
         Array.from({ length: 40 }, (_, i) =>
           (i % 2 ? catalog : other).addMedia(bucketId, inBlobStore([newItem()])),
@@ -82,7 +83,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
     test('Q2 the reservation of an upload is not available to others, and the upload can always finish', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { maxBytes: 100, maxItems: 2 })
+      await catalog.setBucket('b', { maxBytes: 100, maxItems: 2 })
       const upload = newUpload(bucketId, { length: 70 })
       await catalog.createUpload(upload)
       await expect(catalog.createUpload(newUpload(bucketId, { length: 31 }))).rejects.toMatchObject({
@@ -116,7 +117,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       const [first, second] = [newUpload(bucketId, { length: 70 }), newUpload(bucketId, { length: 70 })]
       await catalog.createUpload(first)
       await catalog.createUpload(second)
-      await catalog.setQuota('b', { maxBytes: 100 })
+      await catalog.setBucket('b', { maxBytes: 100 })
       const finish = ({ id, mediaId }: typeof first) =>
         catalog.finishUpload(id, { item: newItem({ id: mediaId, size: 70 }), bytes: null }, 1)
       expect(await finish(first)).toBe(true)
@@ -129,7 +130,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
     test('Q2 an upload of unknown length reserves its received bytes, then its declared length', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { maxBytes: 100 })
+      await catalog.setBucket('b', { maxBytes: 100 })
       const { id } = newUpload(bucketId)
       await catalog.createUpload(newUpload(bucketId, { id, length: null }))
       const reserved = async () => (await catalog.bucket(bucketId))?.reservedBytes

@@ -52,7 +52,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     for (const { id } of kept.slice(0, 2))
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
     for (const { id } of kept.slice(0, 2)) await catalog.editMedia(big, id, described, null)
-    await catalog.setQuota('big', { trashDays: 3 })
+    await catalog.setBucket('big', { trashDays: 3 })
     for (const item of thrown) await catalog.removeMedia(big, [item.id], now)
     const few = Array.from({ length: 3 }, newStored)
     const request = {
@@ -63,7 +63,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expiresAt: now + 1,
     }
     await catalog.addMediaOnce(small, few.map(withBytes), request)
-    await catalog.setQuota('small', { maxItems: 7 })
+    await catalog.setBucket('small', { maxItems: 7 })
     await catalog.revokeToken('big' as TokenId, now)
     await catalog.touchToken('small' as TokenId, now + 2)
     await catalog.createUpload(newUpload(big))

@@ -12,7 +12,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
     test('Z1, Z3 trashed items are not listed and count in the bytes; restored ones have their places and texts', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { trashDays: 30 })
+      await catalog.setBucket('b', { trashDays: 30 })
       const items = newItems(150)
       await catalog.addMedia(bucketId, items.map(withBytes))
       const ids = items.map(({ id }) => id)
@@ -34,7 +34,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       expect(await other.trashState(bucketId)).toEqual({ days: 30, items: 50, bytes: 50_000 })
       expect((await other.buckets()).map(({ name }) => name)).toEqual(['b'])
       expect(await other.bucketNamed(`${bucketId}/trash`)).toBeNull()
-      expect(await other.setQuota(`${bucketId}/trash`, { maxItems: 1 })).toBe(false)
+      expect(await other.setBucket(`${bucketId}/trash`, { maxItems: 1 })).toBe(false)
       expect(await other.servability([first])).toEqual(['not'])
       expect(await other.removeMedia(bucketId, [first], now)).toEqual({ ids: [], tombstones: [] })
       expect(await other.editMedia(bucketId, first, { caption: 'y' }, null)).toBe('missing')
@@ -72,7 +72,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       const other = await newBucket(catalog, 'other')
-      await catalog.setQuota('b', { trashDays: 1 })
+      await catalog.setBucket('b', { trashDays: 1 })
       const [text, picture, listed] = [newItem({ contentType: 'text/plain' }), newItem(), newItem()]
       await catalog.addMedia(bucketId, [text, picture, listed].map(withBytes))
       const contentId = (await catalog.media(text.id))?.contentId
@@ -93,11 +93,11 @@ export function describeTrash(engine: string, fresh: Fresh): void {
     test('Z3, Z5 an expired item is neither listed nor restored, and later settings do not change its time', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { trashDays: 2 })
+      await catalog.setBucket('b', { trashDays: 2 })
       const [item, permanent] = [newItem(), newItem()]
       await catalog.addMedia(bucketId, [withBytes(item), withBytes(permanent)])
       await catalog.removeMedia(bucketId, [item.id], now)
-      await catalog.setQuota('b', { trashDays: 0 })
+      await catalog.setBucket('b', { trashDays: 0 })
       await catalog.removeMedia(bucketId, [permanent.id], now)
       const end = now + 2 * day
       const listed = async (at: number) =>
@@ -113,7 +113,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
     test('Z3 a restore that exceeds the limit of items restores nothing, and bytes in the trash count', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { trashDays: 1, maxItems: 3, maxBytes: 4_000 })
+      await catalog.setBucket('b', { trashDays: 1, maxItems: 3, maxBytes: 4_000 })
       const items = newItems(3)
       const ids = items.map(({ id }) => id)
       await catalog.addMedia(bucketId, items.map(withBytes))
@@ -130,7 +130,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
     test('Z3, Z4 of concurrent restores, purges and deletes of one item, one takes it', async () => {
       const { catalog, other } = await openTwo(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { trashDays: 1 })
+      await catalog.setBucket('b', { trashDays: 1 })
       const items = newItems(40)
       const ids = items.map(({ id }) => id)
       await catalog.addMedia(bucketId, items.map(withBytes))
@@ -155,7 +155,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
     test('Q5 the trash of a deleted bucket is deleted with it', async () => {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
-      await catalog.setQuota('b', { trashDays: 1 })
+      await catalog.setBucket('b', { trashDays: 1 })
       const items = newItems(7)
       await catalog.addMedia(bucketId, items.map(withBytes))
       await catalog.removeMedia(

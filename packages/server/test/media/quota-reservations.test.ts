@@ -15,6 +15,7 @@ function open(limits: Partial<Bucket>) {
       reservedBytes: 0,
       maxItems: null,
       maxBytes: null,
+      trashDays: 0,
       ...limits,
     },
   }

@@ -126,10 +126,10 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     },
     removeUpload: (id, onlyUnfinished = false) =>
       apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
-    createBucket: (name, quota, createdAt) =>
-      apply({ kind: 'create-bucket', input: { name, quota, createdAt } }),
+    createBucket: (name, settings, createdAt) =>
+      apply({ kind: 'create-bucket', input: { name, settings, createdAt } }),
     deleteBucketChunk: (id, limit, now) => apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),
-    setQuota: (bucket, quota) => apply({ kind: 'set-quota', input: { bucket, quota } }),
+    setBucket: (bucket, settings) => apply({ kind: 'set-bucket', input: { bucket, settings } }),
     addToken: (token) => apply({ kind: 'add-token', input: token }),
     createBucketWithToken: (token) => apply({ kind: 'create-bucket-with-token', input: token }),
     grantToken: (bucketId, grantor, token) =>

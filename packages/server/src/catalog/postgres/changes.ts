@@ -2,14 +2,13 @@ import type { MediaId } from '../../core/media-id.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId, DeletedChunk, NewMediaContent } from '../records.ts'
 import { integer, text } from '../rows.ts'
-import type { NewToken } from '../token-records.ts'
 import { trashOf } from '../trash.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
+import { createBucket, holdBucket, setBucket } from './bucket-rows.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeOldest, type Transaction } from './media-rows.ts'
 import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
-import type { Session } from './session.ts'
 import { grantToken, insertToken, rotateToken } from './token-rows.ts'
 import { purgeMedia, removeOrTrash, restoreMedia } from './trash.ts'
 import { beginParts, storeParts } from './upload-parts.ts'
@@ -96,21 +95,15 @@ const functions: ChangeFunctions = {
   'finish-upload': (transaction, { id, added, expiresAt }) => finishUpload(transaction, id, added, expiresAt),
   'remove-upload': (transaction, { id, onlyUnfinished }) => removeUpload(transaction, id, onlyUnfinished),
 
-  async 'create-bucket'({ session }, { name, quota: { maxItems, maxBytes }, createdAt }) {
-    const statement = `INSERT INTO buckets (name, created_at, max_items, max_bytes) VALUES ($1, $2, $3, $4)
-      ON CONFLICT (name) DO NOTHING`
-    return (await session.change(statement, name, createdAt, maxItems, maxBytes)) === 1
+  async 'create-bucket'({ session }, { name, settings, createdAt }) {
+    const isNew = await createBucket(session, { bucket: name, createdAt })
+    if (isNew) await setBucket(session, name, settings)
+    return isNew
   },
 
   'delete-bucket-chunk': deleteBucketChunk,
 
-  async 'set-quota'({ session }, { bucket, quota: { maxItems, maxBytes, trashDays } }) {
-    const statement = `UPDATE buckets SET max_items = CASE WHEN $2 THEN $3 ELSE max_items END,
-      max_bytes = CASE WHEN $4 THEN $5 ELSE max_bytes END,
-      trash_days = CASE WHEN $6 THEN $7 ELSE trash_days END WHERE name = $1 AND id > 0`
-    const limits = [maxItems, maxBytes, trashDays].flatMap((limit) => [limit !== undefined, limit ?? null])
-    return (await session.change(statement, bucket, ...limits)) === 1
-  },
+  'set-bucket': ({ session }, { bucket, settings }) => setBucket(session, bucket, settings),
 
   async 'add-token'({ session }, token) {
     await createBucket(session, token)
@@ -152,20 +145,6 @@ const functions: ChangeFunctions = {
   settle: ({ session }) => run(session.run('LOCK TABLE media, uploads, intents IN SHARE MODE')),
 
   check: async () => undefined,
-}
-
-/** Creates the bucket of a token; false if it exists. Waits for a transaction that is creating it. */
-const createBucket = async (session: Session, { bucket, createdAt }: NewToken): Promise<boolean> =>
-  (await session.change(
-    'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
-    bucket,
-    createdAt,
-  )) === 1
-
-/** Returns the id of the bucket, which cannot be deleted until the end of the transaction. */
-async function holdBucket(session: Session, name: string): Promise<BucketId> {
-  const [row = []] = await session.run('SELECT id FROM buckets WHERE name = $1 FOR KEY SHARE', name)
-  return integer(row, 0) as BucketId
 }
 
 async function run(work: Promise<unknown>): Promise<undefined> {

@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../core/fault.ts'
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
-import { bucketColumns, bucketOf } from '../bucket-columns.ts'
+import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
 import type { Change } from '../changes.ts'
 import type { Bucket, BucketId } from '../records.ts'
 import { integer, text } from '../rows.ts'
@@ -14,8 +14,6 @@ type Amounts = Pick<Bucket, 'items' | 'bytes' | 'reservedItems' | 'reservedBytes
  */
 export interface LockedBuckets {
   has(id: BucketId): boolean
-  /** Of the bucket before the transaction. */
-  trashDays(id: BucketId): number
   /** Throws Fault `token-revoked` if there is no such bucket. */
   get(id: BucketId): Bucket
   /** Requires that the items, all reservations and `more` fit. Throws Fault `quota-exceeded`. */
@@ -40,7 +38,7 @@ export async function lockBuckets(
   { ids, uploads, names }: BucketKeys,
 ): Promise<LockedBuckets> {
   const rows = await session.run(
-    `SELECT ${bucketColumns}, id, trash_days FROM buckets WHERE id = ANY ($1::int8[]
+    `SELECT ${bucketColumns}, id FROM buckets WHERE id = ANY ($1::int8[]
       || ARRAY(SELECT bucket_id FROM uploads WHERE id = ANY ($2::text[]))
       || ARRAY(SELECT id FROM buckets WHERE name = ANY ($3::text[])))
     ORDER BY id FOR UPDATE`,
@@ -48,8 +46,7 @@ export async function lockBuckets(
     uploads,
     names,
   )
-  let states = new Map(rows.map((row) => [integer(row, 7) as BucketId, bucketOf(row)]))
-  const trashDays = new Map(rows.map((row) => [integer(row, 7) as BucketId, integer(row, 8)]))
+  let states = new Map(rows.map((row) => [integer(row, bucketColumnCount) as BucketId, bucketOf(row)]))
 
   const get = (id: BucketId): Bucket => {
     const bucket = states.get(id)
@@ -58,7 +55,6 @@ export async function lockBuckets(
   }
   return {
     has: (id) => states.has(id),
-    trashDays: (id) => trashDays.get(id) ?? 0,
     get,
     require(id, more) {
       const bucket = get(id)
@@ -93,7 +89,7 @@ export function bucketsOf(changes: readonly Change[]): BucketKeys {
   for (const change of changes) {
     if (isKind(change, 'delete-bucket-chunk')) ids.add(change.input.id)
     else if (change.input !== null && 'bucketId' in change.input) ids.add(change.input.bucketId)
-    else if (isKind(change, 'set-quota') || isKind(change, 'add-token')) names.add(change.input.bucket)
+    else if (isKind(change, 'set-bucket') || isKind(change, 'add-token')) names.add(change.input.bucket)
     else if (
       isKind(change, 'declare-length') ||
       isKind(change, 'move-upload') ||

@@ -1,6 +1,6 @@
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
-import { bucketColumns, bucketOf } from '../bucket-columns.ts'
+import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
 import type { Catalog } from '../catalog.ts'
 import type { BucketId, CatalogStatistics } from '../records.ts'
 import { integer, type Row, text } from '../rows.ts'
@@ -102,7 +102,7 @@ export function createReads(run: Run): Reads {
 
     async bucketNamed(name) {
       const [row] = await run(`SELECT ${bucketColumns}, id FROM buckets WHERE name = $1 AND id > 0`, name)
-      return row ? { ...bucketOf(row), id: integer(row, 7) as BucketId } : null
+      return row ? { ...bucketOf(row), id: integer(row, bucketColumnCount) as BucketId } : null
     },
     buckets: async () =>
       (await run(`SELECT ${bucketColumns} FROM buckets WHERE id > 0 ORDER BY name`)).map(bucketOf),

@@ -7,6 +7,7 @@ import {
   readTransferredBucket,
   readTransferredItem,
   readTransferredToken,
+  transferredBucketColumns,
 } from '../transfer.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
@@ -55,11 +56,9 @@ export async function readPostgresSnapshot<T>(
 
 function createSource(run: Run): Omit<CatalogSource, 'close'> {
   const buckets = async () =>
-    (
-      await run(
-        'SELECT id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days FROM buckets ORDER BY id',
-      )
-    ).map(readTransferredBucket)
+    (await run(`SELECT ${transferredBucketColumns.join(', ')} FROM buckets ORDER BY id`)).map(
+      readTransferredBucket,
+    )
 
   /** The keys after this one, without their items. */
   const keysAfter = (tokenId: string, key: string) =>

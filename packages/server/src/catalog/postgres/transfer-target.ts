@@ -7,6 +7,9 @@ import {
   type TransferredBucket,
   type TransferredItem,
   type TransferredToken,
+  transferredBucketColumns,
+  transferredBucketValues,
+  transferredSettings,
 } from '../transfer.ts'
 import type { Connections } from './connections.ts'
 import { storeRepeatable } from './idempotency-records.ts'
@@ -98,13 +101,12 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
 }
 
 async function insertBuckets(session: Session, buckets: readonly TransferredBucket[]): Promise<void> {
-  for (const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays } of buckets)
+  const parameters = transferredBucketColumns.map((_, index) => `$${index + 1}`)
+  for (const bucket of buckets)
     await session.run(
-      `INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days)
-      OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-      ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items, max_bytes = excluded.max_bytes,
-        trash_days = excluded.trash_days`,
-      ...[id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays],
+      `INSERT INTO buckets (${transferredBucketColumns.join(', ')}) OVERRIDING SYSTEM VALUE
+      VALUES (${parameters.join(', ')}) ON CONFLICT (id) DO UPDATE SET ${transferredSettings}`,
+      ...transferredBucketValues(bucket),
     )
 }
 

@@ -12,7 +12,7 @@ export async function removeOrTrash(
   now: number,
 ): Promise<RemovedMedia> {
   const { session, buckets } = transaction
-  const days = buckets.has(bucketId) ? buckets.trashDays(bucketId) : 0
+  const days = buckets.has(bucketId) ? buckets.get(bucketId).trashDays : 0
   if (days === 0) return removeByIds(transaction, bucketId, ids)
   const rows = await session.run(
     'SELECT trash_media($1, $2::text[], $3, $4)',

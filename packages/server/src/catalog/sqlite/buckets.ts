@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
-import type { Amount } from '../../core/quota.ts'
-import { type Quota, requireWithinQuota } from '../../core/quota.ts'
+import { type Amount, requireWithinQuota } from '../../core/quota.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
-import type { Bucket, BucketId } from '../records.ts'
+import { settingValues } from '../bucket-settings.ts'
+import type { Bucket, BucketId, BucketSettings } from '../records.ts'
 import { integer } from '../rows.ts'
 import { one } from './rows.ts'
 
@@ -12,23 +12,37 @@ export interface BucketRows {
   /** Returns the bucket's id, and creates the bucket if it does not exist. */
   ensure(name: string, createdAt: number): BucketId
   /** False if the bucket exists. */
-  create(name: string, quota: Quota, createdAt: number): boolean
+  create(name: string, settings: Partial<BucketSettings>, createdAt: number): boolean
+  /** Changes the given settings; false if there is no such bucket. */
+  set(name: string, settings: Partial<BucketSettings>): boolean
 }
 
 export function prepareBucketRows(db: DatabaseSync): BucketRows {
   // The id of a deleted bucket is not reused: see bucket-deletion.ts.
-  const insert = db.prepare(`INSERT INTO buckets (id, name, created_at, max_items, max_bytes)
+  const insert = db.prepare(`INSERT INTO buckets (id, name, created_at)
     SELECT 1 + max(coalesce((SELECT max(id) FROM buckets), 0),
-      coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_bucket_id'), 0)), ?, ?, ?, ?
+      coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_bucket_id'), 0)), ?, ?
     WHERE true ON CONFLICT (name) DO NOTHING`)
-  const select = db.prepare('SELECT id FROM buckets WHERE name = ?')
+  const select = db.prepare('SELECT id FROM buckets WHERE name = ? AND id > 0')
+
+  function set(name: string, settings: Partial<BucketSettings>): boolean {
+    if (!one(select, name)) return false
+    for (const { column, value } of settingValues(settings))
+      db.prepare(`UPDATE buckets SET ${column} = ? WHERE name = ?`).run(value, name)
+    return true
+  }
+
   return {
     ensure(name, createdAt) {
-      insert.run(name, createdAt, null, null)
+      insert.run(name, createdAt)
       return integer(one(select, name) ?? [], 0) as BucketId
     },
-    create: (name, { maxItems, maxBytes }, createdAt) =>
-      insert.run(name, createdAt, maxItems, maxBytes).changes === 1,
+    create(name, settings, createdAt) {
+      const isNew = insert.run(name, createdAt).changes === 1
+      if (isNew) set(name, settings)
+      return isNew
+    },
+    set,
   }
 }
 

@@ -142,11 +142,11 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     bucketNamed: async (name) => reading(() => reads.bucketNamed(name)),
     uploadsOf: async (id) => reading(() => reads.uploadsOf(id)),
     buckets: async () => reading(() => reads.buckets()),
-    createBucket: (name, quota, createdAt) =>
-      writer.apply({ kind: 'create-bucket', input: { name, quota, createdAt } }),
+    createBucket: (name, settings, createdAt) =>
+      writer.apply({ kind: 'create-bucket', input: { name, settings, createdAt } }),
     deleteBucketChunk: (id, limit, now) =>
       writer.apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),
-    setQuota: (bucket, quota) => writer.apply({ kind: 'set-quota', input: { bucket, quota } }),
+    setBucket: (bucket, settings) => writer.apply({ kind: 'set-bucket', input: { bucket, settings } }),
     addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
     createBucketWithToken: (token) => writer.apply({ kind: 'create-bucket-with-token', input: token }),
     token: async (id) => reading(() => reads.token(id)),

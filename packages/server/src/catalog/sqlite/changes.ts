@@ -41,10 +41,6 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const trash = prepareTrash(db, media, ranks, quotas)
   const uploads = prepareUploadRows(db, quotas, media)
   const idempotency = prepareIdempotencyRecords(db)
-  const setMaxItems = db.prepare('UPDATE buckets SET max_items = ? WHERE name = ?')
-  const setMaxBytes = db.prepare('UPDATE buckets SET max_bytes = ? WHERE name = ?')
-  const setTrashDays = db.prepare('UPDATE buckets SET trash_days = ? WHERE name = ?')
-  const findBucket = db.prepare('SELECT id FROM buckets WHERE name = ? AND id > 0')
   const setPreview = db.prepare(`UPDATE media SET thumbhash = ?, duration = coalesce(duration, ?),
     width = coalesce(width, ?), height = coalesce(height, ?),
     edited = (SELECT revision + 1 FROM buckets WHERE buckets.id = bucket_id)
@@ -126,24 +122,18 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'remove-upload': ({ id, onlyUnfinished }) => uploads.remove(id, onlyUnfinished),
 
-    'create-bucket': ({ name, quota, createdAt }) => buckets.create(name, quota, createdAt),
+    'create-bucket': ({ name, settings, createdAt }) => buckets.create(name, settings, createdAt),
 
     'delete-bucket-chunk': ({ id, limit, now }) => deleteBucketChunk(id, limit, now),
 
-    'set-quota'({ bucket, quota: { maxItems, maxBytes, trashDays } }) {
-      if (!one(findBucket, bucket)) return false
-      if (maxItems !== undefined) setMaxItems.run(maxItems, bucket)
-      if (maxBytes !== undefined) setMaxBytes.run(maxBytes, bucket)
-      if (trashDays !== undefined) setTrashDays.run(trashDays, bucket)
-      return true
-    },
+    'set-bucket': ({ bucket, settings }) => buckets.set(bucket, settings),
 
     'add-token'(token) {
       tokens.insert(buckets.ensure(token.bucket, token.createdAt), token)
     },
 
     'create-bucket-with-token'(token) {
-      const isNew = buckets.create(token.bucket, { maxItems: null, maxBytes: null }, token.createdAt)
+      const isNew = buckets.create(token.bucket, {}, token.createdAt)
       if (isNew) tokens.insert(buckets.ensure(token.bucket, token.createdAt), token)
       return isNew
     },

@@ -3,7 +3,7 @@ import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import { bucketColumns, bucketOf } from '../bucket-columns.ts'
+import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
 import { itemColumns, readMedia } from '../item-columns.ts'
 import type {
   Bucket,
@@ -207,7 +207,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
     bucketNamed(name) {
       const row = one(bucketNamed, name)
-      return row && { ...bucketOf(row), id: bucketId(row, 7) }
+      return row && { ...bucketOf(row), id: bucketId(row, bucketColumnCount) }
     },
 
     uploadsOf: (id) => all(uploadsOf, id).map(uploadOf),

@@ -7,6 +7,7 @@ import {
   readTransferredBucket,
   readTransferredItem,
   readTransferredToken,
+  transferredBucketColumns,
 } from '../transfer.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
@@ -20,9 +21,7 @@ const requestsPerBatch = 500
 export async function openSqliteSource(directory: string): Promise<CatalogSource> {
   const db = openDataDirectory(directory, readTimeout)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
-  const buckets =
-    db.prepare(`SELECT id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days
-    FROM buckets ORDER BY id`)
+  const buckets = db.prepare(`SELECT ${transferredBucketColumns.join(', ')} FROM buckets ORDER BY id`)
   const tokens = db.prepare(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at,
     bucket_id, hash FROM tokens ORDER BY rowid`)
   const items =

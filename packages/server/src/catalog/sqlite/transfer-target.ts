@@ -1,7 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BucketId } from '../records.ts'
 import { integer, text } from '../rows.ts'
-import { type CatalogTarget, type ItemPosition, TransferError, type TransferredBucket } from '../transfer.ts'
+import {
+  type CatalogTarget,
+  type ItemPosition,
+  TransferError,
+  type TransferredBucket,
+  transferredBucketColumns,
+  transferredBucketValues,
+  transferredSettings,
+} from '../transfer.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareInsertItem } from './media-rows.ts'
@@ -33,10 +41,8 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
     'INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   )
   const hasBuckets = db.prepare('SELECT EXISTS (SELECT 1 FROM buckets)')
-  const addBucket =
-    db.prepare(`INSERT INTO buckets (id, name, created_at, revision, next_seq, max_items, max_bytes, trash_days)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET max_items = excluded.max_items,
-    max_bytes = excluded.max_bytes, trash_days = excluded.trash_days`)
+  const addBucket = db.prepare(`INSERT INTO buckets (${transferredBucketColumns.join(', ')})
+    VALUES (${transferredBucketColumns.map(() => '?').join(', ')}) ON CONFLICT (id) DO UPDATE SET ${transferredSettings}`)
   const addToken = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at, last_used_at, revoked_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -59,8 +65,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   }
 
   function insertBucket(bucket: TransferredBucket): void {
-    const { id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays } = bucket
-    addBucket.run(id, name, createdAt, revision, nextSeq, maxItems, maxBytes, trashDays)
+    addBucket.run(...transferredBucketValues(bucket))
   }
 
   function position(): ItemPosition | null {

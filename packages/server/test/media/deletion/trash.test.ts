@@ -8,7 +8,7 @@ test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expir
   const item = await media.store('text')
   const kept = await media.store('kept')
   const [bucket] = await media.catalog.buckets()
-  await media.catalog.setQuota(bucket?.name ?? '', { trashDays: 1 })
+  await media.catalog.setBucket(bucket?.name ?? '', { trashDays: 1 })
   await media.catalog.removeMedia(item.bucketId, [item.id], 0)
   const findByName = findByNameOperation(media)
   await expect(findByName(item.id)).rejects.toMatchObject({ code: 'media-unknown' })
