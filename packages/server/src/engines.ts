@@ -25,6 +25,7 @@ import { openSqliteVacuum } from './catalog/sqlite/vacuum.ts'
 import type { CatalogSource, CatalogTarget } from './catalog/transfer.ts'
 import type { CatalogVacuum } from './catalog/vacuum.ts'
 import type { Config } from './config/config.ts'
+import { type Actor, service } from './core/actor.ts'
 import { defaultReserve, type FileSystemSpace } from './core/file-system-space.ts'
 
 // The only file that imports engines: SQLite or PostgreSQL for the rows, the disk or S3 for the bytes. PostgreSQL and S3 are loaded
@@ -46,14 +47,18 @@ type Writer =
       onCommit: (seconds: number) => void
       onNameIndexError: (error: unknown) => void
     }
-  | { writer: 'direct' }
+  | { writer: 'direct'; actor: Actor }
 
-export async function openCatalog({ data, databaseUrl: url }: Config, writer: Writer): Promise<Catalog> {
-  if (url === null) return openSqliteCatalog({ directory: data, ...writer })
+export async function openCatalog(
+  { data, databaseUrl: url, audit }: Config,
+  writer: Writer,
+): Promise<Catalog> {
+  const actor = audit === 'off' ? null : writer.writer === 'direct' ? writer.actor : service
+  if (url === null) return openSqliteCatalog({ directory: data, ...writer, actor })
   const { openPostgresCatalog } = await import('./catalog/postgres/catalog.ts')
   return writer.writer === 'direct'
-    ? openPostgresCatalog({ url, role: 'command' })
-    : openPostgresCatalog({ url, role: 'server', ...writer })
+    ? openPostgresCatalog({ url, role: 'command', actor })
+    : openPostgresCatalog({ url, role: 'server', ...writer, actor })
 }
 
 type Data = Pick<Config, 'data'>

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
 import type { GrantedToken } from '../catalog/token-records.ts'
+import type { Actor } from '../core/actor.ts'
 import { generateToken } from './new-token.ts'
 import { requireGrantable } from './require-scope.ts'
 import { type CreatedToken, createdToken } from './token-object.ts'
@@ -14,9 +15,10 @@ export async function grantToken(
   grant: Pick<Grant, 'tokenId' | 'bucketId' | 'scopes'>,
   request: Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt'>,
   now: number,
+  by: Actor,
 ): Promise<CreatedToken> {
   requireGrantable(grant, request.scopes)
   const { token, row } = generateToken(now)
-  await catalog.grantToken(grant.bucketId, grant.tokenId, { ...request, ...row })
+  await catalog.grantToken(grant.bucketId, grant.tokenId, { ...request, ...row }, by)
   return createdToken(catalog, row.id, token)
 }

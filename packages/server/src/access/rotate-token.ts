@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
+import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
 import { findManagedToken } from './find-managed-token.ts'
 import { generateToken } from './new-token.ts'
@@ -23,16 +24,13 @@ export async function rotateToken(
   id: string,
   { overlap, expiresAt }: Rotation,
   now: number,
+  by: Actor,
 ): Promise<CreatedToken> {
   const replaced = await findManagedToken(catalog, grant, id)
   requireGrantable(grant, replaced.scopes)
   const { token, row } = generateToken(now)
-  const isRotated = await catalog.rotateToken(grant.bucketId, grant.tokenId, {
-    ...row,
-    expiresAt,
-    replaces: replaced.id,
-    replacedUntil: now + overlap,
-  })
+  const successor = { ...row, expiresAt, replaces: replaced.id, replacedUntil: now + overlap }
+  const isRotated = await catalog.rotateToken(grant.bucketId, grant.tokenId, successor, by)
   if (!isRotated)
     throw new Fault(
       'managed-token-inactive',

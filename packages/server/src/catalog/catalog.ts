@@ -1,5 +1,7 @@
+import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import type { AuditEvent } from './audit-log/events.ts'
 import type {
   Bucket,
   BucketId,
@@ -33,7 +35,7 @@ import type { NewUpload, OffsetMove, StoredParts, Upload, UploadParts } from './
 /**
  * Stores buckets, media, tokens and uploads. A change is durable when its promise resolves. A read returns every change whose promise
  * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
- * `storage-full`; any other error is unexpected.
+ * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
  */
 export interface Catalog extends TokenCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
@@ -67,7 +69,7 @@ export interface Catalog extends TokenCatalog {
   content(id: ContentId): Promise<Uint8Array<ArrayBuffer> | null>
 
   /** Appends the items to the bucket in this order, with their bytes: all or none. Throws Fault `quota-exceeded`. */
-  addMedia(bucketId: BucketId, items: readonly NewMediaContent[]): Promise<void>
+  addMedia(bucketId: BucketId, items: readonly NewMediaContent[], by?: Actor): Promise<void>
 
   /**
    * As addMedia, once for each key of a token: returns the items of the first request with the key, even if they were deleted
@@ -77,6 +79,7 @@ export interface Catalog extends TokenCatalog {
     bucketId: BucketId,
     items: readonly NewMediaContent[],
     request: IdempotentRequest,
+    by?: Actor,
   ): Promise<readonly NewMedia[]>
 
   /** The items of the first request with the key; null if there is none. Throws as addMediaOnce. */
@@ -89,16 +92,21 @@ export interface Catalog extends TokenCatalog {
    * Removes those of the items that this bucket has, with their bytes, in one transaction. Adds a tombstone for each item whose bytes
    * or variants may be in the blob store. If the bucket has a trash, moves the items there instead. `ids` has no repeated id.
    */
-  removeMedia(bucketId: BucketId, ids: readonly MediaId[], now?: number): Promise<RemovedMedia>
+  removeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor, now?: number): Promise<RemovedMedia>
 
   /**
    * Moves those of the items that are in the trash and have not expired back to their earlier places, and returns their ids. Throws
    * Fault `quota-exceeded`.
    */
-  restoreMedia(bucketId: BucketId, ids: readonly MediaId[], now?: number): Promise<readonly MediaId[]>
+  restoreMedia(
+    bucketId: BucketId,
+    ids: readonly MediaId[],
+    by?: Actor,
+    now?: number,
+  ): Promise<readonly MediaId[]>
 
   /** As removeMedia, permanently, those of the items that are in the trash. */
-  purgeMedia(bucketId: BucketId, ids: readonly MediaId[]): Promise<RemovedMedia>
+  purgeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor): Promise<RemovedMedia>
 
   trashState(bucketId: BucketId): Promise<TrashState>
 
@@ -117,7 +125,13 @@ export interface Catalog extends TokenCatalog {
   ): Promise<readonly { readonly bucketId: BucketId; readonly id: MediaId }[]>
 
   /** Changes an item of the bucket. With `expected`, only if it has these texts. An edit without a change is not a change of the bucket. */
-  editMedia(bucketId: BucketId, id: MediaId, edit: ItemEdit, expected: ItemTexts | null): Promise<EditedMedia>
+  editMedia(
+    bucketId: BucketId,
+    id: MediaId,
+    edit: ItemEdit,
+    expected: ItemTexts | null,
+    by?: Actor,
+  ): Promise<EditedMedia>
 
   /**
    * Records what the first render of the item's variants has found, and increments the bucket's revision. Known values stay, and
@@ -182,7 +196,7 @@ export interface Catalog extends TokenCatalog {
    * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload
    * has this id and the item's size. Throws Fault `quota-exceeded`.
    */
-  finishUpload(id: UploadId, added: NewMediaContent, expiresAt: number): Promise<boolean>
+  finishUpload(id: UploadId, added: NewMediaContent, expiresAt: number, by?: Actor): Promise<boolean>
 
   /**
    * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished
@@ -203,24 +217,32 @@ export interface Catalog extends TokenCatalog {
   uploadsOf(bucketId: BucketId): Promise<Upload[]>
 
   /** Settings that are left out have their defaults. False if a bucket has this name. */
-  createBucket(name: string, settings: Partial<BucketSettings>, createdAt: number): Promise<boolean>
+  createBucket(
+    name: string,
+    settings: Partial<BucketSettings>,
+    createdAt: number,
+    by?: Actor,
+  ): Promise<boolean>
 
   /**
    * Revokes the tokens of the bucket and removes up to `limit` of its items, oldest first, as removeMedia does. If no items and
    * uploads are left, removes the bucket with its tokens. Its id is never reused.
    */
-  deleteBucketChunk(bucketId: BucketId, limit: number, now: number): Promise<DeletedChunk>
+  deleteBucketChunk(bucketId: BucketId, limit: number, now: number, by?: Actor): Promise<DeletedChunk>
 
   /** By name. */
   buckets(): Promise<Bucket[]>
 
   /** Changes the given settings; false if there is no such bucket. */
-  setBucket(name: string, settings: Partial<BucketSettings>): Promise<boolean>
+  setBucket(name: string, settings: Partial<BucketSettings>, by?: Actor): Promise<boolean>
 
   statistics(): Promise<CatalogStatistics>
 
   /** Records a completed upkeep command; replaces the earlier record of its kind. */
-  recordUpkeep(run: UpkeepRun): Promise<void>
+  recordUpkeep(run: UpkeepRun, by?: Actor): Promise<void>
+
+  /** Adds events to the audit log that describe no change of the catalog. */
+  recordEvents(events: readonly AuditEvent[]): Promise<void>
 
   /** The identity of the directory of the bytes; null before the first start. */
   blobsIdentity(): Promise<string | null>

@@ -1,5 +1,7 @@
+import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
+import type { AddedContent, AuditEvent } from './audit-log/events.ts'
 import type { IndexedNames, NameTask } from './names/index-tasks.ts'
 import type {
   BucketId,
@@ -10,7 +12,6 @@ import type {
   ItemEdit,
   ItemTexts,
   NewMedia,
-  NewMediaContent,
   NewPreview,
   RemovedMedia,
   TokenId,
@@ -19,26 +20,31 @@ import type {
 import type { GrantedToken, NewToken, TokenSuccessor } from './token-records.ts'
 import type { NewUpload, OffsetMove, StoredParts } from './upload-records.ts'
 
+/** Who makes a change; left out if the audit log is off. */
+export interface Audited {
+  readonly by?: Actor
+}
+
 /** Every change of the catalog, by kind. Inputs and outputs are plain data, because SQLite's are sent to the writer thread. */
 export interface Changes {
-  'add-media': { input: { bucketId: BucketId; items: readonly NewMediaContent[] }; output: undefined }
+  'add-media': { input: { bucketId: BucketId; items: readonly AddedContent[] }; output: undefined }
   'add-media-once': {
-    input: { bucketId: BucketId; items: readonly NewMediaContent[]; request: IdempotentRequest }
+    input: { bucketId: BucketId; items: readonly AddedContent[]; request: IdempotentRequest }
     output: readonly NewMedia[]
   }
   'forget-requests': { input: { now: number }; output: number }
   'remove-media': {
-    input: { bucketId: BucketId; ids: readonly MediaId[]; now: number }
+    input: Audited & { bucketId: BucketId; ids: readonly MediaId[]; now: number }
     output: RemovedMedia
   }
   'restore-media': {
-    input: { bucketId: BucketId; ids: readonly MediaId[]; now: number }
+    input: Audited & { bucketId: BucketId; ids: readonly MediaId[]; now: number }
     output: readonly MediaId[]
   }
-  'purge-media': { input: { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
+  'purge-media': { input: Audited & { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
   'set-preview': { input: { bucketId: BucketId; id: MediaId; preview: NewPreview }; output: undefined }
   'edit-media': {
-    input: { bucketId: BucketId; id: MediaId; edit: ItemEdit; expected: ItemTexts | null }
+    input: Audited & { bucketId: BucketId; id: MediaId; edit: ItemEdit; expected: ItemTexts | null }
     output: EditedMedia
   }
   'add-intents': { input: { ids: readonly MediaId[]; lifetime: number }; output: undefined }
@@ -50,24 +56,31 @@ export interface Changes {
   'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
   'begin-parts': { input: { id: UploadId; multipart: string }; output: string | null }
   'store-parts': { input: { id: UploadId; stored: StoredParts; move: OffsetMove }; output: boolean }
-  'finish-upload': { input: { id: UploadId; added: NewMediaContent; expiresAt: number }; output: boolean }
+  'finish-upload': { input: { id: UploadId; added: AddedContent; expiresAt: number }; output: boolean }
   'remove-upload': { input: { id: UploadId; onlyUnfinished: boolean }; output: boolean }
   'create-bucket': {
-    input: { name: string; settings: Partial<BucketSettings>; createdAt: number }
+    input: Audited & { name: string; settings: Partial<BucketSettings>; createdAt: number }
     output: boolean
   }
-  'delete-bucket-chunk': { input: { id: BucketId; limit: number; now: number }; output: DeletedChunk }
-  'set-bucket': { input: { bucket: string; settings: Partial<BucketSettings> }; output: boolean }
-  'add-token': { input: NewToken; output: undefined }
-  'create-bucket-with-token': { input: NewToken; output: boolean }
-  'grant-token': { input: { bucketId: BucketId; grantor: TokenId; token: GrantedToken }; output: undefined }
+  'delete-bucket-chunk': {
+    input: Audited & { id: BucketId; limit: number; now: number }
+    output: DeletedChunk
+  }
+  'set-bucket': { input: Audited & { bucket: string; settings: Partial<BucketSettings> }; output: boolean }
+  'add-token': { input: Audited & NewToken; output: undefined }
+  'create-bucket-with-token': { input: Audited & NewToken; output: boolean }
+  'grant-token': {
+    input: Audited & { bucketId: BucketId; grantor: TokenId; token: GrantedToken }
+    output: undefined
+  }
   'rotate-token': {
-    input: { bucketId: BucketId; grantor: TokenId; successor: TokenSuccessor }
+    input: Audited & { bucketId: BucketId; grantor: TokenId; successor: TokenSuccessor }
     output: boolean
   }
-  'revoke-token': { input: { id: TokenId; at: number }; output: boolean }
+  'revoke-token': { input: Audited & { id: TokenId; at: number }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
-  'record-upkeep': { input: UpkeepRun; output: undefined }
+  'record-upkeep': { input: Audited & UpkeepRun; output: undefined }
+  'record-events': { input: { events: readonly AuditEvent[] }; output: undefined }
   'claim-blobs-identity': { input: { identity: string }; output: string }
   'claim-names': { input: { bucketId: BucketId; now: number }; output: NameTask | null }
   'store-names': { input: IndexedNames; output: undefined }

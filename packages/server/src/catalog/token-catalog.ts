@@ -1,22 +1,23 @@
+import type { Actor } from '../core/actor.ts'
 import type { BucketId, TokenId } from './records.ts'
 import type { GrantedToken, NewToken, TokenRecord, TokenSuccessor } from './token-records.ts'
 
 /** The tokens of the catalog. */
 export interface TokenCatalog {
   /** Creates the token, and its bucket if it does not exist. */
-  addToken(token: NewToken): Promise<void>
+  addToken(token: NewToken, by?: Actor): Promise<void>
 
   /** Creates the bucket of the token, and the token; false if the bucket exists. Of several processes, one succeeds. */
-  createBucketWithToken(token: NewToken): Promise<boolean>
+  createBucketWithToken(token: NewToken, by?: Actor): Promise<boolean>
 
   /** Creates a token of the bucket. Throws Fault `token-revoked` if the token `grantor` was revoked, or its bucket deleted. */
-  grantToken(bucketId: BucketId, grantor: TokenId, token: GrantedToken): Promise<void>
+  grantToken(bucketId: BucketId, grantor: TokenId, token: GrantedToken, by?: Actor): Promise<void>
 
   /**
    * Creates the successor of a token of the bucket. False if the bucket has no such token that is valid when the successor is
    * created. Throws Fault `token-revoked` as grantToken.
    */
-  rotateToken(bucketId: BucketId, grantor: TokenId, successor: TokenSuccessor): Promise<boolean>
+  rotateToken(bucketId: BucketId, grantor: TokenId, successor: TokenSuccessor, by?: Actor): Promise<boolean>
 
   token(id: TokenId): Promise<TokenRecord | null>
 
@@ -27,7 +28,7 @@ export interface TokenCatalog {
   tokens(bucket?: string): Promise<TokenRecord[]>
 
   /** False if there is no such token. A second revocation keeps the first time. */
-  revokeToken(id: TokenId, at: number): Promise<boolean>
+  revokeToken(id: TokenId, at: number, by?: Actor): Promise<boolean>
 
   /** Records a use; the caller limits how often. */
   touchToken(id: TokenId, at: number): Promise<void>

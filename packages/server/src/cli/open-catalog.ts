@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/config.ts'
+import { operator } from '../core/actor.ts'
 import { errorCode } from '../core/error-code.ts'
 import { hasData, openCatalog } from '../engines.ts'
 import { requireNoRestore } from '../upkeep/require-no-restore.ts'
@@ -65,11 +67,20 @@ export async function withNewCatalog<T>(
 
 async function open<T>(config: Config, use: Use<T>): Promise<T> {
   requireNoRestore(config.data)
-  const catalog = await openCatalog(config, { writer: 'direct' })
+  const catalog = await openCatalog(config, { writer: 'direct', actor: operator(userName()) })
   try {
     return await use(catalog)
   } finally {
     await catalog.close()
+  }
+}
+
+/** The user of the operating system; its number if it has no name, as in some containers. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`
   }
 }
 

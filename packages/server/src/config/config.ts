@@ -60,6 +60,7 @@ export interface Config {
   /** Bytes per second; 0 for none. */
   readonly minSendRate: number
   readonly shutdownTimeout: number
+  readonly audit: 'off' | 'changes'
   readonly logLevel: string
   /** `auto` is `text` on a terminal, `json` elsewhere. */
   readonly logFormat: 'auto' | 'json' | 'text'
@@ -140,6 +141,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     idleTimeout: read('MEDIABUCKET_IDLE_TIMEOUT'),
     minSendRate: read('MEDIABUCKET_MIN_SEND_RATE'),
     shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT'),
+    audit: read('MEDIABUCKET_AUDIT'),
     logLevel: read('MEDIABUCKET_LOG_LEVEL'),
     logFormat: read('MEDIABUCKET_LOG_FORMAT'),
   }

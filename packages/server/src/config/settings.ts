@@ -242,6 +242,11 @@ const table = {
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'The lowest level that is logged. `warn` omits the line of each request.',
   ),
+  MEDIABUCKET_AUDIT: setting(
+    'off',
+    oneOf('off', 'changes'),
+    'Whether changes are recorded in the audit log, which `mediabucket audit` prints. Set it for the service and for the commands.',
+  ),
   MEDIABUCKET_LOG_FORMAT: setting(
     'auto',
     oneOf('auto', 'json', 'text'),

@@ -36,6 +36,13 @@ export function inRanges(ranges: readonly string[]): (address: string) => boolea
   return (address) => matches(address, 0)
 }
 
+/** The address in its usual form: an IPv4 address that is mapped to IPv6 as IPv4. */
+export function plainAddress(address: string): string {
+  if (addressFamily(address) !== 6) return address
+  const ip = ipaddr.parse(address)
+  return 'parts' in ip && ip.isIPv4MappedAddress() ? ip.toIPv4Address().toString() : ip.toString()
+}
+
 /** The key for limits of one client: its IPv4 address, or the /64 of its IPv6 address, because one client has a whole /64. */
 export function addressGroup(address: string): string {
   if (addressFamily(address) !== 6) return address

@@ -20,6 +20,7 @@ import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
 import type { RemoveUpload } from '../media/uploads/remove-upload.ts'
 import type { Gallery } from './gallery/gallery-files.ts'
+import type { ClientAddresses } from './limits/client-address.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { LineWriter } from './metrics/request-log.ts'
@@ -80,6 +81,7 @@ export interface AppParts {
   readonly gallery: Gallery | null
   readonly metrics: Metrics
   readonly limits: RequestLimits
+  readonly addresses: ClientAddresses
 }
 
 /** The settings that determine the URLs and links of pages. */

@@ -28,10 +28,10 @@ const maxUnprocessedBytes = 8 * 1024 * 1024
 
 /** Creates the HTTP service, ready to listen. */
 export async function createApp(operations: Operations, parts: AppParts): Promise<FastifyInstance> {
-  const { catalog, settings, log, metrics, limits, gallery } = parts
+  const { catalog, settings, log, metrics, limits, addresses, gallery } = parts
   const { baseUrl, corsOrigins } = settings
   const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
-  const authorize = createAuthorizer(verifyAuthorization, limits)
+  const authorize = createAuthorizer(verifyAuthorization, limits, addresses)
   const pageSettings = pageSettingsOf(settings)
   const backpressure = createBackpressure(maxUnprocessedBytes)
   const readBody = createBodyReader(backpressure)

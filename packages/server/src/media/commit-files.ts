@@ -3,6 +3,7 @@ import type { BlobStore } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { BucketId, IdempotentRequest, NewMedia, NewMediaContent, TokenId } from '../catalog/records.ts'
+import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
 import { bytesOf, type ReceivedFile } from './receive-files.ts'
 
@@ -27,16 +28,21 @@ export interface Stored {
   readonly repeated: boolean
 }
 
+interface CommitOptions {
+  readonly by: Actor
+  readonly key: RequestKey | null
+  /** Called before the commit of the rows. */
+  readonly onCommit?: () => void
+}
+
 /**
  * Stores the items of one request: all or none, durable when it resolves. If it throws, the files are discarded. Exception:
- * if the outcome of the commit is unknown, blobs stay, because rows may name them. `onCommit` is called before the commit of
- * the rows.
+ * if the outcome of the commit is unknown, blobs stay, because rows may name them.
  */
 export type CommitFiles = (
   bucketId: BucketId,
   arrivals: readonly Arrival[],
-  key: RequestKey | null,
-  onCommit?: () => void,
+  options: CommitOptions,
 ) => Promise<Stored>
 
 /** Milliseconds until an idempotency key expires (docs/interface.md I5). */
@@ -54,9 +60,10 @@ export function commitFilesOperation(parts: {
     bucketId: BucketId,
     items: readonly NewMediaContent[],
     request: IdempotentRequest | null,
+    by: Actor,
   ): Promise<readonly NewMedia[]> {
-    if (request) return catalog.addMediaOnce(bucketId, items, request)
-    await catalog.addMedia(bucketId, items)
+    if (request) return catalog.addMediaOnce(bucketId, items, request, by)
+    await catalog.addMedia(bucketId, items, by)
     return items.map(({ item }) => item)
   }
 
@@ -65,7 +72,7 @@ export function commitFilesOperation(parts: {
     return { ...key, fingerprint: fingerprintOf(arrivals), now: at, expiresAt: at + keyLifetime }
   }
 
-  return async (bucketId, arrivals, key, onCommit = () => {}) => {
+  return async (bucketId, arrivals, { by, key, onCommit = () => {} }) => {
     const items = arrivals.map(({ item, file }) => ({ item, bytes: bytesOf(file) }))
     const stored = blobsOf(arrivals)
     const request = key && requestOf(key, arrivals)
@@ -82,7 +89,7 @@ export function commitFilesOperation(parts: {
     }
     try {
       onCommit()
-      const media = await commitRows(bucketId, items, request)
+      const media = await commitRows(bucketId, items, request, by)
       const repeated = media[0]?.id !== items[0]?.item.id
       if (repeated) await blobs.discard(stored)
       return { media, repeated }

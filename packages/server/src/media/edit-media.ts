@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { BucketId, Item, ItemEdit } from '../catalog/records.ts'
+import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
 import { isMediaId } from '../core/media-id.ts'
 import { findMedia, mediaUnknown } from './find-media.ts'
@@ -13,6 +14,7 @@ export type EditMedia = (
   id: string,
   edit: ItemEdit,
   accepts: ((item: Item) => boolean) | null,
+  by: Actor,
 ) => Promise<Item>
 
 export function editMediaOperation({
@@ -20,11 +22,11 @@ export function editMediaOperation({
 }: {
   readonly catalog: Pick<Catalog, 'media' | 'editMedia'>
 }): EditMedia {
-  return async (bucketId, id, edit, accepts) => {
+  return async (bucketId, id, edit, accepts, by) => {
     if (!isMediaId(id)) throw mediaUnknown()
     const expected = accepts === null ? null : await findMedia(catalog, bucketId, id)
     if (expected !== null && !accepts?.(expected)) throw preconditionFailed()
-    const edited = await catalog.editMedia(bucketId, id, edit, expected)
+    const edited = await catalog.editMedia(bucketId, id, edit, expected, by)
     if (edited === 'missing') throw mediaUnknown()
     // Another request has changed it in between.
     if (edited === 'changed') throw preconditionFailed()

@@ -8,7 +8,7 @@ import type { CreateUpload } from './uploads/create-upload.ts'
 
 export const storeMediaWithSpaceCheck =
   (space: FreeSpace, store: StoreMedia): StoreMedia =>
-  async (bucketId, files, options = {}) => {
+  async (bucketId, files, options) => {
     const claim = space.claim(options.atMost ?? options.declaredBytes ?? 0)
     try {
       return await store(bucketId, countedFiles(files, claim), options)
@@ -19,10 +19,10 @@ export const storeMediaWithSpaceCheck =
 
 export const storeSmallFileWithSpaceCheck =
   (space: FreeSpace, store: StoreSmallFile): StoreSmallFile =>
-  async (bucketId, file, key) => {
+  async (bucketId, file, key, by) => {
     const claim = space.claim(file.bytes.byteLength)
     try {
-      return await store(bucketId, file, key)
+      return await store(bucketId, file, key, by)
     } finally {
       claim.release()
     }

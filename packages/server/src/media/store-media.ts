@@ -1,6 +1,7 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { BucketId } from '../catalog/records.ts'
+import type { Actor } from '../core/actor.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import {
   type Arrival,
@@ -23,6 +24,7 @@ export interface IncomingFile {
 }
 
 interface StoreOptions {
+  readonly by: Actor
   readonly key?: RequestKey | null
   /** The total size of the files in bytes, if known. */
   readonly declaredBytes?: number
@@ -33,7 +35,7 @@ interface StoreOptions {
 export type StoreMedia = (
   bucketId: BucketId,
   files: AsyncIterable<IncomingFile>,
-  options?: StoreOptions,
+  options: StoreOptions,
 ) => Promise<Stored>
 
 /**
@@ -87,15 +89,15 @@ export function storeMediaOperation(parts: {
     return arrivals
   }
 
-  return async (bucketId, files, options = {}) => {
-    const { key = null } = options
+  return async (bucketId, files, options) => {
+    const { by, key = null } = options
     // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
     const reservation = key ? noReservation : reserve(bucketId)
     const receiver = newReceiver()
     try {
       const arrivals = await receiveAll(files, reservation, receiver, options)
       if (arrivals.length === 0) return { media: [], repeated: false }
-      return await commitFiles(bucketId, arrivals, key, reservation.settle)
+      return await commitFiles(bucketId, arrivals, { by, key, onCommit: reservation.settle })
     } finally {
       receiver.release()
       reservation.release()

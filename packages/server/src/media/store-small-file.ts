@@ -1,5 +1,6 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { BucketId } from '../catalog/records.ts'
+import type { Actor } from '../core/actor.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import { type CommitCatalog, commitFilesOperation, type RequestKey, type Stored } from './commit-files.ts'
 import { newItem } from './new-item.ts'
@@ -13,7 +14,12 @@ interface WholeFile extends Omit<IncomingFile, 'source'> {
 }
 
 /** Stores one file, durable when it resolves. The bytes can be reused afterwards. */
-export type StoreSmallFile = (bucketId: BucketId, file: WholeFile, key: RequestKey | null) => Promise<Stored>
+export type StoreSmallFile = (
+  bucketId: BucketId,
+  file: WholeFile,
+  key: RequestKey | null,
+  by: Actor,
+) => Promise<Stored>
 
 /**
  * Stores a small file with less work than StoreMedia: nothing is streamed, and only the commit checks the quota. Passes the
@@ -31,15 +37,15 @@ export function storeSmallFileOperation(parts: {
   const newId = createMediaIds(now)
   const commitFiles = commitFilesOperation(parts)
 
-  return async (bucketId, sent, key) => {
+  return async (bucketId, sent, key, by) => {
     const size = sent.bytes.byteLength
     const receiver = newReceiver()
     if (!receiver.reserve(size))
-      return storeMedia(bucketId, asStream(sent), { key, declaredBytes: size, atMost: size })
+      return storeMedia(bucketId, asStream(sent), { by, key, declaredBytes: size, atMost: size })
     try {
       const file = receivedBytes(sent.bytes)
       const item = await newItem(parts, file, { ...sent, id: newId(), createdAt: now() })
-      return await commitFiles(bucketId, [{ sent, file, item }], key)
+      return await commitFiles(bucketId, [{ sent, file, item }], { by, key })
     } finally {
       receiver.release()
     }

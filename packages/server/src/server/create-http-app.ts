@@ -42,6 +42,7 @@ export async function createHttpApp(
     gallery,
     metrics,
     limits,
+    addresses,
   })
   const connections = trackUnusedConnections(app.server)
   limitConnections(app.server, config, { addresses, metrics, log, baseUrl, peers })

@@ -28,7 +28,7 @@ describe('migrations', () => {
     change(directory, 'PRAGMA user_version = 99')
     await expect(open(directory)).rejects.toThrow(CatalogVersionError)
     await expect(open(directory)).rejects.toThrow(/version 99.*newer mediabucket/)
-    change(directory, 'PRAGMA user_version = 12')
+    change(directory, 'PRAGMA user_version = 13')
     await open(directory)
   })
 

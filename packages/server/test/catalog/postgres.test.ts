@@ -1,8 +1,10 @@
 import { describe, onTestFinished } from 'vitest'
 import { canUsePostgres, createDatabase, onServer } from '../../../../test/harness/postgres.ts'
 import { openPostgresAudit } from '../../src/catalog/postgres/audit.ts'
+import { openPostgresAuditLog } from '../../src/catalog/postgres/audit-log-reader.ts'
 import { openPostgresCatalog } from '../../src/catalog/postgres/catalog.ts'
 import { describeAudit } from './audit-contract.ts'
+import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCatalog } from './catalog-contract.ts'
 
 async function freshDatabase(): Promise<string> {
@@ -21,6 +23,14 @@ describe.skipIf(!canUsePostgres)('with a PostgreSQL server', () => {
   describeCatalog('PostgreSQL', async () => {
     const url = await freshDatabase()
     return { open: () => openPostgresCatalog({ url, role: 'server' }) }
+  })
+
+  describeAuditLog('PostgreSQL', async () => {
+    const url = await freshDatabase()
+    return {
+      open: (actor) => openPostgresCatalog({ url, role: 'server', actor }),
+      openLog: () => openPostgresAuditLog(url),
+    }
   })
 
   describeAudit('PostgreSQL', async () => {

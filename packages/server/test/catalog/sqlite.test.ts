@@ -4,9 +4,11 @@ import type { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import { integer } from '../../src/catalog/rows.ts'
+import { openSqliteAuditLog } from '../../src/catalog/sqlite/audit-log-reader.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
 import { openConnection } from '../../src/catalog/sqlite/connection.ts'
 import { one } from '../../src/catalog/sqlite/rows.ts'
+import { describeAuditLog } from './audit-log-contract.ts'
 import { describeCatalog } from './catalog-contract.ts'
 import { allPages, inBlobStore, newBucket, newItem, newItems } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
@@ -17,6 +19,14 @@ for (const writer of ['thread', 'direct'] as const) {
     return { open: () => openSqliteCatalog({ directory, writer }) }
   })
 }
+
+describeAuditLog('SQLite', async () => {
+  const directory = join(tempDirectory(), 'data')
+  return {
+    open: (actor) => openSqliteCatalog({ directory, writer: 'thread', actor }),
+    openLog: () => openSqliteAuditLog(directory),
+  }
+})
 
 async function openThread(directory: string, onWriterFailure?: (error: Error) => void) {
   let worker: Worker | undefined

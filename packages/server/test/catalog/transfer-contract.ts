@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
 import { type CatalogSource, type CatalogTarget, TransferError } from '../../src/catalog/transfer.ts'
+import { service } from '../../src/core/actor.ts'
 import { transferRows } from '../../src/upkeep/transfer-rows.ts'
 import {
   allPages,
@@ -53,7 +54,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
     for (const { id } of kept.slice(0, 2)) await catalog.editMedia(big, id, described, null)
     await catalog.setBucket('big', { trashDays: 3 })
-    for (const item of thrown) await catalog.removeMedia(big, [item.id], now)
+    for (const item of thrown) await catalog.removeMedia(big, [item.id], service, now)
     const few = Array.from({ length: 3 }, newStored)
     const request = {
       tokenId: 'small' as TokenId,

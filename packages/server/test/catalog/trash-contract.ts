@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { service } from '../../src/core/actor.ts'
 
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, contentOf, hashOf, newBucket, newItem, newItems, withBytes } from './samples.ts'
@@ -22,10 +23,12 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const before = await catalog.media(first)
       const revision = (await catalog.authorise(hashOf('b')))?.revision ?? 0
 
-      expect(await catalog.removeMedia(bucketId, [newItem().id, ...some.toReversed()], now)).toEqual({
-        ids: some.toReversed(),
-        tombstones: [],
-      })
+      expect(await catalog.removeMedia(bucketId, [newItem().id, ...some.toReversed()], service, now)).toEqual(
+        {
+          ids: some.toReversed(),
+          tombstones: [],
+        },
+      )
       const left = ids.filter((id) => !some.includes(id))
       expect(await allPages(other, bucketId)).toEqual(left)
       expect(await other.authorise(hashOf('b'))).toMatchObject({ total: 100 })
@@ -36,7 +39,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       expect(await other.bucketNamed(`${bucketId}/trash`)).toBeNull()
       expect(await other.setBucket(`${bucketId}/trash`, { maxItems: 1 })).toBe(false)
       expect(await other.servability([first])).toEqual(['not'])
-      expect(await other.removeMedia(bucketId, [first], now)).toEqual({ ids: [], tombstones: [] })
+      expect(await other.removeMedia(bucketId, [first], service, now)).toEqual({ ids: [], tombstones: [] })
       expect(await other.editMedia(bucketId, first, { caption: 'y' }, null)).toBe('missing')
       expect(await other.findUnreferenced([first])).toEqual([])
 
@@ -48,8 +51,8 @@ export function describeTrash(engine: string, fresh: Fresh): void {
 
       const wanted = [some[40], newItem().id, first, some[7]].flatMap((id) => id ?? [])
       const back = wanted.filter((id) => some.includes(id))
-      expect(await other.restoreMedia(bucketId, wanted, now + day)).toEqual(back)
-      expect(await catalog.restoreMedia(bucketId, wanted, now + day)).toEqual([])
+      expect(await other.restoreMedia(bucketId, wanted, service, now + day)).toEqual(back)
+      expect(await catalog.restoreMedia(bucketId, wanted, service, now + day)).toEqual([])
       expect(await catalog.media(first)).toEqual(before)
       expect(before?.contentId && (await catalog.content(before.contentId))).toEqual(contentOf({ id: first }))
       expect(await catalog.servability(back)).toEqual(['servable', 'renamed', 'servable'])
@@ -62,8 +65,8 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       // The same items again, beside new ones.
       const more = newItems(70)
       await catalog.addMedia(bucketId, more.map(withBytes))
-      await catalog.removeMedia(bucketId, back, now + day)
-      expect(await catalog.restoreMedia(bucketId, some, now + day)).toEqual(some)
+      await catalog.removeMedia(bucketId, back, service, now + day)
+      expect(await catalog.restoreMedia(bucketId, some, service, now + day)).toEqual(some)
       expect(await allPages(other, bucketId)).toEqual([...ids, ...more.map(({ id }) => id)])
       expect(await catalog.trashState(bucketId)).toEqual({ days: 30, items: 0, bytes: 0 })
     })
@@ -77,7 +80,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.addMedia(bucketId, [text, picture, listed].map(withBytes))
       const contentId = (await catalog.media(text.id))?.contentId
       const ids = [text.id, picture.id]
-      await catalog.removeMedia(bucketId, ids, now)
+      await catalog.removeMedia(bucketId, ids, service, now)
       expect(await catalog.purgeMedia(other, ids)).toEqual({ ids: [], tombstones: [] })
       expect(await catalog.purgeMedia(bucketId, [...ids, listed.id])).toEqual({
         ids,
@@ -85,7 +88,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       })
       expect(await catalog.tombstones()).toEqual([picture.id])
       expect(contentId && (await catalog.content(contentId))).toBeNull()
-      expect(await catalog.restoreMedia(bucketId, ids, now)).toEqual([])
+      expect(await catalog.restoreMedia(bucketId, ids, service, now)).toEqual([])
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 1, bytes: 1_000 })
       expect(await catalog.trashState(bucketId)).toEqual({ days: 1, items: 0, bytes: 0 })
     })
@@ -96,17 +99,17 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.setBucket('b', { trashDays: 2 })
       const [item, permanent] = [newItem(), newItem()]
       await catalog.addMedia(bucketId, [withBytes(item), withBytes(permanent)])
-      await catalog.removeMedia(bucketId, [item.id], now)
+      await catalog.removeMedia(bucketId, [item.id], service, now)
       await catalog.setBucket('b', { trashDays: 0 })
-      await catalog.removeMedia(bucketId, [permanent.id], now)
+      await catalog.removeMedia(bucketId, [permanent.id], service, now)
       const end = now + 2 * day
       const listed = async (at: number) =>
         (await catalog.trash(bucketId, null, 9, at)).map(({ item }) => item.id)
       expect([await listed(end - 1), await listed(end)]).toEqual([[item.id], []])
       expect(await catalog.expiredTrash(end - 1, 9)).toEqual([])
       expect(await catalog.expiredTrash(end, 9)).toEqual([{ bucketId, id: item.id }])
-      expect(await catalog.restoreMedia(bucketId, [item.id], end)).toEqual([])
-      expect(await catalog.restoreMedia(bucketId, [item.id], end - 1)).toEqual([item.id])
+      expect(await catalog.restoreMedia(bucketId, [item.id], service, end)).toEqual([])
+      expect(await catalog.restoreMedia(bucketId, [item.id], service, end - 1)).toEqual([item.id])
       expect(await catalog.expiredTrash(end, 9)).toEqual([])
     })
 
@@ -117,13 +120,15 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const items = newItems(3)
       const ids = items.map(({ id }) => id)
       await catalog.addMedia(bucketId, items.map(withBytes))
-      await catalog.removeMedia(bucketId, ids.slice(0, 2), now)
+      await catalog.removeMedia(bucketId, ids.slice(0, 2), service, now)
       await catalog.addMedia(bucketId, [withBytes(newItem())])
       await expect(catalog.addMedia(bucketId, [withBytes(newItem())])).rejects.toMatchObject({
         code: 'quota-exceeded',
       })
-      await expect(catalog.restoreMedia(bucketId, ids, now)).rejects.toMatchObject({ code: 'quota-exceeded' })
-      expect(await catalog.restoreMedia(bucketId, ids.slice(0, 1), now)).toEqual(ids.slice(0, 1))
+      await expect(catalog.restoreMedia(bucketId, ids, service, now)).rejects.toMatchObject({
+        code: 'quota-exceeded',
+      })
+      expect(await catalog.restoreMedia(bucketId, ids.slice(0, 1), service, now)).toEqual(ids.slice(0, 1))
       expect(await catalog.bucket(bucketId)).toMatchObject({ items: 3, bytes: 4_000 })
     })
 
@@ -134,13 +139,13 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       const items = newItems(40)
       const ids = items.map(({ id }) => id)
       await catalog.addMedia(bucketId, items.map(withBytes))
-      await catalog.removeMedia(bucketId, ids, now)
+      await catalog.removeMedia(bucketId, ids, service, now)
       const results = await Promise.all(
         ids.flatMap((id, index) => {
           const [one, two] = index % 2 === 0 ? [catalog, other] : [other, catalog]
           return [
-            one.restoreMedia(bucketId, [id], now),
-            two.restoreMedia(bucketId, [id], now),
+            one.restoreMedia(bucketId, [id], service, now),
+            two.restoreMedia(bucketId, [id], service, now),
             two.purgeMedia(bucketId, [id]).then((purged) => purged.ids),
           ]
         }),
@@ -161,6 +166,7 @@ export function describeTrash(engine: string, fresh: Fresh): void {
       await catalog.removeMedia(
         bucketId,
         items.slice(0, 5).map(({ id }) => id),
+        service,
         now,
       )
       let removed = 0

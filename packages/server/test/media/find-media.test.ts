@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { service } from '../../src/core/actor.ts'
 import { newMediaId } from '../../src/core/media-id.ts'
 import { findByNameOperation, findMedia } from '../../src/media/find-media.ts'
 import { storeMediaOperation } from '../../src/media/store-media.ts'
@@ -31,6 +32,7 @@ test('B1, B7: an item is found only by its id, with or without its own extension
   const { media: stored } = await storeMedia(
     await media.bucket('default'),
     incoming(file(Buffer.from('%PDF-1.7')), file(Buffer.from('?'))),
+    { by: service },
   )
   const [item, plain] = stored
   const find = findByNameOperation(media)

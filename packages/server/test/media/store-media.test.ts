@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from '../../src/catalog/catalog.ts'
+import { service } from '../../src/core/actor.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { storeMediaOperation } from '../../src/media/store-media.ts'
 import { chunksOf, readBytes } from '../blobs/blob-contract.ts'
@@ -12,7 +13,9 @@ const at = Date.UTC(2026, 0, 2, 3, 4, 5)
 function storing(media: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSize = 1e9) {
   const catalog = { ...media.catalog, ...change }
   const store = storeMediaOperation({ ...media, catalog, maxFileSize, now: () => at })
-  return async (...request: Parameters<typeof store>) => (await store(...request)).media
+  type Request = Parameters<typeof store>
+  return async (bucketId: Request[0], files: Request[1], options?: Pick<Request[2], 'key'>) =>
+    (await store(bucketId, files, { ...options, by: service })).media
 }
 
 /** The state that is required after a refused request. */

@@ -3,6 +3,7 @@ import type { Files } from '../../src/blobs/disk/files.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, Media } from '../../src/catalog/records.ts'
 import { openSqliteCatalog } from '../../src/catalog/sqlite/catalog.ts'
+import { service } from '../../src/core/actor.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
 import { intentLog } from '../../src/media/deletion/sweep-intents.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'
@@ -74,7 +75,9 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
     isBackupRunning: () => false,
     bucket,
     async store(text) {
-      const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))))
+      const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))), {
+        by: service,
+      })
       const media = stored[0] && (await catalog.media(stored[0].id))
       if (!media) throw new Error('nothing was stored')
       return media

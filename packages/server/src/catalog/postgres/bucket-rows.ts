@@ -1,31 +1,50 @@
+import type { Actor } from '../../core/actor.ts'
+import { bucketCreateEvent, bucketSetEvent } from '../audit-log/events.ts'
 import { settingValues } from '../bucket-settings.ts'
+import type { Audited } from '../changes.ts'
 import type { BucketId, BucketSettings } from '../records.ts'
-import { integer } from '../rows.ts'
-import type { NewToken } from '../token-records.ts'
+import { integer, type Row } from '../rows.ts'
+import { recordEvents } from './audit-log.ts'
 import type { Session } from './session.ts'
+
+// Changes are recorded in the audit log, if they have an actor.
 
 /** Changes the given settings; false if there is no such bucket. */
 export async function setBucket(
   session: Session,
   name: string,
   settings: Partial<BucketSettings>,
+  by?: Actor,
 ): Promise<boolean> {
   const values = settingValues(settings)
   const assignments = values.map(({ column }, index) => `, ${column} = $${index + 2}`).join('')
-  const statement = `UPDATE buckets SET name = name${assignments} WHERE name = $1 AND id > 0`
-  return (await session.change(statement, name, ...values.map(({ value }) => value))) === 1
+  const statement = `UPDATE buckets SET name = name${assignments} WHERE name = $1 AND id > 0 RETURNING id`
+  const [row] = await session.run(statement, name, ...values.map(({ value }) => value))
+  if (row && by !== undefined) await recordEvents(session, [bucketSetEvent(idOf(row), name, settings, by)])
+  return row !== undefined
 }
 
 /** Creates a bucket; false if it exists. Waits for a transaction that is creating it. */
-export const createBucket = async (
+export async function createBucket(
   session: Session,
-  { bucket, createdAt }: Pick<NewToken, 'bucket' | 'createdAt'>,
-): Promise<boolean> =>
-  (await session.change(
-    'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
-    bucket,
-    createdAt,
-  )) === 1
+  { bucket, settings = {}, createdAt, by }: NewBucket,
+): Promise<boolean> {
+  const statement =
+    'INSERT INTO buckets (name, created_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING RETURNING id'
+  const [row] = await session.run(statement, bucket, createdAt)
+  if (row === undefined) return false
+  if (by !== undefined) await recordEvents(session, [bucketCreateEvent(idOf(row), bucket, settings, by)])
+  await setBucket(session, bucket, settings)
+  return true
+}
+
+interface NewBucket extends Audited {
+  readonly bucket: string
+  readonly settings?: Partial<BucketSettings>
+  readonly createdAt: number
+}
+
+const idOf = (row: Row) => integer(row, 0) as BucketId
 
 /** Returns the id of the bucket, which cannot be deleted until the end of the transaction. */
 export async function holdBucket(session: Session, name: string): Promise<BucketId> {

@@ -1,3 +1,5 @@
+import type { Actor } from '../../core/actor.ts'
+import { createSigning } from '../audit-log/sign-changes.ts'
 import type { Catalog } from '../catalog.ts'
 import { createNameBuilder } from '../names/builder.ts'
 import type { NameTask } from '../names/index-tasks.ts'
@@ -20,6 +22,8 @@ export interface PostgresCatalogOptions {
   readonly url: string
   /** `server` for the service, `command` for commands, which use fewer connections. */
   readonly role: 'server' | 'command'
+  /** Who makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
+  readonly actor?: Actor | null
   /** Receives the seconds of each transaction. */
   readonly onCommit?: (seconds: number) => void
   /** Called when names cannot be indexed; searches then read more names. */
@@ -56,6 +60,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const { grants, pages, media, buckets, contents } = createHotReads(run)
   const { statistics, ...reads } = createReads(run)
   const { apply } = writer
+  const { signed, signedItems } = createSigning(options.actor ?? null)
   const [row = []] = await run("SELECT value FROM meta WHERE key = 'epoch'")
 
   const builder = createNameBuilder()
@@ -93,23 +98,23 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     media: media.read,
     content: contents.read,
     bucket: buckets.read,
-    async addMedia(bucketId, items) {
+    async addMedia(bucketId, items, by) {
       indexer.added(bucketId, items.length)
-      await apply({ kind: 'add-media', input: { bucketId, items } })
+      await apply({ kind: 'add-media', input: { bucketId, items: signedItems(items, by) } })
     },
-    addMediaOnce(bucketId, items, request) {
+    addMediaOnce(bucketId, items, request, by) {
       indexer.added(bucketId, items.length)
-      return apply({ kind: 'add-media-once', input: { bucketId, items, request } })
+      return apply({ kind: 'add-media-once', input: { bucketId, items: signedItems(items, by), request } })
     },
     forgetRequests: (now) => apply({ kind: 'forget-requests', input: { now } }),
-    removeMedia: (bucketId, ids, now = Date.now()) =>
-      apply({ kind: 'remove-media', input: { bucketId, ids, now } }),
-    restoreMedia: (bucketId, ids, now = Date.now()) =>
-      apply({ kind: 'restore-media', input: { bucketId, ids, now } }),
-    purgeMedia: (bucketId, ids) => apply({ kind: 'purge-media', input: { bucketId, ids } }),
+    removeMedia: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'remove-media', input: signed({ bucketId, ids, now }, by) }),
+    restoreMedia: (bucketId, ids, by, now = Date.now()) =>
+      apply({ kind: 'restore-media', input: signed({ bucketId, ids, now }, by) }),
+    purgeMedia: (bucketId, ids, by) => apply({ kind: 'purge-media', input: signed({ bucketId, ids }, by) }),
     setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
-    editMedia: (bucketId, id, edit, expected) =>
-      apply({ kind: 'edit-media', input: { bucketId, id, edit, expected } }),
+    editMedia: (bucketId, id, edit, expected, by) =>
+      apply({ kind: 'edit-media', input: signed({ bucketId, id, edit, expected }, by) }),
     addIntents: (ids, lifetime) => apply({ kind: 'add-intents', input: { ids, lifetime } }),
     retireIntents: (ids) => apply({ kind: 'retire-intents', input: { ids } }),
     clearIntents: (ids) => apply({ kind: 'clear-intents', input: { ids } }),
@@ -120,25 +125,29 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
     beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload(id, added, expiresAt) {
+    finishUpload(id, added, expiresAt, by) {
       indexer.addedToAny()
-      return apply({ kind: 'finish-upload', input: { id, added, expiresAt } })
+      return apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt } })
     },
     removeUpload: (id, onlyUnfinished = false) =>
       apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
-    createBucket: (name, settings, createdAt) =>
-      apply({ kind: 'create-bucket', input: { name, settings, createdAt } }),
-    deleteBucketChunk: (id, limit, now) => apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),
-    setBucket: (bucket, settings) => apply({ kind: 'set-bucket', input: { bucket, settings } }),
-    addToken: (token) => apply({ kind: 'add-token', input: token }),
-    createBucketWithToken: (token) => apply({ kind: 'create-bucket-with-token', input: token }),
-    grantToken: (bucketId, grantor, token) =>
-      apply({ kind: 'grant-token', input: { bucketId, grantor, token } }),
-    rotateToken: (bucketId, grantor, successor) =>
-      apply({ kind: 'rotate-token', input: { bucketId, grantor, successor } }),
-    revokeToken: (id, at) => apply({ kind: 'revoke-token', input: { id, at } }),
+    createBucket: (name, settings, createdAt, by) =>
+      apply({ kind: 'create-bucket', input: signed({ name, settings, createdAt }, by) }),
+    deleteBucketChunk: (id, limit, now, by) =>
+      apply({ kind: 'delete-bucket-chunk', input: signed({ id, limit, now }, by) }),
+    setBucket: (bucket, settings, by) =>
+      apply({ kind: 'set-bucket', input: signed({ bucket, settings }, by) }),
+    addToken: (token, by) => apply({ kind: 'add-token', input: signed(token, by) }),
+    createBucketWithToken: (token, by) =>
+      apply({ kind: 'create-bucket-with-token', input: signed(token, by) }),
+    grantToken: (bucketId, grantor, token, by) =>
+      apply({ kind: 'grant-token', input: signed({ bucketId, grantor, token }, by) }),
+    rotateToken: (bucketId, grantor, successor, by) =>
+      apply({ kind: 'rotate-token', input: signed({ bucketId, grantor, successor }, by) }),
+    revokeToken: (id, at, by) => apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
     touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
-    recordUpkeep: (upkeep) => apply({ kind: 'record-upkeep', input: upkeep }),
+    recordUpkeep: (upkeep, by) => apply({ kind: 'record-upkeep', input: signed(upkeep, by) }),
+    recordEvents: (events) => apply({ kind: 'record-events', input: { events } }),
     claimBlobsIdentity: (identity) => apply({ kind: 'claim-blobs-identity', input: { identity } }),
     async statistics() {
       return { ...(await statistics()), waitingChanges: writer.pendingCount(), logBytes: 0 }

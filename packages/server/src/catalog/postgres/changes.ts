@@ -1,16 +1,18 @@
 import type { MediaId } from '../../core/media-id.ts'
+import { type AddedContent, bucketDeleteEvent, upkeepEvent } from '../audit-log/events.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
-import type { BucketId, DeletedChunk, NewMediaContent } from '../records.ts'
+import type { BucketId, DeletedChunk } from '../records.ts'
 import { integer, text } from '../rows.ts'
 import { trashOf } from '../trash.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
+import { recordEvents, recordItems } from './audit-log.ts'
 import { createBucket, holdBucket, setBucket } from './bucket-rows.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeOldest, type Transaction } from './media-rows.ts'
 import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
-import { grantToken, insertToken, rotateToken } from './token-rows.ts'
-import { purgeMedia, removeOrTrash, restoreMedia } from './trash.ts'
+import { grantToken, insertToken, revokeToken, rotateToken } from './token-rows.ts'
+import { purgeMedia, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
 import { beginParts, storeParts } from './upload-parts.ts'
 import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
 
@@ -45,11 +47,32 @@ const functions: ChangeFunctions = {
   'forget-requests': ({ session }, { now }) =>
     session.change('DELETE FROM keyed_requests WHERE expires_at <= $1', now),
 
-  'remove-media': (transaction, { bucketId, ids, now }) => removeOrTrash(transaction, bucketId, ids, now),
+  'remove-media': (transaction, input) =>
+    recordItems(
+      transaction.session,
+      trashDaysOf(transaction, input.bucketId) > 0 ? 'trash' : 'delete',
+      input,
+      () => removeOrTrash(transaction, input.bucketId, input.ids, input.now),
+      ({ ids }) => ids,
+    ),
 
-  'restore-media': (transaction, { bucketId, ids, now }) => restoreMedia(transaction, bucketId, ids, now),
+  'restore-media': (transaction, input) =>
+    recordItems(
+      transaction.session,
+      'restore',
+      input,
+      () => restoreMedia(transaction, input.bucketId, input.ids, input.now),
+      (ids) => ids,
+    ),
 
-  'purge-media': (transaction, { bucketId, ids }) => purgeMedia(transaction, bucketId, ids),
+  'purge-media': (transaction, input) =>
+    recordItems(
+      transaction.session,
+      'purge',
+      input,
+      () => purgeMedia(transaction, input.bucketId, input.ids),
+      ({ ids }) => ids,
+    ),
 
   async 'set-preview'({ session }, { bucketId, id, preview: { thumbhash, duration, width, height } }) {
     const changes = await session.change(
@@ -95,25 +118,21 @@ const functions: ChangeFunctions = {
   'finish-upload': (transaction, { id, added, expiresAt }) => finishUpload(transaction, id, added, expiresAt),
   'remove-upload': (transaction, { id, onlyUnfinished }) => removeUpload(transaction, id, onlyUnfinished),
 
-  async 'create-bucket'({ session }, { name, settings, createdAt }) {
-    const isNew = await createBucket(session, { bucket: name, createdAt })
-    if (isNew) await setBucket(session, name, settings)
-    return isNew
-  },
+  'create-bucket': ({ session }, { name, ...bucket }) => createBucket(session, { ...bucket, bucket: name }),
 
   'delete-bucket-chunk': deleteBucketChunk,
 
-  'set-bucket': ({ session }, { bucket, settings }) => setBucket(session, bucket, settings),
+  'set-bucket': ({ session }, { bucket, settings, by }) => setBucket(session, bucket, settings, by),
 
   async 'add-token'({ session }, token) {
     await createBucket(session, token)
-    await insertToken(session, await holdBucket(session, token.bucket), token)
+    await insertToken(session, await holdBucket(session, token.bucket), token, token.by)
     return undefined
   },
 
   async 'create-bucket-with-token'({ session }, token) {
     const isNew = await createBucket(session, token)
-    if (isNew) await insertToken(session, await holdBucket(session, token.bucket), token)
+    if (isNew) await insertToken(session, await holdBucket(session, token.bucket), token, token.by)
     return isNew
   },
 
@@ -121,16 +140,18 @@ const functions: ChangeFunctions = {
 
   'rotate-token': ({ session }, input) => rotateToken(session, input),
 
-  async 'revoke-token'({ session }, { id, at }) {
-    const statement = 'UPDATE tokens SET revoked_at = coalesce(revoked_at, $1) WHERE id = $2'
-    return (await session.change(statement, at, id)) === 1
-  },
+  'revoke-token': ({ session }, input) => revokeToken(session, input),
 
   'touch-token': ({ session }, { id, at }) =>
     run(session.run('UPDATE tokens SET last_used_at = $1 WHERE id = $2', at, id)),
 
-  'record-upkeep': (transaction, upkeep) =>
-    setMeta(transaction, upkeepKey(upkeep.kind), formatUpkeepRun(upkeep)),
+  async 'record-upkeep'(transaction, { by, ...upkeep }) {
+    await setMeta(transaction, upkeepKey(upkeep.kind), formatUpkeepRun(upkeep))
+    if (by !== undefined) await recordEvents(transaction.session, [upkeepEvent(upkeep, by)])
+    return undefined
+  },
+
+  'record-events': ({ session }, { events }) => run(recordEvents(session, events)),
 
   async 'claim-blobs-identity'({ session }, { identity }) {
     await session.run("INSERT INTO meta (key, value) VALUES ('blobs', $1) ON CONFLICT DO NOTHING", identity)
@@ -155,7 +176,7 @@ async function run(work: Promise<unknown>): Promise<undefined> {
 async function addMedia(
   transaction: Transaction,
   bucketId: BucketId,
-  items: readonly NewMediaContent[],
+  items: readonly AddedContent[],
 ): Promise<void> {
   const bytes = items.reduce((sum, { item }) => sum + item.size, 0)
   transaction.buckets.require(bucketId, { items: items.length, bytes })
@@ -174,7 +195,7 @@ const setMeta = ({ session }: Transaction, key: string, value: string) =>
 /** One step of the deletion of a bucket. */
 async function deleteBucketChunk(
   transaction: Transaction,
-  { id, limit, now }: Changes['delete-bucket-chunk']['input'],
+  { id, limit, now, by }: Changes['delete-bucket-chunk']['input'],
 ): Promise<DeletedChunk> {
   const { session, buckets } = transaction
   if (!buckets.has(id)) return { items: 0, tombstones: [], isDeleted: true }
@@ -194,6 +215,7 @@ async function deleteBucketChunk(
   )
   const isDeleted = integer(row, 0) === 0
   if (isDeleted) {
+    if (by !== undefined) await recordEvents(session, [bucketDeleteEvent(id, buckets.get(id).name, by)])
     await session.run(
       'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = $1)',
       id,

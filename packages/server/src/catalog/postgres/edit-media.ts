@@ -1,14 +1,16 @@
+import { editEvent } from '../audit-log/events.ts'
 import type { Changes } from '../changes.ts'
 import { itemColumns, readItem } from '../item-columns.ts'
 import { applyEdit, hasTexts } from '../item-edits.ts'
 import type { EditedMedia } from '../records.ts'
 import { integer } from '../rows.ts'
+import { recordEvents } from './audit-log.ts'
 import type { Transaction } from './media-rows.ts'
 
 /** Changes the texts of an item. */
 export async function editMedia(
   { session }: Transaction,
-  { bucketId, id, edit, expected }: Changes['edit-media']['input'],
+  { bucketId, id, edit, expected, by }: Changes['edit-media']['input'],
 ): Promise<EditedMedia> {
   const [row] = await session.run(
     `SELECT ${itemColumns} FROM media WHERE id = $1 AND bucket_id = $2`,
@@ -29,5 +31,6 @@ export async function editMedia(
   )
   if (isRenamed) await session.run('SELECT mark_names($1, $2, false)', bucketId, [integer(updated, 0)])
   await session.run('UPDATE buckets SET revision = revision + revision_step() WHERE id = $1', bucketId)
+  if (by !== undefined) await recordEvents(session, [editEvent(bucketId, item, edited, by)])
   return edited
 }

@@ -1,8 +1,10 @@
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured } from '../../core/variant.ts'
-import type { BucketId, NewMedia, NewMediaContent, RemovedMedia } from '../records.ts'
+import { type AddedContent, uploadEvents } from '../audit-log/events.ts'
+import type { BucketId, NewMedia, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, type Row, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
+import { recordEvents } from './audit-log.ts'
 import type { LockedBuckets } from './locked-buckets.ts'
 import type { Session } from './session.ts'
 import { bytesArray } from './values.ts'
@@ -13,18 +15,21 @@ export interface Transaction {
   readonly buckets: LockedBuckets
 }
 
-/** Appends items, with their contents, and updates the bucket's counters, its revision and the ranks. */
+/**
+ * Appends items, with their contents, and updates the bucket's counters, its revision and the ranks. Records those with an actor in the
+ * audit log.
+ */
 export async function appendMedia(
   { session, buckets }: Transaction,
   bucketId: BucketId,
-  added: readonly NewMediaContent[],
+  added: readonly AddedContent[],
 ): Promise<void> {
   if (added.length === 0) return
   // Throws if the bucket was deleted.
   buckets.get(bucketId)
   const column = <T>(value: (item: NewMedia) => T): T[] => added.map(({ item }) => value(item))
   const sizes = column(({ size }) => size)
-  await session.run(
+  const appended = session.run(
     'SELECT append_media($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
     bucketId,
     column(({ id }) => id),
@@ -38,6 +43,8 @@ export async function appendMedia(
     column(({ createdAt }) => createdAt),
     bytesArray(added.map(({ bytes }) => bytes)),
   )
+  // Both are sent at once.
+  await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
   buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
 }
 

@@ -1,33 +1,43 @@
+import type { Actor } from '../../core/actor.ts'
 import { tokenRevoked } from '../../core/fault.ts'
+import { rotationEvent, tokenEvent } from '../audit-log/events.ts'
 import type { Changes } from '../changes.ts'
 import type { BucketId, TokenId } from '../records.ts'
+import { integer, text } from '../rows.ts'
 import type { GrantedToken } from '../token-records.ts'
+import { recordEvents } from './audit-log.ts'
 import type { Session } from './session.ts'
 
-// The tokens; to be called within a transaction.
+// The tokens; to be called within a transaction. Changes are recorded in the audit log, if they have an actor.
 
-export async function insertToken(session: Session, bucketId: BucketId, token: GrantedToken): Promise<void> {
+export async function insertToken(
+  session: Session,
+  bucketId: BucketId,
+  token: GrantedToken,
+  by?: Actor,
+): Promise<void> {
   const { id, name, hash, scopes, createdAt, expiresAt } = token
   await session.run(
     `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
     ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt],
   )
+  if (by !== undefined) await recordEvents(session, [tokenEvent(bucketId, token, by)])
 }
 
 /** As grantToken of the catalog. */
 export async function grantToken(
   session: Session,
-  { bucketId, grantor, token }: Changes['grant-token']['input'],
+  { bucketId, grantor, token, by }: Changes['grant-token']['input'],
 ): Promise<undefined> {
   await requireGrantor(session, bucketId, grantor)
-  await insertToken(session, bucketId, token)
+  await insertToken(session, bucketId, token, by)
 }
 
 /** As rotateToken of the catalog. */
 export async function rotateToken(
   session: Session,
-  { bucketId, grantor, successor }: Changes['rotate-token']['input'],
+  { bucketId, grantor, successor, by }: Changes['rotate-token']['input'],
 ): Promise<boolean> {
   await requireGrantor(session, bucketId, grantor)
   const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
@@ -44,6 +54,26 @@ export async function rotateToken(
     'UPDATE tokens SET expires_at = least(coalesce(expires_at, $1), $1) WHERE id = $2',
     ...[replacedUntil, replaces],
   )
+  if (by !== undefined) await recordEvents(session, [rotationEvent(bucketId, successor, by)])
+  return true
+}
+
+/** As revokeToken of the catalog. */
+export async function revokeToken(
+  session: Session,
+  { id, at, by }: Changes['revoke-token']['input'],
+): Promise<boolean> {
+  const [row] = await session.run(
+    'SELECT bucket_id, name, revoked_at FROM tokens WHERE id = $1 FOR UPDATE',
+    id,
+  )
+  if (row === undefined) return false
+  if (row[2] !== null) return true
+  await session.run('UPDATE tokens SET revoked_at = $1 WHERE id = $2', at, id)
+  if (by !== undefined) {
+    const bucketId = integer(row, 0) as BucketId
+    await recordEvents(session, [{ action: 'token-revoke', by, bucketId, target: id, name: text(row, 1) }])
+  }
   return true
 }
 

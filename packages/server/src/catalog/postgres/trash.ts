@@ -4,6 +4,10 @@ import { integer, text } from '../rows.ts'
 import { expiryOf, trashOf } from '../trash.ts'
 import { removeByIds, type Transaction } from './media-rows.ts'
 
+/** 0 for no trash, and for no bucket. */
+export const trashDaysOf = ({ buckets }: Transaction, id: BucketId): number =>
+  buckets.has(id) ? buckets.get(id).trashDays : 0
+
 /** Removes items, or moves them to the trash of a bucket that has one. */
 export async function removeOrTrash(
   transaction: Transaction,
@@ -12,7 +16,7 @@ export async function removeOrTrash(
   now: number,
 ): Promise<RemovedMedia> {
   const { session, buckets } = transaction
-  const days = buckets.has(bucketId) ? buckets.get(bucketId).trashDays : 0
+  const days = trashDaysOf(transaction, bucketId)
   if (days === 0) return removeByIds(transaction, bucketId, ids)
   const rows = await session.run(
     'SELECT trash_media($1, $2::text[], $3, $4)',

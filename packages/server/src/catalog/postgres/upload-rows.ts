@@ -1,6 +1,7 @@
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { BucketId, NewMediaContent } from '../records.ts'
+import type { AddedContent } from '../audit-log/events.ts'
+import type { BucketId } from '../records.ts'
 import { reservedBy, uploadColumns, uploadOf } from '../upload-columns.ts'
 import type { NewUpload, Upload } from '../upload-records.ts'
 import { appendMedia, type Transaction } from './media-rows.ts'
@@ -53,7 +54,7 @@ export async function moveUpload(
 export async function finishUpload(
   transaction: Transaction,
   id: UploadId,
-  added: NewMediaContent,
+  added: AddedContent,
   expiresAt: number,
 ): Promise<boolean> {
   const upload = await unfinished(transaction, id)

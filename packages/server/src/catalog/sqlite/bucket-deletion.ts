@@ -1,13 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { bucketDeleteEvent } from '../audit-log/events.ts'
+import type { Changes } from '../changes.ts'
 import type { BucketId, DeletedChunk } from '../records.ts'
-import { integer } from '../rows.ts'
+import { integer, text } from '../rows.ts'
 import { trashOf } from '../trash.ts'
+import { prepareRecordEvents } from './audit-log.ts'
 import type { MediaRows } from './media-rows.ts'
 import type { NameIndexRows } from './name-index.ts'
 import { all, one } from './rows.ts'
 
 /** One step of the deletion of a bucket; to be called within a transaction. */
-export type DeleteBucketChunk = (id: BucketId, limit: number, now: number) => DeletedChunk
+export type DeleteBucketChunk = (input: Changes['delete-bucket-chunk']['input']) => DeletedChunk
 
 export function prepareDeleteBucketChunk(
   db: DatabaseSync,
@@ -28,7 +31,10 @@ export function prepareDeleteBucketChunk(
     'DELETE FROM buckets WHERE id IN (?1, -?1)',
   ].map((sql) => db.prepare(sql))
 
-  return (id, limit, now) => {
+  const nameOf = db.prepare('SELECT name FROM buckets WHERE id = ?')
+  const record = prepareRecordEvents(db)
+
+  return ({ id, limit, now, by }) => {
     revoke.run(now, id)
     const removeSome = (bucketId: BucketId) => {
       const seqs = all(items, bucketId, limit).map((row) => integer(row, 0))
@@ -41,6 +47,8 @@ export function prepareDeleteBucketChunk(
     const trashed = removeSome(trashOf(id))
     const isDeleted = integer(one(isUsed, id) ?? [], 0) === 0
     if (isDeleted) {
+      const row = one(nameOf, id)
+      if (row && by !== undefined) record([bucketDeleteEvent(id, text(row, 0), by)])
       names.removeAll(id)
       names.removeAll(trashOf(id))
       retireId.run(id)

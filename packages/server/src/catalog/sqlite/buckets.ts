@@ -1,20 +1,23 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { Actor } from '../../core/actor.ts'
 import { bucketDeleted } from '../../core/fault.ts'
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
+import { bucketCreateEvent, bucketSetEvent } from '../audit-log/events.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
 import { settingValues } from '../bucket-settings.ts'
 import type { Bucket, BucketId, BucketSettings } from '../records.ts'
 import { integer } from '../rows.ts'
+import { prepareRecordEvents } from './audit-log.ts'
 import { one } from './rows.ts'
 
-/** To be called within a transaction. */
+/** To be called within a transaction. Records changes in the audit log, if they have an actor. */
 export interface BucketRows {
   /** Returns the bucket's id, and creates the bucket if it does not exist. */
-  ensure(name: string, createdAt: number): BucketId
+  ensure(name: string, createdAt: number, by?: Actor): BucketId
   /** False if the bucket exists. */
-  create(name: string, settings: Partial<BucketSettings>, createdAt: number): boolean
+  create(name: string, settings: Partial<BucketSettings>, createdAt: number, by?: Actor): boolean
   /** Changes the given settings; false if there is no such bucket. */
-  set(name: string, settings: Partial<BucketSettings>): boolean
+  set(name: string, settings: Partial<BucketSettings>, by?: Actor): boolean
 }
 
 export function prepareBucketRows(db: DatabaseSync): BucketRows {
@@ -25,23 +28,36 @@ export function prepareBucketRows(db: DatabaseSync): BucketRows {
     WHERE true ON CONFLICT (name) DO NOTHING`)
   const select = db.prepare('SELECT id FROM buckets WHERE name = ? AND id > 0')
 
-  function set(name: string, settings: Partial<BucketSettings>): boolean {
-    if (!one(select, name)) return false
+  const record = prepareRecordEvents(db)
+
+  const find = (name: string): BucketId | null => {
+    const row = one(select, name)
+    return row && (integer(row, 0) as BucketId)
+  }
+
+  const set: BucketRows['set'] = (name, settings, by) => {
+    const id = find(name)
+    if (id === null) return false
     for (const { column, value } of settingValues(settings))
       db.prepare(`UPDATE buckets SET ${column} = ? WHERE name = ?`).run(value, name)
+    if (by !== undefined) record([bucketSetEvent(id, name, settings, by)])
     return true
   }
 
+  const create: BucketRows['create'] = (name, settings, createdAt, by) => {
+    const isNew = insert.run(name, createdAt).changes === 1
+    const id = find(name)
+    if (isNew && id !== null && by !== undefined) record([bucketCreateEvent(id, name, settings, by)])
+    if (isNew) set(name, settings)
+    return isNew
+  }
+
   return {
-    ensure(name, createdAt) {
-      insert.run(name, createdAt)
+    ensure(name, createdAt, by) {
+      create(name, {}, createdAt, by)
       return integer(one(select, name) ?? [], 0) as BucketId
     },
-    create(name, settings, createdAt) {
-      const isNew = insert.run(name, createdAt).changes === 1
-      if (isNew) set(name, settings)
-      return isNew
-    },
+    create,
     set,
   }
 }

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import type { Actor } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
+import { createSigning } from '../audit-log/sign-changes.ts'
 import type { Catalog } from '../catalog.ts'
 import { createNameIndexer } from '../names/indexer.ts'
 import type { BucketId } from '../records.ts'
@@ -25,6 +27,8 @@ export interface SqliteCatalogOptions {
   readonly directory: string
   /** `thread` for the server, `direct` for commands: see writers.ts and content-readers.ts. */
   readonly writer: 'thread' | 'direct'
+  /** Who makes the changes for which no actor is given. Without it, nothing is recorded in the audit log. */
+  readonly actor?: Actor | null
   /** Called when a thread of the catalog has ended unexpectedly: all later changes, or reads of bytes, fail. */
   readonly onWriterFailure?: (error: Error) => void
   /** Receives the seconds of each transaction of the writer thread. */
@@ -68,6 +72,7 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     closeBuilder: names.close,
   })
 
+  const { signed, signedItems } = createSigning(options.actor ?? null)
   const statistics = prepareStatistics(db)
 
   const grants = createBatchedReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
@@ -90,29 +95,33 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     media: media.read,
     servability: async (ids) => reading(() => reads.servability(ids)),
     content: contents.read,
-    addMedia(bucketId, items) {
+    addMedia(bucketId, items, by) {
       indexer.added(bucketId, items.length)
-      return writer.apply({ kind: 'add-media', input: { bucketId, items } })
+      return writer.apply({ kind: 'add-media', input: { bucketId, items: signedItems(items, by) } })
     },
-    addMediaOnce(bucketId, items, request) {
+    addMediaOnce(bucketId, items, request, by) {
       indexer.added(bucketId, items.length)
-      return writer.apply({ kind: 'add-media-once', input: { bucketId, items, request } })
+      return writer.apply({
+        kind: 'add-media-once',
+        input: { bucketId, items: signedItems(items, by), request },
+      })
     },
     findRepeated: async (request) => reading(() => reads.findRepeated(request)),
     forgetRequests: (now) => writer.apply({ kind: 'forget-requests', input: { now } }),
-    removeMedia: (bucketId, ids, now = Date.now()) =>
-      writer.apply({ kind: 'remove-media', input: { bucketId, ids, now } }),
-    restoreMedia: (bucketId, ids, now = Date.now()) =>
-      writer.apply({ kind: 'restore-media', input: { bucketId, ids, now } }),
-    purgeMedia: (bucketId, ids) => writer.apply({ kind: 'purge-media', input: { bucketId, ids } }),
+    removeMedia: (bucketId, ids, by, now = Date.now()) =>
+      writer.apply({ kind: 'remove-media', input: signed({ bucketId, ids, now }, by) }),
+    restoreMedia: (bucketId, ids, by, now = Date.now()) =>
+      writer.apply({ kind: 'restore-media', input: signed({ bucketId, ids, now }, by) }),
+    purgeMedia: (bucketId, ids, by) =>
+      writer.apply({ kind: 'purge-media', input: signed({ bucketId, ids }, by) }),
     trashState: async (bucketId) => reading(() => reads.trashState(bucketId)),
     trash: async (bucketId, after, limit, now = Date.now()) =>
       reading(() => reads.trash(bucketId, after, limit, now)),
     expiredTrash: async (now, limit) => reading(() => reads.expiredTrash(now, limit)),
     setPreview: (bucketId, id, preview) =>
       writer.apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
-    editMedia: (bucketId, id, edit, expected) =>
-      writer.apply({ kind: 'edit-media', input: { bucketId, id, edit, expected } }),
+    editMedia: (bucketId, id, edit, expected, by) =>
+      writer.apply({ kind: 'edit-media', input: signed({ bucketId, id, edit, expected }, by) }),
     addIntents: (ids, lifetime) => writer.apply({ kind: 'add-intents', input: { ids, lifetime } }),
     intents: async () => reading(() => reads.intents()),
     expiredIntents: async () => reading(() => reads.expiredIntents()),
@@ -130,9 +139,9 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     uploadPieces: async (id) => reading(() => reads.uploadPieces(id)),
     beginParts: (id, multipart) => writer.apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => writer.apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload(id, added, expiresAt) {
+    finishUpload(id, added, expiresAt, by) {
       indexer.addedToAny()
-      return writer.apply({ kind: 'finish-upload', input: { id, added, expiresAt } })
+      return writer.apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt } })
     },
     removeUpload: (id, onlyUnfinished = false) =>
       writer.apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),
@@ -142,21 +151,23 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     bucketNamed: async (name) => reading(() => reads.bucketNamed(name)),
     uploadsOf: async (id) => reading(() => reads.uploadsOf(id)),
     buckets: async () => reading(() => reads.buckets()),
-    createBucket: (name, settings, createdAt) =>
-      writer.apply({ kind: 'create-bucket', input: { name, settings, createdAt } }),
-    deleteBucketChunk: (id, limit, now) =>
-      writer.apply({ kind: 'delete-bucket-chunk', input: { id, limit, now } }),
-    setBucket: (bucket, settings) => writer.apply({ kind: 'set-bucket', input: { bucket, settings } }),
-    addToken: (token) => writer.apply({ kind: 'add-token', input: token }),
-    createBucketWithToken: (token) => writer.apply({ kind: 'create-bucket-with-token', input: token }),
+    createBucket: (name, settings, createdAt, by) =>
+      writer.apply({ kind: 'create-bucket', input: signed({ name, settings, createdAt }, by) }),
+    deleteBucketChunk: (id, limit, now, by) =>
+      writer.apply({ kind: 'delete-bucket-chunk', input: signed({ id, limit, now }, by) }),
+    setBucket: (bucket, settings, by) =>
+      writer.apply({ kind: 'set-bucket', input: signed({ bucket, settings }, by) }),
+    addToken: (token, by) => writer.apply({ kind: 'add-token', input: signed(token, by) }),
+    createBucketWithToken: (token, by) =>
+      writer.apply({ kind: 'create-bucket-with-token', input: signed(token, by) }),
     token: async (id) => reading(() => reads.token(id)),
     tokensAfter: async (bucketId, after, limit) => reading(() => reads.tokensAfter(bucketId, after, limit)),
     tokens: async (bucket) => reading(() => reads.tokens(bucket ?? null)),
-    grantToken: (bucketId, grantor, token) =>
-      writer.apply({ kind: 'grant-token', input: { bucketId, grantor, token } }),
-    rotateToken: (bucketId, grantor, successor) =>
-      writer.apply({ kind: 'rotate-token', input: { bucketId, grantor, successor } }),
-    revokeToken: (id, at) => writer.apply({ kind: 'revoke-token', input: { id, at } }),
+    grantToken: (bucketId, grantor, token, by) =>
+      writer.apply({ kind: 'grant-token', input: signed({ bucketId, grantor, token }, by) }),
+    rotateToken: (bucketId, grantor, successor, by) =>
+      writer.apply({ kind: 'rotate-token', input: signed({ bucketId, grantor, successor }, by) }),
+    revokeToken: (id, at, by) => writer.apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
     touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),
     statistics: async () =>
       reading(() => ({
@@ -164,7 +175,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
         waitingChanges: writer.pendingCount(),
         logBytes: logBytes(directory),
       })),
-    recordUpkeep: (run) => writer.apply({ kind: 'record-upkeep', input: run }),
+    recordUpkeep: (run, by) => writer.apply({ kind: 'record-upkeep', input: signed(run, by) }),
+    recordEvents: (events) => writer.apply({ kind: 'record-events', input: { events } }),
     blobsIdentity: async () => reading(() => reads.blobsIdentity()),
     claimBlobsIdentity: (identity) => writer.apply({ kind: 'claim-blobs-identity', input: { identity } }),
     someWithBlobs: async () => reading(() => reads.someWithBlobs()),

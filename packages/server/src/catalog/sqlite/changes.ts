@@ -1,12 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { type AddedContent, upkeepEvent } from '../audit-log/events.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId, NewMediaContent } from '../records.ts'
 import { text } from '../rows.ts'
+import { prepareRecordEvents } from './audit-log.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
 import { prepareEditMedia } from './edit-media.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareIntentRows } from './intent-rows.ts'
+import { prepareItemChanges } from './item-changes.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareNameIndex } from './name-index.ts'
 import { prepareRanks } from './ranks.ts'
@@ -54,7 +57,9 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const claimIdentity = db.prepare("INSERT INTO meta (key, value) VALUES ('blobs', ?) ON CONFLICT DO NOTHING")
   const readIdentity = db.prepare("SELECT value FROM meta WHERE key = 'blobs'")
 
-  const addMedia = (bucketId: BucketId, items: readonly NewMediaContent[]): void => {
+  const record = prepareRecordEvents(db)
+
+  const addMedia = (bucketId: BucketId, items: readonly AddedContent[]): void => {
     quotas.require(bucketId, {
       items: items.length,
       bytes: items.reduce((sum, { item }) => sum + item.size, 0),
@@ -78,11 +83,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'forget-requests': ({ now }) => idempotency.deleteExpired(now),
 
-    'remove-media': ({ bucketId, ids, now }) => trash.remove(bucketId, ids, now),
-
-    'restore-media': ({ bucketId, ids, now }) => trash.restore(bucketId, ids, now),
-
-    'purge-media': ({ bucketId, ids }) => trash.purge(bucketId, ids),
+    ...prepareItemChanges(db, trash),
 
     'set-preview'({ bucketId, id, preview: { thumbhash, duration, width, height } }) {
       const { changes } = setPreview.run(thumbhash, duration, width, height, id, bucketId)
@@ -122,19 +123,20 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'remove-upload': ({ id, onlyUnfinished }) => uploads.remove(id, onlyUnfinished),
 
-    'create-bucket': ({ name, settings, createdAt }) => buckets.create(name, settings, createdAt),
+    'create-bucket': ({ name, settings, createdAt, by }) => buckets.create(name, settings, createdAt, by),
 
-    'delete-bucket-chunk': ({ id, limit, now }) => deleteBucketChunk(id, limit, now),
+    'delete-bucket-chunk': deleteBucketChunk,
 
-    'set-bucket': ({ bucket, settings }) => buckets.set(bucket, settings),
+    'set-bucket': ({ bucket, settings, by }) => buckets.set(bucket, settings, by),
 
     'add-token'(token) {
-      tokens.insert(buckets.ensure(token.bucket, token.createdAt), token)
+      tokens.insert(buckets.ensure(token.bucket, token.createdAt, token.by), token, token.by)
     },
 
     'create-bucket-with-token'(token) {
-      const isNew = buckets.create(token.bucket, {}, token.createdAt)
-      if (isNew) tokens.insert(buckets.ensure(token.bucket, token.createdAt), token)
+      const { bucket, createdAt, by } = token
+      const isNew = buckets.create(bucket, {}, createdAt, by)
+      if (isNew) tokens.insert(buckets.ensure(bucket, createdAt), token, by)
       return isNew
     },
 
@@ -142,14 +144,19 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'rotate-token': tokens.rotate,
 
-    'revoke-token': ({ id, at }) => tokens.revoke(id, at),
+    'revoke-token': tokens.revoke,
 
     'touch-token'({ id, at }) {
       tokens.touch(id, at)
     },
 
-    'record-upkeep'(run) {
+    'record-upkeep'({ by, ...run }) {
       recordUpkeep(run)
+      if (by !== undefined) record([upkeepEvent(run, by)])
+    },
+
+    'record-events'({ events }) {
+      record(events)
     },
 
     'claim-blobs-identity'({ identity }) {

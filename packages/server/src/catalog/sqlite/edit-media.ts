@@ -1,9 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { editEvent } from '../audit-log/events.ts'
 import type { Changes } from '../changes.ts'
 import { itemColumnCount, itemColumns, readItem } from '../item-columns.ts'
 import { applyEdit, hasTexts } from '../item-edits.ts'
 import type { EditedMedia } from '../records.ts'
 import { integer } from '../rows.ts'
+import { prepareRecordEvents } from './audit-log.ts'
 import { prepareNameMarks } from './name-marks.ts'
 import { one } from './rows.ts'
 
@@ -14,8 +16,9 @@ export function prepareEditMedia(db: DatabaseSync): (input: Changes['edit-media'
   const update = db.prepare(`UPDATE media SET filename = ?, alt_text = ?, caption = ?, edited = ?,
     renamed = coalesce(?, renamed) WHERE bucket_id = ? AND seq = ?`)
   const names = prepareNameMarks(db)
+  const record = prepareRecordEvents(db)
 
-  return ({ bucketId, id, edit, expected }) => {
+  return ({ bucketId, id, edit, expected, by }) => {
     const row = one(select, id, bucketId)
     if (!row) return 'missing'
     const item = readItem(row)
@@ -28,6 +31,7 @@ export function prepareEditMedia(db: DatabaseSync): (input: Changes['edit-media'
     const isRenamed = filename !== item.filename
     update.run(filename, altText, caption, revision, isRenamed ? 1 : null, bucketId, seq)
     if (isRenamed) names.change(bucketId, [seq])
+    if (by !== undefined) record([editEvent(bucketId, item, edited, by)])
     return edited
   }
 }

@@ -2,16 +2,21 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { isPictured } from '../../core/variant.ts'
+import { type AddedContent, uploadEvents } from '../audit-log/events.ts'
 import type { BucketId, ContentId, NewMedia, NewMediaContent, Preview, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
+import { prepareRecordEvents } from './audit-log.ts'
 import { prepareContentRows } from './content-rows.ts'
 import { prepareNameMarks } from './name-marks.ts'
 import type { Ranks } from './ranks.ts'
 import { one } from './rows.ts'
 
-/** The only code that writes media rows. Also updates their contents, the bucket's counters, its revision and the ranks. */
+/**
+ * The only code that writes media rows. Also updates their contents, the bucket's counters, its revision and the ranks, and records
+ * additions in the audit log.
+ */
 export interface MediaRows {
-  append(bucketId: BucketId, items: readonly NewMediaContent[]): void
+  append(bucketId: BucketId, items: readonly AddedContent[]): void
   /**
    * Removes the items with these sequence numbers, ascending; each must exist. Adds tombstones, and returns their ids: of
    * items whose bytes are in the blob store, and of pictures, which may have variants there.
@@ -64,6 +69,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
   const addTombstone = db.prepare('INSERT INTO tombstones (id) VALUES (?)')
   const contents = prepareContentRows(db)
   const names = prepareNameMarks(db)
+  const record = prepareRecordEvents(db)
   const grow = db.prepare(`UPDATE buckets
     SET revision = revision + 1, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
 
@@ -108,6 +114,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       }
       ranks.add(bucketId, total, nextSeq, items.length)
       grow.run(items.length, size, items.length, bucketId)
+      record(uploadEvents(bucketId, items))
     },
 
     remove,

@@ -13,6 +13,7 @@ import { previews } from './migrations/0009-previews.ts'
 import { edits } from './migrations/0010-edits.ts'
 import { names } from './migrations/0011-names.ts'
 import { trash } from './migrations/0012-trash.ts'
+import { auditLog } from './migrations/0013-audit-log.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -30,6 +31,7 @@ const migrations: readonly string[] = [
   edits,
   names,
   trash,
+  auditLog,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

@@ -10,7 +10,9 @@ import type { Ranks } from './ranks.ts'
 import { all, one } from './rows.ts'
 
 /** Items of a bucket and of its trash; to be called within a transaction. */
-interface TrashRows {
+export interface TrashRows {
+  /** Whether deleted items of the bucket are moved to its trash. */
+  hasTrash(bucketId: BucketId): boolean
   /** Removes items, or moves them to the trash of a bucket that has one. */
   remove(bucketId: BucketId, ids: readonly MediaId[], now: number): RemovedMedia
   /** Moves those of the items that have not expired back, and returns them. Throws Fault `quota-exceeded`. */
@@ -45,9 +47,13 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
   const ascending = (seqs: readonly number[]) => seqs.toSorted((one, other) => one - other)
   const sum = (numbers: readonly number[]) => numbers.reduce((all, number) => all + number, 0)
 
+  const daysOf = (bucketId: BucketId) => integer(one(days, bucketId) ?? [0], 0)
+
   return {
+    hasTrash: (bucketId) => daysOf(bucketId) > 0,
+
     remove(bucketId, ids, now) {
-      const trashDays = integer(one(days, bucketId) ?? [0], 0)
+      const trashDays = daysOf(bucketId)
       if (trashDays === 0) return media.removeByIds(bucketId, ids)
       const found = ids.flatMap((id) =>
         all(find, id, bucketId).map((row) => ({ id, seq: integer(row, 0), size: integer(row, 1) })),

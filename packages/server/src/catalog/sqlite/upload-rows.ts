@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { UploadId } from '../../core/upload-id.ts'
-import type { NewMediaContent } from '../records.ts'
+import type { AddedContent } from '../audit-log/events.ts'
 import { reservedBy, uploadColumns, uploadOf } from '../upload-columns.ts'
 import type { NewUpload, OffsetMove, StoredParts, Upload } from '../upload-records.ts'
 import type { Quotas } from './buckets.ts'
@@ -15,7 +15,7 @@ export interface UploadRows {
   move(id: UploadId, from: number, to: number, expiresAt: number): boolean
   beginParts(id: UploadId, multipart: string): string | null
   storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): boolean
-  finish(id: UploadId, added: NewMediaContent, expiresAt: number): boolean
+  finish(id: UploadId, added: AddedContent, expiresAt: number): boolean
   remove(id: UploadId, onlyUnfinished: boolean): boolean
 }
 

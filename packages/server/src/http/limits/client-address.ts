@@ -1,17 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { addressFamily, addressGroup, inRanges } from '../../core/ip-address.ts'
+import { addressFamily, addressGroup, inRanges, plainAddress } from '../../core/ip-address.ts'
 
-/** The addresses of clients. They are used for limits only, never in URLs (docs/interface.md L18, W1). */
+/** The addresses of clients. They are used for limits and the audit log, never in URLs (docs/interface.md L18, W1, Y2). */
 export interface ClientAddresses {
   /** An IPv4 address, or the /64 of an IPv6 address. */
   readonly ofRequest: (request: IncomingMessage) => string
+  /** The whole address; null if it is unknown. */
+  readonly wholeOfRequest: (request: IncomingMessage) => string | null
   /** The same for a connection; null for a trusted proxy, whose connections carry requests of many clients. */
   readonly ofConnection: (socket: Socket) => string | null
 }
 
 /** The peer of a connection. */
 interface Peer {
+  readonly address: string | null
   readonly group: string
   readonly isProxy: boolean
 }
@@ -28,18 +31,26 @@ export function createClientAddresses(proxies: readonly string[]): ClientAddress
     const known = peers.get(socket)
     if (known) return known
     const address = socket.remoteAddress
-    if (address === undefined) return { group: unknown, isProxy: false }
-    const peer = { group: addressGroup(address), isProxy: isProxy(address) }
+    if (address === undefined) return { address: null, group: unknown, isProxy: false }
+    const peer = { address: plainAddress(address), group: addressGroup(address), isProxy: isProxy(address) }
     peers.set(socket, peer)
     return peer
   }
 
+  /** The address in the headers of a trusted proxy; null if the peer is the client. */
+  const forwardedFor = (peer: Peer, { headers }: IncomingMessage): string | null =>
+    peer.isProxy ? clientOf(headers['x-forwarded-for']?.toString() ?? '', isProxy) : null
+
   return {
-    ofRequest({ socket, headers }) {
-      const peer = peerOf(socket)
-      if (!peer.isProxy) return peer.group
-      const client = clientOf(headers['x-forwarded-for']?.toString() ?? '', isProxy)
+    ofRequest(request) {
+      const peer = peerOf(request.socket)
+      const client = forwardedFor(peer, request)
       return client === null ? peer.group : addressGroup(client)
+    },
+    wholeOfRequest(request) {
+      const peer = peerOf(request.socket)
+      const client = forwardedFor(peer, request)
+      return client === null ? peer.address : plainAddress(client)
     },
     ofConnection(socket) {
       const peer = peerOf(socket)

@@ -36,6 +36,7 @@ export async function editMediaRoute(app: FastifyInstance, parts: Parts): Promis
       request.params.id,
       edit,
       ifMatch === undefined ? null : (item) => matchesStrongly(ifMatch, itemResponse(urlSettings, item).etag),
+      grant.actor,
     )
     const { media, headers } = itemResponse(urlSettings, item)
     return reply.headers(headers).send(media)

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { BucketId } from '../../catalog/records.ts'
-import type { DeletedMedia } from '../../media/deletion/remove-media.ts'
+import type { MediaRemover } from '../../media/deletion/remove-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { jsonBodyProblems, readJsonObject } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
@@ -14,7 +13,7 @@ import { readIds } from './id-list.ts'
 interface Parts {
   readonly authorize: Authorizer
   readonly readBody: BodyReader
-  readonly removeManyMedia: (bucketId: BucketId, ids: readonly string[]) => Promise<DeletedMedia>
+  readonly removeManyMedia: MediaRemover['removeMany']
   readonly metrics: Metrics
 }
 
@@ -25,7 +24,7 @@ export async function removeManyMediaRoute(app: FastifyInstance, parts: Parts): 
   app.delete('/api/media', routeOptions(description), async (request, reply) => {
     const grant = await authorize(request, 'media:delete')
     const { ids } = await readJsonObject(request.raw, readBody, ['ids'])
-    const result = await removeManyMedia(grant.bucketId, readIds(ids))
+    const result = await removeManyMedia(grant.bucketId, readIds(ids), grant.actor)
     metrics.deletedItems.inc(result.deleted.length)
     return reply.header('cache-control', 'no-store').send(result)
   })

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { BucketId } from '../../catalog/records.ts'
+import type { MediaRemover } from '../../media/deletion/remove-media.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { MediaParams } from '../openapi/request-schemas.ts'
@@ -8,7 +8,7 @@ import type { Authorizer } from '../tokens/authorizer.ts'
 
 interface Parts {
   readonly authorize: Authorizer
-  readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
+  readonly removeMedia: MediaRemover['remove']
   readonly metrics: Metrics
 }
 
@@ -16,7 +16,7 @@ interface Parts {
 export function removeMediaRoute(app: FastifyInstance, { authorize, removeMedia, metrics }: Parts): void {
   app.delete<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {
     const grant = await authorize(request, 'media:delete')
-    await removeMedia(grant.bucketId, request.params.id)
+    await removeMedia(grant.bucketId, request.params.id, grant.actor)
     metrics.deletedItems.inc()
     return reply.code(204).send()
   })

@@ -63,6 +63,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         : readRawFile(request.raw, readBody)
 
       const stored = await storeMedia(grant.bucketId, files, {
+        by: grant.actor,
         key,
         declaredBytes: isForm ? 0 : declared,
         atMost: isForm || length === undefined ? null : declared,

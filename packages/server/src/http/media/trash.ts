@@ -47,16 +47,19 @@ export async function trashRoutes(app: FastifyInstance, parts: Parts): Promise<v
   app.post('/api/trash/restore', routeOptions(restoreDescription), async (request, reply) => {
     const grant = await authorize(request, 'media:delete')
     const { ids } = await readJsonObject(request.raw, readBody, ['ids'])
-    return reply.headers(noStore).send(await restoreMedia(grant.bucketId, readIds(ids)))
+    return reply.headers(noStore).send(await restoreMedia(grant.bucketId, readIds(ids), grant.actor))
   })
 
   app.delete('/api/trash', routeOptions(purgeDescription), async (request, reply) => {
     const grant = await authorize(request, 'media:delete')
     const { ids, all } = await readJsonObject(request.raw, readBody, ['ids', 'all'])
-    if (all === undefined) return reply.headers(noStore).send(await purgeMedia(grant.bucketId, readIds(ids)))
+    if (all === undefined) {
+      const purged = await purgeMedia(grant.bucketId, readIds(ids), grant.actor)
+      return reply.headers(noStore).send(purged)
+    }
     if (all !== true || ids !== undefined)
       throw malformed([{ parameter: 'all', detail: 'True, and then no ids.' }])
-    await emptyTrash(grant.bucketId)
+    await emptyTrash(grant.bucketId, grant.actor)
     return reply.code(204).send()
   })
 }

@@ -48,16 +48,17 @@ export function createUploadFastPath(
   const { storeSmallFile, storeMedia, authorize, readBody, readWholeBody, smallFileSize } = parts
   const { direct, corsHeaders, urlSettings, metrics, isStopping } = parts
 
-  async function store(request: IncomingMessage): Promise<NewMedia> {
-    const grant = await authorize({ raw: request }, 'media:write')
+  async function store(request: IncomingMessage, requestId: string): Promise<NewMedia> {
+    const grant = await authorize({ raw: request, id: requestId }, 'media:write')
+    const { bucketId, actor } = grant
     const key = requestKey(request, grant)
     const headers = rawFileHeaders(request)
     // Null if the memory for bodies is used up. Then the body is streamed.
     const bytes = await readWholeBody(request)
     const { media, repeated } =
       bytes === null
-        ? await storeMedia(grant.bucketId, readRawFile(request, readBody), { key, ...sizeOf(request) })
-        : await storeSmallFile(grant.bucketId, { ...headers, bytes }, key)
+        ? await storeMedia(bucketId, readRawFile(request, readBody), { by: actor, key, ...sizeOf(request) })
+        : await storeSmallFile(bucketId, { ...headers, bytes }, key, actor)
     const [item] = media
     if (item === undefined) throw new Error('an upload has stored no item')
     if (!repeated) {
@@ -77,7 +78,7 @@ export function createUploadFastPath(
     const requestId = direct.begin(route, request, response)
     if (requestId === null) return
     void direct.run(route, request, response, requestId, async () => {
-      const media = describeMedia(urlSettings, await store(request))
+      const media = describeMedia(urlSettings, await store(request, requestId))
       const body = JSON.stringify(media)
       response.writeHead(201, {
         ...corsHeaders(request.headers),

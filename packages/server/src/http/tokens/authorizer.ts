@@ -2,16 +2,23 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { requireScope } from '../../access/require-scope.ts'
 import type { Grant } from '../../catalog/records.ts'
+import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Scope } from '../../core/scopes.ts'
 import { countHeader } from '../headers/raw-headers.ts'
+import type { ClientAddresses } from '../limits/client-address.ts'
 import type { RequestLimits } from '../limits/request-limits.ts'
+
+/** The caller of an operation: what its token grants, and who it is in the audit log. */
+export interface Caller extends Grant {
+  readonly actor: Actor
+}
 
 /**
  * Verifies the token of a request, counts the request and requires `scope`, unless that is null. Returns what the token
  * grants; throws the Fault that names the reason for a refusal.
  */
-export type Authorizer = (request: Pick<FastifyRequest, 'raw'>, scope: Scope | null) => Promise<Grant>
+export type Authorizer = (request: Pick<FastifyRequest, 'raw' | 'id'>, scope: Scope | null) => Promise<Caller>
 
 /** Verifies the token of an Authorization header. Does not count the request and requires no scope. */
 export type AuthorizationVerifier = (authorization: string) => Promise<Grant>
@@ -25,13 +32,16 @@ export const createAuthorizer =
   (
     verifyAuthorization: AuthorizationVerifier,
     { countToken }: Pick<RequestLimits, 'countToken'>,
+    { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   ): Authorizer =>
   async (request, scope) => {
     const grant = await verifyAuthorization(requireAuthorization(request.raw))
     const refusal = countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)
-    return grant
+    const { tokenId } = grant
+    const address = wholeOfRequest(request.raw)
+    return { ...grant, actor: { kind: 'client', tokenId, subject: null, address, requestId: request.id } }
   }
 
 /** Returns the one Authorization header (docs/interface.md A4). Throws Fault where there is none or more than one. */

@@ -25,7 +25,13 @@ export async function createTokenRoute(
   app.post('/api/tokens', routeOptions(description), async (request, reply) => {
     const grant = await authorize(request, 'tokens:manage')
     const now = Date.now()
-    const created = await grantToken(catalog, grant, await readNewToken(request.raw, readBody, now), now)
+    const created = await grantToken(
+      catalog,
+      grant,
+      await readNewToken(request.raw, readBody, now),
+      now,
+      grant.actor,
+    )
     return reply.code(201).header('cache-control', 'no-store').send(created)
   })
 }

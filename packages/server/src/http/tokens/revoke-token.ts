@@ -17,7 +17,7 @@ export function revokeTokenRoute(
     routeOptions(description),
     async (request, reply) => {
       const grant = await authorize(request, 'tokens:manage')
-      await revokeToken(catalog, grant, request.params.id, Date.now())
+      await revokeToken(catalog, grant, request.params.id, Date.now(), grant.actor)
       return reply.code(204).send()
     },
   )

@@ -29,7 +29,7 @@ export async function rotateTokenRoute(
       const grant = await authorize(request, 'tokens:manage')
       const now = Date.now()
       const rotation = await readRotation(request.raw, readBody, now)
-      const created = await rotateToken(catalog, grant, request.params.id, rotation, now)
+      const created = await rotateToken(catalog, grant, request.params.id, rotation, now, grant.actor)
       return reply.code(201).header('cache-control', 'no-store').send(created)
     },
   )

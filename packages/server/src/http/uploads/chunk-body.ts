@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify'
 import { Fault } from '../../core/fault.ts'
 import { essenceOf } from '../../core/media-type.ts'
 import type { Chunk } from '../../media/uploads/append-upload.ts'
-import type { ChunkHeader } from '../../media/uploads/check-chunk.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { type Checksum, verifyChecksum } from './upload-checksum.ts'
 
@@ -26,7 +25,7 @@ export function refuseContentCoding({ headers }: Pick<FastifyRequest, 'headers'>
 export function bodyChunk(
   request: FastifyRequest,
   readBody: BodyReader,
-  { checksum, ...header }: Pick<ChunkHeader, 'offset' | 'length'> & { readonly checksum: Checksum | null },
+  { checksum, ...header }: Pick<Chunk, 'offset' | 'length' | 'by'> & { readonly checksum: Checksum | null },
 ): Chunk {
   const body = readBody(request.raw)
   return {
@@ -40,6 +39,6 @@ export function bodyChunk(
 }
 
 /** The only chunk of an empty file. */
-export const emptyChunk = (): Chunk => ({ offset: 0, source: noBytes(), isAtomic: true })
+export const emptyChunk = (by: Chunk['by']): Chunk => ({ offset: 0, source: noBytes(), isAtomic: true, by })
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

@@ -12,7 +12,7 @@ export function createDeleteHandler(parts: {
   const { removeUpload, metrics } = parts
   return async ({ id }, { grant, request, reply }) => {
     parseUploadHeaders(request.headers)
-    const removed = await removeUpload(id, () => requireScope(grant, 'media:delete'))
+    const removed = await removeUpload(id, () => requireScope(grant, 'media:delete'), grant.actor)
     if (removed.item) metrics.deletedItems.inc()
     // tus 1.0.0, Termination: "the Server SHOULD free associated resources and MUST respond with the 204 No Content status".
     return reply.code(204).header('cache-control', 'no-store').send()

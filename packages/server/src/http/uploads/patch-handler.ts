@@ -16,7 +16,7 @@ export function createPatchHandler(parts: {
   readonly maxFileSize: number
 }): UploadHandler {
   const { appendUpload, readBody, baseUrl, maxFileSize } = parts
-  return async (found, { request, reply }) => {
+  return async (found, { grant, request, reply }) => {
     refuseContentCoding(request)
     // tus 1.0.0, PATCH: "All PATCH requests MUST use Content-Type: application/offset+octet-stream, otherwise the server
     // SHOULD return a 415 Unsupported Media Type status."
@@ -24,7 +24,7 @@ export function createPatchHandler(parts: {
       throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
     const { offset, length, checksum } = parseUploadHeaders(request.headers)
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
-    const chunk = bodyChunk(request, readBody, { offset, length, checksum })
+    const chunk = bodyChunk(request, readBody, { offset, length, checksum, by: grant.actor })
     // appendUpload checks again when it holds the lock of the upload. To get the lock it may interrupt another request, so
     // a chunk that does not fit is refused before.
     checkChunk(found, chunk, maxFileSize)

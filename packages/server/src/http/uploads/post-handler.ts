@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Grant } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { AppendUpload } from '../../media/uploads/append-upload.ts'
 import { checkChunk, checkFileSize } from '../../media/uploads/check-chunk.ts'
 import type { CreateUpload } from '../../media/uploads/create-upload.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
+import type { Caller } from '../tokens/authorizer.ts'
 import { bodyChunk, emptyChunk, hasChunkType, refuseContentCoding } from './chunk-body.ts'
 import { parseUploadHeaders, type UploadHeaders } from './upload-headers.ts'
 import type { UploadMetadata } from './upload-metadata.ts'
@@ -21,14 +21,18 @@ export function createPostHandler(parts: {
 }) {
   const { createUpload, appendUpload, readBody, baseUrl, maxFileSize } = parts
 
-  return async ({ bucketId }: Grant, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  return async (
+    { bucketId, actor: by }: Caller,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> => {
     refuseContentCoding(request)
     const headers = parseUploadHeaders(request.headers)
     refuseConcatenation(headers)
     const length = requireLength(headers)
     if (length !== null) checkFileSize(length, maxFileSize)
     const { metadata, checksum } = headers
-    const chunk = hasChunkType(request) ? bodyChunk(request, readBody, { offset: 0, checksum }) : null
+    const chunk = hasChunkType(request) ? bodyChunk(request, readBody, { offset: 0, checksum, by }) : null
     // Before the upload is created, so that the request reserves nothing if its chunk is refused.
     if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize)
     const created = await createUpload(bucketId, {
@@ -40,7 +44,7 @@ export function createPostHandler(parts: {
 
     // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
     // file. Such an upload is immediately complete after its creation without transferring data".
-    const first = chunk ?? (length === 0 ? emptyChunk() : null)
+    const first = chunk ?? (length === 0 ? emptyChunk(by) : null)
     const { upload } = first === null ? { upload: created } : await appendUpload(created.id, first)
     // tus 1.0.0, Creation With Upload: the Server "MUST include the Upload-Offset header in the response and MUST set its
     // value to the offset of the upload after applying the accepted bytes."

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Grant } from '../../catalog/records.ts'
 import type { Upload } from '../../catalog/upload-records.ts'
 import type { UploadParams } from '../openapi/request-schemas.ts'
+import type { Caller } from '../tokens/authorizer.ts'
 
 interface UploadExchange {
-  readonly grant: Grant
+  readonly grant: Caller
   readonly request: FastifyRequest<{ Params: UploadParams }>
   readonly reply: FastifyReply
 }

@@ -1,11 +1,12 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId, RemovedMedia } from '../../catalog/records.ts'
+import type { Actor } from '../../core/actor.ts'
 import { isMediaId, type MediaId } from '../../core/media-id.ts'
 import { mediaUnknown } from '../find-media.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
 
 /** Ids in the order in which they were requested, each once. */
-export interface DeletedMedia {
+interface DeletedMedia {
   readonly deleted: readonly string[]
   /** The bucket has no such items. */
   readonly missing: readonly string[]
@@ -13,11 +14,11 @@ export interface DeletedMedia {
 
 export interface MediaRemover {
   /** Resolves when the item is deleted durably (docs/interface.md M2). `id` may be any text. Throws Fault `media-unknown`. */
-  remove(bucketId: BucketId, id: string): Promise<void>
+  remove(bucketId: BucketId, id: string, by: Actor): Promise<void>
   /** Deletes the items in one transaction (docs/interface.md M4). The ids may be any texts. */
-  removeMany(bucketId: BucketId, ids: readonly string[]): Promise<DeletedMedia>
+  removeMany(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia>
   /** As removeMany, permanently, items of the bucket's trash (Z4). */
-  purge(bucketId: BucketId, ids: readonly string[]): Promise<DeletedMedia>
+  purge(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<DeletedMedia>
   /** Resolves when no deletion of bytes is in progress. */
   settled(): Promise<void>
 }
@@ -50,16 +51,16 @@ export function createMediaRemover(
     return { deleted: [...deleted], missing: wanted.filter((id) => !deleted.has(id)) }
   }
 
-  const removeMany: MediaRemover['removeMany'] = (bucketId, ids) =>
-    removeWith((known) => parts.catalog.removeMedia(bucketId, known), ids)
+  const removeMany: MediaRemover['removeMany'] = (bucketId, ids, by) =>
+    removeWith((known) => parts.catalog.removeMedia(bucketId, known, by), ids)
 
   return {
-    async remove(bucketId, id) {
-      const { missing } = await removeMany(bucketId, [id])
+    async remove(bucketId, id, by) {
+      const { missing } = await removeMany(bucketId, [id], by)
       if (missing.length > 0) throw mediaUnknown()
     },
     removeMany,
-    purge: (bucketId, ids) => removeWith((known) => parts.catalog.purgeMedia(bucketId, known), ids),
+    purge: (bucketId, ids, by) => removeWith((known) => parts.catalog.purgeMedia(bucketId, known, by), ids),
     async settled() {
       await deleting
     },

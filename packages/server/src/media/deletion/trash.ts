@@ -1,5 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId, TrashedItem } from '../../catalog/records.ts'
+import { type Actor, service } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import { isMediaId } from '../../core/media-id.ts'
 import { type BlobDeletionParts, deleteBlobs } from './delete-blobs.ts'
@@ -22,9 +23,9 @@ export interface TrashOperations {
   /** Items of the trash, last deleted first (docs/interface.md Z2). Throws Fault `cursor-malformed`. */
   listTrash(bucketId: BucketId, after: string | null, limit: number): Promise<TrashList>
   /** Restores the items in one transaction (Z3). The ids may be any texts. Throws Fault `quota-exceeded`. */
-  restoreMedia(bucketId: BucketId, ids: readonly string[]): Promise<RestoredMedia>
+  restoreMedia(bucketId: BucketId, ids: readonly string[], by: Actor): Promise<RestoredMedia>
   /** Deletes all items that are in the trash at the begin permanently (Z4), and returns how many. */
-  emptyTrash(bucketId: BucketId): Promise<number>
+  emptyTrash(bucketId: BucketId, by: Actor): Promise<number>
 }
 
 /** Items in one transaction. */
@@ -59,16 +60,16 @@ export function trashOperations({
       return { items, next: last === undefined ? null : `${prefix(bucketId)}.${last.seq}` }
     },
 
-    async restoreMedia(bucketId, ids) {
+    async restoreMedia(bucketId, ids, by) {
       const wanted = [...new Set(ids)]
       const known = wanted.filter(isMediaId)
       const restored: ReadonlySet<string> = new Set(
-        known.length === 0 ? [] : await catalog.restoreMedia(bucketId, known),
+        known.length === 0 ? [] : await catalog.restoreMedia(bucketId, known, by),
       )
       return { restored: [...restored], missing: wanted.filter((id) => !restored.has(id)) }
     },
 
-    async emptyTrash(bucketId) {
+    async emptyTrash(bucketId, by) {
       let count = 0
       for (let after: number | null = null; ; ) {
         const items = await catalog.trash(bucketId, after, batchLength)
@@ -77,6 +78,7 @@ export function trashOperations({
         const { deleted } = await purge(
           bucketId,
           items.map(({ item }) => item.id),
+          by,
         )
         count += deleted.length
         after = last.seq
@@ -99,6 +101,7 @@ export async function purgeExpiredTrash(parts: {
       const removed = await catalog.purgeMedia(
         bucketId,
         items.map(({ id }) => id),
+        service,
       )
       await deleteBlobs(blobDeletion, removed.tombstones)
     }

@@ -2,13 +2,14 @@ import type { BlobStore } from '../../blobs/blobs.ts'
 import { PartialUploadLost } from '../../blobs/partial-uploads.ts'
 import type { ReceivedBlob } from '../../blobs/received-blob.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { NewMedia } from '../../catalog/records.ts'
+import type { NewMedia, NewMediaContent } from '../../catalog/records.ts'
 import type { Upload } from '../../catalog/upload-records.ts'
+import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { newItem } from '../new-item.ts'
 import type { MeasurePicture } from '../pictures/measure-picture.ts'
-import { type FileReceiver, type ReceivedBytes, type ReceivedFile, received } from '../receive-files.ts'
+import { type FileReceiver, type ReceivedFile, received } from '../receive-files.ts'
 import { type ChunkHeader, checkChunk } from './check-chunk.ts'
 import { uploadUnknown } from './find-upload.ts'
 import { readSmallUpload } from './read-small-upload.ts'
@@ -19,6 +20,8 @@ export interface Chunk extends ChunkHeader {
   readonly source: AsyncIterable<Uint8Array>
   /** Nothing is stored unless the source ends without an error. */
   readonly isAtomic: boolean
+  /** Who sends it. The sender of the last chunk has uploaded the item. */
+  readonly by: Actor
 }
 
 interface AppendedUpload {
@@ -67,7 +70,7 @@ export function appendUploadOperation(parts: {
       if (upload.offset > 0 || length === null || !receiver.reserve(length))
         return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
       const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
-      if (small.bytes !== null) return await finish(upload, received(small.bytes))
+      if (small.bytes !== null) return await finish(upload, received(small.bytes), chunk.by)
       // A slow client must not occupy the memory that other requests need.
       receiver.release()
       return await appendSegments(upload, { ...chunk, source: small.rest }, lock, receiver, since)
@@ -85,7 +88,7 @@ export function appendUploadOperation(parts: {
     since: number,
   ): Promise<AppendedUpload> {
     const { id, length, mediaId } = upload
-    const { isAtomic } = chunk
+    const { isAtomic, by } = chunk
     const end = length ?? maxFileSize
     let current = upload
     for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
@@ -96,7 +99,7 @@ export function appendUploadOperation(parts: {
       })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && isAtomic) throw reason
-      if (size === length) return finish(current, await receiver.complete(id, size, mediaId))
+      if (size === length) return finish(current, await receiver.complete(id, size, mediaId), by)
       if (isRecorded) current = { ...current, offset: size, expiresAt }
       else if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
@@ -110,12 +113,12 @@ export function appendUploadOperation(parts: {
     return { ...upload, offset, expiresAt }
   }
 
-  async function finish(upload: Upload, file: ReceivedFile): Promise<AppendedUpload> {
+  async function finish(upload: Upload, file: ReceivedFile, by: Actor): Promise<AppendedUpload> {
     const item = await newItem(parts, file, { ...upload, id: upload.mediaId, createdAt: now() })
     const expiresAt = now() + expiry
     const isFinished = await ('bytes' in file
-      ? storeBytes(upload, item, file, expiresAt)
-      : storeBlob(upload, item, file, expiresAt))
+      ? storeBytes(upload, { item, bytes: file.bytes }, expiresAt, by)
+      : storeBlob(upload, item, file, expiresAt, by))
     if (!isFinished) throw await refusal(upload)
     return { upload: { ...upload, offset: file.size, finished: true, expiresAt }, item }
   }
@@ -123,11 +126,11 @@ export function appendUploadOperation(parts: {
   /** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
   async function storeBytes(
     { id }: Upload,
-    item: NewMedia,
-    { bytes }: ReceivedBytes,
+    added: NewMediaContent,
     expiresAt: number,
+    by: Actor,
   ): Promise<boolean> {
-    const isFinished = await catalog.finishUpload(id, { item, bytes }, expiresAt)
+    const isFinished = await catalog.finishUpload(id, added, expiresAt, by)
     await blobs.partialUploads.remove(id).catch(() => undefined)
     return isFinished
   }
@@ -137,9 +140,10 @@ export function appendUploadOperation(parts: {
     item: NewMedia,
     blob: ReceivedBlob,
     expiresAt: number,
+    by: Actor,
   ): Promise<boolean> {
     await blobs.commit([blob])
-    const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt)
+    const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt, by)
     if (!isFinished) await blobs.discard([blob])
     return isFinished
   }

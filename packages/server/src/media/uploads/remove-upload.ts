@@ -2,6 +2,7 @@ import type { BlobStore } from '../../blobs/blobs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
 import type { Upload } from '../../catalog/upload-records.ts'
+import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { uploadUnknown } from './find-upload.ts'
@@ -14,23 +15,27 @@ export interface RemoveUploadParts {
 }
 
 interface ItemRemoval {
-  readonly removeMedia: (bucketId: BucketId, id: string) => Promise<void>
+  readonly removeMedia: (bucketId: BucketId, id: string, by: Actor) => Promise<void>
 }
 
 /**
  * `permitItemRemoval` throws unless the caller may remove items; it is called only for a finished upload. Returns whether
  * an item was removed.
  */
-export type RemoveUpload = (id: UploadId, permitItemRemoval: () => void) => Promise<{ item: boolean }>
+export type RemoveUpload = (
+  id: UploadId,
+  permitItemRemoval: () => void,
+  by: Actor,
+) => Promise<{ item: boolean }>
 
 /** Removes an upload with its bytes, and its item if it has become one (docs/interface.md R9). Throws Fault `upload-unknown`. */
 export function removeUploadOperation(parts: RemoveUploadParts & ItemRemoval): RemoveUpload {
-  return (id, permitItemRemoval) =>
+  return (id, permitItemRemoval, by) =>
     parts.locks.hold(id, async () => {
       const upload = await parts.catalog.upload(id)
       if (upload === null) throw uploadUnknown()
       if (upload.finished) permitItemRemoval()
-      const item = upload.finished && (await removeItem(parts, upload))
+      const item = upload.finished && (await removeItem(parts, upload, by))
       await dropUpload(parts, upload)
       return { item }
     })
@@ -48,9 +53,13 @@ export async function dropUpload(
 }
 
 /** Returns false if the item was deleted before. */
-async function removeItem({ removeMedia }: ItemRemoval, { bucketId, mediaId }: Upload): Promise<boolean> {
+async function removeItem(
+  { removeMedia }: ItemRemoval,
+  { bucketId, mediaId }: Upload,
+  by: Actor,
+): Promise<boolean> {
   try {
-    await removeMedia(bucketId, mediaId)
+    await removeMedia(bucketId, mediaId, by)
     return true
   } catch (error) {
     if (error instanceof Fault && error.code === 'media-unknown') return false

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { service } from '../../../src/core/actor.ts'
 import { createDeferredDeletions } from '../../../src/media/deletion/deferred-deletions.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { recover } from '../../../src/media/recover.ts'
@@ -16,7 +17,7 @@ test('F6 the bytes of items deleted during a backup are removed after it', async
   }
   const held = createDeferredDeletions(parts)
   const { remove, settled } = createMediaRemover({ ...parts, isBackupRunning: held.isBackupRunning })
-  await remove(item.bucketId, item.id)
+  await remove(item.bucketId, item.id, service)
   await settled()
   await held.retry()
   expect([await media.disk.stored(), await media.catalog.tombstones()]).toEqual([

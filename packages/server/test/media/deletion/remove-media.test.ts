@@ -2,6 +2,7 @@ import { rename, symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Media } from '../../../src/catalog/records.ts'
+import { service } from '../../../src/core/actor.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { recover } from '../../../src/media/recover.ts'
@@ -62,7 +63,7 @@ describe('M2: removing', () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
-    await remove(item.bucketId, item.id)
+    await remove(item.bucketId, item.id, service)
     expect(await media.listed(item.bucketId)).toEqual([])
     await settled()
     expect(await media.disk.stored()).toEqual([])
@@ -76,11 +77,11 @@ describe('M2: removing', () => {
     await media.catalog.addMedia(text.bucketId, [withBytes(picture)])
     await media.blobs.variants.store(picture.id, thumb.key, Buffer.from('small'))
     const { remove, settled, steps } = watchedRemoval(media)
-    await remove(text.bucketId, text.id)
+    await remove(text.bucketId, text.id, service)
     await settled()
     expect(steps).toEqual(['commit'])
     expect(text.contentId && (await media.catalog.content(text.contentId))).toBeNull()
-    await remove(text.bucketId, picture.id)
+    await remove(text.bucketId, picture.id, service)
     await settled()
     expect(steps.slice(1)).toEqual(['commit', 'unlink', 'clear 1'])
     expect(await media.blobs.variants.open(picture.id, thumb.key)).toBeNull()
@@ -91,10 +92,10 @@ describe('M2: removing', () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
-    await expect(remove(await media.bucket('other'), item.id)).rejects.toMatchObject(unknown)
-    await remove(item.bucketId, item.id)
+    await expect(remove(await media.bucket('other'), item.id, service)).rejects.toMatchObject(unknown)
+    await remove(item.bucketId, item.id, service)
     for (const id of [item.id, newMediaId(), '', '../../x'])
-      await expect(remove(item.bucketId, id)).rejects.toMatchObject(unknown)
+      await expect(remove(item.bucketId, id, service)).rejects.toMatchObject(unknown)
     await settled()
   })
 
@@ -102,7 +103,10 @@ describe('M2: removing', () => {
     await using media = await temporaryMedia()
     const item = await media.store('text')
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
-    const results = await Promise.allSettled([remove(item.bucketId, item.id), remove(item.bucketId, item.id)])
+    const results = await Promise.allSettled([
+      remove(item.bucketId, item.id, service),
+      remove(item.bucketId, item.id, service),
+    ])
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     await settled()
   })
@@ -112,7 +116,7 @@ describe('M2: removing', () => {
     const item = await media.store('text')
     const unlink = Promise.withResolvers<void>()
     const removal = watchedRemoval(media, (step) => (step === 'unlink' ? unlink.promise : undefined))
-    await removal.remove(item.bucketId, item.id)
+    await removal.remove(item.bucketId, item.id, service)
     expect(removal.steps).toEqual(['commit'])
     expect(await media.catalog.tombstones()).toEqual([item.id])
     unlink.resolve()
@@ -126,7 +130,7 @@ describe('M2: removing', () => {
     const items = await Promise.all(Array.from({ length: 130 }, () => media.store('text')))
     const first = Promise.withResolvers<void>()
     const removal = watchedRemoval(media, (step) => (step === 'unlink' ? first.promise : undefined))
-    await Promise.all(items.map((item) => removal.remove(item.bucketId, item.id)))
+    await Promise.all(items.map((item) => removal.remove(item.bucketId, item.id, service)))
     first.resolve()
     await removal.settled()
     expect(removal.steps.filter((step) => step.startsWith('clear'))).toEqual([
@@ -143,7 +147,7 @@ describe('M2: removing', () => {
     const { remove, settled } = createMediaRemover({ ...media, onDeletionFailure: unexpected })
     await settled()
     for (const item of [await media.store('1'), await media.store('2')]) {
-      await remove(item.bucketId, item.id)
+      await remove(item.bucketId, item.id, service)
       await settled()
       expect(await media.disk.stored()).not.toContainEqual(expect.stringContaining(item.id))
     }
@@ -154,7 +158,7 @@ describe('M2: removing', () => {
     await using media = await temporaryMedia()
     const { remove, steps } = watchedRemoval(media)
     const bucketId = await media.bucket('default')
-    await expect(remove(bucketId, '../../x')).rejects.toMatchObject(unknown)
+    await expect(remove(bucketId, '../../x', service)).rejects.toMatchObject(unknown)
     expect(steps).toEqual([])
   })
 })
@@ -167,8 +171,8 @@ describe('M2: bytes that cannot be removed', () => {
     while (free.id.slice(0, 2) === stuck.id.slice(0, 2)) free = await media.store('free')
     const removal = watchedRemoval(media)
     await obstruct(media, stuck)
-    await removal.remove(stuck.bucketId, stuck.id)
-    await removal.remove(free.bucketId, free.id)
+    await removal.remove(stuck.bucketId, stuck.id, service)
+    await removal.remove(free.bucketId, free.id, service)
     await removal.settled()
     expect(removal.leftovers).toEqual([[stuck.id, expect.any(Error)]])
     expect(await media.catalog.tombstones()).toEqual([stuck.id])
@@ -195,7 +199,7 @@ describe('M2: bytes that cannot be removed', () => {
     const removal = watchedRemoval(media, (step) => {
       if (step === 'clear 1') throw new Error('the disk of the catalog is full')
     })
-    await removal.remove(item.bucketId, item.id)
+    await removal.remove(item.bucketId, item.id, service)
     await removal.settled()
     expect(removal.leftovers).toEqual([[item.id, expect.any(Error)]])
     expect(await media.catalog.tombstones()).toEqual([item.id])

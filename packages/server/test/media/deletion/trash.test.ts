@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { service } from '../../../src/core/actor.ts'
 import { purgeExpiredTrash } from '../../../src/media/deletion/trash.ts'
 import { findByNameOperation } from '../../../src/media/find-media.ts'
 import { temporaryMedia } from '../temporary-media.ts'
@@ -9,7 +10,7 @@ test('Z1, Z5 a trashed item is not served, and its bytes stay until it has expir
   const kept = await media.store('kept')
   const [bucket] = await media.catalog.buckets()
   await media.catalog.setBucket(bucket?.name ?? '', { trashDays: 1 })
-  await media.catalog.removeMedia(item.bucketId, [item.id], 0)
+  await media.catalog.removeMedia(item.bucketId, [item.id], service, 0)
   const findByName = findByNameOperation(media)
   await expect(findByName(item.id)).rejects.toMatchObject({ code: 'media-unknown' })
   const day = 24 * 60 * 60 * 1000

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import type { Media } from '../../../src/catalog/records.ts'
+import { service } from '../../../src/core/actor.ts'
 import { createMediaRemover } from '../../../src/media/deletion/remove-media.ts'
 import { openBytesOperation } from '../../../src/media/open-bytes.ts'
 import { createVariants } from '../../../src/media/pictures/open-variant.ts'
@@ -63,7 +64,7 @@ async function remove(media: TemporaryMedia, { bucketId, id }: Media): Promise<v
     ...media,
     onDeletionFailure: (_id, error) => expect(error).toBeNull(),
   })
-  await removal.remove(bucketId, id)
+  await removal.remove(bucketId, id, service)
   await removal.settled()
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { service } from '../../../src/core/actor.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { chunksOf } from '../../blobs/blob-contract.ts'
 import { temporaryMedia } from '../temporary-media.ts'
@@ -55,9 +56,9 @@ describe('R9 ending an upload', () => {
     const finishUpload = () => Promise.reject(new Fault('quota-exceeded', 'No.'))
     const { append, remove, id } = await openUpload(media, 5, { catalog: { finishUpload } })
     await expect(append(id, 0, chunksOf(randomBytes(5)))).rejects.toThrow(Fault)
-    await remove(id, () => undefined)
+    await remove(id, () => undefined, service)
     expect([await media.disk.parts(), await media.disk.stored()]).toEqual([[], []])
-    await expect(remove(id, () => undefined)).rejects.toMatchObject({ code: 'upload-unknown' })
+    await expect(remove(id, () => undefined, service)).rejects.toMatchObject({ code: 'upload-unknown' })
   })
 
   test('a finished upload is removed only with the permission to delete its item', async () => {
@@ -67,7 +68,7 @@ describe('R9 ending an upload', () => {
     const refuse = () => {
       throw new Fault('scope-missing', 'No.')
     }
-    await expect(remove(id, refuse)).rejects.toMatchObject({ code: 'scope-missing' })
+    await expect(remove(id, refuse, service)).rejects.toMatchObject({ code: 'scope-missing' })
     expect(await media.listed(bucketId)).toHaveLength(1)
     expect(await media.catalog.upload(id)).not.toBeNull()
   })

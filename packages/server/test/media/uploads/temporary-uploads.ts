@@ -1,6 +1,7 @@
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
 import type { Catalog } from '../../../src/catalog/catalog.ts'
 import type { BucketId } from '../../../src/catalog/records.ts'
+import { service } from '../../../src/core/actor.ts'
 import type { UploadId } from '../../../src/core/upload-id.ts'
 import { appendUploadOperation } from '../../../src/media/uploads/append-upload.ts'
 import { createUploadOperation } from '../../../src/media/uploads/create-upload.ts'
@@ -43,9 +44,9 @@ export function uploadsOf(
       return (await createUploadOperation(parts)(bucketId, request)).id
     },
     append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, isAtomic = false) =>
-      append(id, { offset, source, isAtomic }),
+      append(id, { offset, source, isAtomic, by: service }),
     declare: (id: UploadId, length: number) =>
-      append(id, { offset: 0, source: nothing(), isAtomic: false, length }),
+      append(id, { offset: 0, source: nothing(), isAtomic: false, length, by: service }),
     remove: removeUploadOperation({ ...parts, removeMedia: async () => undefined }),
     removeExpired: () => removeExpired(parts),
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { hasCeph } from '../../../../../test/harness/ceph.ts'
 import type { BlobStore } from '../../../src/blobs/blobs.ts'
+import { service } from '../../../src/core/actor.ts'
 import { createFileReceivers } from '../../../src/media/receive-files.ts'
 import { appendUploadOperation } from '../../../src/media/uploads/append-upload.ts'
 import { createUploadLocks } from '../../../src/media/uploads/upload-locks.ts'
@@ -51,14 +52,14 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
   const first = serverOn(opened, opened.store, beforeCommit)
   const second = serverOn(opened, await opened.openOther())
   const { id, mediaId } = await opened.newUpload(length)
-  const isAtomic = false
-  await first(id, { offset: 0, source: chunksOf(bytes.subarray(0, half), 65_536), isAtomic })
+  const rest = { isAtomic: false, by: service }
+  await first(id, { offset: 0, source: chunksOf(bytes.subarray(0, half), 65_536), ...rest })
   return {
     lastBytes: bytes.subarray(half),
     completed: completed.promise,
     resume: resumed.resolve,
-    first: (source: AsyncIterable<Uint8Array>) => first(id, { offset: half, source, isAtomic }),
-    second: (source: AsyncIterable<Uint8Array>) => second(id, { offset: half, source, isAtomic }),
+    first: (source: AsyncIterable<Uint8Array>) => first(id, { offset: half, source, ...rest }),
+    second: (source: AsyncIterable<Uint8Array>) => second(id, { offset: half, source, ...rest }),
     async requireFinished() {
       expect(await opened.catalog.upload(id)).toMatchObject({ finished: true, offset: length })
       expect((await readBytes(opened.store, mediaId))?.equals(bytes)).toBe(true)

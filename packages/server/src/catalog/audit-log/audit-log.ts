@@ -1,0 +1,99 @@
+import type { Actor } from '../../core/actor.ts'
+import type { BucketId } from '../records.ts'
+import { integer, integerOrNull, type Row, text, textOrNull } from '../rows.ts'
+import { type AuditAction, type AuditDetail, actorKinds, auditActions } from './events.ts'
+
+/** An event as it was recorded. */
+export interface RecordedEvent {
+  /** Milliseconds since 1970. */
+  readonly time: number
+  /** Unique in its catalog. */
+  readonly uid: string
+  readonly action: AuditAction
+  readonly by: Actor
+  readonly bucketId: BucketId | null
+  /** The id of the item or the token. */
+  readonly target: string | null
+  /** The name of the file, the token or the bucket, if it is known. */
+  readonly name: string | null
+  readonly size: number | null
+  readonly detail: AuditDetail
+}
+
+/** Selects events; null selects all. */
+export interface EventFilter {
+  /** Milliseconds since 1970: from `since` on, before `until`. */
+  readonly since: number | null
+  readonly until: number | null
+  /** Buckets, also deleted ones. */
+  readonly buckets: readonly BucketId[] | null
+  readonly target: string | null
+  /** The token that the client used. */
+  readonly tokenId: string | null
+  readonly action: AuditAction | null
+}
+
+/** Reads the audit log, also while servers write to it. Events are in the order in which they were recorded. */
+export interface AuditLog {
+  /** Batches of the selected events. Each batch is one short read. */
+  events(filter: EventFilter): AsyncIterable<readonly RecordedEvent[]>
+  /** As `events`; then waits for further events, until the signal is aborted. Each event is returned once. */
+  follow(filter: EventFilter, signal: AbortSignal): AsyncIterable<readonly RecordedEvent[]>
+  /** The names of buckets, also of deleted ones. */
+  bucketNames(): Promise<ReadonlyMap<BucketId, string>>
+  close(): Promise<void>
+}
+
+/** Events in a batch. */
+export const batchLength = 500
+
+/** Milliseconds between two reads of new events. */
+export const followInterval = 250
+
+const fileName = `coalesce(event.name,
+    (SELECT filename FROM media WHERE media.id = event.target),
+    (SELECT tokens.name FROM tokens WHERE tokens.id = event.target),
+    (SELECT upload.name FROM audit_events AS upload WHERE upload.target = event.target AND upload.action = 1 LIMIT 1))`
+
+/** The columns that `readEvent` reads from a row of `audit_events AS event`. */
+export const recordedColumns = `time, action, bucket_id, target, ${fileName}, size, detail, actor, event.token_id, subject,
+  address, request_id`
+export const recordedColumnCount = 12
+
+const actions = new Map<number, string>(
+  Object.entries(auditActions).map(([action, number]) => [number, action]),
+)
+const kinds = new Map<number, string>(Object.entries(actorKinds).map(([kind, number]) => [number, kind]))
+
+/** Reads `recordedColumns`. Null for an event of a later version. */
+export function readEvent(row: Row, uid: string): RecordedEvent | null {
+  const action = actions.get(integer(row, 1))
+  const kind = kinds.get(integer(row, 7))
+  if (action === undefined || kind === undefined) return null
+  const detail = textOrNull(row, 6)
+  return {
+    time: integer(row, 0),
+    uid,
+    action: action as AuditAction,
+    bucketId: integerOrNull(row, 2) as BucketId | null,
+    target: textOrNull(row, 3),
+    name: textOrNull(row, 4),
+    size: integerOrNull(row, 5),
+    detail: detail === null ? {} : JSON.parse(detail),
+    by: {
+      kind: kind as Actor['kind'],
+      tokenId: textOrNull(row, 8),
+      subject: textOrNull(row, 9),
+      address: textOrNull(row, 10),
+      requestId: textOrNull(row, 11),
+    },
+  }
+}
+
+/** Buckets that exist, and those that were deleted. */
+export const bucketNameRows = `SELECT bucket_id, name FROM audit_events
+    WHERE action = ${auditActions['bucket-delete']} AND action > 1 AND name IS NOT NULL
+  UNION ALL SELECT id, name FROM buckets WHERE id > 0`
+
+export const readBucketNames = (rows: readonly Row[]): ReadonlyMap<BucketId, string> =>
+  new Map(rows.map((row) => [integer(row, 0) as BucketId, text(row, 1)]))

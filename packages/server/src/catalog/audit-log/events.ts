@@ -1,0 +1,179 @@
+import type { Actor } from '../../core/actor.ts'
+import type { MediaId } from '../../core/media-id.ts'
+import { settingValues } from '../bucket-settings.ts'
+import type { BucketId, BucketSettings, Item, NewMedia, NewMediaContent, UpkeepRun } from '../records.ts'
+import type { GrantedToken, TokenSuccessor } from '../token-records.ts'
+
+/** What happened, and its number in the rows. Numbers are never reused. */
+export const auditActions = {
+  upload: 1,
+  download: 2,
+  edit: 3,
+  delete: 4,
+  trash: 5,
+  restore: 6,
+  purge: 7,
+  expire: 8,
+  link: 9,
+  'token-create': 20,
+  'token-rotate': 21,
+  'token-revoke': 22,
+  'bucket-create': 30,
+  'bucket-set': 31,
+  'bucket-delete': 32,
+  backup: 40,
+  fsck: 41,
+} as const
+
+export type AuditAction = keyof typeof auditActions
+
+/** Facts of an event that have no column: texts, numbers, and lists of texts. Never a secret. */
+export type AuditDetail = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
+
+/** One event of the audit log, before it is stored. */
+export interface AuditEvent {
+  readonly action: AuditAction
+  readonly by: Actor
+  /** Null for events of the whole service. */
+  readonly bucketId: BucketId | null
+  /** The id of the item or the token; null for buckets and the service. */
+  readonly target: string | null
+  /** The name of the file, the token or the bucket. */
+  readonly name?: string | null
+  /** Of the file, in bytes. */
+  readonly size?: number | null
+  readonly detail?: AuditDetail
+}
+
+/** An item that is added, and who adds it. Nobody if the audit log is off. */
+export interface AddedContent extends NewMediaContent {
+  readonly by?: Actor
+}
+
+/** The events of items that are added to a bucket. */
+export const uploadEvents = (bucketId: BucketId, added: readonly AddedContent[]): AuditEvent[] =>
+  added.flatMap(({ item, by }) => (by ? [uploadEvent(bucketId, item, by)] : []))
+
+const uploadEvent = (bucketId: BucketId, { id, filename, size }: NewMedia, by: Actor): AuditEvent => ({
+  action: 'upload',
+  by,
+  bucketId,
+  target: id,
+  name: filename,
+  size,
+})
+
+/** Of a file that is about to be removed. */
+export interface RemovedFile {
+  readonly name: string | null
+  readonly size: number
+}
+
+/** The events of items that were removed, moved to the trash, or restored. */
+export const itemEvents = (
+  action: AuditAction,
+  by: Actor,
+  bucketId: BucketId,
+  ids: readonly MediaId[],
+  files: ReadonlyMap<MediaId, RemovedFile>,
+): AuditEvent[] => ids.map((id) => ({ action, by, bucketId, target: id, ...files.get(id) }))
+
+/** Which texts of an item were changed, without their values. The name is the new one. */
+export const editEvent = (bucketId: BucketId, item: Item, edited: Item, by: Actor): AuditEvent => {
+  const texts = { filename: 'filename', altText: 'alt_text', caption: 'caption' } as const
+  const changed = (['filename', 'altText', 'caption'] as const).filter((text) => item[text] !== edited[text])
+  const { id, filename: name, size } = edited
+  const detail = { changed: changed.map((text) => texts[text]) }
+  return { action: 'edit', by, bucketId, target: id, name, size, detail }
+}
+
+export const bucketDeleteEvent = (bucketId: BucketId, name: string, by: Actor): AuditEvent => ({
+  action: 'bucket-delete',
+  by,
+  bucketId,
+  target: null,
+  name,
+})
+
+/** With the settings that differ from the defaults. */
+export const bucketCreateEvent = (
+  bucketId: BucketId,
+  name: string,
+  settings: Partial<BucketSettings>,
+  by: Actor,
+): AuditEvent => ({ ...bucketSetEvent(bucketId, name, settings, by), action: 'bucket-create' })
+
+/** With the new settings. */
+export const bucketSetEvent = (
+  bucketId: BucketId,
+  name: string,
+  settings: Partial<BucketSettings>,
+  by: Actor,
+): AuditEvent => ({
+  action: 'bucket-set',
+  by,
+  bucketId,
+  target: null,
+  name,
+  detail: Object.fromEntries(settingValues(settings).map(({ column, value }) => [column, value])),
+})
+
+export const tokenEvent = (
+  bucketId: BucketId,
+  { id, name, scopes, expiresAt }: GrantedToken,
+  by: Actor,
+): AuditEvent => ({
+  action: 'token-create',
+  by,
+  bucketId,
+  target: id,
+  name,
+  detail: { scopes, expires_at: timeOf(expiresAt) },
+})
+
+/** The target is the new token. */
+export const rotationEvent = (
+  bucketId: BucketId,
+  { id, expiresAt, replaces, replacedUntil }: TokenSuccessor,
+  by: Actor,
+): AuditEvent => ({
+  action: 'token-rotate',
+  by,
+  bucketId,
+  target: id,
+  detail: { replaces, replaced_until: timeOf(replacedUntil), expires_at: timeOf(expiresAt) },
+})
+
+export const upkeepEvent = ({ kind, faults }: UpkeepRun, by: Actor): AuditEvent => ({
+  action: kind,
+  by,
+  bucketId: null,
+  target: null,
+  detail: { faults },
+})
+
+const timeOf = (milliseconds: number | null): string | null =>
+  milliseconds === null ? null : new Date(milliseconds).toISOString()
+
+/** The values of the columns of a row, but its number, in the order of `eventColumns`. */
+export const eventValues = ({ action, by, bucketId, target, name, size, detail }: AuditEvent, time: number) =>
+  [
+    time,
+    auditActions[action],
+    bucketId,
+    target,
+    name ?? null,
+    size ?? null,
+    detail === undefined ? null : JSON.stringify(detail),
+    actorKinds[by.kind],
+    by.tokenId,
+    by.subject,
+    by.address,
+    by.requestId,
+  ] as const
+
+export const eventColumns =
+  'time, action, bucket_id, target, name, size, detail, actor, token_id, subject, address, request_id'
+
+/** The numbers of the kinds of actors in the rows. */
+export const actorKinds = { client: 1, operator: 2, service: 3 } as const

@@ -1,0 +1,46 @@
+import type { MediaId } from '../../core/media-id.ts'
+import {
+  type AuditAction,
+  type AuditEvent,
+  eventColumns,
+  eventValues,
+  itemEvents,
+} from '../audit-log/events.ts'
+import type { Audited } from '../changes.ts'
+import type { BucketId } from '../records.ts'
+import { integer, text, textOrNull } from '../rows.ts'
+import type { Session } from './session.ts'
+
+const types = 'int8 int4 int8 text text int8 text int4 text text text text'.split(' ')
+
+const insertion = `INSERT INTO audit_events (${eventColumns})
+  SELECT * FROM unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`
+
+/** Stores events of the audit log, in the transaction of the change that they describe. Sends the statement before it returns. */
+export async function recordEvents(session: Session, events: readonly AuditEvent[]): Promise<void> {
+  if (events.length === 0) return
+  const time = Date.now()
+  const rows = events.map((event) => eventValues(event, time))
+  await session.run(insertion, ...types.map((_, column) => rows.map((row) => row[column] ?? null)))
+}
+
+/** Removes or restores items, and records which of them have changed, if the change has an actor. */
+export async function recordItems<T>(
+  session: Session,
+  action: AuditAction,
+  { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly MediaId[] },
+  change: () => Promise<T>,
+  changed: (result: T) => readonly MediaId[],
+): Promise<T> {
+  if (by === undefined) return change()
+  // Both are sent at once, the names before the change.
+  const [rows, result] = await Promise.all([
+    session.run('SELECT id, filename, size FROM media WHERE id = ANY ($1::text[])', ids),
+    change(),
+  ])
+  const files = new Map(
+    rows.map((row) => [text(row, 0) as MediaId, { name: textOrNull(row, 1), size: integer(row, 2) }]),
+  )
+  await recordEvents(session, itemEvents(action, by, bucketId, changed(result), files))
+  return result
+}

@@ -1,0 +1,60 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { MediaId } from '../../core/media-id.ts'
+import { type AuditAction, itemEvents } from '../audit-log/events.ts'
+import type { Audited, Changes, Output } from '../changes.ts'
+import type { BucketId } from '../records.ts'
+import { integer, textOrNull } from '../rows.ts'
+import { prepareRecordEvents } from './audit-log.ts'
+import { all } from './rows.ts'
+import type { TrashRows } from './trash.ts'
+
+type ItemChanges = {
+  readonly [K in 'remove-media' | 'restore-media' | 'purge-media']: (input: Changes[K]['input']) => Output<K>
+}
+
+/** The changes that remove and restore items, recorded in the audit log if they have an actor. */
+export function prepareItemChanges(db: DatabaseSync, trash: TrashRows): ItemChanges {
+  const file = db.prepare('SELECT filename, size FROM media WHERE id = ?')
+  const record = prepareRecordEvents(db)
+
+  function recorded<T>(
+    action: AuditAction,
+    { bucketId, ids, by }: Audited & { readonly bucketId: BucketId; readonly ids: readonly MediaId[] },
+    change: () => T,
+    changed: (result: T) => readonly MediaId[],
+  ): T {
+    if (by === undefined) return change()
+    const files = new Map(
+      ids.flatMap((id) =>
+        all(file, id).map((row) => [id, { name: textOrNull(row, 0), size: integer(row, 1) }] as const),
+      ),
+    )
+    const result = change()
+    record(itemEvents(action, by, bucketId, changed(result), files))
+    return result
+  }
+
+  return {
+    'remove-media': (input) =>
+      recorded(
+        trash.hasTrash(input.bucketId) ? 'trash' : 'delete',
+        input,
+        () => trash.remove(input.bucketId, input.ids, input.now),
+        ({ ids }) => ids,
+      ),
+    'restore-media': (input) =>
+      recorded(
+        'restore',
+        input,
+        () => trash.restore(input.bucketId, input.ids, input.now),
+        (ids) => ids,
+      ),
+    'purge-media': (input) =>
+      recorded(
+        'purge',
+        input,
+        () => trash.purge(input.bucketId, input.ids),
+        ({ ids }) => ids,
+      ),
+  }
+}
