@@ -40,6 +40,25 @@ test.each(['server', 'client', 'gallery'] as const)(
   },
 )
 
+test('the bill of materials names each installed package with its version and hash, and what the gallery bundles', async () => {
+  const bill = JSON.parse(await installed.billOfMaterials())
+  expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'mediabucket' } } })
+  const components: { name: string; version: string; hashes?: unknown[] }[] =
+    bill.components
+  const known = new Set(components.map(({ name, version }) => `${name}@${version}`))
+  const { stdout } = await installed.run('npm', 'query', '*')
+  const packages: { name: string; version: string }[] = JSON.parse(stdout)
+  const names = packages.map(({ name, version }) => `${name}@${version}`)
+  const own = names.filter((name) => /^(empty|mediabucket)@/.test(name))
+  expect(names.length).toBeGreaterThan(50)
+  expect(names.filter((name) => !known.has(name))).toEqual(own)
+  expect(components.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['preact', 'photoswipe', 'client-zip']),
+  )
+  expect(components.filter(({ hashes }) => !hashes?.length)).toEqual([])
+  expect(JSON.stringify(bill)).not.toContain(installed.project)
+})
+
 test('the packages contain built code, licence and README; the server depends on the client', async () => {
   const listing = async (tarball: string) =>
     (await installed.run('tar', 'tzf', tarball)).stdout.trim().split('\n').sort()

@@ -1,0 +1,38 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import gallery from '../packages/gallery/package.json' with { type: 'json' }
+import server from '../packages/server/package.json' with { type: 'json' }
+import { runIn, type Tarballs } from './pack.ts'
+
+/** Development tools of the gallery. Its other development dependencies are bundled into its package. */
+const tools = ['vite']
+
+/**
+ * Returns what an installation of the package `mediabucket` consists of on all platforms, as CycloneDX 1.5 in JSON, with the
+ * libraries that are bundled into the gallery. Writes into `directory`. (`npm sbom` in the repository would describe its workspace.)
+ */
+export async function listMaterials(directory: string, tarballs: Omit<Tarballs, 'server'>): Promise<string> {
+  // npm names the product after the directory.
+  const project = join(directory, server.name)
+  await mkdir(project)
+  const bundled = Object.entries(gallery.devDependencies).filter(([name]) => !tools.includes(name))
+  const { name, version, description, license } = server
+  const dependencies = {
+    ...server.dependencies,
+    ...Object.fromEntries(bundled),
+    '@mediabucket/client': `file:${tarballs.client}`,
+    '@mediabucket/gallery': `file:${tarballs.gallery}`,
+  }
+  const manifest = { name, version, description, license, dependencies }
+  await writeFile(join(project, 'package.json'), JSON.stringify(manifest))
+  const npm = (...args: string[]) => runIn(project)('npm', ...args, '--package-lock-only', '--omit=dev')
+  await npm('install', '--prefer-offline', '--no-audit', '--no-fund')
+  const { stdout } = await npm('sbom', '--sbom-format=cyclonedx', '--sbom-type=application')
+  // The files that were packed here are nowhere else.
+  const shown = JSON.parse(stdout, (key, value) =>
+    key === 'externalReferences' && Array.isArray(value)
+      ? value.filter(({ url }) => !`${url}`.startsWith('file:'))
+      : value,
+  )
+  return `${JSON.stringify(shown, null, 2)}\n`
+}

@@ -1,0 +1,52 @@
+import { execFile } from 'node:child_process'
+import { cp, symlink } from 'node:fs/promises'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+
+export interface Tarballs {
+  readonly server: string
+  readonly client: string
+  readonly gallery: string
+}
+
+export type Run = (command: string, ...args: string[]) => Promise<{ stdout: string; stderr: string }>
+
+const root = resolve(import.meta.dirname, '..')
+
+/** Without npm's variables, with which an npm below an npm script would work on the wrong project. */
+const env = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
+  PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+}
+
+/** Runs programs in a directory; rejects as execFile does when one fails. */
+export const runIn =
+  (cwd: string): Run =>
+  (command, ...args) =>
+    promisify(execFile)(command, args, { cwd, env, maxBuffer: 10_000_000 })
+
+/**
+ * Packs all packages as npm packs them for the registry, into `directory`, which is empty. Packs copies, since packing builds the
+ * packages and changes their manifests for a moment.
+ */
+export async function packAll(directory: string): Promise<Tarballs> {
+  const copy = (path: string) =>
+    cp(join(root, path), join(directory, 'repo', path), {
+      recursive: true,
+      filter: (source) => !['node_modules', 'dist'].includes(basename(source)),
+    })
+  await Promise.all([copy('packages'), copy('tsconfig.json')])
+  await symlink(join(root, 'node_modules'), join(directory, 'repo/node_modules'))
+  const pack = async (name: string) => {
+    const { stdout } = await runIn(join(directory, 'repo/packages', name))(
+      ...(['npm', 'pack', '--pack-destination', directory] as const),
+    )
+    // The last line is the name, after the output of the build.
+    return join(directory, stdout.trim().split('\n').at(-1) ?? '')
+  }
+  // One after the other, since the server's build builds the client too.
+  const client = await pack('client')
+  const server = await pack('server')
+  const gallery = await pack('gallery')
+  return { server, client, gallery }
+}
