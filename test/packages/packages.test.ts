@@ -43,8 +43,7 @@ test.each(['server', 'client', 'gallery'] as const)(
 test('the bill of materials names each installed package with its version and hash, and what the gallery bundles', async () => {
   const bill = JSON.parse(await installed.billOfMaterials())
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'mediabucket' } } })
-  const components: { name: string; version: string; hashes?: unknown[] }[] =
-    bill.components
+  const components: { name: string; version: string; hashes?: unknown[] }[] = bill.components
   const known = new Set(components.map(({ name, version }) => `${name}@${version}`))
   const { stdout } = await installed.run('npm', 'query', '*')
   const packages: { name: string; version: string }[] = JSON.parse(stdout)
