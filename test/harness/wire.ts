@@ -59,6 +59,7 @@ const tokenMembers = {
   created_at: timeText,
   expires_at: TimeOrNull,
 }
+const Token = Type.Object(tokenMembers, closed)
 const CreatedToken = Type.Object({ ...tokenMembers, token: Type.String({ pattern: '^mbkt_' }) }, closed)
 const TokenList = Type.Object(
   {
@@ -138,5 +139,6 @@ export const parseProblem = (text: string) => Value.Parse(Problem, JSON.parse(te
 /** The media object in a text. */
 export const parseMedia = (text: string) => Value.Parse(Media, JSON.parse(text))
 
+export const readToken = (value: unknown) => Value.Parse(Token, value)
 export const readCreatedToken = (value: unknown) => Value.Parse(CreatedToken, value)
 export const readTokenList = (value: unknown) => Value.Parse(TokenList, value)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -85,6 +86,23 @@ test.each(Object.entries(spellings))('O3, A5 a token in a URL is not logged: %s'
   // Short substrings may occur by chance.
   for (let at = 5; at + 12 <= token.length; at += 6) expect(log).not.toContain(token.slice(at, at + 12))
 })
+
+test.each(['as it is', 'every second letter encoded', 'encoded twice'] as const)(
+  'O3, A5 a JWT in a URL is not logged: %s',
+  async (spelling) => {
+    const part = (bytes: number) => randomBytes(bytes).toString('base64url')
+    const secret = `${Buffer.from('{"alg":"RS256","kid":"1"}').toString('base64url')}.${part(90)}.${part(256)}`
+    const before = server.stderr().length
+    const requests = Object.values(targets).map((of) => of(spellings[spelling]?.(secret) ?? ''))
+    for (const target of requests)
+      await sendRaw(server.url, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    await flush()
+    const log = decoded(server.stderr().slice(before))
+    expect(log.split('\n').length).toBeGreaterThan(10)
+    const lower = secret.toLowerCase()
+    for (let at = 0; at + 12 <= lower.length; at += 6) expect(log).not.toContain(lower.slice(at, at + 12))
+  },
+)
 
 test('O3 a redacted path still identifies its route', async () => {
   const { token } = await makeToken(server, '--bucket', 'default')

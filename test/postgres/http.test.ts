@@ -1,3 +1,13 @@
 import { describeOnPostgres } from './suites.ts'
 
-describeOnPostgres('listing', 'items', 'edit', 'delete-many', 'trash', 'token', 'authentication', 'quotas')
+describeOnPostgres(
+  'listing',
+  'items',
+  'edit',
+  'delete-many',
+  'trash',
+  'token',
+  'authentication',
+  'quotas',
+  'issuer',
+)

@@ -5,6 +5,7 @@ import { Fault } from '../core/fault.ts'
 import { findManagedToken } from './find-managed-token.ts'
 import { generateToken } from './new-token.ts'
 import { requireGrantable } from './require-scope.ts'
+import { isUserId } from './token-id.ts'
 import { type CreatedToken, createdToken } from './token-object.ts'
 
 interface Rotation {
@@ -27,6 +28,11 @@ export async function rotateToken(
   by: Actor,
 ): Promise<CreatedToken> {
   const replaced = await findManagedToken(catalog, grant, id)
+  if (isUserId(replaced.id))
+    throw new Fault(
+      'managed-token-inactive',
+      'This is a user of the issuer, which has no token to be replaced.',
+    )
   requireGrantable(grant, replaced.scopes)
   const { token, row } = generateToken(now)
   const successor = { ...row, expiresAt, replaces: replaced.id, replacedUntil: now + overlap }

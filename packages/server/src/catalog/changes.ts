@@ -68,6 +68,10 @@ export interface Changes {
   }
   'set-bucket': { input: Audited & { bucket: string; settings: Partial<BucketSettings> }; output: boolean }
   'add-token': { input: Audited & NewToken; output: undefined }
+  'add-user': {
+    input: Audited & { user: NewToken; newBucket: Partial<BucketSettings> | null }
+    output: boolean
+  }
   'create-bucket-with-token': { input: Audited & NewToken; output: boolean }
   'grant-token': {
     input: Audited & { bucketId: BucketId; grantor: TokenId; token: GrantedToken }

@@ -17,6 +17,8 @@ export interface Grant {
   readonly expiresAt: number | null
   readonly revokedAt: number | null
   readonly lastUsedAt: number | null
+  /** Of a token of an issuer: the issuer, `|` and the subject; null for a token of this service. */
+  readonly subject: string | null
   /** Incremented with every change of the bucket's items; with the catalog's epoch it identifies one state. */
   readonly revision: number
   readonly total: number

@@ -1,11 +1,17 @@
 import type { Actor } from '../core/actor.ts'
-import type { BucketId, TokenId } from './records.ts'
+import type { BucketId, BucketSettings, TokenId } from './records.ts'
 import type { GrantedToken, NewToken, TokenRecord, TokenSuccessor } from './token-records.ts'
 
 /** The tokens of the catalog. */
 export interface TokenCatalog {
   /** Creates the token, and its bucket if it does not exist. */
   addToken(token: NewToken, by?: Actor): Promise<void>
+
+  /**
+   * Creates the row of a user of an issuer, unless there is one with its hash. If the bucket does not exist,
+   * creates it with the settings `newBucket`, or returns false if they are null.
+   */
+  addUser(user: NewToken, newBucket: Partial<BucketSettings> | null, by?: Actor): Promise<boolean>
 
   /** Creates the bucket of the token, and the token; false if the bucket exists. Of several processes, one succeeds. */
   createBucketWithToken(token: NewToken, by?: Actor): Promise<boolean>

@@ -23,6 +23,7 @@ export const readGrant = (row: Row): Grant => ({
   expiresAt: integerOrNull(row, 3),
   revokedAt: integerOrNull(row, 4),
   lastUsedAt: integerOrNull(row, 5),
+  subject: null,
   revision: integer(row, 6),
   total: integer(row, 7),
 })

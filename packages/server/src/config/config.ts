@@ -1,8 +1,10 @@
+import type { IssuerSettings } from '../core/issuer-settings.ts'
 import { nearestName } from '../core/nearest-name.ts'
 import type { RequestRate } from '../core/request-rate.ts'
 import type { S3Location } from '../core/s3-location.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { VariantSize } from '../core/variant.ts'
+import { readIssuerSettings } from './issuer-config.ts'
 import { type Setting, settings, type Values } from './settings.ts'
 
 /** All settings of the service, validated and frozen. Durations are milliseconds, sizes bytes. */
@@ -38,6 +40,8 @@ export interface Config {
   readonly minFree: number | null
   readonly corsOrigins: readonly string[]
   readonly trustedProxies: readonly string[]
+  /** Null where only tokens of the service are accepted. */
+  readonly issuer: IssuerSettings | null
   /** Null where there is no limit. */
   readonly tokenRate: RequestRate | null
   readonly addressRate: RequestRate | null
@@ -124,6 +128,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     minFree: read('MEDIABUCKET_MIN_FREE'),
     corsOrigins: read('MEDIABUCKET_CORS_ORIGINS'),
     trustedProxies: read('MEDIABUCKET_TRUSTED_PROXIES'),
+    issuer: readIssuerSettings(read, faults),
     tokenRate: read('MEDIABUCKET_TOKEN_RATE'),
     addressRate: read('MEDIABUCKET_ADDRESS_RATE'),
     authFailureRate: read('MEDIABUCKET_AUTH_FAILURE_RATE'),

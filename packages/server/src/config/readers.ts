@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os'
+import { type BucketPattern, parseBucketPattern } from '../core/bucket-pattern.ts'
 import { splitDatabaseUrl } from '../core/database-urls.ts'
 import { parseDuration } from '../core/duration.ts'
 import { parseAddressRanges } from '../core/ip-address.ts'
+import { type SigningAlgorithm, signingAlgorithms } from '../core/issuer-settings.ts'
+import { isIssuerUrl, issuerUrlRule } from '../core/issuer-url.ts'
 import { parseRequestRate, type RequestRate } from '../core/request-rate.ts'
 import { parseS3Location, type S3Location } from '../core/s3-location.ts'
+import { type Scope, scopes } from '../core/scopes.ts'
 import { parseSendFile, type SendFile } from '../core/send-file.ts'
 import { parseSize } from '../core/size.ts'
 import type { VariantSize } from '../core/variant.ts'
@@ -68,6 +72,15 @@ export const timerDuration: Reader<number> = {
   },
 }
 
+/** Milliseconds, 0 included. A longer one would keep expired tokens valid for no reason. */
+export const clockSkew: Reader<number> = {
+  accepts: 'a duration up to 5m such as 30s, or 0',
+  read(text) {
+    const value = text === '0' ? 0 : parseDuration(text)
+    return value !== null && value <= 300_000 ? value : undefined
+  },
+}
+
 /** Bytes, at least 1. */
 export const size = (examples: string): Reader<number> => ({
   accepts: `a size such as ${examples}`,
@@ -93,6 +106,18 @@ export const sizeUpTo = (limit: number, examples: string): Reader<number> => ({
 export const sizeOrAuto: Reader<number | null> = {
   accepts: 'auto, a size such as 1GB, or 0',
   read: (text) => (text === 'auto' ? null : (parseSize(text) ?? undefined)),
+}
+
+/** Bytes; null for `none`. */
+export const sizeOrNone: Reader<number | null> = {
+  accepts: 'none, or a size such as 500MB or 10GB',
+  read: (text) => (text === 'none' ? null : (parseSize(text) ?? undefined)),
+}
+
+/** Null for `none`. */
+export const countOrNone: Reader<number | null> = {
+  accepts: 'none, or a number from 0 to 999999999',
+  read: (text) => (text === 'none' ? null : wholeNumber(0, 999_999_999).read(text)),
 }
 
 /** Null for `off` and `0`. */
@@ -156,4 +181,44 @@ export const variantSizes: Reader<readonly VariantSize[]> = {
   accepts:
     'names with a side or with width and height, such as thumb=400, card=640x360:cover, separated by commas: at most 20, with sides from 1 to 4096',
   read: parseVariantSizes,
+}
+
+/** Null for the empty text. Compared with `iss` as it is, so a slash at the end stays. */
+export const issuerUrl: Reader<string | null> = {
+  accepts: issuerUrlRule,
+  read: (text) => (text === '' ? null : isIssuerUrl(text) ? text : undefined),
+}
+
+/** Null for the empty text. */
+export const textOrNone = (accepts: string): Reader<string | null> => ({
+  accepts,
+  read: (text) => (text === '' ? null : /\p{Cc}/u.test(text) ? undefined : text),
+})
+
+export const algorithms: Reader<readonly SigningAlgorithm[]> = {
+  accepts: `one or more of ${signingAlgorithms.join(', ')}, separated by commas`,
+  read: (text) => chooseFrom(signingAlgorithms, text),
+}
+
+export const scopeNames: Reader<readonly Scope[]> = {
+  accepts: `some of ${scopes.join(', ')}, separated by spaces or commas`,
+  read: (text) => (text === '' ? [] : chooseFrom(scopes, text)),
+}
+
+function chooseFrom<const T extends string>(choices: readonly T[], text: string): readonly T[] | undefined {
+  const names = text.split(/[\s,]+/)
+  const chosen = choices.filter((choice) => names.includes(choice))
+  return chosen.length === new Set(names).size ? chosen : undefined
+}
+
+/** A name, or a JSON Pointer. */
+export const claimName: Reader<string> = {
+  accepts: 'the name of a claim such as scope, or a JSON Pointer such as /resource_access/media/roles',
+  read: (text) => (/^[^\s{}]+$/.test(text) ? text : undefined),
+}
+
+export const bucketPattern: Reader<BucketPattern> = {
+  accepts:
+    'a name with one claim in braces such as user-{sub}, with at most 20 other characters, and with a prefix if the claim is sub',
+  read: (text) => parseBucketPattern(text) ?? undefined,
 }

@@ -14,5 +14,22 @@ const token = new RegExp(
   'gi',
 )
 
-/** Replaces every token by `mbkt_…`, also if it is percent-encoded or may be a token without its prefix. */
-export const redactTokens = (text: string): string => text.replace(token, 'mbkt_…')
+/** A run of the characters of JWTs, or of their percent-encodings: letters, digits, hyphens, underscores and dots. */
+const dottedRun = /(?:[\w.-]|%(?:25)*(?:2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f))+/gi
+
+const dot = /\.|%(?:25)*2e/i
+
+/** Characters. The header of a JWT has more, and so have its claims and its signature. */
+const jwtPart = 16
+
+/** Whether three long parts follow each other, as in a JWT. */
+function hasJwt(run: string): boolean {
+  const isLong = run.split(dot).map((part) => part.length >= jwtPart)
+  return isLong.some((long, index) => long && isLong[index + 1] === true && isLong[index + 2] === true)
+}
+
+/**
+ * Replaces every token by `mbkt_…`, also if it is percent-encoded or may be a token without its prefix, and every JWT by `jwt_…`.
+ */
+export const redactTokens = (text: string): string =>
+  text.replace(dottedRun, (run) => (hasJwt(run) ? 'jwt_…' : run)).replace(token, 'mbkt_…')

@@ -1,3 +1,4 @@
+import { verifyAnyToken } from '../access/verify-any-token.ts'
 import { verifyTokenOperation } from '../access/verify-token.ts'
 import { createVariantList } from '../core/variant.ts'
 import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
@@ -28,6 +29,7 @@ import { createUploadOperation } from '../media/uploads/create-upload.ts'
 import { removeUploadOperation } from '../media/uploads/remove-upload.ts'
 import type { BoundAddress } from './bind-address.ts'
 import type { StartContext } from './start-context.ts'
+import type { Issuer } from './start-issuer.ts'
 import type { UploadParts } from './start-uploads.ts'
 
 /** Creates the operations that HTTP requests call. */
@@ -40,21 +42,23 @@ export function createOperations(
     readonly remover: Pick<MediaRemover, 'remove' | 'removeMany' | 'purge'>
     readonly space: FreeSpace
     readonly settings: BoundAddress['settings']
+    readonly issuer: Issuer | null
   },
 ): Operations {
-  const { uploading, remover, space, settings } = parts
+  const { uploading, remover, space, settings, issuer } = parts
   const { catalog, blobs, locks } = uploading
   const pageLinkCache = createPageLinkCache(settings.baseUrl, config.pageLinkCache)
   metrics.watchPageLinkCache(() => pageLinkCache.size())
   const cache = createBytesCache(config.bytesCache, headersMemory)
   metrics.watchBytesCache(cache.statistics)
   const storeMedia = storeMediaOperation(uploading)
+  const verifyToken = verifyTokenOperation({
+    catalog,
+    now: Date.now,
+    onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
+  })
   return {
-    verifyToken: verifyTokenOperation({
-      catalog,
-      now: Date.now,
-      onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
-    }),
+    verifyToken: issuer === null ? verifyToken : verifyAnyToken({ verifyToken, ...issuer }),
     listMedia: listMediaOperation({
       catalog,
       form: pageSettingsOf(settings),

@@ -8,6 +8,7 @@ import { loadGallery } from './load-gallery.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 import { startDimensionWorkers } from './start-dimension-workers.ts'
+import { startIssuer } from './start-issuer.ts'
 import { startRemovals } from './start-removals.ts'
 import { startThumbnailWorkers } from './start-thumbnail-workers.ts'
 import { startUploads } from './start-uploads.ts'
@@ -39,6 +40,7 @@ export async function serveData(
   const address = { ...bound, settings: { ...bound.settings, tools: toolNames(tools) } }
   const variants = startThumbnailWorkers(context, { ...data, space, tools })
   const gallery = await loadGallery(context)
+  const issuer = await startIssuer(context, data)
   const operations = createOperations(context, {
     ...data,
     ...uploads,
@@ -46,6 +48,7 @@ export async function serveData(
     ...address,
     remover,
     space,
+    issuer,
   })
   const app = await createHttpApp(context, { ...data, ...address, operations, gallery, writeLine })
   await address.serve(app.server)

@@ -18,9 +18,26 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         expiresAt: 1_800_000_000_000,
         revokedAt: null,
         lastUsedAt: null,
+        subject: null,
         revision: 0,
         total: 0,
       })
+    })
+
+    test('J5 the row of a user is added once, also by several processes, with the bucket or without', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const user = (id: string, bucket = 'new') => newToken(id, { hash: hashOf('user'), scopes: [], bucket })
+      expect(await catalog.addUser(user('a'), null)).toBe(false)
+      expect(await catalog.bucketNamed('new')).toBeNull()
+      const added = ['b', 'c', 'd', 'e'].map((id, at) =>
+        (at % 2 ? catalog : other).addUser(user(id), { maxItems: 5 }),
+      )
+      expect(await Promise.all(added)).toEqual([true, true, true, true])
+      expect(await catalog.tokens()).toHaveLength(1)
+      expect(await catalog.addUser(user('f'), null)).toBe(true)
+      expect((await catalog.authorise(hashOf('user')))?.scopes).toEqual(new Set())
+      expect(await catalog.bucketNamed('new')).toMatchObject({ maxItems: 5, maxBytes: null, trashDays: 0 })
+      expect(await catalog.tokens('new')).toHaveLength(1)
     })
 
     test('an unknown hash has no grant', async () => {

@@ -16,6 +16,19 @@ test('A5 a token is removed in every percent-encoding, and the text around it st
   )
 })
 
+test('A5 a JWT is removed in every percent-encoding, and the text around it stays', () => {
+  const part = (length: number) =>
+    fc
+      .array(fc.constantFrom(...'abcXYZ019-_'), { minLength: 20, maxLength: length })
+      .map((some) => some.join(''))
+  fc.assert(
+    fc.property(part(40), part(200), part(90), fc.nat({ max: 2 }), (header, claims, signature, depth) => {
+      const written = [...`${header}.${claims}.${signature}`].map((letter) => escaped(letter, depth)).join('')
+      expect(redactTokens(`/a/${written}/b`)).toBe('/a/jwt_…/b')
+    }),
+  )
+})
+
 /** A letter, percent-encoded this many times. */
 function escaped(letter: string, depth: number): string {
   if (depth === 0) return letter
@@ -32,7 +45,21 @@ test.each([
 })
 
 test('A5 redacting long paths takes linear time', () => {
-  const odd = ['%25', '%2525', '%', 'mbkt', '%6d', 'a%', '%6d%62%6b%74%', `${'a'.repeat(37)}/`]
+  const odd = [
+    '%25',
+    '%2525',
+    '%',
+    '.',
+    'a.',
+    `${'a'.repeat(20)}.`,
+    '%2e',
+    '%252e.',
+    'mbkt',
+    '%6d',
+    'a%',
+    '%6d%62%6b%74%',
+    `${'a'.repeat(37)}/`,
+  ]
   const work = () => odd.map((part) => redactTokens(part.repeat(16_384 / part.length)).length)
   // Quadratic time would take minutes; the limit of the test is seconds.
   for (let i = 0; i < 10; i += 1) expect(work()).toHaveLength(odd.length)

@@ -48,6 +48,13 @@ const idOf = (row: Row) => integer(row, 0) as BucketId
 
 /** Returns the id of the bucket, which cannot be deleted until the end of the transaction. */
 export async function holdBucket(session: Session, name: string): Promise<BucketId> {
-  const [row = []] = await session.run('SELECT id FROM buckets WHERE name = $1 FOR KEY SHARE', name)
-  return integer(row, 0) as BucketId
+  const id = await findBucket(session, name)
+  if (id === null) throw new Error('the bucket of a new token does not exist')
+  return id
+}
+
+/** As holdBucket; null if there is no such bucket. */
+export async function findBucket(session: Session, name: string): Promise<BucketId | null> {
+  const [row] = await session.run('SELECT id FROM buckets WHERE name = $1 AND id > 0 FOR KEY SHARE', name)
+  return row ? (integer(row, 0) as BucketId) : null
 }

@@ -138,6 +138,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     setBucket: (bucket, settings, by) =>
       apply({ kind: 'set-bucket', input: signed({ bucket, settings }, by) }),
     addToken: (token, by) => apply({ kind: 'add-token', input: signed(token, by) }),
+    addUser: (user, newBucket, by) => apply({ kind: 'add-user', input: signed({ user, newBucket }, by) }),
     createBucketWithToken: (token, by) =>
       apply({ kind: 'create-bucket-with-token', input: signed(token, by) }),
     grantToken: (bucketId, grantor, token, by) =>

@@ -6,12 +6,12 @@ import { integer, text } from '../rows.ts'
 import { trashOf } from '../trash.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
-import { createBucket, holdBucket, setBucket } from './bucket-rows.ts'
+import { createBucket, findBucket, holdBucket, setBucket } from './bucket-rows.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
 import { appendMedia, removeOldest, type Transaction } from './media-rows.ts'
 import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
-import { grantToken, insertToken, revokeToken, rotateToken } from './token-rows.ts'
+import { grantToken, insertToken, insertUser, revokeToken, rotateToken } from './token-rows.ts'
 import { purgeMedia, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
 import { beginParts, storeParts } from './upload-parts.ts'
 import { createUpload, declareLength, finishUpload, moveUpload, removeUpload } from './upload-rows.ts'
@@ -128,6 +128,15 @@ const functions: ChangeFunctions = {
     await createBucket(session, token)
     await insertToken(session, await holdBucket(session, token.bucket), token, token.by)
     return undefined
+  },
+
+  async 'add-user'({ session }, { user, newBucket, ...audited }) {
+    const { bucket, createdAt } = user
+    if (newBucket !== null)
+      await createBucket(session, { bucket, settings: newBucket, createdAt, ...audited })
+    const bucketId = await findBucket(session, bucket)
+    if (bucketId !== null) await insertUser(session, bucketId, user)
+    return bucketId !== null
   },
 
   async 'create-bucket-with-token'({ session }, token) {

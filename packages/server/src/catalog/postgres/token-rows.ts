@@ -25,6 +25,16 @@ export async function insertToken(
   if (by !== undefined) await recordEvents(session, [tokenEvent(bucketId, token, by)])
 }
 
+/** Does nothing if a row has the hash. Waits for a transaction that is adding it. */
+export async function insertUser(session: Session, bucketId: BucketId, user: GrantedToken): Promise<void> {
+  const { id, name, hash, scopes, createdAt, expiresAt } = user
+  await session.run(
+    `INSERT INTO tokens (id, bucket_id, name, hash, scopes, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING`,
+    ...[id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt],
+  )
+}
+
 /** As grantToken of the catalog. */
 export async function grantToken(
   session: Session,

@@ -14,6 +14,7 @@ import { one } from './rows.ts'
 export interface BucketRows {
   /** Returns the bucket's id, and creates the bucket if it does not exist. */
   ensure(name: string, createdAt: number, by?: Actor): BucketId
+  find(name: string): BucketId | null
   /** False if the bucket exists. */
   create(name: string, settings: Partial<BucketSettings>, createdAt: number, by?: Actor): boolean
   /** Changes the given settings; false if there is no such bucket. */
@@ -53,6 +54,7 @@ export function prepareBucketRows(db: DatabaseSync): BucketRows {
   }
 
   return {
+    find,
     ensure(name, createdAt, by) {
       create(name, {}, createdAt, by)
       return integer(one(select, name) ?? [], 0) as BucketId

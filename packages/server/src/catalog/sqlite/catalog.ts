@@ -158,6 +158,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     setBucket: (bucket, settings, by) =>
       writer.apply({ kind: 'set-bucket', input: signed({ bucket, settings }, by) }),
     addToken: (token, by) => writer.apply({ kind: 'add-token', input: signed(token, by) }),
+    addUser: (user, newBucket, by) =>
+      writer.apply({ kind: 'add-user', input: signed({ user, newBucket }, by) }),
     createBucketWithToken: (token, by) =>
       writer.apply({ kind: 'create-bucket-with-token', input: signed(token, by) }),
     token: async (id) => reading(() => reads.token(id)),

@@ -133,6 +133,13 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
       tokens.insert(buckets.ensure(token.bucket, token.createdAt, token.by), token, token.by)
     },
 
+    'add-user'({ user, newBucket, by }) {
+      if (newBucket !== null) buckets.create(user.bucket, newBucket, user.createdAt, by)
+      const bucketId = buckets.find(user.bucket)
+      if (bucketId !== null) tokens.insertOnce(bucketId, user)
+      return bucketId !== null
+    },
+
     'create-bucket-with-token'(token) {
       const { bucket, createdAt, by } = token
       const isNew = buckets.create(bucket, {}, createdAt, by)

@@ -12,6 +12,8 @@ import { one } from './rows.ts'
 /** The tokens; to be called within a transaction. Records changes in the audit log, if they have an actor. */
 export interface TokenRows {
   insert(bucketId: BucketId, token: Omit<NewToken, 'bucket'>, by?: Actor): void
+  /** Does nothing if a row has the hash. Records nothing: the row is that of a user of an issuer. */
+  insertOnce(bucketId: BucketId, user: Omit<NewToken, 'bucket'>): void
   /** As grantToken of the catalog. */
   grant(input: Changes['grant-token']['input']): undefined
   /** As rotateToken of the catalog. */
@@ -22,8 +24,10 @@ export interface TokenRows {
 }
 
 export function prepareTokenRows(db: DatabaseSync): TokenRows {
-  const insert = db.prepare(`INSERT INTO tokens
-    (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+  const values = `INSERT INTO tokens
+    (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+  const insert = db.prepare(values)
+  const insertOnce = db.prepare(`${values} ON CONFLICT (hash) DO NOTHING`)
   const findGrantor = db.prepare('SELECT 1 FROM tokens WHERE id = ? AND bucket_id = ? AND revoked_at IS NULL')
   const insertSuccessor = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at)
@@ -50,6 +54,9 @@ export function prepareTokenRows(db: DatabaseSync): TokenRows {
 
   return {
     insert: add,
+    insertOnce(bucketId, { id, name, hash, scopes, createdAt, expiresAt }) {
+      insertOnce.run(id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt)
+    },
     grant({ bucketId, grantor, token, by }) {
       requireGrantor(bucketId, grantor)
       add(bucketId, token, by)

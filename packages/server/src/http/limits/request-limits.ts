@@ -32,6 +32,7 @@ const refusedTokens: ReadonlySet<FaultCode> = new Set([
   'token-unknown',
   'token-expired',
   'token-revoked',
+  'token-refused',
 ])
 
 export function createRequestLimits(

@@ -21,6 +21,9 @@ const tokenProblems: readonly FaultCode[] = [
   'token-unknown',
   'token-expired',
   'token-revoked',
+  'token-refused',
+  'bucket-unknown',
+  'issuer-unavailable',
   'catalog-busy',
 ]
 

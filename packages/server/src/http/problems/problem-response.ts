@@ -56,6 +56,7 @@ const tokenErrors: Partial<Record<FaultCode, 'invalid_token' | 'insufficient_sco
   'token-unknown': 'invalid_token',
   'token-expired': 'invalid_token',
   'token-revoked': 'invalid_token',
+  'token-refused': 'invalid_token',
   'scope-missing': 'insufficient_scope',
 }
 

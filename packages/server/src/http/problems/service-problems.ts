@@ -27,6 +27,13 @@ export const serviceProblems = {
     cause: 'The directory of the stored bytes does not exist; its disk may not be mounted.',
     cure: 'Try again after the seconds in `Retry-After`; the operator may have to mount the disk.',
   },
+  'issuer-unavailable': {
+    status: 503,
+    title: 'Tokens of the issuer cannot be verified',
+    cause:
+      'The service needs the keys of the issuer to verify the token, and has not received them yet, or not for a day.',
+    cure: 'Try again after the seconds in `Retry-After`; the operator finds the reason in the log.',
+  },
   'shutting-down': {
     status: 503,
     title: 'The service is stopping',

@@ -38,6 +38,19 @@ export const tokenProblems = {
     cause: 'The token was revoked, or its bucket was deleted.',
     cure: 'Create a new token with `mediabucket token create`.',
   },
+  'token-refused': {
+    status: 401,
+    title: 'The token is not accepted',
+    cause:
+      'The token is no valid token of the issuer whose tokens the service accepts: for example, its signature, its issuer or its audience is another one. The log has the reason.',
+    cure: 'Get a new token from the issuer, for the audience of this service.',
+  },
+  'bucket-unknown': {
+    status: 403,
+    title: 'The user has no bucket',
+    cause: 'The token of the issuer is valid, but its claims name no bucket, or one that does not exist.',
+    cure: 'The operator creates the bucket, or allows that buckets are created: `MEDIABUCKET_JWT_CREATE_BUCKETS`.',
+  },
   'scope-missing': {
     status: 403,
     title: 'The token lacks a scope',

@@ -39,9 +39,9 @@ export const createAuthorizer =
     const refusal = countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)
-    const { tokenId } = grant
+    const { tokenId, subject } = grant
     const address = wholeOfRequest(request.raw)
-    return { ...grant, actor: { kind: 'client', tokenId, subject: null, address, requestId: request.id } }
+    return { ...grant, actor: { kind: 'client', tokenId, subject, address, requestId: request.id } }
   }
 
 /** Returns the one Authorization header (docs/interface.md A4). Throws Fault where there is none or more than one. */

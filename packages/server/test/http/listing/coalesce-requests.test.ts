@@ -13,6 +13,7 @@ const grant: Grant = {
   expiresAt: null,
   revokedAt: null,
   lastUsedAt: null,
+  subject: null,
   total: 0,
 }
 

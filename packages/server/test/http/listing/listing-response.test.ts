@@ -10,6 +10,7 @@ const grant: Grant = {
   expiresAt: null,
   revokedAt: null,
   lastUsedAt: null,
+  subject: null,
   total: 30,
 }
 const pageSettings = { baseUrl: 'http://h', extensions: true, links: 'all' } as const

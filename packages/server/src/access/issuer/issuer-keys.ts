@@ -1,0 +1,109 @@
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
+import { isClaims } from '../../core/claims.ts'
+import { Fault } from '../../core/fault.ts'
+import type { IssuerSettings } from '../../core/issuer-settings.ts'
+import { type Discovery, discover } from './discover.ts'
+import { fetchJson } from './fetch-json.ts'
+
+/** Keys of this age are used, and requested again in the background. Milliseconds. */
+const refreshAfter = 5 * 60_000
+
+/** Keys of this age are not used: the issuer may have withdrawn them. Milliseconds. */
+const maxAge = 24 * 3_600_000
+
+/** Between two requests that unknown keys cause. Milliseconds. */
+const unknownKeyPause = 30_000
+
+/** After a failed request. Milliseconds. */
+const failurePause = 5_000
+
+export interface IssuerKeys {
+  /** Finds the key of a token. Throws Fault `issuer-unavailable` if there are no keys, and errors of jose. */
+  readonly find: JWTVerifyGetKey
+  /** Requests the keys. Resolves also after a failure, which has been reported. */
+  refresh(): Promise<void>
+  /** The discovery document as it was last received; null if it was not yet, or is not used. */
+  discovery(): Discovery | null
+}
+
+interface Loaded {
+  readonly find: JWTVerifyGetKey
+  readonly discovery: Discovery | null
+  readonly at: number
+}
+
+/**
+ * The public keys of an issuer, in memory. They stay in use while the issuer cannot be reached, for up to a day. A token with an unknown
+ * key causes a request to the issuer, at most one in 30 seconds; a failed request is repeated after 5 seconds at the earliest.
+ */
+export function createIssuerKeys(
+  { issuer, jwksUrl }: Pick<IssuerSettings, 'issuer' | 'jwksUrl'>,
+  parts: {
+    readonly now: () => number
+    /** Receives the error of each failed request. */
+    readonly onFailure: (error: unknown) => void
+    readonly onSuccess: () => void
+  },
+): IssuerKeys {
+  const { now, onFailure, onSuccess } = parts
+  let loaded: Loaded | null = null
+  let loading: Promise<void> | null = null
+  let failedAt = Number.NEGATIVE_INFINITY
+  let unknownAt = Number.NEGATIVE_INFINITY
+
+  async function load(): Promise<void> {
+    try {
+      const discovery = jwksUrl === null ? await discover(issuer) : null
+      const find = createLocalJWKSet(keySet(await fetchJson(discovery?.jwksUrl ?? jwksUrl ?? '')))
+      loaded = { find, discovery, at: now() }
+      onSuccess()
+    } catch (error) {
+      failedAt = now()
+      onFailure(error)
+    } finally {
+      loading = null
+    }
+  }
+
+  const refresh = (): Promise<void> => {
+    loading ??= load()
+    return loading
+  }
+
+  // A clock that is set back does not prolong a pause.
+  const hasFailed = () => loading === null && Math.abs(now() - failedAt) < failurePause
+  const isPaused = () => hasFailed() || (loading === null && Math.abs(now() - unknownAt) < unknownKeyPause)
+
+  async function usable(): Promise<Loaded> {
+    const age = loaded === null ? maxAge : now() - loaded.at
+    if (age >= maxAge && !hasFailed()) await refresh()
+    else if (age >= refreshAfter && !hasFailed()) void refresh()
+    if (loaded !== null && now() - loaded.at < maxAge) return loaded
+    throw new Fault(
+      'issuer-unavailable',
+      'Tokens of the issuer cannot be verified at the moment, because its keys cannot be requested.',
+    )
+  }
+
+  return {
+    async find(header, token) {
+      const keys = await usable()
+      try {
+        return await keys.find(header, token)
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey) || isPaused()) throw error
+      }
+      unknownAt = now()
+      await refresh()
+      return (loaded ?? keys).find(header, token)
+    },
+    refresh,
+    discovery: () => loaded?.discovery ?? null,
+  }
+}
+
+function keySet(document: unknown): { keys: object[] } {
+  const keys: unknown = isClaims(document) ? document['keys'] : null
+  if (!Array.isArray(keys) || !keys.every(isClaims)) throw new Error('the key set of the issuer has no keys')
+  return { keys }
+}

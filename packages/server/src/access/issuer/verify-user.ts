@@ -1,0 +1,90 @@
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { Grant } from '../../catalog/records.ts'
+import { service } from '../../core/actor.ts'
+import { Fault } from '../../core/fault.ts'
+import type { IssuerSettings } from '../../core/issuer-settings.ts'
+import { recordUseOperation } from '../record-use.ts'
+import { newUserId } from '../token-id.ts'
+import type { VerifiedUser } from './verify-jwt.ts'
+
+/** Verified tokens in memory; a token that is evicted is verified again. */
+const maxVerified = 10_000
+
+/** A token is verified again after this time, because the issuer may have withdrawn its key. Milliseconds. */
+const verifiedFor = 60_000
+
+interface Verified extends VerifiedUser {
+  readonly bucket: string
+  /** Identifies the user's row in the catalog. */
+  readonly hash: Uint8Array
+  readonly verifiedAt: number
+}
+
+/**
+ * Returns what a token of the issuer grants (docs/interface.md, Tokens of an issuer). The result of the verification is in memory for a
+ * minute; the bucket is read from the catalog each time. A user has a row among the tokens of the bucket, so that requests, uses and
+ * revocations of users are like those of tokens. Throws Fault as verifyJwt, `token-revoked` and `bucket-unknown`.
+ */
+export function verifyUserOperation(
+  settings: Pick<IssuerSettings, 'issuer' | 'clockSkew' | 'newBuckets'>,
+  parts: {
+    readonly verifyJwt: (token: string) => Promise<VerifiedUser>
+    readonly catalog: Pick<Catalog, 'authorise' | 'bucketNamed' | 'addUser' | 'touchToken'>
+    readonly now: () => number
+    readonly onTouchFailure: (error: unknown) => void
+  },
+): (token: string) => Promise<Grant> {
+  const { issuer, clockSkew, newBuckets } = settings
+  const { verifyJwt, catalog, now } = parts
+  const recordUse = recordUseOperation(parts)
+  const verified = new LRUCache<string, Verified>({ max: maxVerified })
+
+  async function verify(token: string, key: string): Promise<Verified> {
+    const user = await verifyJwt(token)
+    const { subject, bucket } = user
+    if (bucket === null)
+      throw new Fault('bucket-unknown', 'The token is valid, but its claims name no bucket of this service.')
+    const result = { ...user, bucket, hash: hashUser(issuer, subject, bucket), verifiedAt: now() }
+    verified.set(key, result)
+    return result
+  }
+
+  const isFresh = ({ verifiedAt, expiresAt }: Verified, at: number) =>
+    Math.abs(at - verifiedAt) < verifiedFor && at < expiresAt + clockSkew
+
+  /** As in the audit log. */
+  const subjectOf = (subject: string) => `${issuer}|${subject}`
+
+  /** The first request of a user adds its row, and the bucket where the settings allow it. */
+  async function addUser({ subject, bucket, hash }: Verified): Promise<Grant | null> {
+    // A read, because a user without a bucket must not cause a write with each request.
+    if (newBuckets === null && (await catalog.bucketNamed(bucket)) === null) return null
+    const createdAt = now()
+    const user = { id: newUserId(), hash, bucket, name: subject, scopes: [], createdAt, expiresAt: null }
+    const by = { ...service, kind: 'client', tokenId: user.id, subject: subjectOf(subject) } as const
+    return (await catalog.addUser(user, newBuckets, by)) ? catalog.authorise(hash) : null
+  }
+
+  return async (token) => {
+    const key = hash('sha256', token, 'base64')
+    const known = verified.get(key)
+    const user = known && isFresh(known, now()) ? known : await verify(token, key)
+    const row = (await catalog.authorise(user.hash)) ?? (await addUser(user))
+    if (row === null)
+      throw new Fault('bucket-unknown', 'The token is valid, but this service has no bucket for its user.')
+    if (row.revokedAt !== null) throw new Fault('token-revoked', 'The access of this user has been revoked.')
+    recordUse(row, now())
+    return {
+      ...row,
+      scopes: user.scopes,
+      expiresAt: user.expiresAt,
+      subject: subjectOf(user.subject),
+    }
+  }
+}
+
+/** Another function than that of tokens, so that no token has the hash of a user. */
+const hashUser = (issuer: string, subject: string, bucket: string): Uint8Array =>
+  hash('sha512-256', JSON.stringify([issuer, subject, bucket]), 'buffer')

@@ -1,0 +1,15 @@
+import type { Grant } from '../catalog/records.ts'
+
+type Verifier = (token: string) => Promise<Grant>
+
+/** Chooses by the form: JWTs have dots, and tokens of this service have none. */
+export const verifyAnyToken =
+  ({
+    verifyToken,
+    verifyUser,
+  }: {
+    readonly verifyToken: Verifier
+    readonly verifyUser: Verifier
+  }): Verifier =>
+  (token) =>
+    token.includes('.') ? verifyUser(token) : verifyToken(token)

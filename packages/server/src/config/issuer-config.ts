@@ -1,0 +1,35 @@
+import type { IssuerSettings } from '../core/issuer-settings.ts'
+import type { Values } from './settings.ts'
+
+/** Reads the settings of the issuer; null if there is none. Adds settings that do not fit each other to `faults`. */
+export function readIssuerSettings(
+  read: <Name extends keyof Values>(name: Name) => Values[Name],
+  faults: string[],
+): IssuerSettings | null {
+  const issuer = read('MEDIABUCKET_JWT_ISSUER')
+  const audience = read('MEDIABUCKET_JWT_AUDIENCE')
+  const quota = {
+    maxItems: read('MEDIABUCKET_JWT_BUCKET_MAX_ITEMS'),
+    maxBytes: read('MEDIABUCKET_JWT_BUCKET_MAX_BYTES'),
+  }
+  const settings = {
+    jwksUrl: read('MEDIABUCKET_JWT_JWKS_URL'),
+    algorithms: read('MEDIABUCKET_JWT_ALGORITHMS'),
+    clockSkew: read('MEDIABUCKET_JWT_CLOCK_SKEW'),
+    bucket: read('MEDIABUCKET_JWT_BUCKET'),
+    newBuckets: read('MEDIABUCKET_JWT_CREATE_BUCKETS') ? quota : null,
+    scopesClaim: read('MEDIABUCKET_JWT_SCOPES'),
+    defaultScopes: read('MEDIABUCKET_JWT_DEFAULT_SCOPES'),
+    managesTokens: read('MEDIABUCKET_JWT_MANAGE_TOKENS'),
+  }
+  if (issuer !== null && audience !== null) return { issuer, audience, ...settings }
+  if (issuer !== null)
+    faults.push(
+      'MEDIABUCKET_JWT_ISSUER is set; that needs MEDIABUCKET_JWT_AUDIENCE, because the issuer also signs tokens for other services.',
+    )
+  else if (audience !== null || settings.jwksUrl !== null)
+    faults.push(
+      'MEDIABUCKET_JWT_AUDIENCE or MEDIABUCKET_JWT_JWKS_URL is set; that needs MEDIABUCKET_JWT_ISSUER.',
+    )
+  return null
+}

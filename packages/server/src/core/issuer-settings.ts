@@ -1,0 +1,41 @@
+import type { BucketPattern } from './bucket-pattern.ts'
+import type { Quota } from './quota.ts'
+import type { Scope } from './scopes.ts'
+
+/** How the tokens of an issuer are verified, and what they grant (docs/interface.md, Tokens of an issuer). */
+export interface IssuerSettings {
+  /** Equals the claim `iss`. */
+  readonly issuer: string
+  /** The URL of the issuer's keys; null if its discovery document names it. */
+  readonly jwksUrl: string | null
+  readonly audience: string
+  readonly algorithms: readonly SigningAlgorithm[]
+  /** Milliseconds. */
+  readonly clockSkew: number
+  /** The name of a user's bucket. */
+  readonly bucket: BucketPattern
+  /** The settings of buckets that are created when their first user needs them; null if none are created. */
+  readonly newBuckets: Quota | null
+  /** The claim with the scopes. */
+  readonly scopesClaim: string
+  /** The scopes of tokens that name none of this service. */
+  readonly defaultScopes: readonly Scope[]
+  /** Whether tokens of the issuer can grant `tokens:manage`. */
+  readonly managesTokens: boolean
+}
+
+/** Signatures with a public key. With others, everyone who verifies tokens could also issue them. */
+export const signingAlgorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+] as const
+export type SigningAlgorithm = (typeof signingAlgorithms)[number]
