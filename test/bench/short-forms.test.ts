@@ -9,6 +9,10 @@ const missing = ['wrk', 'nginx', 'taskset', 'chromium-headless-shell', 'postgres
   (tool) => !hasTool(tool),
 )
 
+/** `npm run test:benches` runs all. */
+const isChosen = (suite: string) =>
+  suite === 'listing' || suite === 'uploads' || process.env['MEDIABUCKET_TEST_BENCHES'] === 'all'
+
 const suites = [
   { suite: 'listing', bars: 14 },
   { suite: 'uploads', bars: 14 },
@@ -18,7 +22,7 @@ const suites = [
   { suite: 'workers', bars: 1 },
   { suite: 'postgres', bars: 4 },
   { suite: 's3', bars: 3 },
-]
+].filter(({ suite }) => isChosen(suite))
 
 // Checks that the benches run. Their figures are only valid on an idle machine.
 test.skipIf(missing.length > 0 && !process.env['CI']).each(suites)(

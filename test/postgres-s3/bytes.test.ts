@@ -1,10 +1,3 @@
 import { describeOnPostgresAndS3 } from './suites.ts'
 
-describeOnPostgresAndS3(
-  'bytes',
-  'ranges',
-  'conditional-bytes',
-  'variants',
-  'one-item',
-  'listing-under-change',
-)
+describeOnPostgresAndS3('listing', 'listing-under-change', 'items', 'trash', 'bytes', 'variants')

@@ -4,8 +4,8 @@ import { usePostgres, useS3 } from '../harness/database.ts'
 import { canUsePostgres } from '../harness/postgres.ts'
 
 /**
- * Runs suites of test/http, which by default use SQLite and the disk, on servers with PostgreSQL and an S3 store. These are the suites that
- * can differ; `npm run test:postgres-s3` runs all.
+ * Runs suites of test/http, which by default use SQLite and the disk, on servers with PostgreSQL and an S3 store.
+ * `npm run test:postgres-s3` runs all suites on them.
  */
 export function describeOnPostgresAndS3(...suites: readonly string[]): void {
   describe.skipIf(!hasCeph || !canUsePostgres).each(suites)('%s on PostgreSQL and S3', async (suite) => {

@@ -1,3 +1,3 @@
 import { describeOnPostgresAndS3 } from './suites.ts'
 
-describeOnPostgresAndS3('upload-form', 'upload-raw', 'idempotency', 'tus-protocol', 'tus-quotas')
+describeOnPostgresAndS3('upload-form', 'idempotency', 'tus-protocol')
