@@ -1,4 +1,6 @@
+import { fuzzKeys, fuzzTokens } from './credentials.ts'
 import { fuzzForms } from './forms.ts'
+import { fuzzLarge } from './large.ts'
 import { fuzzListing } from './listing.ts'
 import { seeded } from './random.ts'
 import { fuzzHeads, fuzzValues } from './requests.ts'
@@ -19,6 +21,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   uploads: { fuzz: fuzzUploads, times: 25, atOnce: 5 },
   names: { fuzz: fuzzNames, times: 25, atOnce: 5 },
   tus: { fuzz: fuzzTus, times: 6, atOnce: 3 },
+  tokens: { fuzz: fuzzTokens, times: 60, atOnce: 20 },
+  keys: { fuzz: fuzzKeys, times: 20, atOnce: 5 },
+  // One at a time, because each measures the CPU of the service.
+  large: { fuzz: fuzzLarge, times: 10, atOnce: 1 },
   listing: { fuzz: fuzzListing, times: 1, atOnce: 1 },
   forms: { fuzz: ({ random }) => fuzzForms(100, random.below(2 ** 31)), times: 1, atOnce: 1 },
 }

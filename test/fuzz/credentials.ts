@@ -1,0 +1,69 @@
+import { headerValue, mutate } from './hostile.ts'
+import type { Random } from './random.ts'
+import type { Target } from './target.ts'
+
+const joiners = [' ', '  ', '\t', '', ', ', '\u00a0', ' Bearer ', '='] as const
+const schemes = ['Bearer', 'bearer', 'BEARER', 'Basic', 'Token', 'Bearer:', '', 'Digest'] as const
+
+/** Changes that leave a token as it is, in the sense of A1 and A4: the case of the scheme, and spaces before the token. */
+const isSame = (value: string, token: string): boolean =>
+  new RegExp(`^[ \\t]*bearer +${token}[ \\t]*$`, 'i').test(value) && value.includes(token)
+
+function alteredToken(random: Random, token: string): string {
+  const altered = random.pick([
+    token.slice(0, random.below(token.length)),
+    `${token}${headerValue(random)}`,
+    token.toUpperCase(),
+    token.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a')),
+    [...token].reverse().join(''),
+    mutate(random, Buffer.from(token)).toString('latin1'),
+    `${token}.${token}.${token}`,
+    headerValue(random),
+  ])
+  return altered.replace(/[\r\n\0]/g, '')
+}
+
+/** Altered tokens are refused; a request with one changes nothing. */
+export async function fuzzTokens({ random, send, otherToken }: Target): Promise<void> {
+  const value = `${random.pick(schemes)}${random.pick(joiners)}${alteredToken(random, otherToken)}`
+  const method = random.pick([
+    'GET /api/media',
+    'GET /api/token',
+    'GET /api/items',
+    'POST /api/media',
+    'GET /api/tokens',
+  ])
+  const response = await send(
+    Buffer.from(
+      `${method} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${value}\r\nContent-Length: 0\r\n\r\n`,
+      'latin1',
+    ),
+  )
+  if (response === null) throw new Error(`no response to ${value}`)
+  const isRefused = [400, 401, 431].includes(response.status)
+  if (!isRefused && !isSame(value, otherToken))
+    throw new Error(`${response.status} for ${JSON.stringify(value)}`)
+}
+
+/** A request that is repeated with its key stores one item, whatever the key is; other content with the key stores none. */
+export async function fuzzKeys({ random, send, otherToken }: Target): Promise<void> {
+  const key = `${random.oneIn(2) ? '"' : ''}${headerValue(random)}${random.below(2 ** 31)}${random.oneIn(2) ? '"' : ''}`
+  const store = (body: string) =>
+    send(
+      Buffer.from(
+        `POST /api/media HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${otherToken}\r\nIdempotency-Key: ${key}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        'latin1',
+      ),
+    )
+  const idOf = (body: string | undefined) => /"id":"(\w+)"/.exec(body ?? '')?.[1]
+  const first = await store('one')
+  const [again, different] = [await store('one'), await store('two')]
+  const statuses = [first?.status, again?.status, different?.status]
+  if (first?.status === 201) {
+    if (again?.status !== 201 || idOf(first.body) !== idOf(again.body))
+      throw new Error(`the same request with the key ${JSON.stringify(key)} got ${statuses}`)
+    if (different?.status !== 422)
+      throw new Error(`another request with the key ${JSON.stringify(key)} got ${statuses}`)
+  } else if (statuses.some((status) => status !== 400 && status !== 431))
+    throw new Error(`the key ${JSON.stringify(key)} got ${statuses}`)
+}
