@@ -1,3 +1,3 @@
 import { describeOnPostgresAndS3 } from './suites.ts'
 
-describeOnPostgresAndS3('listing', 'listing-under-change', 'items', 'trash', 'bytes', 'variants')
+describeOnPostgresAndS3('listing', 'listing-under-change', 'items', 'trash', 'bytes', 'variants', 'issuer')
