@@ -217,5 +217,7 @@ test('Q3 a client returns the usage and the quotas of its bucket', async () => {
     trash_days: 0,
     trash_items: 0,
     trash_bytes: 0,
+    private: false,
+    signed_pages: false,
   })
 })

@@ -142,3 +142,18 @@ export const parseMedia = (text: string) => Value.Parse(Media, JSON.parse(text))
 export const readToken = (value: unknown) => Value.Parse(Token, value)
 export const readCreatedToken = (value: unknown) => Value.Parse(CreatedToken, value)
 export const readTokenList = (value: unknown) => Value.Parse(TokenList, value)
+
+const SignedLink = Type.Object({ url: Type.String(), expires_at: timeText }, closed)
+const SignedLinks = Type.Object(
+  {
+    links: Type.Array(Type.Object({ id: Type.String(), url: Type.String() }, closed)),
+    missing: Type.Array(Type.String()),
+    expires_at: timeText,
+  },
+  closed,
+)
+
+/** A link that expires. Throws for any other body. */
+export const readLink = async (response: Response) => Value.Parse(SignedLink, await response.json())
+/** Links of several items. Throws for any other body. */
+export const readLinks = async (response: Response) => Value.Parse(SignedLinks, await response.json())

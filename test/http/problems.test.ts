@@ -12,6 +12,7 @@ import { makeToken } from '../harness/token.ts'
 import { checksumOf, tusOf } from '../harness/tus.ts'
 import { until } from '../harness/until.ts'
 import { blobPath, onDisk, upload } from '../harness/upload.ts'
+import { readLink } from '../harness/wire.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -115,6 +116,18 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
   'managed-token-inactive': async () => {
     const { id } = await withToken('--expires', '1ms')
     return await manageTokens('POST', `${id}/rotate`, '{"expires_at":null}')
+  },
+  'signature-invalid': () => fetch(`${server.url}/media/x?signature=x`),
+  'link-expired': async () => {
+    const { id } = await upload(server, 'x')
+    const headers = { 'content-type': 'application/json' }
+    const body = '{"expires_in":1}'
+    const link = await server.request(`/api/media/${id}/links`, { method: 'POST', headers, body })
+    const { url } = await readLink(link)
+    return await until('the expiry', async () => {
+      const response = await fetch(url)
+      return response.status === 403 && response
+    })
   },
   'destination-refused': () => fetch(`${server.url}/media/x`, { headers: { 'sec-fetch-dest': 'script' } }),
   'route-unknown': () => fetch(`${server.url}/nowhere`),

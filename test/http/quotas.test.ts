@@ -24,6 +24,8 @@ const Bucket = Type.Object(
     trash_days: Type.Integer(),
     trash_items: Type.Integer(),
     trash_bytes: Type.Integer(),
+    private: Type.Boolean(),
+    signed_pages: Type.Boolean(),
   },
   { additionalProperties: false },
 )
@@ -156,7 +158,10 @@ test('Q2 a declared length that cannot fit is refused before the body is sent', 
 describe('Q3 the bucket', () => {
   test('returns its contents and its limits', async () => {
     const bucket = await bucketWith()
-    const trash = { trash_days: 0, trash_items: 0, trash_bytes: 0 }
+    const trash = {
+      ...{ trash_days: 0, trash_items: 0, trash_bytes: 0 },
+      ...{ private: false, signed_pages: false },
+    }
     const limits = { max_items: null, max_bytes: null, ...trash }
     const reserved = { reserved_items: 0, reserved_bytes: 0 }
     expect(await bucket.state()).toEqual({ name: bucket.name, items: 0, bytes: 0, ...reserved, ...limits })
@@ -196,7 +201,7 @@ describe('Q4 limits are set while the server runs', () => {
       .map((line) => Value.Parse(Bucket, JSON.parse(line)))
     expect(shown.find((one) => one.name === name)).toMatchObject({ max_items: null, max_bytes: 5_000_000 })
     expect((await server.command('bucket', 'list')).stdout).toMatch(
-      new RegExp(`^${name} +0 +none +0 B +5\\.0 MB$`, 'm'),
+      new RegExp(`^${name} +0 +none +0 B +5\\.0 MB +public$`, 'm'),
     )
   })
 

@@ -236,6 +236,24 @@ test('D1 responses to deletes of many are as described', async () => {
   await meet('DELETE', path, await remove({ body }), 200)
 })
 
+test('D1 responses to requests for links are as described', async () => {
+  for (const [path, target, body, status] of [
+    ['/api/media/{id}/links', `/api/media/${media.id}/links`, '{"variant":"thumb"}', 201],
+    ['/api/links', '/api/links', JSON.stringify({ ids: [media.id, 'x'], expires_in: 60 }), 200],
+  ] as const) {
+    const send = (body: string, type = 'application/json', to: string = target) =>
+      server.request(to, { method: 'POST', body, headers: { 'content-type': type } })
+    await meet('POST', path, await send(body), status)
+    await meet('POST', path, await send('{"x":1}'), 400)
+    await meet('POST', path, await send('x'.repeat(200_000)), 413)
+    await meet('POST', path, await send(body, 'text/plain'), 415)
+    if (status === 201)
+      await meet('POST', path, await send(body, 'application/json', '/api/media/x/links'), 404)
+  }
+  const signed = `/media/${media.id}.txt?expires=1&key=a&signature=${'a'.repeat(43)}`
+  await meet('GET', '/media/{name}', await fetch(server.url + signed), 403)
+})
+
 test('D1 responses to requests that manage tokens are as described', async () => {
   const scopes = ['tokens:manage', 'media:read'].flatMap((scope) => ['--scope', scope])
   const { authorization } = await makeToken(server, '--bucket', 'default', ...scopes)

@@ -1,4 +1,4 @@
-import { type Check, count, countOrNull, objectOf, optional, parse, text } from './shape.ts'
+import { type Check, count, countOrNull, flag, objectOf, optional, parse, text } from './shape.ts'
 
 /** The contents and the quotas of a bucket, as on the wire. */
 export interface Bucket {
@@ -16,6 +16,10 @@ export interface Bucket {
   /** Items in the trash, in addition to `items`, and their bytes, which `bytes` includes. */
   readonly trash_items?: number | undefined
   readonly trash_bytes?: number | undefined
+  /** Whether bytes need a token or a signed URL. Earlier versions of the service do not send these members. */
+  readonly private?: boolean | undefined
+  /** Whether lists of a private bucket have signed URLs. */
+  readonly signed_pages?: boolean | undefined
 }
 
 const bucketShape: Check<Bucket> = objectOf<Bucket>({
@@ -29,6 +33,8 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   trash_days: optional(count),
   trash_items: optional(count),
   trash_bytes: optional(count),
+  private: optional(flag),
+  signed_pages: optional(flag),
 })
 
 /** Reads the bucket from a response. Throws a `ShapeError` that names the invalid field. */

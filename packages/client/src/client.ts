@@ -3,6 +3,7 @@ import type { CallOptions } from './client-options.ts'
 import type { DeletedItems } from './delete-many.ts'
 import type { TaggedMedia } from './describe-media.ts'
 import type { ItemOptions } from './item-list.ts'
+import type { Link, LinkOptions, Links } from './links.ts'
 import type { Media } from './media.ts'
 import type { Page, TaggedPage } from './page.ts'
 import type { Token } from './token.ts'
@@ -103,6 +104,15 @@ export interface Client {
 
   /** Deletes all items in the trash permanently. */
   emptyTrash(options?: CallOptions): Promise<void>
+
+  /**
+   * Creates a link of an item that expires: a signed URL, which needs no token. Only the id of a URL is used. The token needs
+   * `media:read`. Whoever has a URL can use it until it expires.
+   */
+  createLink(idOrUrl: string | URL, options?: LinkOptions): Promise<Link>
+
+  /** Creates links of many items, with one request for each 500. */
+  createLinks(idsOrUrls: readonly (string | URL)[], options?: LinkOptions): Promise<Links>
 
   /** Returns the contents and the quotas of the token's bucket. */
   bucket(options?: CallOptions): Promise<Bucket>

@@ -6,6 +6,7 @@ import { describeMedia, describeTagged, type TaggedMedia } from './describe-medi
 import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
 import { type ItemOptions, iterateItems } from './item-list.ts'
+import { createLink, createLinks, type LinkOptions } from './links.ts'
 import type { Media } from './media.ts'
 import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
 import { nextPageNumber, type Page, readPage, type TaggedPage } from './page.ts'
@@ -201,6 +202,12 @@ export function createClient(options: ClientOptions): Client {
     },
     async emptyTrash(options: CallOptions = {}) {
       await emptyTrash(settings, endpoints, options)
+    },
+    async createLink(idOrUrl: string | URL, options: LinkOptions = {}) {
+      return await createLink(settings, endpoints, idOrUrl, options)
+    },
+    async createLinks(idsOrUrls: readonly (string | URL)[], options: LinkOptions = {}) {
+      return await createLinks(settings, endpoints, idsOrUrls, options)
     },
     bucket,
     whoami,

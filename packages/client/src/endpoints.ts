@@ -14,6 +14,7 @@ export interface Endpoints {
   /** The part after this cursor, or the first one. */
   readonly trash: (cursor: string | null) => string
   readonly restore: string
+  readonly links: string
   readonly bucket: string
   readonly token: string
   readonly tokens: string
@@ -42,6 +43,7 @@ export function locate(given: string | URL): Endpoints {
     items: (parameters) => `${base}/api/items?${parameters}`,
     trash: (cursor) => `${base}/api/trash${cursor === null ? '' : `?after=${encodeURIComponent(cursor)}`}`,
     restore: `${base}/api/trash/restore`,
+    links: `${base}/api/links`,
     bucket: `${base}/api/bucket`,
     token: `${base}/api/token`,
     tokens: `${base}/api/tokens`,

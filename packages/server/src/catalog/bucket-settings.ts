@@ -6,6 +6,8 @@ const columns: { readonly [Name in keyof BucketSettings]: string } = {
   maxItems: 'max_items',
   maxBytes: 'max_bytes',
   trashDays: 'trash_days',
+  isPrivate: 'private',
+  signedPages: 'signed_pages',
 }
 
 export const settingColumns: readonly string[] = Object.values(columns)
@@ -15,6 +17,8 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   maxItems: integerOrNull(row, from),
   maxBytes: integerOrNull(row, from + 1),
   trashDays: integer(row, from + 2),
+  isPrivate: integer(row, from + 3) === 1,
+  signedPages: integer(row, from + 4) === 1,
 })
 
 export interface ColumnValue {
@@ -26,6 +30,7 @@ export interface ColumnValue {
 export function settingValues(settings: Partial<BucketSettings>): ColumnValue[] {
   return Object.entries(columns).flatMap(([name, column]) => {
     const value = settings[name as keyof BucketSettings]
-    return value === undefined ? [] : [{ column, value }]
+    if (value === undefined) return []
+    return [{ column, value: typeof value === 'boolean' ? Number(value) : value }]
   })
 }

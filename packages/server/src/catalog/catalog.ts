@@ -2,6 +2,7 @@ import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { AuditEvent } from './audit-log/events.ts'
+import type { KeyCatalog } from './key-catalog.ts'
 import type {
   Bucket,
   BucketId,
@@ -37,7 +38,7 @@ import type { NewUpload, OffsetMove, StoredParts, Upload, UploadParts } from './
  * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
  * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
  */
-export interface Catalog extends TokenCatalog {
+export interface Catalog extends TokenCatalog, KeyCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
@@ -62,7 +63,7 @@ export interface Catalog extends TokenCatalog {
   /** The current row of the item with this id, in any bucket. Never cached. */
   media(id: MediaId): Promise<Media | null>
 
-  /** For each id, whether an item of any bucket has it and is not marked as damaged; all as of one moment. Never cached. */
+  /** For each id, whether an item of any bucket has it and can be served to everybody; all as of one moment. Never cached. */
   servability(ids: readonly MediaId[]): Promise<readonly Servability[]>
 
   /** Bytes that are stored in the catalog; null if their item was deleted. */

@@ -2,6 +2,7 @@ import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
 import type { UploadId } from '../core/upload-id.ts'
 import type { AddedContent, AuditEvent } from './audit-log/events.ts'
+import type { SigningKey } from './key-catalog.ts'
 import type { IndexedNames, NameTask } from './names/index-tasks.ts'
 import type {
   BucketId,
@@ -82,6 +83,8 @@ export interface Changes {
     output: boolean
   }
   'revoke-token': { input: Audited & { id: TokenId; at: number }; output: boolean }
+  'add-key': { input: { key: SigningKey; onlyFirst: boolean }; output: undefined }
+  'remove-key': { input: { id: string }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: Audited & UpkeepRun; output: undefined }
   'record-events': { input: { events: readonly AuditEvent[] }; output: undefined }

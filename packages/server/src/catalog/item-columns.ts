@@ -29,10 +29,14 @@ export const readItem = (row: Row): Item => ({
   caption: textOrNull(row, 12),
 })
 
-/** Reads an item from these columns and three more: bucket, 1 if it is damaged, number of its bytes in the catalog. */
+/** 1 if the bucket of a row of `media` is private. */
+export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = media.bucket_id), 0)'
+
+/** Reads an item from these columns and four more: bucket, 1 if it is damaged, number of its bytes in the catalog, 1 if it is private. */
 export const readMedia = (row: Row): Media => ({
   ...readItem(row),
   bucketId: integer(row, itemColumnCount) as BucketId,
   isDamaged: integer(row, itemColumnCount + 1) === 1,
   contentId: integerOrNull(row, itemColumnCount + 2) as ContentId | null,
+  isPrivate: integer(row, itemColumnCount + 3) === 1,
 })

@@ -22,6 +22,8 @@ export interface Grant {
   /** Incremented with every change of the bucket's items; with the catalog's epoch it identifies one state. */
   readonly revision: number
   readonly total: number
+  /** True if the bucket is private and its lists have signed URLs. */
+  readonly signsPages: boolean
 }
 
 /** The rows of one page with the bucket's revision and total, from one snapshot. */
@@ -104,8 +106,11 @@ export interface Item extends NewMedia, Preview, ItemTexts {}
 /** The item after an edit; `changed` if it did not have the expected texts. */
 export type EditedMedia = Item | 'missing' | 'changed'
 
-/** Whether an item can be served. A renamed item can, but not with headers that were made earlier. */
-export type Servability = 'servable' | 'renamed' | 'not'
+/**
+ * Whether an item can be served to everybody. A renamed item can, but not with headers that were made earlier. A private one needs a
+ * token or a signed URL.
+ */
+export type Servability = 'servable' | 'renamed' | 'private' | 'not'
 
 export interface Media extends Item {
   readonly bucketId: BucketId
@@ -113,6 +118,8 @@ export interface Media extends Item {
   readonly isDamaged: boolean
   /** Its bytes in the catalog; null if they are in the blob store. */
   readonly contentId: ContentId | null
+  /** True if its bucket is private. */
+  readonly isPrivate: boolean
 }
 
 /** An item to be stored, with its bytes; null if they are in the blob store. The catalog takes over the buffer of the bytes. */
@@ -125,6 +132,10 @@ export interface NewMediaContent {
 export interface BucketSettings extends Quota {
   /** Days for which deleted items can be restored; 0 for no trash. */
   readonly trashDays: number
+  /** Whether bytes need a token or a signed URL. */
+  readonly isPrivate: boolean
+  /** Whether lists of a private bucket have signed URLs. */
+  readonly signedPages: boolean
 }
 
 /** The trash of a bucket. */

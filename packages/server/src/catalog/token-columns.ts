@@ -15,7 +15,7 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
   return set
 }
 
-/** Reads token, bucket, scopes, expiry, revocation, last use, revision and total. */
+/** Reads token, bucket, scopes, expiry, revocation, last use, revision, total, and 1 if lists have signed URLs. */
 export const readGrant = (row: Row): Grant => ({
   tokenId: text(row, 0) as TokenId,
   bucketId: integer(row, 1) as BucketId,
@@ -26,6 +26,7 @@ export const readGrant = (row: Row): Grant => ({
   subject: null,
   revision: integer(row, 6),
   total: integer(row, 7),
+  signsPages: integer(row, 8) === 1,
 })
 
 /** Reads token, bucket's name, name, scopes, creation, expiry, last use and revocation. */

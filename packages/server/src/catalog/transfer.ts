@@ -1,5 +1,6 @@
 import { readBucketSettings, settingColumns, settingValues } from './bucket-settings.ts'
 import { itemColumnCount, readItem } from './item-columns.ts'
+import type { SigningKey } from './key-catalog.ts'
 import type {
   BucketId,
   BucketSettings,
@@ -59,6 +60,7 @@ export interface CatalogSource {
   state(): Promise<string>
   buckets(): Promise<TransferredBucket[]>
   tokens(): Promise<TransferredToken[]>
+  keys(): Promise<SigningKey[]>
   /** Up to `limit` items after this position, or from the first if it is null. */
   items(after: ItemPosition | null, limit: number): Promise<TransferredItem[]>
   /** All idempotency keys, in batches. */
@@ -79,6 +81,8 @@ export interface CatalogTarget {
    */
   begin(state: string, buckets: readonly TransferredBucket[]): Promise<ItemPosition | null>
   addTokens(tokens: readonly TransferredToken[]): Promise<void>
+  /** Replaces all keys. */
+  setKeys(keys: readonly SigningKey[]): Promise<void>
   /** Adds the items with their positions, durably. */
   addItems(items: readonly TransferredItem[]): Promise<void>
   addRequests(requests: readonly TransferredRequest[]): Promise<void>

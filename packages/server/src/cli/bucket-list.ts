@@ -49,6 +49,7 @@ const columns = [
     cell: ({ maxBytes }: Bucket) => (maxBytes === null ? 'none' : formatSize(maxBytes)),
     alignRight: true,
   },
+  { header: 'ACCESS', cell: ({ isPrivate }: Bucket) => (isPrivate ? 'private' : 'public') },
 ]
 
 const toJson = ({
@@ -59,6 +60,8 @@ const toJson = ({
   reservedBytes,
   maxItems,
   maxBytes,
+  isPrivate,
+  signedPages,
   trash,
 }: ListedBucket) => ({
   name,
@@ -71,4 +74,6 @@ const toJson = ({
   trash_days: trash.days,
   trash_items: trash.items,
   trash_bytes: trash.bytes,
+  private: isPrivate,
+  signed_pages: signedPages,
 })

@@ -54,6 +54,9 @@ const parseCount = (text: string): number | undefined => {
   return Number.isSafeInteger(value) ? value : undefined
 }
 
+const parseSwitch = (text: string): boolean | undefined =>
+  text === 'on' ? true : text === 'off' ? false : undefined
+
 /** Null for no limit. */
 const parseLimit =
   (parse: (text: string) => number | null | undefined) =>
@@ -93,6 +96,26 @@ const options: readonly BucketOption[] = [
     toSettings: (trashDays) => ({ trashDays }),
     ofSettings: ({ trashDays }) => trashDays,
     describe: (trashDays) => (trashDays === 0 ? 'no trash' : `a trash for ${formatCount(trashDays, 'day')}`),
+  }),
+  option({
+    name: 'private',
+    value: 'on|off',
+    help: 'Whether files need a token or a signed URL. With off, the URL of a file is enough.',
+    validValues: 'on or off',
+    parse: parseSwitch,
+    toSettings: (isPrivate) => ({ isPrivate }),
+    ofSettings: ({ isPrivate }) => isPrivate,
+    describe: (isPrivate) => (isPrivate ? 'private' : 'public'),
+  }),
+  option({
+    name: 'signed-pages',
+    value: 'on|off',
+    help: 'Whether lists of a private bucket have signed URLs, which are valid for 15 to 30 minutes.',
+    validValues: 'on or off',
+    parse: parseSwitch,
+    toSettings: (signedPages) => ({ signedPages }),
+    ofSettings: ({ signedPages }) => signedPages,
+    describe: (signedPages) => (signedPages ? 'signed URLs in lists' : 'plain URLs in lists'),
   }),
 ]
 

@@ -10,6 +10,7 @@ import { bucketSet } from './bucket-set.ts'
 import { clientSettings } from './client/client-settings.ts'
 import { edit } from './client/edit.ts'
 import { get } from './client/get.ts'
+import { link } from './client/link.ts'
 import { ls } from './client/ls.ts'
 import { rm } from './client/rm.ts'
 import { trashEmpty } from './client/trash-empty.ts'
@@ -20,6 +21,9 @@ import { whoami } from './client/whoami.ts'
 import { type Command, exitCodes, UsageError } from './command.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
 import { fsck } from './fsck.ts'
+import { keysList } from './keys-list.ts'
+import { keysRemove } from './keys-remove.ts'
+import { keysRotate } from './keys-rotate.ts'
 import { migrate } from './migrate.ts'
 import { restore } from './restore.ts'
 import { seed } from './seed.ts'
@@ -38,6 +42,9 @@ const commands: Readonly<Record<string, Command>> = {
   'bucket list': bucketList,
   'bucket set': bucketSet,
   'bucket delete': bucketDelete,
+  'keys list': keysList,
+  'keys rotate': keysRotate,
+  'keys remove': keysRemove,
   seed,
   fsck,
   backup,
@@ -47,6 +54,7 @@ const commands: Readonly<Record<string, Command>> = {
   upload,
   ls,
   get,
+  link,
   edit,
   rm,
   'trash list': trashList,
@@ -181,6 +189,6 @@ ${rows(exitCodeRows)}
 Settings of the service (environment variables, with their defaults):
 ${settingRows(settings)}
 
-Settings of upload, ls, get, edit, rm, trash and whoami, which use a service over HTTP:
+Settings of upload, ls, get, link, edit, rm, trash and whoami, which use a service over HTTP:
 ${settingRows(clientSettings)}`
 }

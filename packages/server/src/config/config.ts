@@ -47,6 +47,7 @@ export interface Config {
   readonly addressRate: RequestRate | null
   readonly authFailureRate: RequestRate | null
   readonly mediaMaxAge: number
+  readonly maxLinkLifetime: number
   readonly variants: readonly VariantSize[]
   readonly variantProcesses: number
   readonly variantQueue: number
@@ -133,6 +134,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     addressRate: read('MEDIABUCKET_ADDRESS_RATE'),
     authFailureRate: read('MEDIABUCKET_AUTH_FAILURE_RATE'),
     mediaMaxAge: read('MEDIABUCKET_MEDIA_MAX_AGE'),
+    maxLinkLifetime: read('MEDIABUCKET_MAX_LINK_LIFETIME'),
     variants: read('MEDIABUCKET_VARIANTS'),
     variantProcesses: read('MEDIABUCKET_VARIANT_PROCESSES'),
     variantQueue: read('MEDIABUCKET_VARIANT_QUEUE'),

@@ -60,6 +60,18 @@ export const duration: Reader<number> = {
   read: (text) => parseDuration(text) ?? undefined,
 }
 
+/** Ten years. */
+const longestLink = 3650 * 86_400_000
+
+/** Milliseconds. */
+export const linkLifetime: Reader<number> = {
+  accepts: 'a duration from 1s to 3650d, such as 12h or 30d',
+  read(text) {
+    const value = parseDuration(text)
+    return value !== null && value >= 1000 && value <= longestLink ? value : undefined
+  },
+}
+
 /** Node's timers count to 2^31 − 1 milliseconds and fire at once for more. */
 const longestTimer = 20 * 86_400_000
 

@@ -12,6 +12,7 @@ import {
   duration,
   hostName,
   issuerUrl,
+  linkLifetime,
   oneOf,
   onOrOff,
   processes,
@@ -245,6 +246,11 @@ const table = {
     '1d',
     duration,
     'How long browsers and proxies may cache a file. A deleted file may stay in their caches for that time.',
+  ),
+  MEDIABUCKET_MAX_LINK_LIFETIME: setting(
+    '7d',
+    linkLifetime,
+    'The longest lifetime of a signed URL that a client can request. Longer ones are refused with 400.',
   ),
   MEDIABUCKET_VARIANTS: setting(
     'thumb=400, medium=1600',

@@ -14,6 +14,8 @@ export type FaultCode =
   | 'token-refused'
   | 'bucket-unknown'
   | 'scope-missing'
+  | 'signature-invalid'
+  | 'link-expired'
   | 'destination-refused'
   | 'route-unknown'
   | 'media-unknown'

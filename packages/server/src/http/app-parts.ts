@@ -1,4 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { SignLinks } from '../access/sign-links.ts'
+import type { VerifyLink } from '../access/verify-link.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant, Media } from '../catalog/records.ts'
 import type { PageSettings } from '../core/page.ts'
@@ -41,7 +43,9 @@ export interface Operations extends TrashOperations {
   readonly removeMedia: MediaRemover['remove']
   readonly purgeMedia: MediaRemover['purge']
   readonly removeManyMedia: MediaRemover['removeMany']
-  readonly findByName: (name: string) => Promise<Media>
+  readonly findByName: (name: string) => Promise<Media | null>
+  readonly verifyLink: VerifyLink
+  readonly signLinks: SignLinks
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']
   readonly cachedBytes: CachedBytesOperations['cachedBytes']
@@ -61,6 +65,7 @@ export interface HttpSettings extends Omit<PageSettings, 'mediaBaseUrl'> {
   readonly inlineSize: number
   readonly maxParts: number
   readonly mediaMaxAge: number
+  readonly maxLinkLifetime: number
   readonly sendFile: SendFile | null
   /** The origin to which requests for bytes are redirected; null if they are not. */
   readonly storeOrigin: string | null

@@ -15,6 +15,7 @@ import { createBytesResponder } from './media/bytes-response.ts'
 import { createCachedResponses } from './media/cached-responses.ts'
 import { createMediaHost } from './media/media-host.ts'
 import { createBodyPreparer } from './media/prepare-body.ts'
+import { createAccessCheck } from './media/private-access.ts'
 import { createRequestLogger } from './metrics/request-log.ts'
 import { collectOperations } from './openapi/collect-operations.ts'
 import { createErrorHandler } from './problems/error-handler.ts'
@@ -36,7 +37,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
   const backpressure = createBackpressure(maxUnprocessedBytes)
   const readBody = createBodyReader(backpressure)
   const respondToListing = createListingResponder({
-    listMedia: operations.listMedia,
+    ...operations,
     pageSettings,
     envelope: settings.envelope,
     epoch: catalog.epoch,
@@ -53,6 +54,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     ...operations,
     ...cachedResponses,
     ...pictures,
+    checkAccess: createAccessCheck({ verifyLink: operations.verifyLink, authorize }),
     prepareBody: createBodyPreparer((err, requestId) => {
       countStorageError(err)
       log.error({ requestId, err }, 'a response was aborted')

@@ -6,6 +6,8 @@ import { listItemsRoute } from './items/list-items.ts'
 import { listMediaRoute } from './listing/list-media.ts'
 import type { ListingResponder } from './listing/listing-response.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
+import { createLinkRoute } from './media/create-link.ts'
+import { createLinksRoute } from './media/create-links.ts'
 import { describeBucketRoute } from './media/describe-bucket.ts'
 import { editMediaRoute } from './media/edit-media.ts'
 import { findMediaRoute } from './media/find-media.ts'
@@ -76,7 +78,7 @@ export async function addRoutes(
       metrics,
     }),
   )
-  findMediaRoute(app, { authorize, catalog, urlSettings: pageSettings })
+  findMediaRoute(app, { ...operations, authorize, catalog, urlSettings: pageSettings })
   await app.register((scope) => removeManyMediaRoute(scope, { ...operations, authorize, readBody, metrics }))
   await app.register((scope) =>
     editMediaRoute(scope, { ...operations, authorize, readBody, urlSettings: pageSettings }),
@@ -85,6 +87,16 @@ export async function addRoutes(
     trashRoutes(scope, { ...operations, authorize, readBody, urlSettings: pageSettings }),
   )
   removeMediaRoute(app, { ...operations, authorize, metrics })
+  const linkParts = {
+    ...operations,
+    ...{ authorize, readBody, catalog },
+    limits: {
+      maxLifetime: Math.floor(settings.maxLinkLifetime / 1000),
+      variantNames: settings.variants.map(({ name }) => name),
+    },
+  }
+  await app.register((scope) => createLinkRoute(scope, linkParts))
+  await app.register((scope) => createLinksRoute(scope, linkParts))
   serveBytesRoute(app, parts)
   describeBucketRoute(app, { authorize, catalog })
   describeTokenRoute(app, { authorize, catalog })

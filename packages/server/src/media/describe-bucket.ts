@@ -14,6 +14,8 @@ export interface BucketObject {
   readonly trash_days: number
   readonly trash_items: number
   readonly trash_bytes: number
+  readonly private: boolean
+  readonly signed_pages: boolean
 }
 
 export async function describeBucket(
@@ -34,5 +36,7 @@ export async function describeBucket(
     trash_days: trash.days,
     trash_items: trash.items,
     trash_bytes: trash.bytes,
+    private: bucket.isPrivate,
+    signed_pages: bucket.signedPages,
   }
 }

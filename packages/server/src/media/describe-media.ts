@@ -1,5 +1,6 @@
 import type { ItemTexts, NewMedia, Preview } from '../catalog/records.ts'
 import { mediaUrl, type UrlSettings } from '../core/media-url.ts'
+import type { LinkSigner } from '../core/signed-url.ts'
 import { builtInSizes, hasVariants } from '../core/variant.ts'
 
 /** The media object of an item, as clients receive it (docs/interface.md M1). */
@@ -29,12 +30,13 @@ export interface MediaObject {
 
 const noTools: ReadonlySet<never> = new Set()
 
-/** A new item has no texts except its name. */
+/** A new item has no texts except its name. With `signer`, the URLs are signed. */
 export function describeMedia(
   settings: UrlSettings,
   media: NewMedia & Partial<Preview & ItemTexts>,
+  signer: LinkSigner | null = null,
 ): MediaObject {
-  const url = mediaUrl(settings, media.id, media.extension)
+  const url = signer === null ? mediaUrl(settings, media.id, media.extension) : signer.sign(media)
   return {
     id: media.id,
     url,
@@ -51,7 +53,10 @@ export function describeMedia(
     caption: media.caption ?? null,
     variants: hasVariants(media.contentType, settings.tools ?? noTools)
       ? Object.fromEntries(
-          (settings.variants ?? builtInSizes).map(({ name }) => [name, `${url}?variant=${name}`]),
+          (settings.variants ?? builtInSizes).map(({ name }) => [
+            name,
+            signer === null ? `${url}?variant=${name}` : signer.sign(media, { variant: name }),
+          ]),
         )
       : null,
   }

@@ -17,18 +17,17 @@ export async function findMedia(
 
 /**
  * An item of any bucket by the last segment of its URL: its id, optionally with a dot and its extension
- * (docs/interface.md B1, B7). `name` may be any text. Throws Fault `media-unknown`.
+ * (docs/interface.md B1, B7); null if there is none. `name` may be any text.
  */
 export function findByNameOperation(parts: {
   readonly catalog: Pick<Catalog, 'media'>
-}): (name: string) => Promise<Media> {
+}): (name: string) => Promise<Media | null> {
   return async (name) => {
     const dot = name.indexOf('.')
     const id = dot < 0 ? name : name.slice(0, dot)
     const media = isMediaId(id) ? await parts.catalog.media(id) : null
-    if (media === null || isTrash(media.bucketId)) throw mediaUnknown()
-    if (dot >= 0 && name.slice(dot + 1) !== media.extension) throw mediaUnknown()
-    return media
+    if (media === null || isTrash(media.bucketId)) return null
+    return dot < 0 || name.slice(dot + 1) === media.extension ? media : null
   }
 }
 

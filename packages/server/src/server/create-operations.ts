@@ -1,4 +1,6 @@
+import { signLinksOperation } from '../access/sign-links.ts'
 import { verifyAnyToken } from '../access/verify-any-token.ts'
+import { verifyLinkOperation } from '../access/verify-link.ts'
 import { verifyTokenOperation } from '../access/verify-token.ts'
 import { createVariantList } from '../core/variant.ts'
 import { type Operations, pageSettingsOf } from '../http/app-parts.ts'
@@ -82,6 +84,8 @@ export function createOperations(
     purgeMedia: remover.purge,
     ...trashOperations({ catalog, purge: remover.purge }),
     findByName: findByNameOperation({ catalog }),
+    verifyLink: verifyLinkOperation({ catalog, now: Date.now }),
+    signLinks: signLinksOperation({ catalog, urlSettings: pageSettingsOf(settings), now: Date.now }),
     ...cachedBytesOperations({
       ...parts,
       cache,

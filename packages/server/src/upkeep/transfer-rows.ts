@@ -30,6 +30,7 @@ export async function transferRows(parts: {
   const state = await source.state()
   let last: ItemPosition | null = await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())
+  await target.setKeys(await source.keys())
   const all = await source.countItems()
   let done = last === null ? 0 : await source.countItems(last)
   onItems(done, all)
@@ -42,9 +43,10 @@ export async function transferRows(parts: {
     onItems(done, all)
   }
   for await (const requests of source.requests()) await target.addRequests(requests)
-  // Commands can have revoked tokens and changed limits since the transfer began.
+  // Commands can have revoked tokens, changed limits and removed keys since the transfer began.
   await target.begin(state, await source.buckets())
   await target.addTokens(await source.tokens())
+  await target.setKeys(await source.keys())
   return { changed }
 }
 

@@ -17,6 +17,46 @@ export function describeBuckets(engine: string, fresh: Fresh): void {
       expect(await catalog.bucketNamed('nobody')).toBeNull()
     })
 
+    test('H1 every process reads whether a bucket is private, with its items and its tokens', async () => {
+      const { catalog, other } = await openTwo(fresh)
+      const [id, open] = [await newBucket(catalog, 'b'), await newBucket(catalog, 'open')]
+      const [item, shown] = [newItem(), newItem()]
+      await catalog.addMedia(id, inBlobStore([item]))
+      await catalog.addMedia(open, inBlobStore([shown]))
+      const state = async () => ({
+        settings: [(await other.bucket(id))?.isPrivate, (await other.bucketNamed('b'))?.signedPages],
+        item: [(await other.media(item.id))?.isPrivate, (await other.media(shown.id))?.isPrivate],
+        served: await other.servability([item.id, shown.id]),
+        signs: [
+          (await other.authorise(hashOf('b')))?.signsPages,
+          (await other.authorise(hashOf('open')))?.signsPages,
+        ],
+      })
+      const plain = {
+        settings: [false, false],
+        item: [false, false],
+        served: ['servable', 'servable'],
+        signs: [false, false],
+      }
+      expect(await state()).toEqual(plain)
+      await catalog.setBucket('b', { signedPages: true })
+      expect(await state()).toEqual({ ...plain, settings: [false, true] })
+      await catalog.setBucket('b', { isPrivate: true })
+      const hidden = {
+        settings: [true, true],
+        item: [true, false],
+        served: ['private', 'servable'],
+        signs: [true, false],
+      }
+      expect(await state()).toEqual(hidden)
+      await catalog.editMedia(id, item.id, { filename: 'new.jpg' }, null)
+      expect(await state()).toEqual(hidden)
+      await catalog.setBucket('b', { isPrivate: false })
+      expect(await state()).toEqual({ ...plain, settings: [false, true], served: ['renamed', 'servable'] })
+      expect(await catalog.createBucket('made', { isPrivate: true }, 1)).toBe(true)
+      expect(await catalog.bucketNamed('made')).toMatchObject({ isPrivate: true, signedPages: false })
+    })
+
     test('of processes that create the same bucket with a token, one succeeds', async () => {
       const { catalog, other } = await openTwo(fresh)
       const created = await Promise.all(

@@ -4,6 +4,7 @@ import { describeEdits } from './edit-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
+import { describeKeys } from './key-contract.ts'
 import { describeManyChanges } from './many-changes-contract.ts'
 import { describeMedia } from './media-contract.ts'
 import { describeNameSearch } from './name-search-contract.ts'
@@ -24,6 +25,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeManyChanges(engine, fresh)
   describeQuotas(engine, fresh)
   describeBuckets(engine, fresh)
+  describeKeys(engine, fresh)
   describeUploads(engine, fresh)
   describeIdempotency(engine, fresh)
 

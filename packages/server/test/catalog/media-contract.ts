@@ -44,6 +44,7 @@ export function describeMedia(engine: string, fresh: Fresh): void {
         bucketId,
         isDamaged: false,
         contentId: null,
+        isPrivate: false,
       })
       expect(await catalog.media(whole.id)).toEqual(asStored(whole))
       expect(await catalog.media(bare.id)).toEqual(asStored(bare))

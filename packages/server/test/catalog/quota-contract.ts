@@ -9,7 +9,10 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       const catalog = await openOne(fresh)
       const bucketId = await newBucket(catalog, 'b')
       await newBucket(catalog, 'a')
-      const unlimited = { reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null, trashDays: 0 }
+      const unlimited = {
+        ...{ reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null, trashDays: 0 },
+        ...{ isPrivate: false, signedPages: false },
+      }
       expect(await catalog.buckets()).toEqual([
         { name: 'a', items: 0, bytes: 0, ...unlimited },
         { name: 'b', items: 0, bytes: 0, ...unlimited },
@@ -28,6 +31,8 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         maxItems: 10,
         maxBytes: 2 ** 45,
         trashDays: 0,
+        isPrivate: false,
+        signedPages: false,
       }
       expect(await catalog.bucket(bucketId)).toEqual(full)
       await catalog.setBucket('b', { maxItems: null })

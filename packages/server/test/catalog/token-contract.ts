@@ -21,6 +21,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         subject: null,
         revision: 0,
         total: 0,
+        signsPages: false,
       })
     })
 

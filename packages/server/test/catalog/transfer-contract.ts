@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { newSigningKey } from '../../src/access/new-signing-key.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { BucketId, NewMedia, TokenId } from '../../src/catalog/records.ts'
 import { type CatalogSource, type CatalogTarget, TransferError } from '../../src/catalog/transfer.ts'
@@ -53,7 +54,9 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     for (const { id } of kept.slice(0, 2))
       await catalog.setPreview(big, id, { thumbhash: hashOf(id), duration: 1_500, width: 1, height: 1 })
     for (const { id } of kept.slice(0, 2)) await catalog.editMedia(big, id, described, null)
-    await catalog.setBucket('big', { trashDays: 3 })
+    await catalog.setBucket('big', { trashDays: 3, isPrivate: true, signedPages: true })
+    const keys = [1, 2].map(newSigningKey)
+    for (const key of keys) await catalog.addSigningKey(key, false)
     for (const item of thrown) await catalog.removeMedia(big, [item.id], service, now)
     const few = Array.from({ length: 3 }, newStored)
     const request = {
@@ -72,7 +75,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     if (!damaged) throw new Error('there are no items')
     await from.damage(damaged)
     await catalog.close()
-    return { from, to, big, small, kept, thrown, few, request, damaged }
+    return { from, to, big, small, kept, thrown, few, request, damaged, keys }
   }
 
   async function transfer({ from, to }: { from: Data; to: Data }, steps = Number.POSITIVE_INFINITY) {
@@ -115,7 +118,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
   describe(`${name}: transfer of rows`, () => {
     test('order, totals, bytes, quotas, tokens and idempotency keys are preserved, and the epoch is new', async () => {
       const data = await filled()
-      const { from, to, big, small, kept, thrown, few, request, damaged } = data
+      const { from, to, big, small, kept, thrown, few, request, damaged, keys } = data
       const { progress, changed } = await transfer(data)
       expect(changed).toEqual([])
       expect(progress.at(-1)).toBe(kept.length + thrown.length + few.length)
@@ -129,6 +132,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await after.trashState(big)).toEqual(state)
       expect(await after.trash(big, null, 99, now)).toEqual(await before.trash(big, null, 99, now))
       expect(await after.tokens()).toEqual(await before.tokens())
+      expect(await after.signingKeys()).toEqual(keys)
       expect((await after.authorise(hashOf('small')))?.bucketId).toBe(small)
       expect(await after.findRepeated(request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)
@@ -163,9 +167,13 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       const data = await filled()
       await expect(transfer(data, 1)).rejects.toThrow('interrupted')
       await expect(data.to.open()).rejects.toThrow(/migration was interrupted.*again/)
+      const source = await data.from.open()
+      await source.removeSigningKey(data.keys[0]?.id ?? '')
+      await source.close()
       const { progress } = await transfer(data)
       expect(progress[0]).toBeGreaterThan(0)
       const catalog = await opened(data.to)
+      expect(await catalog.signingKeys()).toEqual(data.keys.slice(1))
       expect(await allPages(catalog, data.big)).toEqual(ids(data.kept))
       expect(await allPages(catalog, data.small)).toEqual(ids(data.few))
     })

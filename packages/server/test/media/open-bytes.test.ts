@@ -53,7 +53,15 @@ test('B9: an item that was seeded without bytes has missing bytes', async () => 
     createdAt: 0,
   }
   await media.catalog.addMedia(bucketId, inBlobStore([seeded]))
-  const item = { ...seeded, altText: null, caption: null, bucketId, isDamaged: false, contentId: null }
+  const item = {
+    ...seeded,
+    altText: null,
+    caption: null,
+    bucketId,
+    isDamaged: false,
+    contentId: null,
+    isPrivate: false,
+  }
   await expect(openBytesOperation(media)(item)).rejects.toMatchObject({
     code: 'bytes-missing',
   })

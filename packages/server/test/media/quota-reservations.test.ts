@@ -16,6 +16,8 @@ function open(limits: Partial<Bucket>) {
       maxItems: null,
       maxBytes: null,
       trashDays: 0,
+      isPrivate: false,
+      signedPages: false,
       ...limits,
     },
   }

@@ -50,6 +50,7 @@ describe('storing', () => {
         bucketId,
         contentId: null,
         isDamaged: false,
+        isPrivate: false,
         sha256: Buffer.from(item.sha256 ?? []),
       })
     }

@@ -57,7 +57,7 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
   const run = (statement: string, ...values: unknown[]) =>
     reading((session) => session.run(statement, ...values))
 
-  const { grants, pages, media, buckets, contents } = createHotReads(run)
+  const { grants, pages, media, buckets, contents, keys } = createHotReads(run)
   const { statistics, ...reads } = createReads(run)
   const { apply } = writer
   const { signed, signedItems } = createSigning(options.actor ?? null)
@@ -147,6 +147,9 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       apply({ kind: 'rotate-token', input: signed({ bucketId, grantor, successor }, by) }),
     revokeToken: (id, at, by) => apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
     touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
+    signingKeys: () => keys.read('all'),
+    addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: { key, onlyFirst } }),
+    removeSigningKey: (id) => apply({ kind: 'remove-key', input: { id } }),
     recordUpkeep: (upkeep, by) => apply({ kind: 'record-upkeep', input: signed(upkeep, by) }),
     recordEvents: (events) => apply({ kind: 'record-events', input: { events } }),
     claimBlobsIdentity: (identity) => apply({ kind: 'claim-blobs-identity', input: { identity } }),

@@ -9,6 +9,7 @@ import { recordEvents, recordItems } from './audit-log.ts'
 import { createBucket, findBucket, holdBucket, setBucket } from './bucket-rows.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
+import { addKey, removeKey } from './key-rows.ts'
 import { appendMedia, removeOldest, type Transaction } from './media-rows.ts'
 import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
 import { grantToken, insertToken, insertUser, revokeToken, rotateToken } from './token-rows.ts'
@@ -148,6 +149,10 @@ const functions: ChangeFunctions = {
   'grant-token': ({ session }, input) => grantToken(session, input),
 
   'rotate-token': ({ session }, input) => rotateToken(session, input),
+
+  'add-key': ({ session }, input) => addKey(session, input),
+
+  'remove-key': ({ session }, input) => removeKey(session, input),
 
   'revoke-token': ({ session }, input) => revokeToken(session, input),
 

@@ -2,7 +2,9 @@ import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { itemColumns, readMedia } from '../item-columns.ts'
+import { isPrivateColumn, itemColumns, readMedia } from '../item-columns.ts'
+import type { SigningKey } from '../key-catalog.ts'
+import { readKey, selectKeys } from '../key-columns.ts'
 import type { Bucket, BucketId, ContentId, Grant, Media, PageRows } from '../records.ts'
 import { bytes, integer, type Row, textOrNull } from '../rows.ts'
 import { readGrant } from '../token-columns.ts'
@@ -17,13 +19,15 @@ interface HotReads {
   readonly pages: BatchedReads<{ bucketId: BucketId; page: number }, PageRows | 'no bucket'>
   readonly media: BatchedReads<MediaId, Media | null>
   readonly buckets: BatchedReads<BucketId, Bucket | null>
+  /** All keys. */
+  readonly keys: BatchedReads<'all', readonly SigningKey[]>
   readonly contents: BatchedReads<ContentId, Uint8Array<ArrayBuffer> | null>
 }
 
 // Each statement returns the number of the key (from 1) in its last column.
 
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at, revision, total,
-    wanted.number
+    private & signed_pages, wanted.number
   FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
   JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
   WHERE require_primary()`
@@ -32,7 +36,8 @@ const pageRows = `SELECT page.revision, page.total, page.items, wanted.number
   FROM unnest($1::int8[], $2::int8[]) WITH ORDINALITY AS wanted (bucket, first, number),
     read_page(wanted.bucket, wanted.first) AS page`
 
-const mediaRows = `SELECT media.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id, wanted.number
+const mediaRows = `SELECT media.${itemColumns}, bucket_id, EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)::int4, content_id,
+    ${isPrivateColumn}, wanted.number
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (id, number) JOIN media ON media.id = wanted.id`
 
 const bucketRows = `SELECT ${bucketColumns}, wanted.number
@@ -83,6 +88,12 @@ export function createHotReads(run: Run): HotReads {
       limit: 256,
       identify: (id) => id,
       readAll: (ids) => readEach(ids.length, null, bucketOf, run(bucketRows, ids)),
+    }),
+    keys: createBatchedReads({
+      concurrency: 2,
+      limit: 1,
+      identify: (all) => all,
+      readAll: async () => [(await run(selectKeys)).map(readKey)],
     }),
     contents: createBatchedReads({
       concurrency: 2,

@@ -9,12 +9,23 @@ import { edits } from './migrations/0005-edits.ts'
 import { names } from './migrations/0006-names.ts'
 import { trash } from './migrations/0007-trash.ts'
 import { auditLog } from './migrations/0008-audit-log.ts'
+import { privateBuckets } from './migrations/0009-private-buckets.ts'
 import { sqlState } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
 
 /** A migration at index n leads to version n + 1, which is stored in the table `meta`. */
-const migrations: readonly string[] = [initial, uploadParts, kinds, previews, edits, names, trash, auditLog]
+const migrations: readonly string[] = [
+  initial,
+  uploadParts,
+  kinds,
+  previews,
+  edits,
+  names,
+  trash,
+  auditLog,
+  privateBuckets,
+]
 
 /** Any fixed number that other programs do not use. */
 const lockKey = 7_815_112_036_441

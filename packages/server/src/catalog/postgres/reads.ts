@@ -2,6 +2,7 @@ import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
 import type { Catalog } from '../catalog.ts'
+import { isPrivateColumn } from '../item-columns.ts'
 import type { BucketId, CatalogStatistics } from '../records.ts'
 import { integer, type Row, text } from '../rows.ts'
 import { readToken } from '../token-columns.ts'
@@ -54,13 +55,13 @@ export function createReads(run: Run): Reads {
     async servability(ids) {
       if (ids.length === 0) return []
       const rows = await run(
-        `SELECT media.id, renamed FROM media WHERE id = ANY ($1::text[]) AND bucket_id > 0
+        `SELECT media.id, renamed, ${isPrivateColumn} FROM media WHERE id = ANY ($1::text[]) AND bucket_id > 0
         AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)`,
         ids,
       )
-      const found = new Map(
-        rows.map((row) => [text(row, 0), row[1] === null ? 'servable' : 'renamed'] as const),
-      )
+      const stateOf = (row: Row) =>
+        integer(row, 2) === 1 ? 'private' : row[1] === null ? 'servable' : 'renamed'
+      const found = new Map(rows.map((row) => [text(row, 0), stateOf(row)] as const))
       return ids.map((id) => found.get(id) ?? 'not')
     },
 

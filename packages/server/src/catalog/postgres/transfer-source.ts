@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { itemColumns, readNewItem } from '../item-columns.ts'
+import { readKey, selectKeys } from '../key-columns.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, type Row, text } from '../rows.ts'
 import {
@@ -99,6 +100,8 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
         await run(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at, bucket_id, hash
           FROM tokens ORDER BY number`)
       ).map(readTransferredToken),
+
+    keys: async () => (await run(selectKeys)).map(readKey),
 
     items: async (after, limit) =>
       (

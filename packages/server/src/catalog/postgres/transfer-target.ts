@@ -13,6 +13,7 @@ import {
 } from '../transfer.ts'
 import type { Connections } from './connections.ts'
 import { storeRepeatable } from './idempotency-records.ts'
+import { replaceKeys } from './key-rows.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
 import { bucketIds, correctBucket } from './recount.ts'
@@ -69,6 +70,10 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
     async addTokens(tokens) {
       bucketOfToken = new Map(tokens.map(({ id, bucketId }) => [id, bucketId]))
       await change((session) => insertTokens(session, tokens))
+    },
+
+    async setKeys(keys) {
+      await change((session) => replaceKeys(session, keys))
     },
 
     async addItems(items) {

@@ -10,6 +10,7 @@ import { prepareEditMedia } from './edit-media.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareIntentRows } from './intent-rows.ts'
 import { prepareItemChanges } from './item-changes.ts'
+import { prepareKeyRows } from './key-rows.ts'
 import { prepareMediaRows } from './media-rows.ts'
 import { prepareNameIndex } from './name-index.ts'
 import { prepareRanks } from './ranks.ts'
@@ -52,6 +53,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const intents = prepareIntentRows(db)
   const clearTombstone = db.prepare('DELETE FROM tombstones WHERE id = ?')
   const tokens = prepareTokenRows(db)
+  const keys = prepareKeyRows(db)
   const names = prepareNameIndex(db)
   const recordUpkeep = prepareRecordUpkeep(db)
   const claimIdentity = db.prepare("INSERT INTO meta (key, value) VALUES ('blobs', ?) ON CONFLICT DO NOTHING")
@@ -150,6 +152,10 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     'grant-token': tokens.grant,
 
     'rotate-token': tokens.rotate,
+
+    'add-key': keys.add,
+
+    'remove-key': keys.remove,
 
     'revoke-token': tokens.revoke,
 

@@ -14,6 +14,7 @@ import { edits } from './migrations/0010-edits.ts'
 import { names } from './migrations/0011-names.ts'
 import { trash } from './migrations/0012-trash.ts'
 import { auditLog } from './migrations/0013-audit-log.ts'
+import { privateBuckets } from './migrations/0014-private-buckets.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -32,6 +33,7 @@ const migrations: readonly string[] = [
   names,
   trash,
   auditLog,
+  privateBuckets,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

@@ -4,7 +4,9 @@ import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { itemColumns, readMedia } from '../item-columns.ts'
+import { isPrivateColumn, itemColumns, readMedia } from '../item-columns.ts'
+import type { SigningKey } from '../key-catalog.ts'
+import { readKey, selectKeys } from '../key-columns.ts'
 import type {
   Bucket,
   BucketId,
@@ -70,6 +72,7 @@ export interface Reads {
   token(id: TokenId): TokenRecord | null
   tokensAfter(bucketId: BucketId, after: TokenId | null, limit: number): TokenRecord[]
   tokens(bucket: string | null): TokenRecord[]
+  signingKeys(): readonly SigningKey[]
   isNew(): boolean
   blobsIdentity(): string | null
   someWithBlobs(): MediaId[]
@@ -79,19 +82,20 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const uploadParts = prepareReadParts(db)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    revision, total FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
+    revision, total, private & signed_pages FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
   const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
     ORDER BY seq LIMIT ${pageSize} OFFSET ?`)
   const media =
-    db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id
+    db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id, ${isPrivateColumn}
     FROM media WHERE id = ?`)
-  // Reads indexes only: reading a row of `media` costs three times as much.
+  // Reads no row of `media`, only its indexes: reading the row costs three times as much.
   const servable =
     db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id) THEN 0
+    WHEN ${isPrivateColumn} = 1 THEN 3
     WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END
     FROM media WHERE id = ?1 AND bucket_id > 0`)
-  const servabilities = ['not', 'renamed', 'servable'] as const
+  const servabilities = ['not', 'renamed', 'servable', 'private'] as const
   const trashState = db.prepare(`SELECT ${trashStateColumns} WHERE buckets.id = ?`)
   const trashed = db.prepare(`SELECT ${trashedColumns} FROM media
     WHERE bucket_id = ? AND seq < ? AND expires_at > ? ORDER BY seq DESC LIMIT ?`)
@@ -108,6 +112,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     AND tokens.rowid > coalesce((SELECT rowid FROM tokens WHERE id = ?2), 0) ORDER BY tokens.rowid LIMIT ?3`)
   const tokens = db.prepare(`${tokenRows}
     WHERE buckets.name = ?1 OR ?1 IS NULL ORDER BY tokens.created_at, tokens.rowid`)
+  const keys = db.prepare(selectKeys)
   const upload = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE id = ?`)
   const unfinished = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE finished = 0`)
   const expired = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE expires_at <= ?`)
@@ -227,6 +232,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     tokensAfter: (bucketId, after, limit) => all(tokensAfter, bucketId, after, limit).map(readToken),
 
     tokens: (bucket) => all(tokens, bucket).map(readToken),
+
+    signingKeys: () => all(keys).map(readKey),
 
     blobsIdentity() {
       const row = one(db.prepare("SELECT value FROM meta WHERE key = 'blobs'"))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { itemColumns } from '../item-columns.ts'
+import { readKey, selectKeys } from '../key-columns.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, text } from '../rows.ts'
 import {
@@ -24,6 +25,7 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
   const buckets = db.prepare(`SELECT ${transferredBucketColumns.join(', ')} FROM buckets ORDER BY id`)
   const tokens = db.prepare(`SELECT id, '', name, scopes, created_at, expires_at, last_used_at, revoked_at,
     bucket_id, hash FROM tokens ORDER BY rowid`)
+  const keys = db.prepare(selectKeys)
   const items =
     db.prepare(`SELECT media.${itemColumns}, bucket_id, seq, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), contents.bytes,
       home_seq, deleted_at, media.expires_at
@@ -44,6 +46,7 @@ export async function openSqliteSource(directory: string): Promise<CatalogSource
     },
     buckets: async () => readBuckets(),
     tokens: async () => all(tokens).map(readTransferredToken),
+    keys: async () => all(keys).map(readKey),
     items: async (after, limit) =>
       all(items, after?.bucketId ?? Number.MIN_SAFE_INTEGER, after?.seq ?? -1, limit).map(
         readTransferredItem,

@@ -12,6 +12,7 @@ import {
 } from '../transfer.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
+import { prepareKeyRows } from './key-rows.ts'
 import { prepareInsertItem } from './media-rows.ts'
 import { DataDirectoryError } from './open-errors.ts'
 import { prepareRecount } from './recount.ts'
@@ -53,6 +54,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   const lastItem = db.prepare('SELECT bucket_id, seq FROM media ORDER BY bucket_id DESC, seq DESC LIMIT 1')
   const addDamaged = db.prepare('INSERT INTO damaged (id) VALUES (?)')
   const insertItem = prepareInsertItem(db)
+  const keyRows = prepareKeyRows(db)
   const idempotency = prepareIdempotencyRecords(db)
   const recount = prepareRecount(db)
 
@@ -110,6 +112,8 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
             revokedAt,
           )
       }),
+
+    setKeys: (keys) => change(() => keyRows.replace(keys)),
 
     addItems: (items) =>
       change(() => {

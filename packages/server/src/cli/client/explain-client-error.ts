@@ -77,6 +77,8 @@ function explainResponse({ status, problem, message }: ResponseError, url: strin
       `${url} rejects the token: ${detail} Set MEDIABUCKET_TOKEN to a valid token; mediabucket token create --bucket NAME creates one.`,
       exitCodes.accessDenied,
     )
+  if (problem?.code === 'signature-invalid' || problem?.code === 'link-expired')
+    return new CommandError(detail, exitCodes.accessDenied)
   if (status === 403)
     return new CommandError(
       `the token lacks a scope: ${detail} mediabucket whoami shows its scopes.`,
@@ -93,6 +95,10 @@ function explainResponse({ status, problem, message }: ResponseError, url: strin
     return new CommandError(
       `${detail} Delete items with mediabucket rm, or raise the quota where the service runs: mediabucket bucket set NAME --max-items N --max-bytes SIZE`,
     )
+  if (problem?.code === 'json-malformed') {
+    const texts = problem.errors?.map((error) => ` ${error.parameter}: ${error.detail}`) ?? []
+    return new CommandError(detail + texts.join(''))
+  }
   return new CommandError(detail)
 }
 

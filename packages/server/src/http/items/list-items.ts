@@ -3,9 +3,11 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { BucketId, Item } from '../../catalog/records.ts'
+import type { SignLinks } from '../../access/sign-links.ts'
+import type { BucketId, Grant, Item } from '../../catalog/records.ts'
 import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
+import type { LinkSigner } from '../../core/signed-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
 import type { ListItems } from '../../media/items/list-items.ts'
 import { weightOf } from '../headers/accept.ts'
@@ -39,40 +41,39 @@ export function listItemsRoute(
   parts: {
     readonly authorize: Authorizer
     readonly listItems: ListItems
+    readonly signLinks: SignLinks
     readonly urlSettings: UrlSettings
     readonly epoch: string
     readonly vary: string
   },
 ): void {
-  const { authorize, listItems, urlSettings, epoch, vary } = parts
+  const { authorize, listItems, signLinks, urlSettings, epoch, vary } = parts
   /** The settings that media objects depend on. JSON shows no member of a set. */
   const settings = { ...urlSettings, tools: [...(urlSettings.tools ?? [])].toSorted() }
 
   /** Returns the entity tags of the responses to a query at one revision of the bucket (K7). */
-  function entityTags(bucketId: BucketId, revision: number, query: ItemsQuery) {
+  function entityTags(bucketId: BucketId, revision: number, query: ItemsQuery, signer: LinkSigner | null) {
     const digest = createHash('sha256')
       .update(JSON.stringify([formatVersion, epoch, settings, query]))
       .digest('base64url')
       .slice(0, 16)
-    const tag = `${digest}.${bucketId}.${revision}`
+    const tag = `${digest}.${bucketId}.${revision}${signer === null ? '' : `.${signer.tag}`}`
     return { identity: `"${tag}"`, gzip: `"${tag}.gzip"` }
   }
 
   const cacheControl = { 'cache-control': 'private, no-cache', vary }
-  const describe = (items: readonly Item[]) => items.map((item) => describeMedia(urlSettings, item))
+  const describe = (items: readonly Item[], signer: LinkSigner | null) =>
+    items.map((item) => describeMedia(urlSettings, item, signer))
+  const signerOf = async ({ signsPages }: Grant) => (signsPages ? await signLinks(null) : null)
 
   /** Sends the whole list as lines. Reads only as much as the client receives. */
-  async function sendLines(
-    reply: FastifyReply,
-    bucketId: BucketId,
-    query: ItemsQuery,
-  ): Promise<FastifyReply> {
-    const batches = streamItems(listItems, bucketId, query)
+  async function sendLines(reply: FastifyReply, grant: Grant, query: ItemsQuery): Promise<FastifyReply> {
+    const batches = streamItems(listItems, grant.bucketId, query)
     // The first read reports a malformed cursor, and what else prevents a list, while that can still be the response.
     const first = await batches.next()
     async function* lines() {
       for (let batch = first; !batch.done; batch = await batches.next())
-        yield describe(batch.value)
+        yield describe(batch.value, await signerOf(grant))
           .map((media) => `${JSON.stringify(media)}\n`)
           .join('')
     }
@@ -87,9 +88,11 @@ export function listItemsRoute(
     url: '/api/items',
     ...routeOptions(description),
     async handler(request, reply) {
-      const { bucketId, revision: current } = await authorize(request, 'media:read')
+      const grant = await authorize(request, 'media:read')
+      const { bucketId, revision: current } = grant
       const query = parseItemsQuery(request.query)
-      if (prefersLines(request.headers.accept)) return sendLines(reply, bucketId, query)
+      if (prefersLines(request.headers.accept)) return sendLines(reply, grant, query)
+      const signer = await signerOf(grant)
       const ifNoneMatch = request.headers['if-none-match'] ?? ''
       const acceptsGzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
       const headersOf = (etag: string) => ({ etag, ...cacheControl })
@@ -97,17 +100,17 @@ export function listItemsRoute(
 
       // A tag of the current revision needs no list. `*` names no revision.
       if (ifNoneMatch !== '*') {
-        const { identity, gzip } = entityTags(bucketId, current, query)
+        const { identity, gzip } = entityTags(bucketId, current, query, signer)
         const tags = acceptsGzip ? [identity, gzip] : [identity]
         const matched = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
         if (matched !== undefined) return notModified(matched)
       }
 
       const { revision, items, next } = await listItems(bucketId, query)
-      const list = { data: describe(items), next_cursor: next }
+      const list = { data: describe(items, signer), next_cursor: next }
       const body = Buffer.from(reply.serialize(list).toString())
       const isCompressed = acceptsGzip && body.length >= minimumGzipLength
-      const etag = entityTags(bucketId, revision, query)[isCompressed ? 'gzip' : 'identity']
+      const etag = entityTags(bucketId, revision, query, signer)[isCompressed ? 'gzip' : 'identity']
       if (matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
 
       reply.type('application/json; charset=utf-8').headers(headersOf(etag))

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { SignLinks } from '../../access/sign-links.ts'
 import type { BucketId, Grant } from '../../catalog/records.ts'
 import type { PageSettings } from '../../core/page.ts'
 import { parsePageNumber } from '../../core/page-number.ts'
@@ -11,6 +12,8 @@ import { matchesWeakly } from '../headers/entity-tag.ts'
 const formatVersion = 1
 
 export interface ListingParts {
+  /** For buckets whose pages list signed URLs. */
+  readonly signLinks: SignLinks
   readonly listMedia: ListMedia
   readonly pageSettings: PageSettings
   readonly envelope: 'bare' | 'wrapped'
@@ -35,13 +38,13 @@ export interface ListingResponse {
 
 /** Creates the response for a caller whose token has been verified for this request. */
 export type ListingResponder = (
-  grant: Pick<Grant, 'bucketId' | 'revision'>,
+  grant: Pick<Grant, 'bucketId' | 'revision' | 'signsPages'>,
   request: ListingRequest,
 ) => Promise<ListingResponse>
 
 /** Responds to `GET /api/media` (docs/interface.md, Listing). The responder throws Fault for an invalid request. */
 export function createListingResponder(parts: ListingParts): ListingResponder {
-  const { listMedia, pageSettings, envelope, epoch, vary } = parts
+  const { listMedia, signLinks, pageSettings, envelope, epoch, vary } = parts
   const commonHeaders = ['cache-control', 'private, no-cache', 'vary', vary]
 
   /** Identifies what determines all pages: the settings, the epoch of the data and the format (L16). */
@@ -49,8 +52,14 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
     .update(JSON.stringify([formatVersion, epoch, pageSettings, envelope]))
     .digest('base64url')
     .slice(0, 16)
-  const entityTag = (bucketId: BucketId, revision: number, page: number, coding: Listing['coding']) =>
-    `"${fingerprint}.${bucketId}.${revision}.${page}${coding === 'gzip' ? '.gzip' : ''}"`
+  /** `links` identifies the signed URLs of the page; it is empty for plain ones. */
+  const entityTag = (
+    bucketId: BucketId,
+    revision: number,
+    page: number,
+    links: string,
+    coding: Listing['coding'],
+  ) => `"${fingerprint}.${bucketId}.${revision}.${page}${links}${coding === 'gzip' ? '.gzip' : ''}"`
 
   const notModified = (etag: string): ListingResponse => ({
     status: 304,
@@ -71,22 +80,25 @@ export function createListingResponder(parts: ListingParts): ListingResponder {
   /** The responses of cached listings, for as long as these are cached: building the headers costs more than a lookup. */
   const responses = new WeakMap<Listing, ListingResponse>()
 
-  return async ({ bucketId, revision: current }, { url, acceptEncoding, ifNoneMatch }) => {
+  return async ({ bucketId, revision: current, signsPages }, { url, acceptEncoding, ifNoneMatch }) => {
     const page = parsePageNumber(pageParameter(url))
     const gzip = acceptsCoding(acceptEncoding, 'gzip')
 
+    const signer = signsPages ? await signLinks(null) : null
+    const links = signer === null ? '' : `.${signer.tag}`
+
     // A tag of the current revision needs no listing. `*` names no revision, so it is compared with the listing's own.
     if (ifNoneMatch !== undefined && ifNoneMatch !== '*') {
-      const tags = [entityTag(bucketId, current, page, 'identity')]
-      if (gzip) tags.push(entityTag(bucketId, current, page, 'gzip'))
+      const tags = [entityTag(bucketId, current, page, links, 'identity')]
+      if (gzip) tags.push(entityTag(bucketId, current, page, links, 'gzip'))
       const etag = tags.find((tag) => matchesWeakly(ifNoneMatch, tag))
       if (etag !== undefined) return notModified(etag)
     }
 
-    const listing = await listMedia({ bucketId, revision: current }, page, gzip)
+    const listing = await listMedia({ bucketId, revision: current }, page, gzip, signer)
     const cached = responses.get(listing)
     if (cached !== undefined && ifNoneMatch === undefined) return cached
-    const etag = entityTag(bucketId, listing.revision, page, listing.coding)
+    const etag = entityTag(bucketId, listing.revision, page, links, listing.coding)
     if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, etag)) return notModified(etag)
     const response = ok(etag, listing)
     responses.set(listing, response)

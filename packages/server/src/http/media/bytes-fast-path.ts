@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { parseSignedUrl } from '../../core/signed-url.ts'
 import { type CorsPolicy, noCorsHeaders } from '../headers/cors.ts'
 import { countHeader } from '../headers/raw-headers.ts'
 import type { DirectServer } from '../problems/serve-directly.ts'
@@ -7,6 +8,7 @@ import type { CachedResponse, CachedResponses } from './cached-responses.ts'
 import { refusesDestination } from './fetch-metadata.ts'
 import type { MediaHost } from './media-host.ts'
 import { closeWhenSent, wholeLength } from './prepare-body.ts'
+import type { SentLink } from './private-access.ts'
 import { bytesPath } from './serve-bytes.ts'
 import { createWholeWriter } from './write-whole.ts'
 
@@ -55,9 +57,8 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
   const respond = (waiting: WaitingRequest) =>
     run(waiting, async () => {
       const { request, response, id, target } = waiting
-      const { headers, method } = request
-      const bytes = { ...target, id, isHead: method === 'HEAD', isDownload: false, headers }
-      sendBytes(response, await respondToBytes(bytes), corsHeaders(headers))
+      const bytes = { ...target, id, isHead: request.method === 'HEAD', raw: request }
+      sendBytes(response, await respondToBytes(bytes), corsHeaders(request.headers))
     })
 
   function sendCached(
@@ -114,6 +115,7 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
 
   function openCached({ request, target }: WaitingRequest): CachedResponse | null {
     const { headers } = request
+    if (target.link !== null) return null
     if (headers.range !== undefined || hasConditions(headers)) return null
     return cachedResponses.open(target.name, target.variant, headers.accept)
   }
@@ -131,20 +133,30 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
 interface Target {
   readonly name: string
   readonly variant: string | undefined
+  readonly isDownload: boolean
+  readonly link: SentLink
 }
 
 /** Matches the paths of items, and of their variants. The framework serves other queries and percent-encoded paths. */
 const plainTarget = /^\/media\/([a-z0-9]+(?:\.[a-z0-9]+)?)(?:\?variant=([a-z0-9-]+))?$/
 
+/** The target of a plain or a signed URL; null for all others. */
+function targetOf(url: string): Target | null {
+  const [, name, variant] = plainTarget.exec(url) ?? []
+  if (name !== undefined) return { name, variant, isDownload: false, link: null }
+  const link = parseSignedUrl(url)
+  return link && { name: link.name, variant: link.variant ?? undefined, isDownload: link.isDownload, link }
+}
+
 /** Returns null for requests that need the framework, such as those with a body or with `Expect`. */
 function parseTarget(request: IncomingMessage): Target | null {
   const { method, url = '', headers } = request
   if (method !== 'GET' && method !== 'HEAD') return null
-  const [, name, variant] = plainTarget.exec(url) ?? []
-  if (name === undefined) return null
+  const target = targetOf(url)
+  if (target === null) return null
   if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined) return null
   if (headers.expect !== undefined || headers['service-worker'] !== undefined) return null
   if (refusesDestination(headers)) return null
   // `headers` does not show repeated ones.
-  return countHeader(request, 'host') === 1 ? { name, variant } : null
+  return countHeader(request, 'host') === 1 ? target : null
 }

@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { create } from 'content-disposition'
+import { signatureInvalid } from '../../access/verify-link.ts'
 import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import type { SendFile } from '../../core/send-file.ts'
@@ -14,10 +15,13 @@ import type { CachedResponses } from './cached-responses.ts'
 import { deliveryOf } from './delivery.ts'
 import { handOver } from './hand-over.ts'
 import type { BodyPreparer, BodyWriter } from './prepare-body.ts'
+import type { AccessCheck, PrivateAccess, SentLink } from './private-access.ts'
 
 export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
-  /** Finds the item for a name (`id` or `id.ext`). Throws Fault `media-unknown`. */
-  readonly findByName: (name: string) => Promise<Media>
+  /** Finds the item for a name (`id` or `id.ext`); null if there is none. */
+  readonly findByName: (name: string) => Promise<Media | null>
+  /** For items that are not public, and requests with a signature. */
+  readonly checkAccess: AccessCheck
   readonly openBytes: (media: Media) => Promise<OpenVariant>
   readonly openVariant: Variants['open']
   readonly variants: Pick<VariantList, 'parse'>
@@ -38,7 +42,8 @@ interface BytesRequest {
   readonly name: string
   readonly variant: unknown
   readonly isDownload: boolean
-  readonly headers: IncomingHttpHeaders
+  readonly link: SentLink
+  readonly raw: IncomingMessage
 }
 
 /** A response that can begin: its first bytes have been read. */
@@ -81,16 +86,35 @@ interface Representation {
   readonly contentType: string
   readonly contentDisposition: string
   readonly cacheControl: string
+  /** Milliseconds for which others may send the bytes instead of the service; null for any time. */
+  readonly validFor: number | null
 }
+
+/** A token can be revoked. Milliseconds. */
+const tokenHandOver = 60_000
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
 export function createBytesResponder(parts: BytesParts): BytesResponder {
-  const { findByName, openBytes, openVariant, variants, formatFor, headOf, prepareBody } = parts
-  const { maxAge, sendFile, vary } = parts
-  const cacheControl = `public, max-age=${Math.floor(maxAge / 1000)}, immutable`
+  const { findByName, checkAccess, openBytes, openVariant, variants, formatFor, headOf, prepareBody } = parts
+  const { sendFile, vary } = parts
+  const maxAge = Math.floor(parts.maxAge / 1000)
+  const publicCaching = { cacheControl: `public, max-age=${maxAge}, immutable`, validFor: null }
   const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
 
-  function describe(media: Media, variant: Variant | null, isDownload: boolean): Representation {
+  /** How long a response may be used after its request (docs/interface.md H4). */
+  function cachingOf(access: PrivateAccess | null) {
+    if (access === null) return publicCaching
+    if (access.by === 'token') return { cacheControl: 'private, no-cache', validFor: tokenHandOver }
+    const left = Math.max(0, access.expires - Math.ceil(Date.now() / 1000))
+    return { cacheControl: `private, max-age=${Math.min(maxAge, left)}, immutable`, validFor: left * 1000 }
+  }
+
+  function describe(
+    media: Media,
+    variant: Variant | null,
+    isDownload: boolean,
+    access: PrivateAccess | null,
+  ): Representation {
     const { sha256, id, filename: name } = media
     const key = sha256 ? Buffer.from(sha256).toString('base64url') : id
     const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
@@ -102,27 +126,30 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     const type = isDownload ? 'attachment' : disposition
     const contentDisposition = create(filename ?? undefined, { type })
     const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
+    const caching = cachingOf(access)
     return {
-      ...{ contentType, contentDisposition, cacheControl, security },
+      ...{ contentType, contentDisposition, ...caching, security },
       validators: { etag, lastModified: media.createdAt },
       common: [
         ...security,
-        ...varyOf(variant, type),
+        ...varyOf(variant, type, access?.by === 'token'),
         ...['etag', etag],
         ...['last-modified', new Date(media.createdAt).toUTCString()],
-        ...['cache-control', cacheControl],
+        ...['cache-control', caching.cacheControl],
       ],
       content: ['content-type', contentType, 'content-disposition', contentDisposition],
     }
   }
 
-  function varyOf(variant: Variant | null, type: string): readonly string[] {
+  function varyOf(variant: Variant | null, type: string, hasToken: boolean): readonly string[] {
     // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
     const values = [
+      ...(hasToken ? ['Authorization'] : []),
       ...(type === 'attachment' ? [vary.attachment] : []),
       ...(variant === null ? [] : [vary.variant]),
     ]
-    return values.length === 0 ? inlineVary : ['vary', values.join(', ')]
+    if (values.length === 0) return inlineVary
+    return ['vary', (hasToken && vary.inline !== '' ? [vary.inline, ...values] : values).join(', ')]
   }
 
   async function fullResponse(
@@ -130,13 +157,15 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     { extension, filename }: Media,
     { id, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
     describeIt: () => Representation,
+    isPublic: boolean,
   ) {
     const build = () => {
       const { common, content } = describeIt()
       const head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
       return { head, extension, filename }
     }
-    const { head } = blob.content.type === 'bytes' ? headOf(blob.content.bytes, filename, build) : build()
+    const { head } =
+      isPublic && blob.content.type === 'bytes' ? headOf(blob.content.bytes, filename, build) : build()
     return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
   }
 
@@ -146,21 +175,27 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     return null
   }
 
-  return async ({ id, isHead, name, variant: variantText, isDownload, headers }) => {
+  return async ({ id, isHead, name, variant: variantText, isDownload, link, raw }) => {
+    const { headers } = raw
+    if (link === 'malformed') throw signatureInvalid()
     const variant = variants.parse(variantText, formatFor(headers.accept))
-    const media = await findByName(name)
+    const found = await findByName(name)
+    const isPublic = found !== null && !found.isPrivate && link === null
+    const { media, access } = isPublic
+      ? { media: found, access: null }
+      : await checkAccess(found, { id, raw, link })
     const open = () => (variant === null ? openBytes(media) : openVariant(media, variant))
     const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)
     if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
       const blob = await open()
-      const describeIt = () => describe(media, variant, false)
+      const describeIt = () => describe(media, variant, false, access)
       const handedOver = canHandOver && (await handOver(sendFile, blob, describeIt))
       return handedOver
         ? { ...handedOver, write: null }
-        : fullResponse(blob, media, { id, isHead }, describeIt)
+        : fullResponse(blob, media, { id, isHead }, describeIt, isPublic)
     }
 
-    const representation = describe(media, variant, isDownload)
+    const representation = describe(media, variant, isDownload, access)
     const { validators, common, content } = representation
     // A missing variant meets no condition (RFC 9110, section 13.2.1). A client with its tag has received it before.
     const opened = variant === null || namesTag(headers, validators.etag) ? null : await open()

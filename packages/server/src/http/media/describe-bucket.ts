@@ -22,7 +22,7 @@ const description: OperationDescription = {
   summary: 'Get the bucket',
   description:
     'Returns the contents of the token’s bucket, the reservations of unfinished uploads, and the quota.',
-  rules: 'Q1 to Q4 and Z1',
+  rules: 'Q1 to Q4, Z1 and H1',
   needs: 'media:read',
   responses: {
     200: {
@@ -43,6 +43,8 @@ const description: OperationDescription = {
               trash_days: 30,
               trash_items: 3,
               trash_bytes: 7_340_021,
+              private: false,
+              signed_pages: false,
             },
           },
         },

@@ -4,13 +4,12 @@ import type { EditMedia } from '../../media/edit-media.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { jsonBodyProblems, readJsonObject } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
-import { matchesStrongly } from '../headers/entity-tag.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { MediaParams } from '../openapi/request-schemas.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { ItemEdit, MediaObject } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
-import { itemResponse } from './item-response.ts'
+import { itemResponse, matchesState } from './item-response.ts'
 import { editMembers, readEdit } from './read-edit.ts'
 
 interface Parts {
@@ -35,7 +34,7 @@ export async function editMediaRoute(app: FastifyInstance, parts: Parts): Promis
       grant.bucketId,
       request.params.id,
       edit,
-      ifMatch === undefined ? null : (item) => matchesStrongly(ifMatch, itemResponse(urlSettings, item).etag),
+      ifMatch === undefined ? null : (item) => matchesState(ifMatch, itemResponse(urlSettings, item)),
       grant.actor,
     )
     const { media, headers } = itemResponse(urlSettings, item)

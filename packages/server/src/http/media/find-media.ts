@@ -1,29 +1,31 @@
 import type { FastifyInstance } from 'fastify'
+import type { SignLinks } from '../../access/sign-links.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import { findMedia } from '../../media/find-media.ts'
-import { matchesStrongly, matchesWeakly } from '../headers/entity-tag.ts'
+import { matchesWeakly } from '../headers/entity-tag.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { MediaParams } from '../openapi/request-schemas.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { MediaObject } from '../openapi/schemas.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
-import { itemResponse } from './item-response.ts'
+import { itemResponse, matchesState } from './item-response.ts'
 
 /** `GET /api/media/{id}`: the media object of an item (docs/interface.md M1, M3). */
 export function findMediaRoute(
   app: FastifyInstance,
-  parts: { authorize: Authorizer; catalog: Catalog; urlSettings: UrlSettings },
+  parts: { authorize: Authorizer; catalog: Catalog; signLinks: SignLinks; urlSettings: UrlSettings },
 ): void {
-  const { authorize, catalog, urlSettings } = parts
+  const { authorize, catalog, signLinks, urlSettings } = parts
   app.get<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {
     const grant = await authorize(request, 'media:read')
     const media = await findMedia(catalog, grant.bucketId, request.params.id)
-    const response = itemResponse(urlSettings, media)
+    const signer = grant.signsPages ? await signLinks(null) : null
+    const response = itemResponse(urlSettings, media, signer)
     reply.headers(response.headers)
     const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
-    if (ifMatch !== undefined && !matchesStrongly(ifMatch, response.etag))
+    if (ifMatch !== undefined && !matchesState(ifMatch, response))
       throw new Fault('precondition-failed', 'If-Match does not name the current ETag of the item.')
     if (ifNoneMatch !== undefined && matchesWeakly(ifNoneMatch, response.etag)) return reply.code(304).send()
     return reply.send(response.media)

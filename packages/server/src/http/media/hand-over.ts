@@ -4,6 +4,8 @@ import type { OpenVariant } from '../../media/pictures/open-variant.ts'
 
 /** Milliseconds for which signed URLs are valid. Clients of a proxy may read slowly, and it fetches an object in several requests. */
 const lifetime = { redirect: 3_600_000, proxy: 86_400_000 }
+/** The service sends the bytes itself if they may be sent for a shorter time, because a signed URL of the store can be half as old. */
+const leastLifetime = 10_000
 
 /** The headers of a response that the service would send. */
 interface OwnResponse {
@@ -14,6 +16,8 @@ interface OwnResponse {
   readonly contentType: string
   readonly contentDisposition: string
   readonly cacheControl: string
+  /** Milliseconds for which others may send the bytes instead of the service; null for any time. */
+  readonly validFor: number | null
 }
 
 /** A response without a body: a proxy or the store sends it. */
@@ -55,7 +59,10 @@ export async function handOver(
     return leave(200, [...head, sendFile.header, `${sendFile.prefix}${pathname}${search}`])
   }
   if (sendFile.header !== 'location' || !isNeverCode(contentType)) return null
-  const url = await content.signUrl({ contentType, contentDisposition, cacheControl }, lifetime.redirect)
+  // An even number of seconds, because the store counts seconds and equal URLs are signed for half of the lifetime.
+  const redirectLifetime = Math.floor(Math.min(lifetime.redirect, own.validFor ?? Infinity) / 2_000) * 2_000
+  if (redirectLifetime < leastLifetime) return null
+  const url = await content.signUrl({ contentType, contentDisposition, cacheControl }, redirectLifetime)
   return leave(302, [...own.security, 'cache-control', 'no-store', 'location', url])
 }
 

@@ -5,6 +5,7 @@ import { BytesParams, BytesQuery } from '../openapi/request-schemas.ts'
 import type { ResponseHeader } from '../openapi/response-headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { type BytesResponder, problemHeaders, sendBytes } from './bytes-response.ts'
+import { linkOf } from './private-access.ts'
 
 /** The route of every item's bytes. */
 export const bytesPath = '/media/:name'
@@ -20,17 +21,18 @@ export function serveBytesRoute(
     url: bytesPath,
     schema,
     config: { ...config, headers: problemHeaders },
-    async handler({ id, method, params, query, headers }, reply) {
+    async handler({ id, method, params, query, raw }, reply) {
       const response = await respondToBytes({
         id,
         isHead: method === 'HEAD',
         name: params.name,
         variant: query.variant,
         isDownload: query.download !== undefined,
-        headers,
+        link: linkOf(raw.url ?? '', params.name),
+        raw,
       })
       reply.hijack()
-      sendBytes(reply.raw, response, corsHeaders(headers))
+      sendBytes(reply.raw, response, corsHeaders(raw.headers))
     },
   })
 }
@@ -54,7 +56,10 @@ const description: OperationDescription = {
   operationId: 'serveBytes',
   tag: 'Bytes',
   summary: 'Get the bytes',
-  description: `Returns the file byte for byte as it was sent. The id has 130 random bits, and the URL alone grants access.
+  description: `Returns the file byte for byte as it was sent. The id has 130 random bits, and in a public bucket the URL alone grants access.
+
+In a private bucket, the request needs a token of the bucket with \`media:read\`, or a signed URL (\`POST /api/media/{id}/links\`), which is
+used unchanged. Without them the response is that for an item that does not exist.
 
 Pictures, audio, video, PDF and plain text are served \`inline\`, all other types as an \`attachment\`. The extension of the
 item is optional in the URL; any other extension returns 404.
@@ -64,7 +69,7 @@ With \`variant\` the response is a smaller picture of the file without metadata,
 without variants return 404.
 
 With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
-  rules: 'B1 to B12, V1 to V7',
+  rules: 'B1 to B12, V1 to V7, H1 to H6',
   needs: 'nothing',
   path: BytesParams,
   query: BytesQuery,
@@ -99,6 +104,8 @@ With \`download\`, with any value, every type is served as an \`attachment\`, so
   },
   problems: [
     'destination-refused',
+    'signature-invalid',
+    'link-expired',
     'variant-unknown',
     'media-unknown',
     'variant-unavailable',

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../core/items-query.ts'
+import { maxIds } from '../../core/media-id.ts'
 import { maxSearchLength, maxSearchTerms } from '../../core/name-search.ts'
 import { defaultListLimit, maxListLimit } from '../../core/query-parameters.ts'
 import { type Scope, scopes } from '../../core/scopes.ts'
@@ -104,6 +105,47 @@ export const TokenRotation = Type.Object(
   { title: 'TokenRotation', description: 'How a token is replaced.', additionalProperties: false },
 )
 
+const linkMembers = {
+  expires_in: Type.Optional(
+    Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      minimum: 1,
+      default: null,
+      description:
+        'The lifetime in seconds, at most MEDIABUCKET_MAX_LINK_LIFETIME. With null the URL is valid for 15 to 30 minutes, and the same for requests within a quarter of an hour, so that caches can use it.',
+    }),
+  ),
+  variant: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      default: null,
+      examples: ['thumb'],
+      description: 'A smaller picture, by the name of its size; null for the bytes.',
+    }),
+  ),
+  download: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether the response is an `attachment`.' }),
+  ),
+}
+
+export const LinkBody = Type.Object(linkMembers, {
+  title: 'NewLink',
+  description: 'What a link returns, and for how long.',
+  additionalProperties: false,
+})
+
+export const LinksBody = Type.Object(
+  {
+    ids: Type.Array(Type.String({ description: 'The id of an item.' }), {
+      minItems: 1,
+      maxItems: maxIds,
+      description: 'Repeated ids count once.',
+    }),
+    ...linkMembers,
+  },
+  { title: 'NewLinks', description: 'Links of several items.', additionalProperties: false },
+)
+
 export const ItemListQuery = Type.Object({
   limit: limit('items'),
   order: Type.Optional(
@@ -181,6 +223,16 @@ export const BytesQuery = Type.Object({
     }),
   ),
   download: Type.Optional(Type.String({ description: 'With any value: send the file as an `attachment`.' })),
+  expires: Type.Optional(
+    Type.String({
+      pattern: '^[1-9][0-9]{0,11}$',
+      description: 'In a signed URL: its expiry in seconds since 1970.',
+    }),
+  ),
+  key: Type.Optional(Type.String({ description: 'In a signed URL: the id of the key that signed it.' })),
+  signature: Type.Optional(
+    Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'In a signed URL: the signature.' }),
+  ),
 })
 
 export const ProblemParams = Type.Object({

@@ -35,6 +35,11 @@ export const otherMedia: MediaObject = {
   height: null,
 }
 
+export const sampleLink = {
+  url: `${exampleBase}/media/${sampleMedia.id}.jpg?expires=1793611800&key=4h9b1e7g0mzq&signature=hZ0Qy3m1b0nq7VtHc1m8H7c6X0S1rJq2kN9vUe4aTtY`,
+  expires_at: '2026-11-02T09:30:00.000Z',
+}
+
 export const samplePage = pageObject({ baseUrl: exampleBase, extensions: true, links: 'all' }, 2, 12, [
   { id: sampleMedia.id, extension: 'jpg' },
   { id: otherMedia.id, extension: 'pdf' },

@@ -48,7 +48,7 @@ export const WrappedPage = closedObject('WrappedPage', 'A page inside `data`.', 
 
 export const MediaObject = closedObject('MediaObject', 'An item.', {
   id: Type.String({ description: 'Opaque and safe in URLs; at least 128 random bits.' }),
-  url: url('The URL of the bytes. It grants access without a token.'),
+  url: url('The URL of the bytes. In a public bucket it grants access without a token.'),
   filename: nullable(Type.String({ description: 'The sanitized filename; null where none was sent.' })),
   content_type: Type.String({
     description: 'The stored type: detected from the bytes, else declared, else that of the extension (U7).',
@@ -150,6 +150,22 @@ export const TrashList = closedObject('TrashList', 'Items of the trash, and wher
   ),
 })
 
+const signedUrl = url('The signed URL. It is used unchanged.')
+const linkExpiry = time('The time of expiry, in UTC.')
+
+export const SignedLink = closedObject('SignedLink', 'A link that expires.', {
+  url: signedUrl,
+  expires_at: linkExpiry,
+})
+
+export const SignedLinks = closedObject('SignedLinks', 'Links that expire.', {
+  links: Type.Array(closedObject('ItemLink', 'The link of one item.', { id, url: signedUrl }), {
+    description: 'In the order of the ids.',
+  }),
+  missing: Type.Array(id, { description: 'Ids of which the bucket has no item.' }),
+  expires_at: linkExpiry,
+})
+
 export const BucketObject = closedObject('Bucket', 'The contents and the quota of a bucket.', {
   name: Type.String({ description: 'The name of the bucket.' }),
   items: count('The number of items.'),
@@ -161,6 +177,8 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   trash_days: count('The days for which deleted items can be restored; 0 without a trash.'),
   trash_items: count('The items in the trash, which `items` does not include.'),
   trash_bytes: count('Their bytes, which `bytes` includes.'),
+  private: Type.Boolean({ description: 'Whether bytes need a token or a signed URL.' }),
+  signed_pages: Type.Boolean({ description: 'Whether lists of a private bucket have signed URLs.' }),
 })
 
 export const Problem = closedObject('Problem', 'An error (RFC 9457).', {

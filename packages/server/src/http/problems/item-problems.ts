@@ -6,8 +6,20 @@ export const itemProblems = {
     status: 404,
     title: 'The item does not exist',
     cause:
-      'No item has this id, the item was deleted or belongs to another bucket, or the extension is not that of the item.',
-    cure: 'List the bucket to see its items.',
+      'No item has this id, the item was deleted or belongs to another bucket, or the extension is not that of the item. Bytes of a private bucket that are requested without a token of the bucket or a signed URL get the same response.',
+    cure: 'List the bucket to see its items. For bytes of a private bucket, send a token of the bucket, or create a signed URL with `POST /api/media/{id}/links`.',
+  },
+  'signature-invalid': {
+    status: 403,
+    title: 'The signature of the URL is invalid',
+    cause: 'The URL was changed after it was signed, or the key that signed it was removed.',
+    cure: 'Use the URL unchanged, without further parameters, or ask for a new link.',
+  },
+  'link-expired': {
+    status: 403,
+    title: 'The link has expired',
+    cause: 'The time until which the signed URL was valid has passed.',
+    cure: 'Ask for a new link. `POST /api/media/{id}/links` creates one.',
   },
   'destination-refused': {
     status: 403,

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { BucketId } from '../../catalog/records.ts'
 import type { PageSettings } from '../../core/page.ts'
+import type { LinkSigner } from '../../core/signed-url.ts'
 import { gzipBody, type PageBody, plainBody } from './page-body.ts'
 import type { PageLinkCache } from './page-link-cache.ts'
 import { createPageRenderer } from './page-renderer.ts'
@@ -17,6 +18,8 @@ export type ListMedia = (
   bucket: { readonly bucketId: BucketId; readonly revision: number },
   page: number,
   gzip: boolean,
+  /** By default the URLs are plain. */
+  signer?: LinkSigner | null,
 ) => Promise<Listing>
 
 /** Shorter pages are not compressed, because they fit into one packet. Bytes. */
@@ -46,22 +49,28 @@ export function listMediaOperation(parts: {
         })
       : null
 
-  async function renderPage(bucketId: BucketId, page: number, gzip: boolean): Promise<Listing> {
+  async function renderPage(
+    bucketId: BucketId,
+    page: number,
+    gzip: boolean,
+    signer: LinkSigner | null,
+  ): Promise<Listing> {
     const { revision, total, rows } = await catalog.page(bucketId, page)
-    const renderedParts = render(page, total, rows)
+    const renderedParts = render(page, total, rows, signer)
     const plain = plainBody(pageLinkCache, renderedParts)
     if (!gzip || plain.length < minimumGzipLength) return { revision, coding: 'identity', body: plain }
     return { revision, coding: 'gzip', body: await gzipBody(pageLinkCache, renderedParts) }
   }
 
-  const cacheKey = (bucketId: BucketId, revision: number, page: number, gzip: boolean) =>
-    `${bucketId}.${revision}.${page}${gzip ? '.gzip' : ''}`
+  const cacheKey = (bucketId: BucketId, revision: number, page: number, gzip: boolean, links: string) =>
+    `${bucketId}.${revision}.${page}${gzip ? '.gzip' : ''}${links}`
 
-  return async ({ bucketId, revision }, page, gzip) => {
-    const cached = cache?.get(cacheKey(bucketId, revision, page, gzip))
+  return async ({ bucketId, revision }, page, gzip, signer = null) => {
+    const links = signer === null ? '' : `.${signer.tag}`
+    const cached = cache?.get(cacheKey(bucketId, revision, page, gzip, links))
     if (cached) return cached
-    const listing = await renderPage(bucketId, page, gzip)
-    cache?.set(cacheKey(bucketId, listing.revision, page, gzip), listing)
+    const listing = await renderPage(bucketId, page, gzip, signer)
+    cache?.set(cacheKey(bucketId, listing.revision, page, gzip, links), listing)
     return listing
   }
 }

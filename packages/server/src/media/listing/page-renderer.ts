@@ -1,6 +1,7 @@
 import { mediaUrl } from '../../core/media-url.ts'
 import { type PageSettings, pageSize } from '../../core/page.ts'
 import { listingUrl, nextUrl, numbersShown, pageUrl, previousUrl } from '../../core/page-links.ts'
+import type { LinkSigner } from '../../core/signed-url.ts'
 import { compressedChunkPages } from './page-link-cache.ts'
 
 /** ASCII text of this page, or the links to pages `from` to `to`, each with a comma, which all pages share. */
@@ -10,6 +11,7 @@ export type PageRenderer = (
   page: number,
   total: number,
   items: readonly { readonly id: string; readonly extension: string | null }[],
+  signer?: LinkSigner | null,
 ) => readonly PagePart[]
 
 /**
@@ -39,13 +41,15 @@ export function createPageRenderer(settings: {
     return text
   }
 
-  return (page, total, items) => {
+  return (page, total, items, signer = null) => {
     const lastPage = Math.max(1, Math.ceil(total / pageSize))
     const from = items.length === 0 ? null : (page - 1) * pageSize + 1
     const to = from === null ? null : from + items.length - 1
     const previous = JSON.stringify(previousUrl(form, page))
     const next = JSON.stringify(nextUrl(form, page, lastPage))
-    const data = JSON.stringify(items.map(({ id, extension }) => mediaUrl(form, id, extension)))
+    const data = JSON.stringify(
+      items.map((item) => (signer === null ? mediaUrl(form, item.id, item.extension) : signer.sign(item))),
+    )
     const head =
       `${open}"current_page":${page},"data":${data},"first_page_url":${url}1","from":${from},` +
       `"last_page":${lastPage},"last_page_url":${url}${lastPage}",` +

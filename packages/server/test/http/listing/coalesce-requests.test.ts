@@ -14,6 +14,7 @@ const grant: Grant = {
   revokedAt: null,
   lastUsedAt: null,
   subject: null,
+  signsPages: false,
   total: 0,
 }
 

@@ -11,6 +11,7 @@ const grant: Grant = {
   revokedAt: null,
   lastUsedAt: null,
   subject: null,
+  signsPages: false,
   total: 30,
 }
 const pageSettings = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
@@ -20,6 +21,7 @@ const defaults: ListingParts & { url: string; acceptEncoding: string; granted: G
     coding: gzip ? 'gzip' : 'identity',
     body: { length: 1, own: 1, whole: 'x', chunks: () => [] },
   }),
+  signLinks: async () => ({ tag: 'key.900', expires: 900, sign: ({ id }) => id }),
   pageSettings,
   envelope: 'bare',
   epoch: 'first',
@@ -49,6 +51,7 @@ test.each([
   ['the envelope', { envelope: 'wrapped' as const }],
   ['the base URL', { pageSettings: { ...pageSettings, baseUrl: 'http://i' } }],
   ['the extensions', { pageSettings: { ...pageSettings, extensions: false } }],
+  ['signed URLs', { granted: { ...grant, signsPages: true } }],
   ['the links', { pageSettings: { ...pageSettings, links: 'window' as const } }],
 ])('L16 the entity tag changes with %s', async (_what, change) => {
   expect(await tagWith(change)).not.toBe(await tagWith({}))

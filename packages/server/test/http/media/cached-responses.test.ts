@@ -48,7 +48,8 @@ async function fill(capacity: number, size: number) {
     ...responses,
     variants: variantList,
     formatFor: () => 'webp',
-    findByName: async () => media ?? expect.unreachable(),
+    findByName: async () => media,
+    checkAccess: () => expect.unreachable(),
     prepareBody: async () => () => undefined,
     maxAge: 1_000,
     sendFile: null,
@@ -67,7 +68,8 @@ async function fill(capacity: number, size: number) {
       name: id,
       variant: undefined,
       isDownload: false,
-      headers: {},
+      link: null,
+      raw: new IncomingMessage(new Socket()),
     })
     // The second request is served from memory, with a head that is formatted for it.
     const request = new IncomingMessage(new Socket())
@@ -103,6 +105,7 @@ const item = (id: Media['id'], size: number): Media => ({
   bucketId: 1 as never,
   isDamaged: false,
   contentId: null,
+  isPrivate: false,
 })
 
 // The first run also allocates what the functions need.

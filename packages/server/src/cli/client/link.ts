@@ -1,0 +1,68 @@
+import { parse } from '../arguments.ts'
+import { CommandError, exitCodes, UsageError } from '../command.ts'
+import { formatCount } from '../table.ts'
+import { clientCommand } from './client-command.ts'
+import { itemReference } from './item-reference.ts'
+
+/** Seconds of each unit. */
+const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }
+
+export const link = clientCommand({
+  summary: 'Create links of items that expire.',
+  help: `Usage: mediabucket link ID|URL … [--expires DURATION] [--variant NAME] [--download]
+
+Prints a signed URL for each item. It needs no token until it expires, also in a private bucket. Everyone who has the URL can
+use it; it works only unchanged. Items that do not exist are reported, and the exit code is ${exitCodes.notFound}.
+
+Options:
+  --expires DURATION  How long the links are valid: 30m, 12h, 7d. Default: 1h. The service limits it (MEDIABUCKET_MAX_LINK_LIFETIME).
+  --variant NAME      Link to a smaller picture: thumb, medium or another size of the service.
+  --download          Browsers save the file instead of showing it.`,
+
+  read(args) {
+    const { values, positionals } = parse('link', {
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        expires: { type: 'string', default: '1h' },
+        variant: { type: 'string' },
+        download: { type: 'boolean', default: false },
+      },
+    })
+    if (positionals.length === 0)
+      throw new UsageError('link takes the IDs or URLs of items. See: mediabucket ls')
+    return {
+      references: positionals.map(itemReference),
+      options: {
+        expiresIn: secondsOf(values.expires),
+        variant: values.variant,
+        download: values.download,
+      },
+    }
+  },
+
+  async run({ references, options }, { client, output, report, interrupted }) {
+    const { urls, missing, expires_at } = await client.createLinks(references, {
+      ...options,
+      signal: interrupted,
+    })
+    for (const reference of references) {
+      const url = urls.get(reference)
+      if (url !== undefined) await output.write(`${url}\n`)
+    }
+    if (urls.size > 0) report(`Valid until ${expires_at}`)
+    for (const reference of missing) report(`mediabucket: ${reference}: There is no such item.`)
+    if (missing.length > 0)
+      throw new CommandError(
+        `${missing.length} of ${formatCount(references.length, 'item')} ${missing.length === 1 ? 'does' : 'do'} not exist`,
+        exitCodes.notFound,
+      )
+  },
+})
+
+function secondsOf(text: string): number {
+  const [, amount, unit = ''] = /^([1-9]\d{0,8})([smhdw])$/.exec(text) ?? []
+  const seconds = Number(amount) * (units[unit] ?? Number.NaN)
+  if (Number.isSafeInteger(seconds)) return seconds
+  throw new UsageError(`--expires takes a duration such as 30m, 12h or 7d, not "${text}"`)
+}

@@ -1,0 +1,25 @@
+import { parse } from './arguments.ts'
+import { printableText } from './client/terminal-text.ts'
+import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
+import { withCatalog } from './open-catalog.ts'
+
+export const keysRemove: Command = {
+  summary: 'Remove a key that signs URLs; its links are invalid from the next request on.',
+  help: `Usage: mediabucket keys remove ID
+
+ID is the first column of \`mediabucket keys list\`. All links that the key has signed are invalid from then on. If no key is
+left, the next link creates one. Works while the service is running.`,
+
+  async run(args, { config, report }) {
+    const { positionals } = parse('keys remove', { args: [...args], allowPositionals: true, options: {} })
+    const [id, ...more] = positionals
+    if (id === undefined || more.length > 0)
+      throw new UsageError('keys remove takes one ID. See: mediabucket keys list')
+    if (!(await withCatalog(config, (catalog) => catalog.removeSigningKey(id))))
+      throw new CommandError(
+        `there is no key "${printableText(id)}". See: mediabucket keys list`,
+        exitCodes.notFound,
+      )
+    report(`Removed the key ${id}. The links that it has signed are no longer valid.`)
+  },
+}

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http'
+import type { ParameterFault } from '../../core/fault.ts'
+import type { BodyReader } from '../bodies/body-reader.ts'
+import { malformed, readJsonObject } from '../bodies/read-json.ts'
+
+/** What the links of a request are for. */
+export interface LinkRequest {
+  /** Seconds; null for links that are the same within a window of time (docs/interface.md H10). */
+  readonly lifetime: number | null
+  readonly variant: string | null
+  readonly isDownload: boolean
+}
+
+/** The limits of a service. */
+export interface LinkLimits {
+  /** Seconds. */
+  readonly maxLifetime: number
+  readonly variantNames: readonly string[]
+}
+
+const members = ['expires_in', 'variant', 'download']
+
+/** Reads the body of a request that creates links (docs/interface.md H7). Returns the member `ids` as sent. Throws as readJsonObject. */
+export async function readLinkRequest(
+  request: IncomingMessage,
+  readBody: BodyReader,
+  { maxLifetime, variantNames }: LinkLimits,
+  otherMembers: readonly 'ids'[] = [],
+): Promise<LinkRequest & { readonly ids: unknown }> {
+  const body = await readJsonObject(request, readBody, [...otherMembers, ...members])
+  const { expires_in: lifetime = null, variant = null, download: isDownload = false } = body
+  const faults: ParameterFault[] = []
+  if (!isLifetime(lifetime, maxLifetime))
+    faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })
+  if (!isVariant(variant, variantNames))
+    faults.push({ parameter: 'variant', detail: `One of: ${variantNames.join(', ')}; or null.` })
+  if (typeof isDownload !== 'boolean') faults.push({ parameter: 'download', detail: 'true or false.' })
+  if (
+    !isLifetime(lifetime, maxLifetime) ||
+    !isVariant(variant, variantNames) ||
+    typeof isDownload !== 'boolean'
+  )
+    throw malformed(faults)
+  return { lifetime, variant, isDownload, ids: body['ids'] }
+}
+
+const isLifetime = (value: unknown, most: number): value is number | null =>
+  value === null || (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most)
+
+const isVariant = (value: unknown, names: readonly string[]): value is string | null =>
+  value === null || (typeof value === 'string' && names.includes(value))

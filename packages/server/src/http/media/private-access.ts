@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http'
+import type { VerifyLink } from '../../access/verify-link.ts'
+import type { Media } from '../../catalog/records.ts'
+import { hasSignature, parseSignedUrl, type SignedUrl } from '../../core/signed-url.ts'
+import { mediaUnknown } from '../../media/find-media.ts'
+import type { Authorizer } from '../tokens/authorizer.ts'
+
+/** By what a request reads bytes that are not public. `expires` is in seconds since 1970. */
+export type PrivateAccess = { readonly by: 'token' } | { readonly by: 'link'; readonly expires: number }
+
+/** The signature of a request for bytes; null if it has none. */
+export type SentLink = SignedUrl | 'malformed' | null
+
+/** The signature of a request whose path has this last segment, decoded. */
+export function linkOf(url: string, name: string): SentLink {
+  if (!hasSignature(url)) return null
+  const signed = parseSignedUrl(url)
+  return signed?.name === name ? signed : 'malformed'
+}
+
+/**
+ * Requires a signed URL, or a token of the bucket with `media:read` (docs/interface.md H2, H3). `media` is null if no item has the name.
+ * What the response shows of an item that the caller may not read is the same as for no item.
+ */
+export type AccessCheck = (
+  media: Media | null,
+  request: { readonly id: string; readonly raw: IncomingMessage; readonly link: SignedUrl | null },
+) => Promise<{ readonly media: Media; readonly access: PrivateAccess }>
+
+export const createAccessCheck =
+  ({ verifyLink, authorize }: { verifyLink: VerifyLink; authorize: Authorizer }): AccessCheck =>
+  async (media, { id, raw, link }) => {
+    if (link !== null) {
+      // Before the item is looked at: without a valid signature the response is the same for every item.
+      await verifyLink(link)
+      if (media === null) throw mediaUnknown()
+      return { media, access: { by: 'link', expires: link.expires } }
+    }
+    if (raw.headers.authorization !== undefined) {
+      const { bucketId } = await authorize({ id, raw }, 'media:read')
+      if (media !== null && media.bucketId === bucketId) return { media, access: { by: 'token' } }
+    }
+    throw mediaUnknown()
+  }
