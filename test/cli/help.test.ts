@@ -28,6 +28,7 @@ const commands = [
   'bucket list',
   'bucket set',
   'bucket delete',
+  'audit',
   'seed',
   'fsck',
   'backup',

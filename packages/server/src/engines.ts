@@ -8,8 +8,10 @@ import { openDiskBlobs } from './blobs/disk/disk-blobs.ts'
 import { type DiskSpace, diskSpace } from './blobs/disk/disk-space.ts'
 import type { PartLog } from './blobs/partial-uploads.ts'
 import type { CatalogAudit, CopyableAudit } from './catalog/audit.ts'
+import type { AuditLog } from './catalog/audit-log/audit-log.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { openSqliteAudit } from './catalog/sqlite/audit.ts'
+import { openSqliteAuditLog } from './catalog/sqlite/audit-log-reader.ts'
 import {
   acquireBackupHold as acquireSqliteBackupHold,
   watchBackupHold as watchSqliteBackupHold,
@@ -105,6 +107,13 @@ export async function openAudit({ data, databaseUrl: url }: CatalogPlace): Promi
   if (url === null) return openSqliteAudit(data)
   const { openPostgresAudit } = await import('./catalog/postgres/audit.ts')
   return openPostgresAudit(url)
+}
+
+/** Reads the audit log. */
+export async function openAuditLog({ data, databaseUrl: url }: CatalogPlace): Promise<AuditLog> {
+  if (url === null) return openSqliteAuditLog(data)
+  const { openPostgresAuditLog } = await import('./catalog/postgres/audit-log-reader.ts')
+  return openPostgresAuditLog(url)
 }
 
 /** For a migration from this catalog. */

@@ -242,8 +242,11 @@ export interface Catalog extends TokenCatalog, KeyCatalog {
   /** Records a completed upkeep command; replaces the earlier record of its kind. */
   recordUpkeep(run: UpkeepRun, by?: Actor): Promise<void>
 
-  /** Adds events to the audit log that describe no change of the catalog. */
+  /** Adds events to the audit log that describe no change of the catalog; nothing if the log is off. */
   recordEvents(events: readonly AuditEvent[]): Promise<void>
+
+  /** Removes up to `limit` events of the audit log that were recorded before this time, earliest first; returns how many. */
+  removeEvents(before: number, limit: number): Promise<number>
 
   /** The identity of the directory of the bytes; null before the first start. */
   blobsIdentity(): Promise<string | null>

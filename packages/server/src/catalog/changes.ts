@@ -88,6 +88,7 @@ export interface Changes {
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: Audited & UpkeepRun; output: undefined }
   'record-events': { input: { events: readonly AuditEvent[] }; output: undefined }
+  'remove-events': { input: { before: number; limit: number }; output: number }
   'claim-blobs-identity': { input: { identity: string }; output: string }
   'claim-names': { input: { bucketId: BucketId; now: number }; output: NameTask | null }
   'store-names': { input: IndexedNames; output: undefined }

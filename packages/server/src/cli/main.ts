@@ -2,6 +2,7 @@ import { readConfig } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
+import { audit } from './audit.ts'
 import { backup } from './backup.ts'
 import { bucketCreate } from './bucket-create.ts'
 import { bucketDelete } from './bucket-delete.ts'
@@ -45,6 +46,7 @@ const commands: Readonly<Record<string, Command>> = {
   'keys list': keysList,
   'keys rotate': keysRotate,
   'keys remove': keysRemove,
+  audit,
   seed,
   fsck,
   backup,

@@ -66,6 +66,7 @@ export interface Config {
   readonly minSendRate: number
   readonly shutdownTimeout: number
   readonly audit: 'off' | 'changes'
+  readonly auditDays: number
   readonly logLevel: string
   /** `auto` is `text` on a terminal, `json` elsewhere. */
   readonly logFormat: 'auto' | 'json' | 'text'
@@ -149,6 +150,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
     minSendRate: read('MEDIABUCKET_MIN_SEND_RATE'),
     shutdownTimeout: read('MEDIABUCKET_SHUTDOWN_TIMEOUT'),
     audit: read('MEDIABUCKET_AUDIT'),
+    auditDays: read('MEDIABUCKET_AUDIT_DAYS'),
     logLevel: read('MEDIABUCKET_LOG_LEVEL'),
     logFormat: read('MEDIABUCKET_LOG_FORMAT'),
   }

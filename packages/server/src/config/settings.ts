@@ -322,6 +322,11 @@ const table = {
     oneOf('off', 'changes'),
     'Whether changes are recorded in the audit log, which `mediabucket audit` prints. Set it for the service and for the commands.',
   ),
+  MEDIABUCKET_AUDIT_DAYS: setting(
+    '365',
+    wholeNumber(1, 36_500),
+    'How many days events stay in the audit log. The service removes earlier ones.',
+  ),
   MEDIABUCKET_LOG_FORMAT: setting(
     'auto',
     oneOf('auto', 'json', 'text'),

@@ -7,6 +7,7 @@ import { createUploadLocks } from '../media/uploads/upload-locks.ts'
 import { issueFirstToken } from './issue-first-token.ts'
 import { lockDirectory, openData, recoverData } from './open-data.ts'
 import { serveData } from './serve-data.ts'
+import { startAuditSweep } from './start-audit-sweep.ts'
 import { startExpirySweep } from './start-expiry-sweep.ts'
 import { startIntentSweep } from './start-intent-sweep.ts'
 import { openSpace, startSpaceWatch } from './start-space-watch.ts'
@@ -44,6 +45,7 @@ export async function startServer(
     const data = await openData(context, onFailure)
     await recoverData(context, data)
     startIntentSweep(context, data)
+    startAuditSweep(context, data)
     await startTemporarySweep(context)
     const space = openSpace(context)
     startSpaceWatch(context, space)

@@ -179,7 +179,7 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect(await events()).toEqual([])
     })
 
-    test('events are selected by time, bucket, item, token and action, in batches', async () => {
+    test('Y5 events are selected by time, bucket, item, token and action, in batches', async () => {
       const { catalog, events, bucketId } = await opened()
       const other = await newBucket(catalog, 'other')
       const items = newItems(1_200)
@@ -204,7 +204,21 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect(new Set((await events()).map(({ uid }) => uid)).size).toBe(await count({}))
     })
 
-    test('a follower receives each later event once, also of another process', async () => {
+    test('Y4 old events are removed in steps, earliest first', async () => {
+      const { catalog, events, bucketId } = await opened()
+      const items = newItems(50)
+      for (const item of items) await catalog.addMedia(bucketId, inBlobStore([item]))
+      const later = Date.now() + 1_000
+      expect(await catalog.removeEvents(Date.now() - 60_000, 100)).toBe(0)
+      expect(await catalog.removeEvents(later, 20)).toBe(20)
+      expect((await events()).map(({ target }) => target)).toEqual(items.slice(18).map(({ id }) => id))
+      while ((await catalog.removeEvents(later, 20)) === 20);
+      expect((await events()).length).toBeLessThanOrEqual(1)
+      await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
+      expect((await events()).length).toBeGreaterThanOrEqual(1)
+    })
+
+    test('Y5 a follower receives each later event once, also of another process', async () => {
       const { data, catalog, log, bucketId } = await opened()
       const other = await data.open(client)
       onTestFinished(() => other.close())

@@ -27,6 +27,8 @@ export const auditActions = {
 
 export type AuditAction = keyof typeof auditActions
 
+export const isAuditAction = (name: string): name is AuditAction => Object.hasOwn(auditActions, name)
+
 /** Facts of an event that have no column: texts, numbers, and lists of texts. Never a secret. */
 export type AuditDetail = Readonly<Record<string, string | number | boolean | null | readonly string[]>>
 

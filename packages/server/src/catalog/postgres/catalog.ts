@@ -151,7 +151,10 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: { key, onlyFirst } }),
     removeSigningKey: (id) => apply({ kind: 'remove-key', input: { id } }),
     recordUpkeep: (upkeep, by) => apply({ kind: 'record-upkeep', input: signed(upkeep, by) }),
-    recordEvents: (events) => apply({ kind: 'record-events', input: { events } }),
+    async recordEvents(events) {
+      if (options.actor) await apply({ kind: 'record-events', input: { events } })
+    },
+    removeEvents: (before, limit) => apply({ kind: 'remove-events', input: { before, limit } }),
     claimBlobsIdentity: (identity) => apply({ kind: 'claim-blobs-identity', input: { identity } }),
     async statistics() {
       return { ...(await statistics()), waitingChanges: writer.pendingCount(), logBytes: 0 }

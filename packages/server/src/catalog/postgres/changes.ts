@@ -167,6 +167,14 @@ const functions: ChangeFunctions = {
 
   'record-events': ({ session }, { events }) => run(recordEvents(session, events)),
 
+  'remove-events': ({ session }, { before, limit }) =>
+    session.change(
+      `DELETE FROM audit_events WHERE (time, number) IN
+        (SELECT time, number FROM audit_events WHERE time < $1 ORDER BY time, number LIMIT $2)`,
+      before,
+      limit,
+    ),
+
   async 'claim-blobs-identity'({ session }, { identity }) {
     await session.run("INSERT INTO meta (key, value) VALUES ('blobs', $1) ON CONFLICT DO NOTHING", identity)
     const [row = []] = await session.run("SELECT value FROM meta WHERE key = 'blobs'")

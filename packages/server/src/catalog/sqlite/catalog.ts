@@ -181,7 +181,10 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
         logBytes: logBytes(directory),
       })),
     recordUpkeep: (run, by) => writer.apply({ kind: 'record-upkeep', input: signed(run, by) }),
-    recordEvents: (events) => writer.apply({ kind: 'record-events', input: { events } }),
+    async recordEvents(events) {
+      if (options.actor) await writer.apply({ kind: 'record-events', input: { events } })
+    },
+    removeEvents: (before, limit) => writer.apply({ kind: 'remove-events', input: { before, limit } }),
     blobsIdentity: async () => reading(() => reads.blobsIdentity()),
     claimBlobsIdentity: (identity) => writer.apply({ kind: 'claim-blobs-identity', input: { identity } }),
     someWithBlobs: async () => reading(() => reads.someWithBlobs()),

@@ -3,7 +3,7 @@ import { type AddedContent, upkeepEvent } from '../audit-log/events.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId, NewMediaContent } from '../records.ts'
 import { text } from '../rows.ts'
-import { prepareRecordEvents } from './audit-log.ts'
+import { prepareRecordEvents, prepareRemoveEvents } from './audit-log.ts'
 import { prepareDeleteBucketChunk } from './bucket-deletion.ts'
 import { prepareBucketRows, prepareQuotas } from './buckets.ts'
 import { prepareEditMedia } from './edit-media.ts'
@@ -60,6 +60,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
   const readIdentity = db.prepare("SELECT value FROM meta WHERE key = 'blobs'")
 
   const record = prepareRecordEvents(db)
+  const removeEvents = prepareRemoveEvents(db)
 
   const addMedia = (bucketId: BucketId, items: readonly AddedContent[]): void => {
     quotas.require(bucketId, {
@@ -171,6 +172,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
     'record-events'({ events }) {
       record(events)
     },
+
+    'remove-events': ({ before, limit }) => removeEvents(before, limit),
 
     'claim-blobs-identity'({ identity }) {
       claimIdentity.run(identity)

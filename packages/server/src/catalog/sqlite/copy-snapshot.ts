@@ -55,8 +55,10 @@ export async function copySnapshot(source: string, target: string): Promise<void
     }
     const items = prepareItems(db, afterChunk)
     const contents = prepareContents(db, afterChunk)
+    const events = prepareEvents(db, afterChunk)
     for (let pass = 0; pass < maxPasses; pass += 1) {
-      const copied = (await items.copyInChunks()) + (await contents.copyInChunks())
+      const copied =
+        (await items.copyInChunks()) + (await contents.copyInChunks()) + (await events.copyInChunks())
       if (copied <= lastChunk) break
     }
     limitLog()
@@ -65,6 +67,7 @@ export async function copySnapshot(source: string, target: string): Promise<void
     items.copyEdited()
     items.removeDeleted()
     contents.copyAdded()
+    events.copyAdded()
     for (const table of namesOf(db, 'table'))
       if (!copiedInChunks.has(table)) db.exec(`INSERT INTO main."${table}" SELECT * FROM source."${table}"`)
     // The last ids that AUTOINCREMENT used, so that the ids of deleted rows are not reused.
@@ -159,6 +162,26 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   }
 }
 
+/** The same for the audit log. Its numbers increase. Events that are removed meanwhile, because they are old, stay in the copy. */
+function prepareEvents(db: DatabaseSync, afterChunk: () => Promise<void>) {
+  const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.audit_events')
+  const copy = prepareCopy(db, 'audit_events', 'id > ? ORDER BY id')
+  const copyChunk = (): number => copy(integer(one(last) ?? [], 0), chunk)
+  return {
+    async copyInChunks(): Promise<number> {
+      let total = 0
+      for (let copied = chunk; copied === chunk; total += copied) {
+        copied = copyChunk()
+        if (copied > 0) await afterChunk()
+      }
+      return total
+    },
+    copyAdded(): void {
+      while (copyChunk() === chunk);
+    },
+  }
+}
+
 /** The same for the table `contents` as `prepareItems` for the table `media`. */
 function prepareContents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.contents')
@@ -199,7 +222,7 @@ function prepareLogLimit(db: DatabaseSync, source: string): () => void {
   }
 }
 
-const copiedInChunks: ReadonlySet<string> = new Set(['media', 'contents'])
+const copiedInChunks: ReadonlySet<string> = new Set(['media', 'contents', 'audit_events'])
 
 type Kind = 'table' | 'index' | 'trigger'
 

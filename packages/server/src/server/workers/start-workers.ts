@@ -10,6 +10,7 @@ import { shareUploadLocks } from '../../media/uploads/shared-upload-locks.ts'
 import { createUploadLockTable, type UploadLockTable } from '../../media/uploads/upload-lock-table.ts'
 import { issueFirstToken } from '../issue-first-token.ts'
 import { lockDirectory, type OpenData, openData, recoverData } from '../open-data.ts'
+import { startAuditSweep } from '../start-audit-sweep.ts'
 import type { StartContext } from '../start-context.ts'
 import { startExpirySweep } from '../start-expiry-sweep.ts'
 import { startIntentSweep } from '../start-intent-sweep.ts'
@@ -46,6 +47,7 @@ export async function startWorkers(
     await recoverData(context, data)
     startRemovals(context, data)
     startIntentSweep(context, data)
+    startAuditSweep(context, data)
     await startTemporarySweep(context)
     startSpaceWatch(context, openSpace(context))
     const locks = createUploadLockTable()

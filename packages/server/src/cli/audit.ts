@@ -1,0 +1,120 @@
+import type { AuditLog, EventFilter } from '../catalog/audit-log/audit-log.ts'
+import { auditActions, isAuditAction } from '../catalog/audit-log/events.ts'
+import type { BucketId } from '../catalog/records.ts'
+import { parseDuration } from '../core/duration.ts'
+import { isMediaId } from '../core/media-id.ts'
+import { parseTimestamp } from '../core/timestamp.ts'
+import { openAuditLog } from '../engines.ts'
+import { parse } from './arguments.ts'
+import { csv, type EventFormat, jsonLines, table } from './audit-formats.ts'
+import { type Output, standardOutput } from './client/output.ts'
+import { type Command, UsageError } from './command.ts'
+import { requireData, unknownBucket } from './open-catalog.ts'
+
+export const audit: Command = {
+  summary: 'Print the audit log: who changed what.',
+  help: `Usage: mediabucket audit [OPTIONS]
+
+Prints the events of the audit log, earliest first. The log is recorded with MEDIABUCKET_AUDIT. Works while the service is running.
+
+Options:
+  --since TIME     Events from this time on: 2026-01-31, 2026-01-31T08:00:00Z, or a duration before now such as 12h.
+  --until TIME     Events before this time.
+  --bucket NAME    Events of this bucket, also if it was deleted.
+  --item ID|URL    Events of this item.
+  --token ID       Events of requests with this token (tok_…).
+  --action ACTION  One of: ${Object.keys(auditActions).join(', ')}.
+  --follow         Go on with events as they are recorded. Without --since, begin with the next one.
+  --json           Print one JSON object per line, in the fields of OCSF.
+  --csv            Print comma-separated values, with a header.`,
+
+  async run(args, { config }) {
+    const { values } = parse('audit', {
+      args: [...args],
+      options: {
+        since: { type: 'string' },
+        until: { type: 'string' },
+        bucket: { type: 'string' },
+        item: { type: 'string' },
+        token: { type: 'string' },
+        action: { type: 'string' },
+        follow: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        csv: { type: 'boolean', default: false },
+      },
+    })
+    if (values.json && values.csv) throw new UsageError('audit takes --json or --csv, not both')
+    const now = Date.now()
+    const since = values.since === undefined ? null : readTime('--since', values.since, now)
+    const filter = {
+      since: since ?? (values.follow ? now : null),
+      until: values.until === undefined ? null : readTime('--until', values.until, now),
+      target: values.item === undefined ? null : readItem(values.item),
+      tokenId: values.token ?? null,
+      action: readAction(values.action),
+    }
+    await requireData(config)
+    const log = await openAuditLog(config)
+    const output = standardOutput()
+    const format = values.json ? jsonLines : values.csv ? csv : table({ header: output.isTerminal })
+    try {
+      const buckets = values.bucket === undefined ? null : await findBuckets(log, values.bucket)
+      await print(log, { ...filter, buckets }, format, output, values.follow)
+    } catch (error) {
+      // `head` closes the output when it has enough.
+      if (!output.closed.aborted) throw error
+    } finally {
+      await log.close()
+    }
+  },
+}
+
+/** Writes the next batch only when the output has taken this one, so that the memory does not grow. */
+async function print(
+  log: AuditLog,
+  filter: EventFilter,
+  { header, line }: EventFormat,
+  output: Output,
+  follows: boolean,
+): Promise<void> {
+  let names = await log.bucketNames()
+  const nameOf = (id: BucketId | null) => (id === null ? null : (names.get(id) ?? null))
+  if (header !== null) await output.write(`${header}\n`)
+  for await (const events of follows ? log.follow(filter, output.closed) : log.events(filter)) {
+    if (events.some(({ bucketId }) => bucketId !== null && !names.has(bucketId)))
+      names = await log.bucketNames()
+    await output.write(events.map((event) => `${line(event, nameOf(event.bucketId))}\n`).join(''))
+  }
+}
+
+/** Deleted buckets had names that others may have now. */
+async function findBuckets(log: AuditLog, name: string): Promise<BucketId[]> {
+  const found = [...(await log.bucketNames())].flatMap(([id, known]) => (known === name ? [id] : []))
+  if (found.length === 0) throw unknownBucket(name)
+  return found
+}
+
+/** Milliseconds since 1970. */
+function readTime(option: string, text: string, now: number): number {
+  const duration = parseDuration(text)
+  if (duration !== null) return now - duration
+  const time = parseTimestamp(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text)
+  if (time === null)
+    throw new UsageError(
+      `${option} takes a date, a time such as 2026-01-31T08:00:00Z, or a duration before now such as 12h, not "${text}"`,
+    )
+  return time
+}
+
+/** The id of an item, or that in its URL. */
+function readItem(text: string): string {
+  const path = URL.canParse(text) ? new URL(text).pathname : text
+  const id = path.split('/').at(-1)?.split('.')[0] ?? ''
+  if (isMediaId(id)) return id
+  throw new UsageError(`${JSON.stringify(text)} is neither the ID nor the URL of an item`)
+}
+
+function readAction(name: string | undefined): EventFilter['action'] {
+  if (name === undefined || isAuditAction(name)) return name ?? null
+  throw new UsageError(`"${name}" is not an action. The actions are ${Object.keys(auditActions).join(', ')}.`)
+}
