@@ -67,3 +67,67 @@ export async function fuzzKeys({ random, send, otherToken }: Target): Promise<vo
   } else if (statuses.some((status) => status !== 400 && status !== 431))
     throw new Error(`the key ${JSON.stringify(key)} got ${statuses}`)
 }
+
+const claimNames = ['sub', 'aud', 'iss', 'exp', 'nbf', 'iat', 'scope', 'jti', '__proto__', 'x'] as const
+const claimValues = [
+  ...[null, true, 0, -1, 1e308, 1.5, '', ' ', '../x', 'a'.repeat(300), '\u0000', '𝒳', 'media:read', [], {}],
+  ...[
+    ['media:read', 5],
+    { a: 1 },
+    '9'.repeat(20),
+    Number.MAX_SAFE_INTEGER,
+    '__proto__',
+    'default',
+    'hostile',
+  ],
+] as const satisfies readonly [unknown, ...unknown[]]
+const headerMembers = [
+  ...[
+    { alg: 'none' },
+    { alg: 'HS256' },
+    { alg: 'RS512' },
+    { alg: ['RS256'] },
+    { kid: '../x' },
+    { kid: null },
+  ],
+  ...[
+    { typ: 'JOSE' },
+    { crit: ['x'], x: 1 },
+    { b64: false, crit: ['b64'] },
+    { zip: 'DEF' },
+    { jwk: {} },
+    { jku: 'http://x' },
+  ],
+] as const satisfies readonly [object, ...object[]]
+
+/** Altered JWTs are refused, and hostile claims with a valid signature cause no error of the service. */
+export async function fuzzJwts({ random, send, issuer }: Target): Promise<void> {
+  const claims = Object.fromEntries(
+    Array.from({ length: random.below(4) }, () => [random.pick(claimNames), random.pick(claimValues)]),
+  )
+  const signed = await issuer.sign(
+    { sub: 'fuzz', ...claims },
+    random.oneIn(3) ? random.pick<object>(headerMembers) : {},
+  )
+  const parts = signed.split('.')
+  const altered = random.pick([
+    signed,
+    mutate(random, Buffer.from(signed)).toString('latin1'),
+    parts.with(random.below(3), headerValue(random)).join('.'),
+    parts.with(1, Buffer.from(JSON.stringify({ ...claims, sub: 'admin' })).toString('base64url')).join('.'),
+    parts.with(2, '').join('.'),
+    parts.toSpliced(random.below(3), 1).join('.'),
+    [...parts, ...parts].join('.'),
+  ])
+  const token = altered.replace(/[\r\n\0]/g, '')
+  const response = await send(
+    Buffer.from(
+      `GET /api/token HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      'latin1',
+    ),
+  )
+  if (response === null) throw new Error(`no response to ${token}`)
+  const isAltered = token.trim() !== signed
+  if (isAltered && ![400, 401, 431].includes(response.status))
+    throw new Error(`${response.status} for the altered JWT ${token} of ${signed}`)
+}

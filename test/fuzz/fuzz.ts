@@ -1,4 +1,4 @@
-import { fuzzKeys, fuzzTokens } from './credentials.ts'
+import { fuzzJwts, fuzzKeys, fuzzTokens } from './credentials.ts'
 import { fuzzForms } from './forms.ts'
 import { fuzzLarge } from './large.ts'
 import { fuzzListing } from './listing.ts'
@@ -22,6 +22,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   names: { fuzz: fuzzNames, times: 25, atOnce: 5 },
   tus: { fuzz: fuzzTus, times: 6, atOnce: 3 },
   tokens: { fuzz: fuzzTokens, times: 60, atOnce: 20 },
+  jwts: { fuzz: fuzzJwts, times: 40, atOnce: 10 },
   keys: { fuzz: fuzzKeys, times: 20, atOnce: 5 },
   // One at a time, because each measures the CPU of the service.
   large: { fuzz: fuzzLarge, times: 10, atOnce: 1 },

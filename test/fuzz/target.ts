@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { type Clients, createClients } from '../faults/clients.ts'
 import { createLedger, type Ledger } from '../faults/ledger.ts'
 import type { Instance } from '../faults/server-instances.ts'
+import { startIssuer, type TestIssuer } from '../harness/issuer.ts'
 import { parseResponse, type RawResponse } from '../harness/raw-http.ts'
 import { memory, openFiles } from '../harness/resources.ts'
 import { startServer } from '../harness/server.ts'
@@ -19,6 +20,8 @@ export interface Target extends AsyncDisposable {
   /** Of another bucket, whose items are not in the ledger. */
   readonly otherToken: string
   readonly random: Random
+  /** The issuer whose JWTs the server accepts. */
+  readonly issuer: TestIssuer
   /** Sends bytes, reads until the server closes, checks the response; `cut` closes the connection after that many bytes. */
   send(bytes: string | Uint8Array, cut?: number): Promise<RawResponse | null>
   /** Checks a response against the rules of errors (docs/interface.md P1, P3); a failure shows `requestText`. */
@@ -45,7 +48,10 @@ const spareFiles = 25
 const remainingItems = 60
 
 export async function openTarget(random: Random): Promise<Target> {
+  const issuer = await startIssuer()
   const server = await startServer({
+    ...issuer.settings,
+    MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
     MEDIABUCKET_HEADER_TIMEOUT: '10s',
     MEDIABUCKET_IDLE_TIMEOUT: '30s',
     MEDIABUCKET_TOKEN_RATE: 'off',
@@ -111,6 +117,7 @@ export async function openTarget(random: Random): Promise<Target> {
     clients,
     otherToken: other.token,
     random,
+    issuer,
     send,
     checkResponse,
     statuses,
@@ -134,6 +141,9 @@ export async function openTarget(random: Random): Promise<Target> {
       const { total } = await readPage(await server.request('/api/media'))
       for (let more = total - remainingItems; more > 0; more -= 1) await clients.remove(instance)
     },
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await issuer[Symbol.asyncDispose]()
+    },
   }
 }
