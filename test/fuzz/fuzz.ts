@@ -1,6 +1,7 @@
 import { fuzzJwts, fuzzKeys, fuzzTokens } from './credentials.ts'
 import { fuzzForms } from './forms.ts'
 import { fuzzLarge } from './large.ts'
+import { fuzzLinks } from './links.ts'
 import { fuzzListing } from './listing.ts'
 import { seeded } from './random.ts'
 import { fuzzHeads, fuzzValues } from './requests.ts'
@@ -23,6 +24,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   tus: { fuzz: fuzzTus, times: 6, atOnce: 3 },
   tokens: { fuzz: fuzzTokens, times: 60, atOnce: 20 },
   jwts: { fuzz: fuzzJwts, times: 40, atOnce: 10 },
+  links: { fuzz: fuzzLinks, times: 60, atOnce: 10 },
   keys: { fuzz: fuzzKeys, times: 20, atOnce: 5 },
   // One at a time, because each measures the CPU of the service.
   large: { fuzz: fuzzLarge, times: 10, atOnce: 1 },
