@@ -219,5 +219,6 @@ test('Q3 a client returns the usage and the quotas of its bucket', async () => {
     trash_bytes: 0,
     private: false,
     signed_pages: false,
+    remove_metadata: false,
   })
 })

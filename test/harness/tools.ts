@@ -11,6 +11,7 @@ const packages: Readonly<Record<string, string>> = {
   curl: 'curl',
   'docker-compose': 'docker-compose',
   faketime: 'faketime',
+  exiftool: 'libimage-exiftool-perl',
   ffmpeg: 'ffmpeg',
   'heif-enc': 'libheif-examples',
   jq: 'jq',

@@ -79,6 +79,12 @@ const provocations: Readonly<Record<FaultCode, (() => Promise<Response>) | strin
     await runHere(server.data, 'bucket set', 'small', '--max-bytes', '1')
     return await server.request('/api/media', { method: 'POST', body: 'xx', headers: { authorization } })
   },
+  'file-unreadable': async () => {
+    const { authorization } = await makeToken(server, '--bucket', 'private')
+    await runHere(server.data, 'bucket set', 'private', '--remove-metadata', 'on')
+    const body = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0xff, 0xff])
+    return await server.request('/api/media', { method: 'POST', body, headers: { authorization } })
+  },
   'idempotency-key-malformed': () => post('x', { 'idempotency-key': 'two words' }),
   'idempotency-key-reused': async () => {
     await post('x', { 'idempotency-key': 'once' })

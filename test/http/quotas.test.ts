@@ -26,6 +26,7 @@ const Bucket = Type.Object(
     trash_bytes: Type.Integer(),
     private: Type.Boolean(),
     signed_pages: Type.Boolean(),
+    remove_metadata: Type.Boolean(),
   },
   { additionalProperties: false },
 )
@@ -160,7 +161,7 @@ describe('Q3 the bucket', () => {
     const bucket = await bucketWith()
     const trash = {
       ...{ trash_days: 0, trash_items: 0, trash_bytes: 0 },
-      ...{ private: false, signed_pages: false },
+      ...{ private: false, signed_pages: false, remove_metadata: false },
     }
     const limits = { max_items: null, max_bytes: null, ...trash }
     const reserved = { reserved_items: 0, reserved_bytes: 0 }

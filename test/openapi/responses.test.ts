@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { filePart, formBytes, formType } from '../harness/form.ts'
 import { responseOf, sendRaw } from '../harness/raw-http.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
@@ -213,6 +214,25 @@ test('D1 responses to resumable uploads are as described', async () => {
   await meet('DELETE', one, await tus.send('DELETE', url, { 'tus-resumable': '' }), 412)
   await meet('DELETE', one, await tus.terminate(url), 204)
   await meet('DELETE', one, await tus.terminate(url), 404)
+})
+
+test('D1 refusals of files whose metadata cannot be removed are as described', async () => {
+  const bucket = 'metadata'
+  const { authorization } = await makeToken(server, '--bucket', bucket)
+  await runHere(server.data, 'bucket set', bucket, '--remove-metadata', 'on')
+  const tus = tusOf(server, authorization)
+  const damaged = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0xff, 0xff])
+  const chunk = { 'content-type': chunkType, 'upload-offset': '0' }
+  const first = { 'content-type': chunkType, 'upload-length': `${damaged.length}` }
+  await meet('POST', '/api/uploads', await tus.send('POST', '/api/uploads', first, damaged), 422)
+  for (const [method, override] of [
+    ['PATCH', {}],
+    ['POST', { 'x-http-method-override': 'PATCH' }],
+  ] as const) {
+    const url = await tus.createWithLength(damaged.length)
+    const response = await tus.send(method, url, { ...chunk, ...override }, damaged)
+    await meet(method, '/api/uploads/{id}', response, 422)
+  }
 })
 
 test('D1 responses to deletes are as described', async () => {

@@ -20,6 +20,8 @@ export interface Bucket {
   readonly private?: boolean | undefined
   /** Whether lists of a private bucket have signed URLs. */
   readonly signed_pages?: boolean | undefined
+  /** Whether metadata is removed from pictures and videos when they are stored. */
+  readonly remove_metadata?: boolean | undefined
 }
 
 const bucketShape: Check<Bucket> = objectOf<Bucket>({
@@ -35,6 +37,7 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   trash_bytes: optional(count),
   private: optional(flag),
   signed_pages: optional(flag),
+  remove_metadata: optional(flag),
 })
 
 /** Reads the bucket from a response. Throws a `ShapeError` that names the invalid field. */

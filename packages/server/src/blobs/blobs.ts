@@ -167,6 +167,9 @@ export interface BlobStore {
   /** Makes at least the first `atLeast` received bytes available to other processes of this machine. */
   share(blob: ReceivedBlob, atLeast: number): Promise<LocalBytes>
 
+  /** Opens received bytes that are not committed. */
+  openReceived(blob: ReceivedBlob): Promise<OpenBlob>
+
   /** Stores received bytes under their ids. A store records intents before bytes can be found under an id. */
   commit(blobs: readonly ReceivedBlob[]): Promise<void>
 

@@ -8,6 +8,7 @@ const columns: { readonly [Name in keyof BucketSettings]: string } = {
   trashDays: 'trash_days',
   isPrivate: 'private',
   signedPages: 'signed_pages',
+  removesMetadata: 'remove_metadata',
 }
 
 export const settingColumns: readonly string[] = Object.values(columns)
@@ -19,6 +20,7 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   trashDays: integer(row, from + 2),
   isPrivate: integer(row, from + 3) === 1,
   signedPages: integer(row, from + 4) === 1,
+  removesMetadata: integer(row, from + 5) === 1,
 })
 
 export interface ColumnValue {

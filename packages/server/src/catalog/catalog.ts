@@ -195,9 +195,15 @@ export interface Catalog extends TokenCatalog, KeyCatalog {
 
   /**
    * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload
-   * has this id and the item's size. Throws Fault `quota-exceeded`.
+   * has this id and the length `received`, by default the item's size. Throws Fault `quota-exceeded`.
    */
-  finishUpload(id: UploadId, added: NewMediaContent, expiresAt: number, by?: Actor): Promise<boolean>
+  finishUpload(
+    id: UploadId,
+    added: NewMediaContent,
+    expiresAt: number,
+    by?: Actor,
+    received?: number,
+  ): Promise<boolean>
 
   /**
    * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished

@@ -57,7 +57,10 @@ export interface Changes {
   'move-upload': { input: { id: UploadId; from: number; to: number; expiresAt: number }; output: boolean }
   'begin-parts': { input: { id: UploadId; multipart: string }; output: string | null }
   'store-parts': { input: { id: UploadId; stored: StoredParts; move: OffsetMove }; output: boolean }
-  'finish-upload': { input: { id: UploadId; added: AddedContent; expiresAt: number }; output: boolean }
+  'finish-upload': {
+    input: { id: UploadId; added: AddedContent; expiresAt: number; received: number }
+    output: boolean
+  }
   'remove-upload': { input: { id: UploadId; onlyUnfinished: boolean }; output: boolean }
   'create-bucket': {
     input: Audited & { name: string; settings: Partial<BucketSettings>; createdAt: number }

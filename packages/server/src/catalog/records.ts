@@ -24,6 +24,8 @@ export interface Grant {
   readonly total: number
   /** True if the bucket is private and its lists have signed URLs. */
   readonly signsPages: boolean
+  /** Whether the bucket removes the metadata of pictures and videos when they are stored. */
+  readonly removesMetadata: boolean
 }
 
 /** The rows of one page with the bucket's revision and total, from one snapshot. */
@@ -136,6 +138,8 @@ export interface BucketSettings extends Quota {
   readonly isPrivate: boolean
   /** Whether lists of a private bucket have signed URLs. */
   readonly signedPages: boolean
+  /** Whether the metadata of pictures and videos is removed when they are stored. */
+  readonly removesMetadata: boolean
 }
 
 /** The trash of a bucket. */

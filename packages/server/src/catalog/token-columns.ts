@@ -15,7 +15,10 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
   return set
 }
 
-/** Reads token, bucket, scopes, expiry, revocation, last use, revision, total, and 1 if lists have signed URLs. */
+/**
+ * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, 1 if lists have signed URLs, and 1 if the bucket removes
+ * metadata.
+ */
 export const readGrant = (row: Row): Grant => ({
   tokenId: text(row, 0) as TokenId,
   bucketId: integer(row, 1) as BucketId,
@@ -27,6 +30,7 @@ export const readGrant = (row: Row): Grant => ({
   revision: integer(row, 6),
   total: integer(row, 7),
   signsPages: integer(row, 8) === 1,
+  removesMetadata: integer(row, 9) === 1,
 })
 
 /** Reads token, bucket's name, name, scopes, creation, expiry, last use and revocation. */

@@ -62,6 +62,7 @@ const toJson = ({
   maxBytes,
   isPrivate,
   signedPages,
+  removesMetadata,
   trash,
 }: ListedBucket) => ({
   name,
@@ -76,4 +77,5 @@ const toJson = ({
   trash_bytes: trash.bytes,
   private: isPrivate,
   signed_pages: signedPages,
+  remove_metadata: removesMetadata,
 })

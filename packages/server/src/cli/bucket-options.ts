@@ -54,14 +54,14 @@ const parseCount = (text: string): number | undefined => {
   return Number.isSafeInteger(value) ? value : undefined
 }
 
-const parseSwitch = (text: string): boolean | undefined =>
-  text === 'on' ? true : text === 'off' ? false : undefined
-
 /** Null for no limit. */
 const parseLimit =
   (parse: (text: string) => number | null | undefined) =>
   (text: string): number | null | undefined =>
     text === 'none' ? null : (parse(text) ?? undefined)
+
+const parseSwitch = (text: string): boolean | undefined =>
+  text === 'on' ? true : text === 'off' ? false : undefined
 
 const options: readonly BucketOption[] = [
   option({
@@ -116,6 +116,16 @@ const options: readonly BucketOption[] = [
     toSettings: (signedPages) => ({ signedPages }),
     ofSettings: ({ signedPages }) => signedPages,
     describe: (signedPages) => (signedPages ? 'signed URLs in lists' : 'plain URLs in lists'),
+  }),
+  option({
+    name: 'remove-metadata',
+    value: 'on|off',
+    help: 'Whether location, camera and other metadata is removed from pictures and videos. Applies to later uploads.',
+    validValues: 'on or off',
+    parse: parseSwitch,
+    toSettings: (removesMetadata) => ({ removesMetadata }),
+    ofSettings: ({ removesMetadata }) => removesMetadata,
+    describe: (removesMetadata) => `metadata is ${removesMetadata ? 'removed' : 'kept'}`,
   }),
 ]
 

@@ -43,6 +43,7 @@ export type FaultCode =
   | 'form-without-file'
   | 'upload-incomplete'
   | 'filename-malformed'
+  | 'file-unreadable'
   | 'bytes-missing'
   | 'storage-full'
   | 'quota-exceeded'

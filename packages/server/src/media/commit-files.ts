@@ -7,9 +7,14 @@ import type { Actor } from '../core/actor.ts'
 import { Fault } from '../core/fault.ts'
 import { bytesOf, type ReceivedFile } from './receive-files.ts'
 
-/** A received file, what its client sent with it, and its item. */
+/** What a client sent, the file that is stored, and its item. */
 export interface Arrival {
-  readonly sent: { readonly filename: string | null; readonly declaredType: string | null }
+  readonly sent: {
+    readonly filename: string | null
+    readonly declaredType: string | null
+    /** Of the bytes as they were sent; 32 bytes. */
+    readonly sha256: Uint8Array
+  }
   readonly file: ReceivedFile
   readonly item: NewMedia
 }
@@ -107,7 +112,7 @@ export const blobsOf = (received: readonly { readonly file: ReceivedFile }[]): R
 
 /** Equal for requests with the same bytes, names and types in the same order (docs/interface.md I2). */
 function fingerprintOf(arrivals: readonly Arrival[]): Uint8Array {
-  const content = arrivals.map(({ sent: { filename, declaredType }, file: { sha256 } }) => [
+  const content = arrivals.map(({ sent: { filename, declaredType, sha256 } }) => [
     filename,
     declaredType,
     Buffer.from(sha256).toString('hex'),

@@ -16,6 +16,7 @@ export interface BucketObject {
   readonly trash_bytes: number
   readonly private: boolean
   readonly signed_pages: boolean
+  readonly remove_metadata: boolean
 }
 
 export async function describeBucket(
@@ -38,5 +39,6 @@ export async function describeBucket(
     trash_bytes: trash.bytes,
     private: bucket.isPrivate,
     signed_pages: bucket.signedPages,
+    remove_metadata: bucket.removesMetadata,
   }
 }

@@ -1,16 +1,30 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { NewMedia } from '../catalog/records.ts'
+import type { Grant, NewMedia } from '../catalog/records.ts'
 import { cleanFilename } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
+import type { RemoveMetadata } from './pictures/remove-metadata.ts'
 import type { ReceivedFile } from './receive-files.ts'
 import { sniffType } from './sniff-type.ts'
 
-/** Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). */
+/** The bucket of an upload. */
+export type UploadBucket = Pick<Grant, 'bucketId' | 'removesMetadata'>
+
+export interface ItemParts {
+  readonly blobs: Pick<BlobStore, 'peek'>
+  readonly measurePicture: MeasurePicture
+  readonly removeMetadata: RemoveMetadata
+}
+
+/**
+ * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
+ * may be another file, with an id of its own; then the caller discards the received one. Throws as RemoveMetadata.
+ */
 export async function newItem(
-  parts: { readonly blobs: Pick<BlobStore, 'peek'>; readonly measurePicture: MeasurePicture },
+  parts: ItemParts,
   file: ReceivedFile,
+  { bucketId, removesMetadata }: UploadBucket,
   given: {
     readonly id: MediaId
     /** As sent by the client. */
@@ -18,19 +32,21 @@ export async function newItem(
     readonly declaredType: string | null
     readonly createdAt: number
   },
-): Promise<NewMedia> {
+): Promise<{ readonly item: NewMedia; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(given.filename)
   const sniffed = await sniffType(parts.blobs, file)
   const type = storedType({ sniffed, declared: given.declaredType, filename })
-  const dimensions = await parts.measurePicture(file, type.contentType)
-  return {
-    id: given.id,
+  const stored = removesMetadata ? await parts.removeMetadata(file, type.contentType, bucketId) : file
+  const dimensions = await parts.measurePicture(stored, type.contentType)
+  const item = {
+    id: 'id' in stored && stored !== file ? stored.id : given.id,
     filename,
     ...type,
-    size: file.size,
-    sha256: file.sha256,
+    size: stored.size,
+    sha256: stored.sha256,
     width: dimensions?.width ?? null,
     height: dimensions?.height ?? null,
     createdAt: given.createdAt,
   }
+  return { item, stored }
 }

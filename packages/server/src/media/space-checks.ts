@@ -8,10 +8,10 @@ import type { CreateUpload } from './uploads/create-upload.ts'
 
 export const storeMediaWithSpaceCheck =
   (space: FreeSpace, store: StoreMedia): StoreMedia =>
-  async (bucketId, files, options) => {
+  async (bucket, files, options) => {
     const claim = space.claim(options.atMost ?? options.declaredBytes ?? 0)
     try {
-      return await store(bucketId, countedFiles(files, claim), options)
+      return await store(bucket, countedFiles(files, claim), options)
     } finally {
       claim.release()
     }
@@ -19,10 +19,10 @@ export const storeMediaWithSpaceCheck =
 
 export const storeSmallFileWithSpaceCheck =
   (space: FreeSpace, store: StoreSmallFile): StoreSmallFile =>
-  async (bucketId, file, key, by) => {
+  async (bucket, file, key, by) => {
     const claim = space.claim(file.bytes.byteLength)
     try {
-      return await store(bucketId, file, key, by)
+      return await store(bucket, file, key, by)
     } finally {
       claim.release()
     }

@@ -1,6 +1,5 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { BucketId } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import {
@@ -11,8 +10,7 @@ import {
   type RequestKey,
   type Stored,
 } from './commit-files.ts'
-import { newItem } from './new-item.ts'
-import type { MeasurePicture } from './pictures/measure-picture.ts'
+import { type ItemParts, newItem, type UploadBucket } from './new-item.ts'
 import type { FileReceiver, ReceivedFile } from './receive-files.ts'
 import { createQuotaReservations, noReservation, type QuotaReservation } from './space/quota-reservations.ts'
 
@@ -33,7 +31,7 @@ interface StoreOptions {
 }
 
 export type StoreMedia = (
-  bucketId: BucketId,
+  bucket: UploadBucket,
   files: AsyncIterable<IncomingFile>,
   options: StoreOptions,
 ) => Promise<Stored>
@@ -42,21 +40,23 @@ export type StoreMedia = (
  * Stores the files in the given order: all of them or none (docs/interface.md U2), durable when it resolves. Reads each file
  * to its end before it takes the next one. Without files, it stores nothing.
  */
-export function storeMediaOperation(parts: {
-  readonly catalog: CommitCatalog & Pick<Catalog, 'bucket'>
-  readonly blobs: BlobStore
-  readonly newReceiver: () => FileReceiver
-  readonly measurePicture: MeasurePicture
-  /** Bytes. */
-  readonly maxFileSize: number
-  readonly now: () => number
-}): StoreMedia {
+export function storeMediaOperation(
+  parts: Omit<ItemParts, 'blobs'> & {
+    readonly catalog: CommitCatalog & Pick<Catalog, 'bucket'>
+    readonly blobs: BlobStore
+    readonly newReceiver: () => FileReceiver
+    /** Bytes. */
+    readonly maxFileSize: number
+    readonly now: () => number
+  },
+): StoreMedia {
   const { blobs, newReceiver, maxFileSize, now } = parts
   const reserve = createQuotaReservations(parts)
   const newId = createMediaIds(now)
   const commitFiles = commitFilesOperation(parts)
 
   async function receiveAll(
+    bucket: UploadBucket,
     files: AsyncIterable<IncomingFile>,
     reservation: QuotaReservation,
     receiver: FileReceiver,
@@ -68,19 +68,22 @@ export function storeMediaOperation(parts: {
     async function* reserving(source: IncomingFile['source']): AsyncGenerator<Uint8Array> {
       for await (const chunk of source) {
         bytes += chunk.byteLength
-        await reservation.hold({ items: received.length + 1, bytes })
+        await reservation.hold({ items: arrivals.length + 1, bytes })
         yield chunk
       }
     }
     try {
       await reservation.hold({ items: 1, bytes: declaredBytes })
       for await (const sent of files) {
-        await reservation.hold({ items: received.length + 1, bytes })
+        await reservation.hold({ items: arrivals.length + 1, bytes })
         const id = newId()
         const file = await receiver.receive(id, reserving(sent.source), maxFileSize, atMost)
         received.push({ file })
-        const item = await newItem(parts, file, { ...sent, id, createdAt: now() })
-        arrivals.push({ sent, file, item })
+        const { item, stored } = await newItem(parts, file, bucket, { ...sent, id, createdAt: now() })
+        arrivals.push({ sent: { ...sent, sha256: file.sha256 }, file: stored, item })
+        if (stored === file) continue
+        received.push({ file: stored })
+        await blobs.discard(blobsOf([{ file }]))
       }
     } catch (error) {
       await blobs.discard(blobsOf(received))
@@ -89,13 +92,14 @@ export function storeMediaOperation(parts: {
     return arrivals
   }
 
-  return async (bucketId, files, options) => {
+  return async (bucket, files, options) => {
+    const { bucketId } = bucket
     const { by, key = null } = options
     // A repeated request needs no space, and is recognized only by its content, so the catalog checks the quota.
     const reservation = key ? noReservation : reserve(bucketId)
     const receiver = newReceiver()
     try {
-      const arrivals = await receiveAll(files, reservation, receiver, options)
+      const arrivals = await receiveAll(bucket, files, reservation, receiver, options)
       if (arrivals.length === 0) return { media: [], repeated: false }
       return await commitFiles(bucketId, arrivals, { by, key, onCommit: reservation.settle })
     } finally {

@@ -1,10 +1,8 @@
 import type { BlobStore } from '../blobs/blobs.ts'
-import type { BucketId } from '../catalog/records.ts'
 import type { Actor } from '../core/actor.ts'
 import { createMediaIds } from '../core/media-id.ts'
 import { type CommitCatalog, commitFilesOperation, type RequestKey, type Stored } from './commit-files.ts'
-import { newItem } from './new-item.ts'
-import type { MeasurePicture } from './pictures/measure-picture.ts'
+import { type ItemParts, newItem, type UploadBucket } from './new-item.ts'
 import { type FileReceiver, receivedBytes } from './receive-files.ts'
 import type { IncomingFile, StoreMedia } from './store-media.ts'
 
@@ -15,7 +13,7 @@ interface WholeFile extends Omit<IncomingFile, 'source'> {
 
 /** Stores one file, durable when it resolves. The bytes can be reused afterwards. */
 export type StoreSmallFile = (
-  bucketId: BucketId,
+  bucket: UploadBucket,
   file: WholeFile,
   key: RequestKey | null,
   by: Actor,
@@ -25,27 +23,30 @@ export type StoreSmallFile = (
  * Stores a small file with less work than StoreMedia: nothing is streamed, and only the commit checks the quota. Passes the
  * file to StoreMedia if it is not small, or if the memory for small files is in use.
  */
-export function storeSmallFileOperation(parts: {
-  readonly catalog: CommitCatalog
-  readonly blobs: BlobStore
-  readonly newReceiver: () => FileReceiver
-  readonly measurePicture: MeasurePicture
-  readonly storeMedia: StoreMedia
-  readonly now: () => number
-}): StoreSmallFile {
+export function storeSmallFileOperation(
+  parts: Omit<ItemParts, 'blobs'> & {
+    readonly catalog: CommitCatalog
+    readonly blobs: BlobStore
+    readonly newReceiver: () => FileReceiver
+    readonly storeMedia: StoreMedia
+    readonly now: () => number
+  },
+): StoreSmallFile {
   const { newReceiver, storeMedia, now } = parts
   const newId = createMediaIds(now)
   const commitFiles = commitFilesOperation(parts)
 
-  return async (bucketId, sent, key, by) => {
+  return async (bucket, sent, key, by) => {
     const size = sent.bytes.byteLength
     const receiver = newReceiver()
     if (!receiver.reserve(size))
-      return storeMedia(bucketId, asStream(sent), { by, key, declaredBytes: size, atMost: size })
+      return storeMedia(bucket, asStream(sent), { by, key, declaredBytes: size, atMost: size })
     try {
       const file = receivedBytes(sent.bytes)
-      const item = await newItem(parts, file, { ...sent, id: newId(), createdAt: now() })
-      return await commitFiles(bucketId, [{ sent, file, item }], { by, key })
+      const { sha256 } = file
+      const { item, stored } = await newItem(parts, file, bucket, { ...sent, id: newId(), createdAt: now() })
+      const arrival = { sent: { ...sent, sha256 }, file: stored, item }
+      return await commitFiles(bucket.bucketId, [arrival], { by, key })
     } finally {
       receiver.release()
     }

@@ -9,6 +9,7 @@ import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 import { startDimensionWorkers } from './start-dimension-workers.ts'
 import { startIssuer } from './start-issuer.ts'
+import { startMetadataWorkers } from './start-metadata-workers.ts'
 import { startRemovals } from './start-removals.ts'
 import { startThumbnailWorkers } from './start-thumbnail-workers.ts'
 import { startUploads } from './start-uploads.ts'
@@ -34,7 +35,14 @@ export async function serveData(
   const { locks, space, writeLine } = parts
   const remover = startRemovals(context, data)
   const measurePicture = startDimensionWorkers(context, data)
-  const uploads = startUploads(context, { ...data, measurePicture, removeMedia: remover.remove, locks })
+  const removeMetadata = startMetadataWorkers(context, data)
+  const uploads = startUploads(context, {
+    ...data,
+    measurePicture,
+    removeMetadata,
+    removeMedia: remover.remove,
+    locks,
+  })
   const bound = await bindAddress(context)
   const tools = findTools(context.config.searchPath)
   const address = { ...bound, settings: { ...bound.settings, tools: toolNames(tools) } }

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { MeasurePicture } from '../media/pictures/measure-picture.ts'
+import type { RemoveMetadata } from '../media/pictures/remove-metadata.ts'
 import { createFileReceivers, type FileReceiver } from '../media/receive-files.ts'
 import type { UploadLocks } from '../media/uploads/upload-locks.ts'
 import type { OpenData } from './open-data.ts'
@@ -10,6 +11,7 @@ import type { StartContext } from './start-context.ts'
 export interface UploadParts extends Pick<OpenData, 'catalog' | 'blobs'> {
   readonly newReceiver: () => FileReceiver
   readonly measurePicture: MeasurePicture
+  readonly removeMetadata: RemoveMetadata
   readonly removeMedia: MediaRemover['remove']
   readonly locks: UploadLocks
   readonly maxFileSize: Config['maxFileSize']
@@ -24,9 +26,10 @@ export function startUploads(
     catalog,
     blobs,
     measurePicture,
+    removeMetadata,
     removeMedia,
     locks,
-  }: Pick<UploadParts, 'catalog' | 'blobs' | 'measurePicture' | 'removeMedia' | 'locks'>,
+  }: Pick<UploadParts, 'catalog' | 'blobs' | 'measurePicture' | 'removeMetadata' | 'removeMedia' | 'locks'>,
 ): { uploading: UploadParts } {
   closers.add('resumable uploads', () => locks.allReleased())
   const { maxFileSize, inlineSize, uploadExpiry: expiry } = config
@@ -35,6 +38,7 @@ export function startUploads(
     blobs,
     newReceiver: createFileReceivers({ blobs, inlineSize }),
     measurePicture,
+    removeMetadata,
     removeMedia,
     locks,
     maxFileSize,

@@ -30,7 +30,7 @@ test('B1, B7: an item is found only by its id, with or without its own extension
   await using media = await temporaryMedia()
   const storeMedia = storeMediaOperation({ ...media, maxFileSize: 100, now: Date.now })
   const { media: stored } = await storeMedia(
-    await media.bucket('default'),
+    { bucketId: await media.bucket('default'), removesMetadata: false },
     incoming(file(Buffer.from('%PDF-1.7')), file(Buffer.from('?'))),
     { by: service },
   )

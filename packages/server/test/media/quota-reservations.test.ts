@@ -18,6 +18,7 @@ function open(limits: Partial<Bucket>) {
       trashDays: 0,
       isPrivate: false,
       signedPages: false,
+      removesMetadata: false,
       ...limits,
     },
   }

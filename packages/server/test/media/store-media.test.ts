@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from '../../src/catalog/catalog.ts'
+import type { BucketId } from '../../src/catalog/records.ts'
 import { service } from '../../src/core/actor.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { storeMediaOperation } from '../../src/media/store-media.ts'
@@ -14,8 +15,8 @@ function storing(media: TemporaryMedia, change: Partial<Catalog> = {}, maxFileSi
   const catalog = { ...media.catalog, ...change }
   const store = storeMediaOperation({ ...media, catalog, maxFileSize, now: () => at })
   type Request = Parameters<typeof store>
-  return async (bucketId: Request[0], files: Request[1], options?: Pick<Request[2], 'key'>) =>
-    (await store(bucketId, files, { ...options, by: service })).media
+  return async (bucketId: BucketId, files: Request[1], options?: Pick<Request[2], 'key'>) =>
+    (await store({ bucketId, removesMetadata: false }, files, { ...options, by: service })).media
 }
 
 /** The state that is required after a refused request. */

@@ -7,6 +7,7 @@ import { service } from '../../src/core/actor.ts'
 import { hashToken, newToken } from '../../src/core/token-format.ts'
 import { intentLog } from '../../src/media/deletion/sweep-intents.ts'
 import type { MeasurePicture } from '../../src/media/pictures/measure-picture.ts'
+import type { RemoveMetadata } from '../../src/media/pictures/remove-metadata.ts'
 import { createFileReceivers, type FileReceiver } from '../../src/media/receive-files.ts'
 import { type IncomingFile, storeMediaOperation } from '../../src/media/store-media.ts'
 import { chunksOf } from '../blobs/blob-contract.ts'
@@ -19,6 +20,7 @@ export interface TemporaryMedia extends AsyncDisposable {
   readonly newReceiver: () => FileReceiver
   /** Measures no picture. */
   readonly measurePicture: MeasurePicture
+  readonly removeMetadata: RemoveMetadata
   /** No backup runs. */
   isBackupRunning(): boolean
   /** Creates the bucket if it does not exist. */
@@ -37,12 +39,14 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
   const catalog: Catalog = await openSqliteCatalog({ directory: disk.directory, writer: 'direct' })
   const blobs = disk.store
   const measurePicture = async () => null
+  const removeMetadata: RemoveMetadata = async (file) => file
   const newReceiver = createFileReceivers({ blobs, inlineSize })
   const storeMedia = storeMediaOperation({
     catalog,
     blobs,
     newReceiver,
     measurePicture,
+    removeMetadata,
     maxFileSize: 1e9,
     now: Date.now,
   })
@@ -72,12 +76,15 @@ export async function temporaryMedia(files?: Files, inlineSize = 0): Promise<Tem
     catalog,
     newReceiver,
     measurePicture,
+    removeMetadata,
     isBackupRunning: () => false,
     bucket,
     async store(text) {
-      const { media: stored } = await storeMedia(await bucket('default'), incoming(file(Buffer.from(text))), {
-        by: service,
-      })
+      const { media: stored } = await storeMedia(
+        { bucketId: await bucket('default'), removesMetadata: false },
+        incoming(file(Buffer.from(text))),
+        { by: service },
+      )
       const media = stored[0] && (await catalog.media(stored[0].id))
       if (!media) throw new Error('nothing was stored')
       return media

@@ -137,6 +137,11 @@ export async function openDiskBlobs(options: {
     },
 
     peek: (blob) => openAsBlob(received(blob)),
+    async openReceived(blob) {
+      const opened = await openStoredFile(received(blob), async () => true)
+      if (opened === null) throw new Error('received bytes are missing')
+      return opened
+    },
     share: async (blob) => shared({ type: 'file', path: received(blob) }),
 
     async commit(blobs) {

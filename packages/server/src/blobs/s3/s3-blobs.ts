@@ -55,6 +55,11 @@ export async function openS3Blobs(options: {
       receiveObject({ calls, memory, intents }, { id, key: blobKey(prefix, id) }, source, limit),
 
     peek: async ({ handle, size }) => peekObject(calls, handle, size),
+    async openReceived({ handle }) {
+      const opened = await openObject({ calls, share }, handle, 0)
+      if (opened === null) throw new Error('received bytes are missing')
+      return opened
+    },
     share: ({ handle, size }, atLeast) => share(handle, size, atLeast),
 
     async commit(blobs) {

@@ -125,9 +125,9 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       apply({ kind: 'move-upload', input: { id, from, to, expiresAt } }),
     beginParts: (id, multipart) => apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload(id, added, expiresAt, by) {
+    finishUpload(id, added, expiresAt, by, received = added.item.size) {
       indexer.addedToAny()
-      return apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt } })
+      return apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt, received } })
     },
     removeUpload: (id, onlyUnfinished = false) =>
       apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),

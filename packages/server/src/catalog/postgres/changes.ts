@@ -116,7 +116,8 @@ const functions: ChangeFunctions = {
   'move-upload': (transaction, { id, ...move }) => moveUpload(transaction, id, move),
   'begin-parts': (transaction, { id, multipart }) => beginParts(transaction, id, multipart),
   'store-parts': (transaction, { id, stored, move }) => storeParts(transaction, id, stored, move),
-  'finish-upload': (transaction, { id, added, expiresAt }) => finishUpload(transaction, id, added, expiresAt),
+  'finish-upload': (transaction, { id, added, expiresAt, received }) =>
+    finishUpload(transaction, id, added, { expiresAt, received }),
   'remove-upload': (transaction, { id, onlyUnfinished }) => removeUpload(transaction, id, onlyUnfinished),
 
   'create-bucket': ({ session }, { name, ...bucket }) => createBucket(session, { ...bucket, bucket: name }),

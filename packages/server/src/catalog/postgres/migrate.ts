@@ -10,6 +10,7 @@ import { names } from './migrations/0006-names.ts'
 import { trash } from './migrations/0007-trash.ts'
 import { auditLog } from './migrations/0008-audit-log.ts'
 import { privateBuckets } from './migrations/0009-private-buckets.ts'
+import { removeMetadata } from './migrations/0010-remove-metadata.ts'
 import { sqlState } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
@@ -25,6 +26,7 @@ const migrations: readonly string[] = [
   trash,
   auditLog,
   privateBuckets,
+  removeMetadata,
 ]
 
 /** Any fixed number that other programs do not use. */

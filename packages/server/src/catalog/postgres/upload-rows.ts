@@ -55,10 +55,10 @@ export async function finishUpload(
   transaction: Transaction,
   id: UploadId,
   added: AddedContent,
-  expiresAt: number,
+  { expiresAt, received }: { readonly expiresAt: number; readonly received: number },
 ): Promise<boolean> {
   const upload = await unfinished(transaction, id)
-  if (upload?.length !== added.item.size) return false
+  if (upload?.length !== received) return false
   const bucket = transaction.buckets.get(upload.bucketId)
   const reserved = reservedBy(upload)
   // Other reservations do not count, because this one came first.
@@ -66,7 +66,8 @@ export async function finishUpload(
   await changeReservation(transaction, upload.bucketId, { items: -reserved.items, bytes: -reserved.bytes })
   await appendMedia(transaction, upload.bucketId, [added])
   await transaction.session.run(
-    'UPDATE uploads SET received = length, finished = 1, expires_at = $1 WHERE id = $2',
+    'UPDATE uploads SET received = length, finished = 1, media_id = $1, expires_at = $2 WHERE id = $3',
+    added.item.id,
     expiresAt,
     id,
   )

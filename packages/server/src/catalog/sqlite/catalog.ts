@@ -139,9 +139,12 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     uploadPieces: async (id) => reading(() => reads.uploadPieces(id)),
     beginParts: (id, multipart) => writer.apply({ kind: 'begin-parts', input: { id, multipart } }),
     storeParts: (id, stored, move) => writer.apply({ kind: 'store-parts', input: { id, stored, move } }),
-    finishUpload(id, added, expiresAt, by) {
+    finishUpload(id, added, expiresAt, by, received = added.item.size) {
       indexer.addedToAny()
-      return writer.apply({ kind: 'finish-upload', input: { id, added: signed(added, by), expiresAt } })
+      return writer.apply({
+        kind: 'finish-upload',
+        input: { id, added: signed(added, by), expiresAt, received },
+      })
     },
     removeUpload: (id, onlyUnfinished = false) =>
       writer.apply({ kind: 'remove-upload', input: { id, onlyUnfinished } }),

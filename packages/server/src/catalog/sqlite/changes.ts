@@ -122,7 +122,8 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'store-parts': ({ id, stored, move }) => uploads.storeParts(id, stored, move),
 
-    'finish-upload': ({ id, added, expiresAt }) => uploads.finish(id, added, expiresAt),
+    'finish-upload': ({ id, added, expiresAt, received }) =>
+      uploads.finish(id, added, { expiresAt, received }),
 
     'remove-upload': ({ id, onlyUnfinished }) => uploads.remove(id, onlyUnfinished),
 

@@ -15,6 +15,7 @@ import { names } from './migrations/0011-names.ts'
 import { trash } from './migrations/0012-trash.ts'
 import { auditLog } from './migrations/0013-audit-log.ts'
 import { privateBuckets } from './migrations/0014-private-buckets.ts'
+import { removeMetadata } from './migrations/0015-remove-metadata.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -34,6 +35,7 @@ const migrations: readonly string[] = [
   trash,
   auditLog,
   privateBuckets,
+  removeMetadata,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

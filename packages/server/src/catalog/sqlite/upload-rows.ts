@@ -15,7 +15,11 @@ export interface UploadRows {
   move(id: UploadId, from: number, to: number, expiresAt: number): boolean
   beginParts(id: UploadId, multipart: string): string | null
   storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): boolean
-  finish(id: UploadId, added: AddedContent, expiresAt: number): boolean
+  finish(
+    id: UploadId,
+    added: AddedContent,
+    ended: { readonly expiresAt: number; readonly received: number },
+  ): boolean
   remove(id: UploadId, onlyUnfinished: boolean): boolean
 }
 
@@ -27,7 +31,7 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
   const setLength = db.prepare('UPDATE uploads SET length = ? WHERE id = ?')
   const setReceived = db.prepare('UPDATE uploads SET received = ?, expires_at = ? WHERE id = ?')
   const setFinished = db.prepare(
-    'UPDATE uploads SET received = length, finished = 1, expires_at = ? WHERE id = ?',
+    'UPDATE uploads SET received = length, finished = 1, media_id = ?, expires_at = ? WHERE id = ?',
   )
   const remove = db.prepare('DELETE FROM uploads WHERE id = ?')
   const parts = prepareWriteParts(db)
@@ -79,12 +83,12 @@ export function prepareUploadRows(db: DatabaseSync, quotas: Quotas, media: Media
       return true
     },
 
-    finish(id, added, expiresAt) {
+    finish(id, added, { expiresAt, received }) {
       const upload = unfinished(id)
-      if (upload?.length !== added.item.size) return false
+      if (upload?.length !== received) return false
       quotas.settle(upload.bucketId, reservedBy(upload))
       media.append(upload.bucketId, [added])
-      setFinished.run(expiresAt, id)
+      setFinished.run(added.item.id, expiresAt, id)
       parts.remove(id)
       return true
     },

@@ -45,6 +45,7 @@ const description: OperationDescription = {
               trash_bytes: 7_340_021,
               private: false,
               signed_pages: false,
+              remove_metadata: false,
             },
           },
         },

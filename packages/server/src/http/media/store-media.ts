@@ -62,7 +62,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
         ? readFormFiles(request.raw, readBody, maxParts)
         : readRawFile(request.raw, readBody)
 
-      const stored = await storeMedia(grant.bucketId, files, {
+      const stored = await storeMedia(grant, files, {
         by: grant.actor,
         key,
         declaredBytes: isForm ? 0 : declared,
@@ -150,6 +150,7 @@ With an \`Idempotency-Key\` an upload can be sent again safely after its respons
     'form-without-file',
     'upload-incomplete',
     'filename-malformed',
+    'file-unreadable',
     'file-too-large',
     'parts-too-many',
     'content-coding-unsupported',

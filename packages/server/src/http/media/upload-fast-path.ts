@@ -50,15 +50,18 @@ export function createUploadFastPath(
 
   async function store(request: IncomingMessage, requestId: string): Promise<NewMedia> {
     const grant = await authorize({ raw: request, id: requestId }, 'media:write')
-    const { bucketId, actor } = grant
     const key = requestKey(request, grant)
     const headers = rawFileHeaders(request)
     // Null if the memory for bodies is used up. Then the body is streamed.
     const bytes = await readWholeBody(request)
     const { media, repeated } =
       bytes === null
-        ? await storeMedia(bucketId, readRawFile(request, readBody), { by: actor, key, ...sizeOf(request) })
-        : await storeSmallFile(bucketId, { ...headers, bytes }, key, actor)
+        ? await storeMedia(grant, readRawFile(request, readBody), {
+            by: grant.actor,
+            key,
+            ...sizeOf(request),
+          })
+        : await storeSmallFile(grant, { ...headers, bytes }, key, grant.actor)
     const [item] = media
     if (item === undefined) throw new Error('an upload has stored no item')
     if (!repeated) {

@@ -29,6 +29,13 @@ export const uploadProblems = {
     cause: 'The header does not follow RFC 6266. Nothing was stored.',
     cure: 'Send `Content-Disposition: attachment; filename="name.ext"`, or leave the header out.',
   },
+  'file-unreadable': {
+    status: 422,
+    title: 'The metadata of the file cannot be removed',
+    cause:
+      'The bucket removes metadata from pictures and videos, and this file is damaged or of a form that the service does not know. Nothing was stored.',
+    cure: 'Save the file again with another program, or upload it to a bucket that does not remove metadata.',
+  },
   'content-coding-unsupported': {
     status: 415,
     title: 'The content coding is not supported',

@@ -25,7 +25,10 @@ export function refuseContentCoding({ headers }: Pick<FastifyRequest, 'headers'>
 export function bodyChunk(
   request: FastifyRequest,
   readBody: BodyReader,
-  { checksum, ...header }: Pick<Chunk, 'offset' | 'length' | 'by'> & { readonly checksum: Checksum | null },
+  {
+    checksum,
+    ...header
+  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata'> & { readonly checksum: Checksum | null },
 ): Chunk {
   const body = readBody(request.raw)
   return {
@@ -39,6 +42,11 @@ export function bodyChunk(
 }
 
 /** The only chunk of an empty file. */
-export const emptyChunk = (by: Chunk['by']): Chunk => ({ offset: 0, source: noBytes(), isAtomic: true, by })
+export const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata'>): Chunk => ({
+  offset: 0,
+  source: noBytes(),
+  isAtomic: true,
+  ...sender,
+})
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}

@@ -20,6 +20,7 @@ const sharedProblems = ['upload-malformed', 'upload-version-unsupported'] as con
 const chunkProblems = [
   ...sharedProblems,
   'upload-incomplete',
+  'file-unreadable',
   'file-too-large',
   'content-coding-unsupported',
   'checksum-malformed',

@@ -24,7 +24,8 @@ export function createPatchHandler(parts: {
       throw new Fault('upload-type-unsupported', `A chunk must have the Content-Type ${chunkType}.`)
     const { offset, length, checksum } = parseUploadHeaders(request.headers)
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
-    const chunk = bodyChunk(request, readBody, { offset, length, checksum, by: grant.actor })
+    const { actor: by, removesMetadata } = grant
+    const chunk = bodyChunk(request, readBody, { offset, length, checksum, by, removesMetadata })
     // appendUpload checks again when it holds the lock of the upload. To get the lock it may interrupt another request, so
     // a chunk that does not fit is refused before.
     checkChunk(found, chunk, maxFileSize)

@@ -22,7 +22,7 @@ export function createPostHandler(parts: {
   const { createUpload, appendUpload, readBody, baseUrl, maxFileSize } = parts
 
   return async (
-    { bucketId, actor: by }: Caller,
+    { bucketId, actor: by, removesMetadata }: Caller,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> => {
@@ -32,7 +32,10 @@ export function createPostHandler(parts: {
     const length = requireLength(headers)
     if (length !== null) checkFileSize(length, maxFileSize)
     const { metadata, checksum } = headers
-    const chunk = hasChunkType(request) ? bodyChunk(request, readBody, { offset: 0, checksum, by }) : null
+    const sender = { by, removesMetadata }
+    const chunk = hasChunkType(request)
+      ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
+      : null
     // Before the upload is created, so that the request reserves nothing if its chunk is refused.
     if (chunk !== null) checkChunk({ offset: 0, length }, chunk, maxFileSize)
     const created = await createUpload(bucketId, {
@@ -44,7 +47,7 @@ export function createPostHandler(parts: {
 
     // tus 1.0.0, Creation: "The Upload-Length header MAY be set to 0, indicating that the Client wants to upload an empty
     // file. Such an upload is immediately complete after its creation without transferring data".
-    const first = chunk ?? (length === 0 ? emptyChunk(by) : null)
+    const first = chunk ?? (length === 0 ? emptyChunk(sender) : null)
     const { upload } = first === null ? { upload: created } : await appendUpload(created.id, first)
     // tus 1.0.0, Creation With Upload: the Server "MUST include the Upload-Offset header in the response and MUST set its
     // value to the offset of the upload after applying the accepted bytes."

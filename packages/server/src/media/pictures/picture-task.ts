@@ -1,6 +1,7 @@
 import type { LocalBytes } from '../../blobs/blobs.ts'
 import type { NewPreview } from '../../catalog/records.ts'
 import type { VariantFormat, VariantSize } from '../../core/variant.ts'
+import type { Piece } from './metadata/pieces.ts'
 
 // The messages between the service and the picture workers.
 
@@ -29,6 +30,7 @@ type PictureForm = Pick<VariantSize, 'width' | 'height' | 'fit'> & { readonly fo
 /** Pictures with more than `maxPixels` are not decoded. */
 export type PictureTask =
   | { readonly type: 'measure'; readonly picture: PictureSource }
+  | RemovalTask
   | {
       readonly type: 'resize'
       readonly picture: PictureSource
@@ -39,6 +41,29 @@ export type PictureTask =
       /** How a program gets the picture from the file `picture`; null if the file is the picture. */
       readonly extraction: Extraction | null
     }
+
+/** Finds the metadata of a file of `size` bytes. Without `bytes`, the worker requests those that it needs. */
+export interface RemovalTask {
+  readonly type: 'plan-removal'
+  readonly contentType: string
+  readonly size: number
+  readonly bytes: Uint8Array | null
+}
+
+/** The bytes of a file, which a worker has requested. */
+export interface ReadReply {
+  readonly type: 'bytes'
+  readonly bytes: Uint8Array
+}
+
+/** A worker's request for bytes of the file of its task. At most `maxRead` bytes. */
+export interface ReadRequest {
+  readonly outcome: 'read'
+  readonly position: number
+  readonly length: number
+}
+
+export const maxRead = 1024 * 1024
 
 /** Pixels, as the picture is displayed. */
 export interface PictureSize {
@@ -51,7 +76,9 @@ export type ResizeTask = PictureTask & { readonly type: 'resize' }
 export type PictureResult =
   | { readonly outcome: 'measured'; readonly size: PictureSize }
   | { readonly outcome: 'resized'; readonly bytes: Uint8Array; readonly preview: NewPreview | null }
-  /** The picture cannot be decoded, or has too many pixels. */
+  /** The file without its metadata. */
+  | { readonly outcome: 'planned'; readonly pieces: readonly Piece[] }
+  /** The picture cannot be decoded, or has too many pixels; or the file is not what its type says. */
   | { readonly outcome: 'unreadable' }
   /** The library cannot be loaded on this machine. */
   | { readonly outcome: 'unsupported'; readonly reason: string }

@@ -2,7 +2,19 @@ import { setPriority } from 'node:os'
 import { rgbaToThumbHash } from 'thumbhash'
 import type { NewPreview } from '../../catalog/records.ts'
 import { extractPicture } from './extract-picture.ts'
-import type { PictureResult, PictureSource, PictureTask, ResizeTask } from './picture-task.ts'
+import { createByteSource } from './metadata/byte-source.ts'
+import { UnreadableFile } from './metadata/pieces.ts'
+import { planRemoval } from './metadata/plan-removal.ts'
+import {
+  maxRead,
+  type PictureResult,
+  type PictureSource,
+  type PictureTask,
+  type ReadReply,
+  type ReadRequest,
+  type RemovalTask,
+  type ResizeTask,
+} from './picture-task.ts'
 
 /**
  * A process that decodes untrusted pictures, so that a picture that crashes the decoder or exhausts its memory ends only
@@ -51,7 +63,35 @@ async function load(): Promise<Sharp['default']> {
   return sharp
 }
 
+async function plan({ contentType, size, bytes }: RemovalTask): Promise<PictureResult> {
+  const read =
+    bytes === null
+      ? readFromService
+      : async (position: number, length: number) => bytes.subarray(position, position + length)
+  try {
+    return {
+      outcome: 'planned',
+      pieces: await planRemoval(createByteSource(size, read, maxRead), contentType),
+    }
+  } catch (error) {
+    // A position beyond the end of a buffer, too.
+    if (error instanceof UnreadableFile || error instanceof RangeError) return { outcome: 'unreadable' }
+    throw error
+  }
+}
+
+/** Resolves the read that waits for the service. */
+let resolveRead: (bytes: Uint8Array) => void = () => undefined
+
+function readFromService(position: number, length: number): Promise<Uint8Array> {
+  process.send?.({ outcome: 'read', position, length } satisfies ReadRequest)
+  return new Promise((resolve) => {
+    resolveRead = resolve
+  })
+}
+
 async function perform(task: PictureTask): Promise<PictureResult> {
+  if (task.type === 'plan-removal') return plan(task)
   let sharp: Sharp['default']
   try {
     loading ??= load()
@@ -120,7 +160,8 @@ async function describe(
   return { thumbhash, duration, width, height }
 }
 
-process.on('message', async (task: PictureTask) => {
+process.on('message', async (task: PictureTask | ReadReply) => {
+  if (task.type === 'bytes') return resolveRead(task.bytes)
   const watch = setInterval(() => {
     if (process.memoryUsage.rss() > Number(memoryLimit)) end()
   }, memoryInterval)

@@ -2,7 +2,13 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { extname } from 'node:path'
 import { createPictureQueue } from './picture-queue.ts'
 import { findPictureSandbox, type PictureSandbox } from './picture-sandbox.ts'
-import type { PictureResult, PictureTask } from './picture-task.ts'
+import {
+  maxRead,
+  type PictureResult,
+  type PictureTask,
+  type ReadReply,
+  type ReadRequest,
+} from './picture-task.ts'
 
 /** A worker ended during the task: the task exceeded its time or memory limit, or crashed the decoder. */
 export class PictureOverLimits extends Error {
@@ -15,15 +21,22 @@ export class PictureWorkersBusy extends Error {
 }
 
 export interface PictureWorkers {
-  /** Runs a task for a bucket; buckets take turns. Throws PictureOverLimits and PictureWorkersBusy. */
-  run(task: PictureTask, bucket?: string): Promise<PictureResult>
+  /**
+   * Runs a task for a bucket; buckets take turns. `read` reads bytes of the file if the task does not have them. Throws PictureOverLimits,
+   * PictureWorkersBusy and the errors of `read`.
+   */
+  run(task: PictureTask, bucket?: string, read?: ReadBytes): Promise<PictureResult>
   /** Ends all workers, also busy ones. */
   close(): void
 }
 
+/** Reads bytes that are in the file. */
+export type ReadBytes = (position: number, length: number) => Promise<Uint8Array>
+
 interface Job {
   readonly bucket: string
   readonly task: PictureTask
+  readonly read: ReadBytes
   readonly resolve: (result: PictureResult) => void
   readonly reject: (error: Error) => void
 }
@@ -89,7 +102,8 @@ export function createPictureWorkers(limits: {
     }
     const worker: Worker = { process: child, job: null, preempted: false, timer: setTimeout(() => undefined) }
     workers.add(worker)
-    child.on('message', (result: PictureResult) => {
+    child.on('message', (result: PictureResult | ReadRequest) => {
+      if (result.outcome === 'read') return void sendBytes(worker, result)
       worker.job?.resolve(result)
       worker.job = null
       endWhenIdle(worker)
@@ -114,6 +128,17 @@ export function createPictureWorkers(limits: {
     child.once('error', ({ message }) => onEnd(message))
     child.once('exit', (code, signal) => onEnd(signal ?? code))
     return worker
+  }
+
+  async function sendBytes({ job, process }: Worker, { position, length }: ReadRequest): Promise<void> {
+    try {
+      const bytes = await job?.read(position, Math.min(length, maxRead))
+      if (bytes && process.connected)
+        process.send({ type: 'bytes', bytes } satisfies ReadReply, () => undefined)
+    } catch (error) {
+      job?.reject(error instanceof Error ? error : new Error('a read failed', { cause: error }))
+      process.kill('SIGKILL')
+    }
   }
 
   const endAfter = (worker: Worker, time: number) => {
@@ -161,10 +186,10 @@ export function createPictureWorkers(limits: {
   }
 
   return {
-    run: (task, bucket = '') =>
+    run: (task, bucket = '', read = noBytes) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(stopping())
-        const job = { bucket, task, resolve, reject }
+        const job = { bucket, task, read, resolve, reject }
         enqueue(job)
         next()
         waiting.overflow(job)?.reject(new PictureWorkersBusy('the queue is full'))
@@ -177,5 +202,7 @@ export function createPictureWorkers(limits: {
     },
   }
 }
+
+const noBytes: ReadBytes = () => Promise.reject(new Error('the task has its bytes'))
 
 const stopping = () => new PictureWorkersBusy('the service is stopping')

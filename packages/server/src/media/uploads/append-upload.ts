@@ -7,8 +7,7 @@ import type { Upload } from '../../catalog/upload-records.ts'
 import type { Actor } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import type { UploadId } from '../../core/upload-id.ts'
-import { newItem } from '../new-item.ts'
-import type { MeasurePicture } from '../pictures/measure-picture.ts'
+import { type ItemParts, newItem, type UploadBucket } from '../new-item.ts'
 import { type FileReceiver, type ReceivedFile, received } from '../receive-files.ts'
 import { type ChunkHeader, checkChunk } from './check-chunk.ts'
 import { uploadUnknown } from './find-upload.ts'
@@ -16,12 +15,20 @@ import { readSmallUpload } from './read-small-upload.ts'
 import { abortable, splitSource } from './split-source.ts'
 import type { UploadLock, UploadLocks } from './upload-locks.ts'
 
-export interface Chunk extends ChunkHeader {
+export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata'> {
   readonly source: AsyncIterable<Uint8Array>
   /** Nothing is stored unless the source ends without an error. */
   readonly isAtomic: boolean
   /** Who sends it. The sender of the last chunk has uploaded the item. */
   readonly by: Actor
+}
+
+/** How an upload ends. */
+interface End {
+  readonly expiresAt: number
+  readonly by: Actor
+  /** Bytes of the upload. */
+  readonly length: number
 }
 
 interface AppendedUpload {
@@ -45,18 +52,22 @@ const never = () => false
  * the upload as complete (docs/interface.md R5, R6). Throws Fault `upload-unknown`, `quota-exceeded`, `storage-full`, the
  * faults of `checkChunk`, and the errors of the source.
  */
-export function appendUploadOperation(parts: {
-  readonly catalog: Pick<Catalog, 'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'>
-  readonly blobs: BlobStore
-  readonly newReceiver: () => FileReceiver
-  readonly measurePicture: MeasurePicture
-  readonly locks: UploadLocks
-  /** Bytes. */
-  readonly maxFileSize: number
-  /** An upload expires this many milliseconds after bytes were last stored. */
-  readonly expiry: number
-  readonly now: () => number
-}): AppendUpload {
+export function appendUploadOperation(
+  parts: Omit<ItemParts, 'blobs'> & {
+    readonly catalog: Pick<
+      Catalog,
+      'upload' | 'declareLength' | 'moveUpload' | 'finishUpload' | 'removeUpload'
+    >
+    readonly blobs: BlobStore
+    readonly newReceiver: () => FileReceiver
+    readonly locks: UploadLocks
+    /** Bytes. */
+    readonly maxFileSize: number
+    /** An upload expires this many milliseconds after bytes were last stored. */
+    readonly expiry: number
+    readonly now: () => number
+  },
+): AppendUpload {
   const { catalog, blobs, locks, maxFileSize, expiry, now } = parts
 
   async function append(upload: Upload, chunk: Chunk, lock: UploadLock): Promise<AppendedUpload> {
@@ -70,7 +81,7 @@ export function appendUploadOperation(parts: {
       if (upload.offset > 0 || length === null || !receiver.reserve(length))
         return await appendSegments(upload, { ...chunk, source }, lock, receiver, since)
       const small = await readSmallUpload(source, length, segmentLimit.milliseconds, now)
-      if (small.bytes !== null) return await finish(upload, received(small.bytes), chunk.by)
+      if (small.bytes !== null) return await finish(upload, chunk, received(small.bytes))
       // A slow client must not occupy the memory that other requests need.
       receiver.release()
       return await appendSegments(upload, { ...chunk, source: small.rest }, lock, receiver, since)
@@ -88,7 +99,7 @@ export function appendUploadOperation(parts: {
     since: number,
   ): Promise<AppendedUpload> {
     const { id, length, mediaId } = upload
-    const { isAtomic, by } = chunk
+    const { isAtomic } = chunk
     const end = length ?? maxFileSize
     let current = upload
     for await (const segment of splitSource(chunk.source, isAtomic ? never : isFull, now, since)) {
@@ -99,7 +110,7 @@ export function appendUploadOperation(parts: {
       })
       const reason = lock.signal.aborted ? takenOver() : failure
       if (failure !== null && isAtomic) throw reason
-      if (size === length) return finish(current, await receiver.complete(id, size, mediaId), by)
+      if (size === length) return finish(current, chunk, await receiver.complete(id, size, mediaId))
       if (isRecorded) current = { ...current, offset: size, expiresAt }
       else if (size > offset) current = await moveOffset(current, size)
       if (failure !== null) throw reason
@@ -113,24 +124,38 @@ export function appendUploadOperation(parts: {
     return { ...upload, offset, expiresAt }
   }
 
-  async function finish(upload: Upload, file: ReceivedFile, by: Actor): Promise<AppendedUpload> {
-    const item = await newItem(parts, file, { ...upload, id: upload.mediaId, createdAt: now() })
+  async function finish(
+    upload: Upload,
+    { by, removesMetadata }: Chunk,
+    file: ReceivedFile,
+  ): Promise<AppendedUpload> {
+    const bucket = { bucketId: upload.bucketId, removesMetadata }
+    const given = { ...upload, id: upload.mediaId, createdAt: now() }
+    const { item, stored } = await newItem(parts, file, bucket, given)
     const expiresAt = now() + expiry
-    const isFinished = await ('bytes' in file
-      ? storeBytes(upload, { item, bytes: file.bytes }, expiresAt, by)
-      : storeBlob(upload, item, file, expiresAt, by))
+    const end = { expiresAt, by, length: file.size }
+    const isFinished = await ('bytes' in stored
+      ? storeBytes(upload, { item, bytes: stored.bytes }, end)
+      : storeBlob(upload, item, stored, end))
     if (!isFinished) throw await refusal(upload)
-    return { upload: { ...upload, offset: file.size, finished: true, expiresAt }, item }
+    if (stored !== file) await discardReceived(upload, file)
+    return { upload: { ...upload, mediaId: item.id, offset: file.size, finished: true, expiresAt }, item }
+  }
+
+  /** The bytes as they were sent, of which a copy without metadata is stored. If this fails, a sweep or the next start removes them. */
+  async function discardReceived({ id, mediaId }: Upload, file: ReceivedFile): Promise<void> {
+    if ('bytes' in file) return
+    await blobs.partialUploads.remove(id).catch(() => undefined)
+    await blobs.remove(mediaId).catch(() => undefined)
   }
 
   /** If the removal of the partial upload fails, the next start or the expiry of the upload removes it. */
   async function storeBytes(
     { id }: Upload,
     added: NewMediaContent,
-    expiresAt: number,
-    by: Actor,
+    { expiresAt, by, length }: End,
   ): Promise<boolean> {
-    const isFinished = await catalog.finishUpload(id, added, expiresAt, by)
+    const isFinished = await catalog.finishUpload(id, added, expiresAt, by, length)
     await blobs.partialUploads.remove(id).catch(() => undefined)
     return isFinished
   }
@@ -139,13 +164,19 @@ export function appendUploadOperation(parts: {
     { id }: Upload,
     item: NewMedia,
     blob: ReceivedBlob,
-    expiresAt: number,
-    by: Actor,
+    { expiresAt, by, length }: End,
   ): Promise<boolean> {
     await blobs.commit([blob])
-    const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt, by)
+    const isFinished = await catalog.finishUpload(id, { item, bytes: null }, expiresAt, by, length)
     if (!isFinished) await blobs.discard([blob])
     return isFinished
+  }
+
+  /** A file that cannot be stored in this bucket: its bytes are not kept. */
+  async function removeRefused({ id, mediaId }: Upload): Promise<void> {
+    if (!(await catalog.removeUpload(id, true))) return
+    await blobs.partialUploads.remove(id).catch(() => undefined)
+    await blobs.remove(mediaId).catch(() => undefined)
   }
 
   /** Why a change of the upload was refused: another process has changed or finished it, or it is removed. */
@@ -173,6 +204,7 @@ export function appendUploadOperation(parts: {
       try {
         return await append(upload, chunk, lock)
       } catch (error) {
+        if (error instanceof Fault && error.code === 'file-unreadable') await removeRefused(upload)
         if (!(error instanceof PartialUploadLost)) throw error
         // False if the upload was removed with its bucket, or if another process has finished it.
         if (!(await catalog.removeUpload(id, true))) throw await refusal(upload)

@@ -16,6 +16,7 @@ const grant: Grant = {
   subject: null,
   signsPages: false,
   total: 0,
+  removesMetadata: false,
 }
 
 const plain: FastPathRequest = {

@@ -13,6 +13,7 @@ const grant: Grant = {
   subject: null,
   signsPages: false,
   total: 30,
+  removesMetadata: false,
 }
 const pageSettings = { baseUrl: 'http://h', extensions: true, links: 'all' } as const
 const defaults: ListingParts & { url: string; acceptEncoding: string; granted: Grant } = {

@@ -25,6 +25,7 @@ export function uploadsOf(
     blobs: { ...media.blobs, ...change.blobs },
     newReceiver: media.newReceiver,
     measurePicture: media.measurePicture,
+    removeMetadata: media.removeMetadata,
     locks,
     maxFileSize: 1e9,
     expiry,
@@ -44,9 +45,12 @@ export function uploadsOf(
       return (await createUploadOperation(parts)(bucketId, request)).id
     },
     append: (id: UploadId, offset: number, source: AsyncIterable<Uint8Array>, isAtomic = false) =>
-      append(id, { offset, source, isAtomic, by: service }),
+      append(id, { offset, source, isAtomic, by: service, removesMetadata: false }),
     declare: (id: UploadId, length: number) =>
-      append(id, { offset: 0, source: nothing(), isAtomic: false, length, by: service }),
+      append(id, {
+        ...{ offset: 0, source: nothing(), isAtomic: false, length },
+        ...{ by: service, removesMetadata: false },
+      }),
     remove: removeUploadOperation({ ...parts, removeMedia: async () => undefined }),
     removeExpired: () => removeExpired(parts),
   }

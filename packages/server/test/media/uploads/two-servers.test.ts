@@ -35,7 +35,8 @@ function serverOn({ catalog }: TemporaryS3Store, store: BlobStore, beforeCommit 
   }
   return appendUploadOperation({
     ...{ catalog, blobs, newReceiver: createFileReceivers({ blobs, inlineSize: 0 }), maxFileSize: 1e9 },
-    ...{ measurePicture: async () => null, locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
+    ...{ measurePicture: async () => null, removeMetadata: async (file) => file },
+    ...{ locks: createUploadLocks(), expiry: 3_600_000, now: Date.now },
   })
 }
 
@@ -52,7 +53,7 @@ async function openTwoServers({ length = 12_000_000, isHeld = false } = {}) {
   const first = serverOn(opened, opened.store, beforeCommit)
   const second = serverOn(opened, await opened.openOther())
   const { id, mediaId } = await opened.newUpload(length)
-  const rest = { isAtomic: false, by: service }
+  const rest = { isAtomic: false, by: service, removesMetadata: false }
   await first(id, { offset: 0, source: chunksOf(bytes.subarray(0, half), 65_536), ...rest })
   return {
     lastBytes: bytes.subarray(half),

@@ -1,0 +1,112 @@
+import { type Box, BoxEdits, boxAt, childrenOf, freeType, type LoadedBoxes, loadBox } from './boxes.ts'
+import { planMovie } from './movie.ts'
+import { isPictureList, planPictureItems } from './picture-items.ts'
+import {
+  applyEdits,
+  type ByteSource,
+  type Content,
+  type Edit,
+  gapsBetween,
+  type NeededRange,
+  type Piece,
+  type Range,
+  UnreadableFile,
+} from './pieces.ts'
+
+/** Boxes of the file that have no metadata. */
+const kept: ReadonlySet<string> = new Set(['ftyp', 'styp', 'sidx', 'ssix', 'mfra', 'pdin'])
+
+const fragmentBoxes: ReadonlySet<string> = new Set([
+  ...['mfhd', 'traf', 'tfhd', 'tfdt', 'trun', 'sdtp', 'sbgp', 'sgpd', 'subs', 'saiz', 'saio', 'senc'],
+])
+
+/** Bytes of a box in memory. An hour of video has about 5 MB. */
+const maxLoaded = 128 * 1024 * 1024
+
+const maxBoxes = 200_000
+
+/**
+ * An MP4, MOV, HEIC or AVIF file without metadata. Nothing moves: unknown boxes become free space, and bytes that no picture, frame or
+ * sound uses become zeros. So all positions in the file stay right. What follows the last box that is needed is left out.
+ */
+export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
+  const boxes = await topBoxes(source)
+  const isFragmented = boxes.some(({ type }) => type === 'moof')
+  const edits: Edit[] = []
+  const needed: NeededRange[] = []
+  const used = new Set<Box>()
+  const add = (box: Box, content: Content) => {
+    used.add(box)
+    for (const edit of content.edits) edits.push(edit)
+    for (const range of content.needed) needed.push(range)
+  }
+
+  for (const box of boxes) {
+    if (box.type === 'moof')
+      add(box, { edits: fragmentEdits(await loadBox(source, box, maxLoaded), box), needed: [] })
+    if (kept.has(box.type) || box.type === 'mdat') used.add(box)
+  }
+  const movie = boxes.find(({ type }) => type === 'moov')
+  if (movie) add(movie, planMovie(await loadBox(source, movie, maxLoaded), movie, isFragmented))
+  const pictures = boxes.find(({ type }) => type === 'meta')
+  const loaded = pictures && (await loadBox(source, pictures, maxLoaded))
+  const hasPictures = pictures && loaded && isPictureList(loaded, pictures)
+  if (hasPictures) add(pictures, planPictureItems(loaded, pictures, source.size))
+  if (!movie && !hasPictures) throw damaged('it has no movie and no pictures')
+
+  const data = boxes.filter(({ type }) => type === 'mdat')
+  const ranges = withinBoxes(needed, hasPictures ? [...data, pictures] : data)
+  // In a fragmented file, all data belongs to frames and sounds, because no other track is accepted.
+  if (!isFragmented)
+    for (const box of data)
+      for (const gap of gapsBetween(ranges, { start: box.data, end: box.end }))
+        edits.push({ ...gap, bytes: null })
+  for (const box of boxes) if (!used.has(box)) edits.push(...freed(box))
+  return applyEdits(edits, boxes.findLast((box) => used.has(box))?.end ?? 0)
+}
+
+function freed({ type, start, data, end }: Box): Edit[] {
+  const content = data < end ? [{ start: data, end, bytes: null }] : []
+  return type === 'free' ? content : [{ start: start + 4, end: start + 8, bytes: freeType }, ...content]
+}
+
+function fragmentEdits(loaded: LoadedBoxes, fragment: Box): Edit[] {
+  const edits = new BoxEdits(loaded)
+  for (const box of childrenOf(loaded, fragment)) {
+    if (!fragmentBoxes.has(box.type)) edits.free(box)
+    else if (box.type === 'traf')
+      for (const part of childrenOf(loaded, box)) if (!fragmentBoxes.has(part.type)) edits.free(part)
+  }
+  return edits.edits
+}
+
+async function topBoxes(source: ByteSource): Promise<Box[]> {
+  const boxes: Box[] = []
+  for (let position = 0; position < source.size; ) {
+    if (boxes.length >= maxBoxes) throw damaged('it has too many boxes')
+    const header = await source.read(position, Math.min(16, source.size - position))
+    const box = boxAt(header, position, source.size)
+    // Some cameras append a trailer that is no box.
+    if (box === null) break
+    boxes.push(box)
+    position = box.end
+  }
+  return boxes
+}
+
+/** Requires that each range is in one of the boxes. Open ranges are cut off at its end. Returns them in order. */
+function withinBoxes(needed: readonly NeededRange[], boxes: readonly Box[]): Range[] {
+  const places = boxes.toSorted((one, other) => one.start - other.start)
+  let at = 0
+  return needed
+    .toSorted((one, other) => one.start - other.start)
+    .map(({ start, end, isOpen = false }) => {
+      while (at < places.length && start >= (places[at]?.end ?? 0)) at += 1
+      const place = places[at]
+      if (!place || start < place.data || (end > place.end && !isOpen))
+        throw damaged('bytes of a picture or frame are not in it')
+      return { start, end: Math.min(end, place.end) }
+    })
+}
+
+const damaged = (what: string) => new UnreadableFile(`not a file of pictures, video or audio: ${what}`)

@@ -1,0 +1,82 @@
+import { type Box, childOf, dataOf, type LoadedBoxes } from './boxes.ts'
+import { UnreadableFile } from './pieces.ts'
+
+/** The chunks of a track; `end` is null if the sizes of its samples are those of QuickTime's sounds, which mean something else. */
+export type TrackChunks = readonly { readonly start: number; readonly end: number | null }[]
+
+/** Where the samples of a track are, from its sample table. Throws UnreadableFile. */
+export function chunksOf(loaded: LoadedBoxes, table: Box): TrackChunks {
+  const data = (type: string): Buffer | null => {
+    const box = childOf(loaded, table, type)
+    return box && dataOf(loaded, box)
+  }
+  const starts = readStarts(data('stco'), data('co64'))
+  if (starts.length === 0) return []
+  const runs = readRuns(data('stsc'))
+  const sizeOf = readSizes(data('stsz'), data('stz2'))
+  let [run, sample] = [0, 0]
+  return starts.map((start, index) => {
+    while (run + 1 < runs.length && (runs[run + 1]?.firstChunk ?? 0) <= index + 1) run += 1
+    const count = runs[run]?.samples ?? 0
+    if (sizeOf === null) return { start, end: null }
+    let end = start
+    for (const last = sample + count; sample < last; sample += 1) end += sizeOf(sample)
+    return { start, end }
+  })
+}
+
+function readStarts(short: Buffer | null, long: Buffer | null): number[] {
+  if (short) {
+    const count = countIn(short, 4, 8, 4)
+    return Array.from({ length: count }, (_, at) => short.readUInt32BE(8 + at * 4))
+  }
+  if (!long) throw damaged()
+  const count = countIn(long, 4, 8, 8)
+  return Array.from({ length: count }, (_, at) => {
+    const start = long.readBigUInt64BE(8 + at * 8)
+    if (start > Number.MAX_SAFE_INTEGER) throw damaged()
+    return Number(start)
+  })
+}
+
+function readRuns(table: Buffer | null): { readonly firstChunk: number; readonly samples: number }[] {
+  if (!table) throw damaged()
+  const count = countIn(table, 4, 8, 12)
+  return Array.from({ length: count }, (_, at) => ({
+    firstChunk: table.readUInt32BE(8 + at * 12),
+    samples: table.readUInt32BE(12 + at * 12),
+  }))
+}
+
+/** The size of each sample in bytes; null if all have the same, which QuickTime counts in other units for some sounds. */
+function readSizes(sizes: Buffer | null, compact: Buffer | null): ((sample: number) => number) | null {
+  const at = (read: () => number): number => {
+    try {
+      return read()
+    } catch {
+      throw damaged()
+    }
+  }
+  if (sizes) {
+    if (sizes.byteLength < 12) throw damaged()
+    if (sizes.readUInt32BE(4) !== 0) return null
+    countIn(sizes, 8, 12, 4)
+    return (sample) => at(() => sizes.readUInt32BE(12 + sample * 4))
+  }
+  if (!compact || compact.byteLength < 12) throw damaged()
+  const bits = compact[7] ?? 0
+  if (bits === 16) return (sample) => at(() => compact.readUInt16BE(12 + sample * 2))
+  if (bits === 8) return (sample) => at(() => compact.readUInt8(12 + sample))
+  if (bits !== 4) throw damaged()
+  return (sample) => at(() => (compact.readUInt8(12 + (sample >> 1)) >> (sample % 2 === 0 ? 4 : 0)) & 15)
+}
+
+/** The number of entries at `position`, which must fit into the table. */
+function countIn(table: Buffer, position: number, header: number, entry: number): number {
+  if (table.byteLength < header) throw damaged()
+  const count = table.readUInt32BE(position)
+  if (header + count * entry > table.byteLength) throw damaged()
+  return count
+}
+
+const damaged = () => new UnreadableFile('not a video: a table of samples is damaged')

@@ -1,0 +1,171 @@
+import { type Box, BoxEdits, childOf, childrenOf, dataOf, type LoadedBoxes } from './boxes.ts'
+import { chunksOf, type TrackChunks } from './chunks.ts'
+import { type Content, type NeededRange, UnreadableFile } from './pieces.ts'
+import { clearEncoderNames } from './sample-entries.ts'
+
+/** The boxes that are kept in each box. Those of `stsd` and the codecs are kept whole. */
+const keptIn: Readonly<Record<string, ReadonlySet<string>>> = {
+  moov: new Set(['mvhd', 'iods', 'trak', 'mvex', 'pssh', 'ctab', 'clip']),
+  mvex: new Set(['mehd', 'trex', 'leva']),
+  trak: new Set(['tkhd', 'edts', 'tref', 'mdia', 'tapt', 'load', 'txas', 'matt', 'clip', 'trgr']),
+  mdia: new Set(['mdhd', 'hdlr', 'minf', 'elng']),
+  minf: new Set(['vmhd', 'smhd', 'hmhd', 'sthd', 'nmhd', 'gmhd', 'hdlr', 'dinf', 'stbl']),
+  dinf: new Set(['dref']),
+  stbl: new Set([
+    ...['stsd', 'stts', 'ctts', 'cslg', 'stss', 'stps', 'stsh', 'stsz', 'stz2', 'stsc', 'stco', 'co64'],
+    ...['sdtp', 'sgpd', 'sbgp', 'subs', 'saiz', 'saio', 'senc', 'padb', 'stdp'],
+  ]),
+}
+
+/**
+ * Handlers of tracks with pictures, sounds, captions and time codes. Tracks of other handlers are removed with their samples: timed
+ * metadata, such as the positions of action cameras and drones. `text` and `sbtl` are among them, because drones write their position as subtitles.
+ */
+const keptHandlers: ReadonlySet<string> = new Set(['vide', 'soun', 'auxv', 'pict', 'clcp', 'subt', 'tmcd'])
+
+/** Removes the metadata of a movie: unknown boxes, tracks without pictures and sounds, times of creation, names. */
+export function planMovie(loaded: LoadedBoxes, movie: Box, isFragmented: boolean): Content {
+  const edits = new BoxEdits(loaded)
+  const children = childrenOf(loaded, movie)
+  if (children.some(({ type }) => type === 'cmov')) throw damaged('its header is compressed')
+  const tracks = children.filter(({ type }) => type === 'trak').map((box) => readTrack(loaded, box))
+  const isKept = ({ handler }: Track) => keptHandlers.has(handler)
+  const [kept, removed] = [tracks.filter(isKept), tracks.filter((track) => !isKept(track))]
+  if (kept.length === 0) throw damaged('it has no pictures and no sounds')
+  if (isFragmented && removed.length > 0) throw damaged('it has fragments of timed metadata')
+
+  for (const box of freeOthers(loaded, edits, movie)) {
+    if (box.type === 'mvhd') clearTimes(loaded, edits, box)
+    if (box.type === 'mvex') freeOthers(loaded, edits, box)
+  }
+  for (const { box } of removed) edits.free(box)
+  const removedIds = new Set(removed.map(({ id }) => id))
+  for (const track of kept) cleanTrack(loaded, edits, track, removedIds)
+  return { edits: edits.edits, needed: neededRanges(kept, removed) }
+}
+
+interface Track {
+  readonly box: Box
+  readonly id: number
+  readonly handler: string
+  readonly chunks: TrackChunks
+}
+
+function readTrack(loaded: LoadedBoxes, box: Box): Track {
+  const [header, media] = ['tkhd', 'mdia'].map((type) => childOf(loaded, box, type))
+  const handler = media && childOf(loaded, media, 'hdlr')
+  const information = media && childOf(loaded, media, 'minf')
+  const table = information && childOf(loaded, information, 'stbl')
+  if (!header || !handler || !table) throw damaged('a track is incomplete')
+  const [headerData, handlerData] = [dataOf(loaded, header), dataOf(loaded, handler)]
+  const idPosition = headerData[0] === 1 ? 20 : 12
+  if (headerData.byteLength < idPosition + 4) throw damaged('a header is too short')
+  return {
+    box,
+    id: headerData.readUInt32BE(idPosition),
+    handler: handlerData.toString('latin1', 8, 12),
+    chunks: chunksOf(loaded, table),
+  }
+}
+
+function cleanTrack(
+  loaded: LoadedBoxes,
+  edits: BoxEdits,
+  { box: track, handler }: Track,
+  removedIds: ReadonlySet<number>,
+): void {
+  for (const box of freeOthers(loaded, edits, track)) {
+    if (box.type === 'tkhd') clearTimes(loaded, edits, box)
+    if (box.type === 'tref') freeReferences(loaded, edits, box, removedIds)
+    if (box.type !== 'mdia') continue
+    for (const part of freeOthers(loaded, edits, box)) {
+      if (part.type === 'mdhd') clearTimes(loaded, edits, part)
+      if (part.type === 'hdlr') clearHandlerName(edits, part)
+      if (part.type === 'minf') cleanMediaInformation(loaded, edits, part, handler === 'vide')
+    }
+  }
+}
+
+/** Removes references, for example to chapters, that name a removed track. */
+function freeReferences(
+  loaded: LoadedBoxes,
+  edits: BoxEdits,
+  references: Box,
+  removedIds: ReadonlySet<number>,
+): void {
+  for (const box of childrenOf(loaded, references)) {
+    const data = dataOf(loaded, box)
+    for (let at = 0; at + 4 <= data.byteLength; at += 4)
+      if (removedIds.has(data.readUInt32BE(at))) {
+        edits.free(box)
+        break
+      }
+  }
+}
+
+function cleanMediaInformation(
+  loaded: LoadedBoxes,
+  edits: BoxEdits,
+  information: Box,
+  isVideo: boolean,
+): void {
+  for (const box of freeOthers(loaded, edits, information)) {
+    if (box.type === 'hdlr') clearHandlerName(edits, box)
+    if (box.type === 'dinf')
+      for (const reference of freeOthers(loaded, edits, box)) clearReferences(loaded, edits, reference)
+    if (box.type !== 'stbl') continue
+    for (const table of freeOthers(loaded, edits, box))
+      if (table.type === 'stsd') clearEncoderNames(loaded, edits, table, isVideo)
+  }
+}
+
+/** Frees the boxes in a box that are not known, and returns the others. */
+function freeOthers(loaded: LoadedBoxes, edits: BoxEdits, parent: Box): Box[] {
+  return childrenOf(loaded, parent).filter((box) => {
+    const isKept = keptIn[parent.type]?.has(box.type) === true
+    if (!isKept) edits.free(box)
+    return isKept
+  })
+}
+
+/** Sets the times of creation and modification to zero, which means unknown. */
+function clearTimes(loaded: LoadedBoxes, edits: BoxEdits, box: Box): void {
+  const size = dataOf(loaded, box)[0] === 1 ? 16 : 8
+  if (box.data + 4 + size > box.end) throw damaged('a header is too short')
+  edits.clear({ start: box.data + 4, end: box.data + 4 + size })
+}
+
+/** The name of a handler, and its manufacturer in QuickTime, often name the camera. */
+function clearHandlerName(edits: BoxEdits, { data, end }: Box): void {
+  if (data + 12 < end) edits.clear({ start: data + 12, end })
+}
+
+/** Clears what follows the flags: QuickTime stores the name of the disk and the path of the file there. */
+function clearReferences(loaded: LoadedBoxes, edits: BoxEdits, references: Box): void {
+  for (const box of childrenOf(loaded, references, 8)) {
+    const isOwnFile = ((dataOf(loaded, box)[3] ?? 0) & 1) === 1
+    if (!isOwnFile) throw damaged('its data is in another file')
+    edits.clear({ start: box.data + 4, end: box.end })
+  }
+}
+
+/** The bytes of the kept tracks. A chunk of unknown length ends where the next chunk of any track begins. */
+function neededRanges(kept: readonly Track[], removed: readonly Track[]): NeededRange[] {
+  const starts = [...kept, ...removed]
+    .flatMap(({ chunks }) => chunks.map(({ start }) => start))
+    .toSorted((one, other) => one - other)
+  const after = (start: number): number => {
+    let [low, high] = [0, starts.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((starts[middle] ?? 0) > start) high = middle
+      else low = middle + 1
+    }
+    return starts[low] ?? Number.POSITIVE_INFINITY
+  }
+  return kept.flatMap(({ chunks }) =>
+    chunks.map(({ start, end }) => ({ start, end: end ?? after(start), isOpen: end === null })),
+  )
+}
+
+const damaged = (what: string) => new UnreadableFile(`not a video: ${what}`)

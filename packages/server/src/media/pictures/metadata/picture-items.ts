@@ -1,0 +1,128 @@
+import { type Box, BoxEdits, childrenOf, dataOf, type LoadedBoxes } from './boxes.ts'
+import { emptyBlock } from './exif.ts'
+import { readItemPlaces } from './item-places.ts'
+import { type Content, type Edit, gapsBetween, type Range, UnreadableFile } from './pieces.ts'
+
+/** The boxes of a list of pictures that are kept. Those of the properties are in another list. */
+const kept: ReadonlySet<string> = new Set([
+  ...['hdlr', 'pitm', 'iinf', 'iloc', 'iref', 'iprp', 'idat', 'grpl', 'ipro', 'dinf'],
+])
+
+/** The kinds of items that are pictures. All others are metadata: `Exif`, `mime` (XMP), `uri `. */
+const pictureKinds: ReadonlySet<string> = new Set([
+  ...['hvc1', 'hev1', 'av01', 'avc1', 'vvc1', 'jpeg', 'j2k1', 'unci', 'lhv1', 'lhe1', 'evc1', 'jxl1'],
+  ...['grid', 'iovl', 'iden', 'tmap', 'tili', 'mski'],
+])
+
+/** The properties that decide how pictures look. Others are, for example, names, tags and times. */
+const keptProperties: ReadonlySet<string> = new Set([
+  ...['ispe', 'pixi', 'colr', 'pasp', 'clap', 'irot', 'imir', 'auxC', 'rloc', 'rref', 'iscl', 'lsel', 'tols'],
+  ...['hvcC', 'av1C', 'avcC', 'vvcC', 'lhvC', 'jpgC', 'j2kH', 'evcC', 'a1op', 'a1lx', 'oinf', 'prfr', 'cmpd'],
+  ...['uncC', 'cmpC', 'icef', 'splz', 'cpat', 'clli', 'mdcv', 'cclv', 'amve', 'reve', 'ndwt', 'hdrg', 'ster'],
+])
+
+const xmpType = 'application/rdf+xml'
+const emptyXmp = Buffer.from('<x:xmpmeta xmlns:x="adobe:ns:meta/"/>')
+
+/** Whether a `meta` box of the file lists pictures. Others are metadata. */
+export function isPictureList(loaded: LoadedBoxes, list: Box): boolean {
+  try {
+    const handler = childrenOf(loaded, list, 4).find(({ type }) => type === 'hdlr')
+    return handler !== undefined && dataOf(loaded, handler).toString('latin1', 8, 12) === 'pict'
+  } catch {
+    // QuickTime has another form of this box.
+    return false
+  }
+}
+
+/** Removes the metadata of HEIC and AVIF pictures: the content of all items that are no pictures, names, and unknown properties. */
+export function planPictureItems(loaded: LoadedBoxes, list: Box, fileSize: number): Content {
+  const edits = new BoxEdits(loaded)
+  const boxes = new Map(childrenOf(loaded, list, 4).map((box) => [box.type, box]))
+  if (boxes.size < childrenOf(loaded, list, 4).length) throw damaged('it has a box twice')
+  for (const box of boxes.values()) if (!kept.has(box.type)) edits.free(box)
+  const [information, locations, data = null] = ['iinf', 'iloc', 'idat'].map((type) => boxes.get(type))
+  if (!information || !locations) throw damaged('it has no items')
+  const [handler, properties] = [boxes.get('hdlr'), boxes.get('iprp')]
+  if (handler) edits.clear({ start: handler.data + 12, end: handler.end })
+  if (properties) cleanProperties(loaded, edits, properties)
+
+  const items = readItems(loaded, edits, information)
+  const places = readItemPlaces(dataOf(loaded, locations), data, fileSize)
+  const pictures: Range[] = []
+  const cleared: Edit[] = []
+  for (const [id, ranges] of places) {
+    const { kind, isXmp } = items.get(id) ?? { kind: '', isXmp: false }
+    if (!pictureKinds.has(kind)) cleared.push(...ranges.flatMap((range) => emptied(range, kind, isXmp)))
+    else if (ranges.some(({ start, end }) => start === end)) throw damaged('a picture has no length')
+    else pictures.push(...ranges)
+  }
+  if (pictures.length === 0) throw damaged('it has no pictures')
+  const needed = [...pictures, ...cleared]
+  const unused = data === null ? [] : gapsBetween(needed, { start: data.data, end: data.end })
+  for (const gap of unused) edits.clear(gap)
+  requireApart(pictures, cleared)
+  return { edits: [...edits.edits, ...cleared], needed }
+}
+
+interface Item {
+  readonly kind: string
+  readonly isXmp: boolean
+}
+
+/** The items by their ids. Clears their names. */
+function readItems(loaded: LoadedBoxes, edits: BoxEdits, information: Box): Map<number, Item> {
+  const items = new Map<number, Item>()
+  const version = dataOf(loaded, information)[0] ?? 0
+  for (const box of childrenOf(loaded, information, version === 0 ? 6 : 8)) {
+    const entry = dataOf(loaded, box)
+    const entryVersion = entry[0] ?? 0
+    if (box.type !== 'infe' || entryVersion < 2 || entryVersion > 3)
+      throw damaged('an item has an unknown form')
+    const idSize = entryVersion === 2 ? 2 : 4
+    const name = 4 + idSize + 2 + 4
+    if (entry.byteLength < name) throw damaged('an item is too short')
+    const kind = entry.toString('latin1', name - 4, name)
+    const nameEnd = entry.indexOf(0, name)
+    if (nameEnd > name) edits.replace(box.data + name, Buffer.alloc(nameEnd - name, ' '))
+    const isXmp = kind === 'mime' && nameEnd >= 0 && entry.toString('latin1', nameEnd + 1).startsWith(xmpType)
+    items.set(entry.readUIntBE(4, idSize), { kind, isXmp })
+  }
+  return items
+}
+
+/** Content of the same length that says nothing: readers of pictures refuse Exif items without a header. */
+function emptied({ start, end }: Range, kind: string, isXmp: boolean): Edit[] {
+  if (start === end) return []
+  const bytes = Buffer.alloc(end - start, isXmp ? ' ' : 0)
+  const content = kind === 'Exif' ? Buffer.concat([Buffer.alloc(4), emptyBlock]) : isXmp ? emptyXmp : null
+  if (content !== null && content.byteLength <= bytes.byteLength) bytes.set(content)
+  return [{ start, end, bytes }]
+}
+
+/** Turns unknown properties into free space. They keep their places, because other boxes refer to them by number. */
+function cleanProperties(loaded: LoadedBoxes, edits: BoxEdits, properties: Box): void {
+  for (const box of childrenOf(loaded, properties)) {
+    if (box.type === 'ipma') continue
+    if (box.type !== 'ipco') edits.free(box)
+    else
+      for (const property of childrenOf(loaded, box))
+        if (!keptProperties.has(property.type)) edits.free(property)
+  }
+}
+
+function requireApart(pictures: readonly Range[], cleared: readonly Range[]): void {
+  const sorted = [
+    ...pictures.map((range) => ({ range, isPicture: true })),
+    ...cleared.map((range) => ({ range, isPicture: false })),
+  ].toSorted((one, other) => one.range.start - other.range.start)
+  const ends = { pictures: 0, cleared: 0 }
+  for (const { range, isPicture } of sorted) {
+    if (range.start < (isPicture ? ends.cleared : Math.max(ends.pictures, ends.cleared)))
+      throw damaged('a picture and its metadata overlap')
+    if (isPicture) ends.pictures = Math.max(ends.pictures, range.end)
+    else ends.cleared = range.end
+  }
+}
+
+const damaged = (what: string) => new UnreadableFile(`not a file of pictures: ${what}`)

@@ -1,0 +1,196 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
+import { expectProblem } from '../harness/problem.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { itemOf, tusOf } from '../harness/tus.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { readMedia, readPage } from '../harness/wire.ts'
+
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+})
+
+/** A new bucket, which removes metadata unless `setting` says otherwise. */
+async function bucketWith(setting = 'on') {
+  const name = uniqueName('metadata')
+  const { authorization } = await makeToken(server, '--bucket', name)
+  await runHere(server.data, 'bucket set', name, '--remove-metadata', setting)
+  const request = (path: string, init: RequestInit = {}) =>
+    server.request(path, { ...init, headers: { authorization, ...init.headers } })
+  const post = (body: RequestInit['body'], headers: Record<string, string> = {}) =>
+    request('/api/media', { method: 'POST', body: body ?? null, headers })
+  return {
+    name,
+    request,
+    post,
+    tus: tusOf(server, authorization),
+    /** The media object of a response, its bytes, and their metadata. */
+    async read(response: Response) {
+      const media = await readMedia(response)
+      return { media, ...(await bytesOf(media)) }
+    },
+    total: async () => (await readPage(await request('/api/media'))).total,
+  }
+}
+
+async function bytesOf({ url }: { readonly url: string }) {
+  const response = await fetch(url)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const { exif, icc, orientation } = await sharp(bytes).metadata()
+  return {
+    response,
+    bytes,
+    hasExif: exif?.includes('Secret') === true,
+    hasProfile: icc !== undefined,
+    orientation,
+  }
+}
+
+/** A photograph of noise: about 3 kB for a side of 40, 900 kB for 800. */
+const photo = (side: number): Promise<Buffer<ArrayBuffer>> =>
+  sharp(randomBytes(side * side * 3), { raw: { width: side, height: side / 2, channels: 3 } })
+    .withIccProfile('srgb')
+    .withExif({
+      IFD0: { Make: 'SecretMake', Artist: 'SecretArtist' },
+      IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '48/1 8/1 0/1' },
+    })
+    .withMetadata({ orientation: 6 })
+    .jpeg({ quality: 95 })
+    .toBuffer() as Promise<Buffer<ArrayBuffer>>
+
+const pixelsOf = (bytes: Buffer) => sharp(bytes).raw().toBuffer()
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const [small, large] = [40, 800]
+
+describe.each([
+  ['small', small],
+  ['large', large],
+])('X1, X2, X5 a %s picture', (_, side) => {
+  test('that is sent as a raw body is stored without metadata, and described as it is stored', async () => {
+    const bucket = await bucketWith()
+    const sent = await photo(side)
+    const { media, bytes, response, ...found } = await bucket.read(
+      await bucket.post(sent, { 'content-disposition': 'attachment; filename="a.jpg"' }),
+    )
+    expect(found).toEqual({ hasExif: false, hasProfile: true, orientation: 6 })
+    expect(bytes.includes('Secret')).toBe(false)
+    expect((await pixelsOf(bytes)).equals(await pixelsOf(sent))).toBe(true)
+    expect(bytes.length).toBeLessThan(sent.length)
+    expect(media).toMatchObject({ size: bytes.length, sha256: sha256(bytes), filename: 'a.jpg' })
+    expect(media).toMatchObject({ width: side / 2, height: side })
+    expect(response.headers.get('content-length')).toBe(`${bytes.length}`)
+    expect(await bucket.total()).toBe(1)
+  })
+
+  test('in a form with other files is stored without metadata', async () => {
+    const bucket = await bucketWith()
+    const sent = await photo(side)
+    const form = new FormData()
+    form.append('file', new File([sent], 'a.jpg'))
+    form.append('file', new File(['text'], 'a.txt'))
+    form.append('file', new File([sent], 'b.jpg'))
+    const { data } = (await (await bucket.post(form)).json()) as { data: { url: string; size: number }[] }
+    const [first, text, second] = data
+    if (!first || !text || !second) throw new Error('files are missing')
+    expect(text.size).toBe(4)
+    for (const media of [first, second]) {
+      const { bytes, hasExif } = await bytesOf(media)
+      expect(hasExif).toBe(false)
+      expect((await pixelsOf(bytes)).equals(await pixelsOf(sent))).toBe(true)
+    }
+  })
+
+  test('R5 that is sent in chunks is stored without metadata, and the upload keeps its length', async () => {
+    const { tus, request, total } = await bucketWith()
+    const sent = await photo(side)
+    const url = await tus.createWithLength(sent.length)
+    const half = Math.floor(sent.length / 2)
+    expect((await tus.sendChunk(url, 0, sent.subarray(0, half))).status).toBe(204)
+    const end = await tus.sendChunk(url, half, sent.subarray(half))
+    expect([end.status, end.headers.get('upload-offset')]).toEqual([204, `${sent.length}`])
+    const media = await itemOf({ request }, end)
+    const { bytes, hasExif, orientation } = await bytesOf(media)
+    expect([hasExif, orientation]).toEqual([false, 6])
+    expect((await pixelsOf(bytes)).equals(await pixelsOf(sent))).toBe(true)
+    expect(media).toMatchObject({ size: bytes.length, sha256: sha256(bytes) })
+    const head = await tus.head(url)
+    expect(head.headers.get('upload-offset')).toBe(`${sent.length}`)
+    expect(head.headers.get('content-location')).toBe(end.headers.get('content-location'))
+    expect(await total()).toBe(1)
+    // R9: the upload knows its item.
+    expect((await tus.terminate(url)).status).toBe(204)
+    expect(await total()).toBe(0)
+  })
+
+  test('X4 that is damaged is refused, and nothing of it is stored', async () => {
+    const bucket = await bucketWith()
+    const damaged = (await photo(side)).subarray(0, 300)
+    const sent = side === small ? damaged : Buffer.concat([damaged, randomBytes(500_000)])
+    await expectProblem(await bucket.post(sent), 422, 'file-unreadable')
+    const url = await bucket.tus.createWithLength(sent.length)
+    await expectProblem(await bucket.tus.sendChunk(url, 0, sent), 422, 'file-unreadable')
+    expect((await bucket.tus.head(url)).status).toBe(404)
+    expect(await bucket.request('/api/bucket').then((response) => response.json())).toMatchObject({
+      items: 0,
+      bytes: 0,
+      reserved_bytes: 0,
+      remove_metadata: true,
+    })
+  })
+})
+
+test('X1 a bucket without the setting stores the bytes as they are sent', async () => {
+  const bucket = await bucketWith('off')
+  const sent = await photo(small)
+  const { bytes } = await bucket.read(await bucket.post(sent))
+  expect(bytes.equals(sent)).toBe(true)
+})
+
+test('X1 the setting applies from the next upload on, and stored items stay as they are', async () => {
+  const bucket = await bucketWith('off')
+  const sent = await photo(small)
+  const before = await readMedia(await bucket.post(sent))
+  await runHere(server.data, 'bucket set', bucket.name, '--remove-metadata', 'on')
+  const after = await readMedia(await bucket.post(sent))
+  expect([before.size, after.size < sent.length]).toEqual([sent.length, true])
+  expect((await bytesOf(before)).bytes.equals(sent)).toBe(true)
+})
+
+test('X3 files of other types are stored as they are sent', async () => {
+  const bucket = await bucketWith()
+  const text = Buffer.from('GPS: 48.1, 11.5')
+  const media = await readMedia(await bucket.post(text, { 'content-type': 'text/plain' }))
+  expect(Buffer.from(await (await fetch(media.url)).arrayBuffer()).equals(text)).toBe(true)
+})
+
+test('X5, I2 a repeated request is recognized by the bytes that were sent, also after the setting was changed', async () => {
+  const bucket = await bucketWith()
+  const sent = await photo(small)
+  const key = { 'idempotency-key': uniqueName('key') }
+  const first = await readMedia(await bucket.post(sent, key))
+  expect(await readMedia(await bucket.post(sent, key))).toEqual(first)
+  await runHere(server.data, 'bucket set', bucket.name, '--remove-metadata', 'off')
+  expect(await readMedia(await bucket.post(sent, key))).toEqual(first)
+  await expectProblem(await bucket.post(await photo(small), key), 422, 'idempotency-key-reused')
+  expect(await bucket.total()).toBe(1)
+})
+
+test('X2 no copy of a large picture with its metadata stays', async () => {
+  const bucket = await bucketWith()
+  const sent = await photo(large)
+  await readMedia(await bucket.post(sent))
+  const url = await bucket.tus.createWithLength(sent.length)
+  await bucket.tus.sendChunk(url, 0, sent)
+  // A server with an S3 store has none of these directories.
+  const namesIn = (name: string) => readdir(join(server.data, name)).catch(() => [])
+  const left = async () => [...(await namesIn('tmp')), ...(await namesIn('uploads'))]
+  await until('no temporary file stays', async () => (await left()).length === 0)
+})
