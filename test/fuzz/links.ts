@@ -61,6 +61,6 @@ export async function fuzzLinks({ random, send, instance }: Target): Promise<voi
   const url = alteredUrl(random, signed).replace(/[\r\n]/g, '')
   if (url === signed) return
   const response = await get(url)
-  if (response !== null && (response.status < 400 || response.body.includes('private bytes')))
-    throw new Error(`${response.status} for ${url}, altered from ${signed}`)
+  if (response?.body.includes('private bytes'))
+    throw new Error(`the bytes for ${url}, altered from ${signed}`)
 }
