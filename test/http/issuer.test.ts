@@ -17,6 +17,7 @@ beforeAll(async () => {
     MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
     MEDIABUCKET_JWT_CLOCK_SKEW: '0',
     MEDIABUCKET_JWT_BUCKET_MAX_BYTES: '1MB',
+    MEDIABUCKET_JWT_BUCKET_PRIVATE: 'on',
     MEDIABUCKET_ADDRESS_RATE: 'off',
     MEDIABUCKET_AUTH_FAILURE_RATE: 'off',
   })
@@ -230,7 +231,10 @@ test('J5 concurrent first requests create one bucket, and one row of the user', 
   expect(new Set(ids).size).toBe(1)
   const { stdout } = await server.command('token', 'list', '--bucket', 'user-crowd')
   expect(stdout.match(/usr_\w+/g)).toEqual([ids[0]])
-  expect(await (await send(token, '/api/bucket')).json()).toMatchObject({ max_bytes: 1_000_000 })
+  expect(await (await send(token, '/api/bucket')).json()).toMatchObject({
+    max_bytes: 1_000_000,
+    private: true,
+  })
 })
 
 test('J5 a deleted bucket is gone at once, and is created again by the next request', async () => {

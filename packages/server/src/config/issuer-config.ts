@@ -8,16 +8,17 @@ export function readIssuerSettings(
 ): IssuerSettings | null {
   const issuer = read('MEDIABUCKET_JWT_ISSUER')
   const audience = read('MEDIABUCKET_JWT_AUDIENCE')
-  const quota = {
+  const newBuckets = {
     maxItems: read('MEDIABUCKET_JWT_BUCKET_MAX_ITEMS'),
     maxBytes: read('MEDIABUCKET_JWT_BUCKET_MAX_BYTES'),
+    isPrivate: read('MEDIABUCKET_JWT_BUCKET_PRIVATE'),
   }
   const settings = {
     jwksUrl: read('MEDIABUCKET_JWT_JWKS_URL'),
     algorithms: read('MEDIABUCKET_JWT_ALGORITHMS'),
     clockSkew: read('MEDIABUCKET_JWT_CLOCK_SKEW'),
     bucket: read('MEDIABUCKET_JWT_BUCKET'),
-    newBuckets: read('MEDIABUCKET_JWT_CREATE_BUCKETS') ? quota : null,
+    newBuckets: read('MEDIABUCKET_JWT_CREATE_BUCKETS') ? newBuckets : null,
     scopesClaim: read('MEDIABUCKET_JWT_SCOPES'),
     defaultScopes: read('MEDIABUCKET_JWT_DEFAULT_SCOPES'),
     managesTokens: read('MEDIABUCKET_JWT_MANAGE_TOKENS'),

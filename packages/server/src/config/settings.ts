@@ -212,6 +212,11 @@ const table = {
     sizeOrNone,
     'The maximum size of all items together in a bucket that is created so.',
   ),
+  MEDIABUCKET_JWT_BUCKET_PRIVATE: setting(
+    'off',
+    onOrOff,
+    'Whether a bucket that is created so is private: its files need a token of the bucket or a signed URL.',
+  ),
   MEDIABUCKET_JWT_SCOPES: setting(
     'scope',
     claimName,

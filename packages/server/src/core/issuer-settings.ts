@@ -15,7 +15,7 @@ export interface IssuerSettings {
   /** The name of a user's bucket. */
   readonly bucket: BucketPattern
   /** The settings of buckets that are created when their first user needs them; null if none are created. */
-  readonly newBuckets: Quota | null
+  readonly newBuckets: (Quota & { readonly isPrivate: boolean }) | null
   /** The claim with the scopes. */
   readonly scopesClaim: string
   /** The scopes of tokens that name none of this service. */
