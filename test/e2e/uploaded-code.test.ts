@@ -6,10 +6,12 @@ import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { launchBrowser } from '../harness/chromium.ts'
+import { runHere } from '../harness/commands.ts'
 import { startGateway } from '../harness/gateway.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { picture } from './files.ts'
+import { isDrawn, picture } from './files.ts'
 import { visit } from './visit.ts'
 
 const stolen = 'globalThis.ran = (globalThis.ran ?? []).concat(1)'
@@ -232,6 +234,15 @@ describe('G16 with a media base URL', () => {
     ])
     expect(saved.suggestedFilename()).toBe('b.png')
     expect(await readFile(await saved.path())).toEqual(bytes)
+
+    // B11, H5 the redirect to that host keeps the signature.
+    await runHere(split.data, 'bucket set', 'default', '--private', 'on')
+    await guest.page.reload()
+    const thumbnail = guest.page.locator('.tile', { hasText: 'b.png' }).locator('img')
+    await until('the picture of a private bucket', () => isDrawn(thumbnail))
+    expect(
+      guest.requests.filter((url) => url.startsWith(media.url) && url.includes('signature=')),
+    ).not.toEqual([])
     expect(guest.page.url()).toMatch(new RegExp(`^${split.url}/`))
   })
 })

@@ -389,6 +389,24 @@ describe('H10 lists of a private bucket', () => {
     expect((await readPage(await own.request('/api/media'))).data).toEqual([item.url])
   })
 
+  test('H10 have the URLs that the query selects', async () => {
+    for (const setting of ['on', 'off']) {
+      await runHere(own.data, 'bucket set', own.bucket, '--signed-pages', setting)
+      for (const path of ['/api/items', `/api/media/${item.id}`]) {
+        const read = async (query: string) => await (await own.request(path + query)).text()
+        expect([await read('?urls=plain'), await read('?urls=signed')]).toEqual([
+          expect.not.stringContaining('signature='),
+          expect.stringContaining('signature='),
+        ])
+        for (const query of ['?urls=', '?urls=x', '?urls=plain&urls=signed'])
+          await expectProblem(await own.request(path + query), 400, 'parameter-malformed')
+      }
+    }
+    await runHere(own.data, 'bucket set', own.bucket, '--private', 'off')
+    expect(await (await own.request('/api/items?urls=signed')).text()).not.toContain('signature=')
+    await runHere(own.data, 'bucket set', own.bucket, '--private', 'on')
+  })
+
   test('H10, L16 are the same within a window of 15 minutes, and valid for 15 to 30', async () => {
     await runHere(own.data, 'bucket set', own.bucket, '--signed-pages', 'on')
     const windowOf = () => Math.floor(Date.now() / 900_000)

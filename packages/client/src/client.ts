@@ -1,7 +1,7 @@
 import type { Bucket } from './bucket.ts'
 import type { CallOptions } from './client-options.ts'
 import type { DeletedItems } from './delete-many.ts'
-import type { TaggedMedia } from './describe-media.ts'
+import type { DescribeOptions, TaggedMedia } from './describe-media.ts'
 import type { ItemOptions } from './item-list.ts'
 import type { Link, LinkOptions, Links } from './links.ts'
 import type { Media } from './media.ts'
@@ -70,10 +70,10 @@ export interface Client {
   get(idOrUrl: string | URL, options?: CallOptions): Promise<Response>
 
   /** Returns the media object of an item. Only the id of a URL is used; the request goes to the client's service. */
-  describe(idOrUrl: string | URL, options?: CallOptions): Promise<Media>
+  describe(idOrUrl: string | URL, options?: DescribeOptions): Promise<Media>
 
   /** As `describe`, with the `ETag` of the media object for `update`. */
-  describeTagged(idOrUrl: string | URL, options?: CallOptions): Promise<TaggedMedia>
+  describeTagged(idOrUrl: string | URL, options?: DescribeOptions): Promise<TaggedMedia>
 
   /**
    * Changes the filename, the alternative text or the caption of an item, and returns its media object. With `ifMatch`, rejects with an

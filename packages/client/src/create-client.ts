@@ -2,7 +2,7 @@ import { type Bucket, readBucket } from './bucket.ts'
 import type { Client, CrawlOptions } from './client.ts'
 import { type CallOptions, type ClientOptions, sendSettings } from './client-options.ts'
 import { type DeletedItems, deleteMany } from './delete-many.ts'
-import { describeMedia, describeTagged, type TaggedMedia } from './describe-media.ts'
+import { type DescribeOptions, describeMedia, describeTagged, type TaggedMedia } from './describe-media.ts'
 import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
 import { type ItemOptions, iterateItems } from './item-list.ts'
@@ -109,12 +109,12 @@ export function createClient(options: ClientOptions): Client {
     })
   }
 
-  async function describe(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<Media> {
-    return await describeMedia(settings, endpoints, mediaIdOf(idOrUrl), signal)
+  async function describe(idOrUrl: string | URL, options: DescribeOptions = {}): Promise<Media> {
+    return await describeMedia(settings, endpoints, mediaIdOf(idOrUrl), options)
   }
 
-  async function describeWithTag(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<TaggedMedia> {
-    return await describeTagged(settings, endpoints, mediaIdOf(idOrUrl), signal)
+  async function describeWithTag(idOrUrl: string | URL, options: DescribeOptions = {}): Promise<TaggedMedia> {
+    return await describeTagged(settings, endpoints, mediaIdOf(idOrUrl), options)
   }
 
   async function update(

@@ -1,7 +1,13 @@
+import type { CallOptions } from './client-options.ts'
 import type { Endpoints } from './endpoints.ts'
 import { type Media, readMedia } from './media.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
 import { type SendSettings, send } from './send.ts'
+
+export interface DescribeOptions extends CallOptions {
+  /** Whether the URLs of a private bucket are signed. Signed ones need no token for 15 minutes or more. Default: as the bucket is set. */
+  readonly urls?: 'plain' | 'signed' | undefined
+}
 
 /** A media object and its `ETag`, null if the service sends none. */
 export interface TaggedMedia {
@@ -16,11 +22,11 @@ export const describeTagged = (
   settings: SendSettings,
   endpoints: Endpoints,
   id: string,
-  signal: AbortSignal | undefined,
+  { signal, urls }: DescribeOptions,
 ): Promise<TaggedMedia> =>
   send(settings, {
     method: 'GET',
-    url: endpoints.item(id),
+    url: endpoints.item(id) + (urls === undefined ? '' : `?urls=${urls}`),
     headers: acceptJson,
     repeatable: true,
     signal,

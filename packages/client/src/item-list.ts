@@ -21,6 +21,8 @@ export interface ItemOptions extends CallOptions {
    * 200 characters.
    */
   readonly name?: string | undefined
+  /** Whether the URLs of a private bucket are signed. Signed ones need no token for 15 minutes or more. Default: as the bucket is set. */
+  readonly urls?: 'plain' | 'signed' | undefined
   /** Items per request, from 1 to 500. Default: 100. */
   readonly batchSize?: number | undefined
 }
@@ -67,13 +69,14 @@ async function* followCursors(
   }
 }
 
-function parametersOf({ order, kind, from, to, name, batchSize }: ItemOptions): URLSearchParams {
+function parametersOf({ order, kind, from, to, name, urls, batchSize }: ItemOptions): URLSearchParams {
   const values = {
     order,
     kind,
     from: from && timeOf(from, 'from'),
     to: to && timeOf(to, 'to'),
     name,
+    urls,
     limit: batchSize,
   }
   const parameters = new URLSearchParams()

@@ -51,7 +51,7 @@ export async function uploadInChunks(
 
   let upload = await findStored()
   if (upload?.state.item) {
-    const media = await unlessGone(describeMedia(settings, endpoints, upload.state.item, signal))
+    const media = await unlessGone(describeMedia(settings, endpoints, upload.state.item, { signal }))
     if (media) {
       onProgress?.({ sent: blob.size, total: blob.size })
       await resumeEntry?.remove()
@@ -65,7 +65,7 @@ export async function uploadInChunks(
     if (upload === null) return null
     try {
       const item = await sendChunks(requests, upload, { settings, blob, onProgress, signal, beforeLastChunk })
-      const media = await describeMedia(settings, endpoints, item, signal)
+      const media = await describeMedia(settings, endpoints, item, { signal })
       await resumeEntry?.remove()
       return media
     } catch (error) {

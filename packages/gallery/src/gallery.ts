@@ -1,4 +1,4 @@
-import type { Token } from '@mediabucket/client'
+import type { Media, Token } from '@mediabucket/client'
 import { computed, effect, type ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -17,6 +17,9 @@ import { createSelectMany, type SelectMany } from './selection/select-many.ts'
 import { createSelection, type Selection } from './selection/selection.ts'
 import { type Connection, createConnection } from './service/connection.ts'
 import { createEdits, type Edits } from './service/edits.ts'
+import { errorMessage } from './service/errors.ts'
+import { createFileAccess, type FileAccess } from './service/file-access.ts'
+import { plainUrl } from './service/urls.ts'
 import type { Session, SignedIn } from './session/session.ts'
 import { createNotices, type Notices } from './shell/notices.ts'
 import { strings } from './strings.ts'
@@ -54,6 +57,11 @@ export interface Gallery {
   /** Selects all items of the page, or of the whole timeline. */
   selectAll(): Promise<void>
   copyLinks(ids: readonly string[], form?: LinkForm): Promise<void>
+  /** Copies links that expire after this many seconds. */
+  copyExpiringLinks(ids: readonly string[], seconds: number): Promise<void>
+  readonly files: FileAccess
+  /** Downloads a file of a private bucket. */
+  saveFile(media: Media): Promise<void>
   downloadZip(ids: readonly string[]): Promise<void>
   /** Copies the links of all uploaded files in the list of uploads. */
   copyUploaded(): Promise<void>
@@ -139,11 +147,18 @@ export function openGallery(
     if (inTimeline.value ? await changes.show(refresh) : await refresh()) await usage.refresh()
   })
 
-  const urlOf = async (id: string) => (await mediaCache.load(id))?.url ?? null
+  const files = createFileAccess(client, mediaCache)
+  const urlOf = async (id: string) => {
+    const media = await mediaCache.load(id)
+    return media && plainUrl(media)
+  }
 
-  async function copyLines(lines: readonly string[]): Promise<void> {
+  const plainNotice = (count: number) =>
+    strings.link.copied(count) + (usage.bucket.peek()?.private ? ` ${strings.link.needsToken}` : '')
+
+  async function copyLines(lines: readonly string[], notice = plainNotice): Promise<void> {
     const copied = lines.length > 0 && (await copyText(lines.join('\n')))
-    if (copied) notices.show(strings.link.copied(lines.length))
+    if (copied) notices.show(notice(lines.length))
     else notices.show(strings.link.failed, { tone: 'bad' })
   }
 
@@ -181,11 +196,36 @@ export function openGallery(
     async copyLinks(ids, form = 'plain') {
       await copyLines((await selectMany.describe(ids)).map((media) => linkText(form, media)))
     },
+    async copyExpiringLinks(ids, seconds) {
+      try {
+        const { urls } = await connection.watch(() => client.createLinks(ids, { expiresIn: seconds }))
+        const time = strings.link.lifetime(seconds / 3_600)
+        await copyLines(
+          [...urls.values()],
+          (count) => `${strings.link.copied(count)} ${strings.link.validFor(time)}.`,
+        )
+      } catch (error) {
+        notices.show(errorMessage(error), { tone: 'bad' })
+      }
+    },
+    files,
+    async saveFile(media) {
+      try {
+        await connection.watch(() => files.save(media))
+      } catch (error) {
+        notices.show(errorMessage(error), { tone: 'bad' })
+      }
+    },
     async downloadZip(ids) {
       try {
         const { saveAsZip } = await import('./zip/download-zip.ts')
         notices.show(strings.selection.zipStarted(ids.length))
-        await saveAsZip(await selectMany.describe(ids), `${tokenInfo.bucket}.zip`, closing.signal)
+        await saveAsZip(
+          await selectMany.describe(ids),
+          `${tokenInfo.bucket}.zip`,
+          files.renew,
+          closing.signal,
+        )
       } catch {
         if (!closing.signal.aborted) notices.show(strings.selection.zipFailed, { tone: 'bad' })
       }

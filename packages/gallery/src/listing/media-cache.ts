@@ -2,8 +2,9 @@ import type { Client, Media } from '@mediabucket/client'
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { isNotFound } from '../service/errors.ts'
+import { isPrivate } from '../service/urls.ts'
 
-/** The media objects of the items that were shown. Each is loaded once. */
+/** The media objects of the items that were shown. Each is loaded once; those of a private bucket again before their URLs expire. */
 export interface MediaCache {
   /** Null until it is loaded. */
   get(id: string): ReadonlySignal<Media | null>
@@ -19,10 +20,23 @@ export interface MediaCache {
 /** Media objects. */
 const maxCached = 2000
 
+/** Milliseconds for which signed URLs are used. They are valid for 15 minutes or more (docs/interface.md H10). */
+const signedTime = 5 * 60_000
+
 /** `onDeleted` is called when an item was deleted by others, so that the page shown is out of date. */
 export function createMediaCache(client: Client, connection: Connection, onDeleted: () => void): MediaCache {
   const cached = new Map<string, Signal<Media | null>>()
   const pending = new Map<string, Promise<Media | null>>()
+  /** When the signed URLs of items were loaded. */
+  const signedAt = new Map<string, number>()
+
+  const isCurrent = (media: Media): boolean =>
+    !isPrivate(media) || performance.now() - (signedAt.get(media.id) ?? Number.NEGATIVE_INFINITY) < signedTime
+
+  function store(media: Media): void {
+    if (isPrivate(media)) signedAt.set(media.id, performance.now())
+    get(media.id).value = media
+  }
 
   function get(id: string): Signal<Media | null> {
     const found = cached.get(id)
@@ -30,6 +44,7 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
     for (const [oldest] of cached) {
       if (cached.size < maxCached) break
       cached.delete(oldest)
+      signedAt.delete(oldest)
     }
     const created = signal<Media | null>(null)
     cached.set(id, created)
@@ -38,7 +53,7 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
 
   async function check(id: string): Promise<boolean | null> {
     try {
-      get(id).value = await connection.watch(() => client.describe(id))
+      store(await connection.watch(() => client.describe(id, { urls: 'signed' })))
       return true
     } catch (error) {
       // `watch` has handled lost connections and invalid tokens.
@@ -59,14 +74,21 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
     check,
     async load(id) {
       const media = get(id).peek()
-      if (media) return media
+      if (media && isCurrent(media)) return media
       const promise = pending.get(id) ?? request(id)
       pending.set(id, promise)
       return await promise
     },
     put(media) {
-      get(media.id).value = media
+      const former = get(media.id).peek()
+      // The same URLs as before, so that the browser does not load shown pictures again.
+      if (former && isPrivate(former) && isPrivate(media) && isCurrent(former))
+        get(media.id).value = { ...media, url: former.url, variants: former.variants }
+      else store(media)
     },
-    forget: (id) => void cached.delete(id),
+    forget(id) {
+      cached.delete(id)
+      signedAt.delete(id)
+    },
   }
 }

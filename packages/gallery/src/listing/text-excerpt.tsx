@@ -12,7 +12,7 @@ export function TextExcerpt({ media, children }: { media: Media; children: Compo
   const [text, setText] = useState('')
   useEffect(() => {
     const aborter = new AbortController()
-    textPreview({ id, size }, excerptBytes, aborter.signal).then(setText, () => undefined)
+    textPreview(media, excerptBytes, aborter.signal).then(setText, () => undefined)
     return () => aborter.abort()
   }, [id, size])
   if (text.trim() === '') return <>{children}</>

@@ -5,7 +5,7 @@ import { kindOf, shortType } from '../format/kind.ts'
 import { useGallery } from '../gallery.ts'
 import { hasExcerpt } from '../service/text-preview.ts'
 import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
-import { bytesUrl } from '../service/urls.ts'
+import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { TextExcerpt } from './text-excerpt.tsx'
 
@@ -16,8 +16,15 @@ const maxTries = 5
 export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
   const [state, setState] = useState<'loading' | 'shown' | 'waiting' | 'none'>('loading')
   const tries = useRef(1)
-  const { lost } = useGallery().connection
-  const url = (media && pictureUrl(media)) ?? bytesUrl(id, 'thumb')
+  const { connection, mediaCache } = useGallery()
+  const { lost } = connection
+  const url = (media && pictureUrl(media)) ?? ''
+  useEffect(() => {
+    // A signed URL has been renewed.
+    if (state !== 'none' && state !== 'waiting') return
+    tries.current = 1
+    setState('loading')
+  }, [url])
   useEffect(() => {
     // A thumbnail that failed while the server was unreachable is requested again.
     if (lost.value || state !== 'none') return
@@ -32,8 +39,11 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
       const delay = tries.current < maxTries ? await thumbnailRetryDelay(url) : null
       if (unmounted) return
       tries.current += 1
-      if (delay === null) setState('none')
-      else timer = setTimeout(() => setState('loading'), delay)
+      if (delay === null) {
+        setState('none')
+        // A signed URL may have expired.
+        if (media && isPrivate(media)) void mediaCache.load(id)
+      } else timer = setTimeout(() => setState('loading'), delay)
     }
     void wait()
     return () => {

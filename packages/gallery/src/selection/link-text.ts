@@ -1,12 +1,14 @@
 import type { Media } from '@mediabucket/client'
 import { kindOf } from '../format/kind.ts'
+import { plainUrl } from '../service/urls.ts'
 
 export const linkForms = ['plain', 'markdown', 'html'] as const
 export type LinkForm = (typeof linkForms)[number]
 
 /** The link of an item as text to paste: its URL, or Markdown or HTML that shows a picture and links another file. */
 export function linkText(form: LinkForm, media: Media): string {
-  const { url, filename, alt_text, content_type, width, height } = media
+  const url = plainUrl(media)
+  const { filename, alt_text, content_type, width, height } = media
   if (form === 'plain') return url
   const isPicture = kindOf(content_type) === 'picture'
   const name = (isPicture && alt_text?.replace(/\s+/g, ' ')) || (filename ?? url)

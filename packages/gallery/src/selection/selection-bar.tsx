@@ -2,6 +2,7 @@ import { Icon, type IconName } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
+import { ExpiringLinks } from './expiring-links.tsx'
 import { linkForms } from './link-text.ts'
 
 /** The actions for the selected items. */
@@ -50,6 +51,7 @@ export function SelectionBar() {
               </button>
             ))}
           </div>
+          <ExpiringLinks menu="selected-links" ids={ids} />
           <Action icon="download" onClick={() => void downloadZip(ids())}>
             {strings.selection.zip}
           </Action>

@@ -1,5 +1,5 @@
 import type { Media } from '@mediabucket/client'
-import { bytesUrl } from './urls.ts'
+import { type Addressed, bytesUrl } from './urls.ts'
 
 /** Whether the viewer shows files of a content type as text. HTML and SVG are not shown as text. */
 export const isShownAsText = (contentType: string): boolean =>
@@ -13,14 +13,15 @@ export const hasExcerpt = (contentType: string): boolean =>
 
 /** The first `maxBytes` of an item's text. Rejects if they cannot be loaded. */
 export async function textPreview(
-  { id, size }: Pick<Media, 'id' | 'size'>,
+  media: Addressed & Pick<Media, 'size'>,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<string> {
+  const { size } = media
   // An empty file satisfies no byte range (RFC 9110, section 14.1.1).
   if (size === 0) return ''
   const cut = size > maxBytes
-  const response = await fetch(bytesUrl(id), { headers: { range: `bytes=0-${maxBytes - 1}` }, signal })
+  const response = await fetch(bytesUrl(media), { headers: { range: `bytes=0-${maxBytes - 1}` }, signal })
   if (!response.ok || (cut && response.status !== 206))
     throw new Error(`The server responded with ${response.status}`)
   return decode(await response.arrayBuffer(), cut)

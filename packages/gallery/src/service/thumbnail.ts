@@ -14,11 +14,12 @@ export const hasThumbnail = (contentType: string): boolean =>
 const maxDrawing = 1_000_000
 
 /** The URL of the picture of an item on its tile; null if it has none. A drawing (SVG) in an `<img>` runs no script and loads nothing. */
-export function pictureUrl({ id, content_type, size, variants }: Media): string | null {
-  if (content_type === 'image/svg+xml') return size <= maxDrawing ? bytesUrl(id) : null
+export function pictureUrl(media: Media): string | null {
+  const { content_type, size, variants } = media
+  if (content_type === 'image/svg+xml') return size <= maxDrawing ? bytesUrl(media) : null
   // Earlier versions of the service do not send `variants`.
   const isPictured = variants === undefined ? hasThumbnail(content_type) : variants !== null
-  return isPictured ? bytesUrl(id, 'thumb') : null
+  return isPictured ? bytesUrl(media, 'thumb') : null
 }
 
 /**

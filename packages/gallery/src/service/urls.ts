@@ -1,17 +1,35 @@
+import type { Media } from '@mediabucket/client'
+
 /** The base URL of the server for this page: the directory that the page was loaded from, not the configured base URL. */
 export const serviceUrl = (): URL => new URL('.', document.baseURI)
 
 export type Variant = 'thumb' | 'medium'
 
-/** The URL of an item's bytes on the page's own origin. */
-export function bytesUrl(id: string, variant?: Variant): string {
-  const url = new URL(`media/${encodeURIComponent(id)}`, serviceUrl())
+/** What the URLs of an item's bytes depend on. */
+export type Addressed = Pick<Media, 'id' | 'url' | 'variants'>
+
+/** Whether an item is in a private bucket: its bytes need a signed URL. */
+export const isPrivate = ({ url }: Pick<Media, 'url'>): boolean => /[?&]signature=/.test(url)
+
+/** The URL of an item's bytes on the page's own origin. That of an item in a private bucket expires. */
+export function bytesUrl(media: Addressed, variant?: Variant): string {
+  if (isPrivate(media))
+    return onOwnOrigin((variant === undefined ? null : media.variants?.[variant]) ?? media.url)
+  const url = new URL(`media/${encodeURIComponent(media.id)}`, serviceUrl())
   if (variant) url.searchParams.set('variant', variant)
   return url.href
 }
 
-/** The URL of an item's bytes as an attachment: browsers ignore `<a download>` for URLs of other origins. */
-export const downloadUrl = (id: string): string => `${bytesUrl(id)}?download`
+/** The URL of the page's own origin with this path below `media/` and this query. */
+export const onOwnOrigin = (url: string): string =>
+  new URL(url.slice(url.lastIndexOf('/media/') + 1), serviceUrl()).href
+
+/** The URL of an item in a public bucket as an attachment: browsers ignore `<a download>` for URLs of other origins. */
+export const downloadUrl = (media: Addressed): string => `${bytesUrl(media)}?download`
+
+/** The URL of an item's bytes without a signature. */
+export const plainUrl = ({ url }: Pick<Media, 'url'>): string => url.replace(/\?.*$/s, '')
 
 /** The id in the URL of an item, whose host may differ from the page's; empty if the URL has none. */
-export const mediaIdOf = (url: string): string => /\/media\/([^/.?#]+)(?:\.[^/?#]*)?$/.exec(url)?.[1] ?? ''
+export const mediaIdOf = (url: string): string =>
+  /\/media\/([^/.?#]+)(?:\.[^/?#]*)?(?:\?[^/]*)?$/.exec(url)?.[1] ?? ''

@@ -163,6 +163,11 @@ export const de: Texts = {
   trash,
 
   link: {
+    expiring: 'Link kopieren, der abläuft',
+    needsToken: 'Der Bucket ist privat: Der Link funktioniert nur mit einem Token des Buckets.',
+    lifetime: (hours: number) =>
+      hours < 24 ? '1 Stunde' : hours === 24 ? '1 Tag' : `${formatCount(hours / 24)} Tage`,
+    validFor: (time: string) => `Gültig für ${time}`,
     copied: (count: number) => (count === 1 ? 'Link kopiert.' : `${formatCount(count)} Links kopiert.`),
     failed: 'Der Browser hat das Kopieren verhindert. Kopiere den Link aus den Details der Datei.',
   },

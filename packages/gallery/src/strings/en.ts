@@ -157,6 +157,11 @@ export const en = {
   trash,
 
   link: {
+    expiring: 'Copy a link that expires',
+    needsToken: 'The bucket is private: the link works only with a token of the bucket.',
+    lifetime: (hours: number) =>
+      hours < 24 ? '1 hour' : hours === 24 ? '1 day' : `${formatCount(hours / 24)} days`,
+    validFor: (time: string) => `Valid for ${time}`,
     copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),
     failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
   },

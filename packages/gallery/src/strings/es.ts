@@ -158,6 +158,11 @@ export const es: Texts = {
   trash,
 
   link: {
+    expiring: 'Copiar un enlace que caduca',
+    needsToken: 'El bucket es privado: el enlace solo funciona con un token del bucket.',
+    lifetime: (hours: number) =>
+      hours < 24 ? '1 hora' : hours === 24 ? '1 día' : `${formatCount(hours / 24)} días`,
+    validFor: (time: string) => `Válido durante ${time}`,
     copied: (count: number) => (count === 1 ? 'Enlace copiado.' : `${formatCount(count)} enlaces copiados.`),
     failed: 'El navegador impidió copiar. Copia el enlace desde los detalles del archivo.',
   },

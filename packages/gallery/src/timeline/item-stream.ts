@@ -11,7 +11,7 @@ export interface ItemStream {
 
 /** The request of the next chunk is sent when its first item is taken. */
 export function openItemStream(client: Client, connection: Connection, options: ItemOptions): ItemStream {
-  const items = client.items(options)
+  const items = client.items({ ...options, urls: 'signed' })
   let ended = false
   return {
     get ended() {

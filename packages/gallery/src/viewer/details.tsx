@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { formatTime } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
+import { plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { EditDetails } from './edit-details.tsx'
 
@@ -11,7 +12,7 @@ import { EditDetails } from './edit-details.tsx'
 export function Details({ media }: { media: Media }) {
   const { canEdit } = useGallery()
   const [editing, setEditing] = useState<string | null>(null)
-  const { width, height, sha256, url } = media
+  const { width, height, sha256 } = media
   if (editing === media.id)
     return (
       <aside class="details" aria-label={strings.details.title}>
@@ -51,7 +52,7 @@ export function Details({ media }: { media: Media }) {
             class="details-link"
             type="text"
             readOnly
-            value={url}
+            value={plainUrl(media)}
             aria-label={strings.details.link}
             onFocus={(event) => event.currentTarget.select()}
           />

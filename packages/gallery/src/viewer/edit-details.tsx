@@ -39,7 +39,9 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
         alt_text: textOf('alt_text'),
         caption: textOf('caption'),
       }
-      mediaCache.put(await edits.save(media.id, changes, etag))
+      // An edit changes no URL, and its response has no signed ones.
+      const { url, variants } = media
+      mediaCache.put({ ...(await edits.save(media.id, changes, etag)), url, variants })
       notices.show(strings.details.saved)
       onDone()
     } catch (error) {

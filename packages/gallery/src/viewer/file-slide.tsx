@@ -1,49 +1,58 @@
 import type { Media } from '@mediabucket/client'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { type Kind, kindOf } from '../format/kind.ts'
 import { formatSize } from '../format/size.ts'
+import type { FileAccess } from '../service/file-access.ts'
 import { isShownAsText } from '../service/text-preview.ts'
-import { bytesUrl, downloadUrl } from '../service/urls.ts'
+import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { downloadLink } from './download-link.ts'
 import { isThumbnailRefused } from './picture-damage.ts'
 import { TextSlide } from './text-slide.tsx'
 
 /** A file that is not a picture: a player, a text, or a card if the browser cannot show it. */
-export function FileSlide({ media }: { media: Media }) {
+export function FileSlide({ media: opened, files }: { media: Media; files: FileAccess }) {
   const [failed, setFailed] = useState(false)
+  const [media, setMedia] = useState(opened)
+  /** Where a player continues after its signed URL was renewed. Seconds. */
+  const resumeAt = useRef(0)
   const kind = kindOf(media.content_type)
-  const src = bytesUrl(media.id)
+  const src = bytesUrl(media)
   const name = media.filename ?? strings.unnamed
   const onError = () => setFailed(true)
+  const player = {
+    src,
+    controls: true,
+    preload: 'metadata',
+    'aria-label': name,
+    async onError({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) {
+      resumeAt.current = currentTarget.currentTime
+      const renewed = isPrivate(media) ? await files.renew(media.id) : null
+      if (renewed && renewed.url !== media.url) setMedia(renewed)
+      else setFailed(true)
+    },
+    onLoadedMetadata({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) {
+      if (resumeAt.current > 0) currentTarget.currentTime = resumeAt.current
+      resumeAt.current = 0
+    },
+  } as const
   if (kind === 'video' && !failed) {
-    return (
-      // biome-ignore lint/a11y/useMediaCaption: the bucket holds no captions
-      <video
-        class="slide-video"
-        controls
-        playsInline
-        preload="metadata"
-        src={src}
-        aria-label={name}
-        onError={onError}
-      />
-    )
+    return <video class="slide-video" playsInline {...player} />
   }
   if (kind === 'audio' && !failed) {
     return (
       <div class="slide-card">
         <Icon name="audio" size={64} />
         <strong class="wrap">{name}</strong>
-        {/* biome-ignore lint/a11y/useMediaCaption: the bucket holds no captions */}
-        <audio controls preload="metadata" src={src} aria-label={name} onError={onError} />
+        <audio {...player} />
       </div>
     )
   }
   const text = isShownAsText(media.content_type)
   if (text && !failed) return <TextSlide media={media} onError={onError} />
   const error = text ? strings.viewer.noText : strings.viewer.noPlayback
-  return <FileCard media={media} kind={kind} about={failed ? error : aboutOf(kind)} />
+  return <FileCard media={media} files={files} kind={kind} about={failed ? error : aboutOf(kind)} />
 }
 
 const aboutOf = (kind: Kind): string =>
@@ -54,16 +63,34 @@ const aboutOf = (kind: Kind): string =>
       : strings.viewer.noPreview
 
 /** A picture that the browser could not load. */
-export function PictureErrorCard({ media }: { media: Media }) {
+export function PictureErrorCard({ media, files }: { media: Media; files: FileAccess }) {
   const [damaged, setDamaged] = useState(false)
   useEffect(() => void isThumbnailRefused(media).then(setDamaged), [media])
   const about = damaged ? strings.viewer.damaged : strings.viewer.noPicture
-  return <FileCard media={media} kind="picture" about={about} />
+  return <FileCard media={media} files={files} kind="picture" about={about} />
 }
 
 /** A file as a card with its name, its size and buttons to open or download it. */
-function FileCard({ media, kind, about }: { media: Media; kind: Kind; about: string }) {
-  const src = bytesUrl(media.id)
+function FileCard({
+  media,
+  files,
+  kind,
+  about,
+}: {
+  media: Media
+  files: FileAccess
+  kind: Kind
+  about: string
+}) {
+  const opening = isPrivate(media)
+    ? {
+        href: plainUrl(media),
+        onClick(event: Event) {
+          event.preventDefault()
+          void files.open(media).catch(() => files.save(media))
+        },
+      }
+    : { href: bytesUrl(media) }
   const opens = kind === 'pdf' || media.content_type.startsWith('text/plain')
   return (
     <div class="slide-card">
@@ -73,16 +100,12 @@ function FileCard({ media, kind, about }: { media: Media; kind: Kind; about: str
       {about && <span class="slide-about">{about}</span>}
       <span class="slide-actions">
         {opens && (
-          <a class="button primary" href={src} target="_blank" rel="noopener">
+          <a class="button primary" {...opening} target="_blank" rel="noopener">
             <Icon name="external" />
             {kind === 'pdf' ? strings.viewer.openPdf : strings.viewer.open}
           </a>
         )}
-        <a
-          class={opens ? 'button' : 'button primary'}
-          href={downloadUrl(media.id)}
-          download={media.filename ?? media.id}
-        >
+        <a class={opens ? 'button' : 'button primary'} {...downloadLink(media, files.save)}>
           <Icon name="download" />
           {strings.viewer.download}
         </a>

@@ -3,6 +3,8 @@ import PhotoSwipe, { type SlideData } from 'photoswipe'
 import 'photoswipe/style.css'
 import { render } from 'preact'
 import { kindOf } from '../format/kind.ts'
+import type { FileAccess } from '../service/file-access.ts'
+import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { FileSlide, PictureErrorCard } from './file-slide.tsx'
 import { isPartlyShown } from './picture-damage.ts'
@@ -13,6 +15,7 @@ export interface SlideViewOptions {
   /** In the order of the page; null for items that could not be loaded. */
   readonly media: readonly (Media | null)[]
   readonly start: number
+  readonly files: FileAccess
   readonly onMove: (index: number) => void
   readonly onPastEnd: (forward: boolean) => void
   /** Called with the id of a damaged picture of which the browser draws only a part. */
@@ -28,7 +31,8 @@ export interface SlideView {
 
 /** Opens PhotoSwipe for gestures and zoom only. The dialog around it has the bar, the buttons and the focus. */
 export function openPhotoSwipe(options: SlideViewOptions): SlideView {
-  const { container, media, start, onMove, onPartlyShown, onClose } = options
+  const { container, start, files, onMove, onPartlyShown, onClose } = options
+  const media = [...options.media]
   let closing = false
   const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
   const slides = media.map(slideOf)
@@ -60,7 +64,7 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     event.preventDefault()
     const element = document.createElement('div')
     element.className = 'pswp__content slide'
-    render(<FileSlide media={item} />, element)
+    render(<FileSlide media={item} files={files} />, element)
     stopSwipingInside(element)
     content.element = element
     content.onLoaded()
@@ -77,18 +81,34 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
     if (item) {
       element.textContent = ''
       element.className = 'slide'
-      render(<PictureErrorCard media={item} />, element)
+      render(<PictureErrorCard media={item} files={files} />, element)
     }
     return element
   })
 
   // The medium variant may be unavailable; fall back to the original.
   pswp.on('loadError', ({ content: { index } }) => {
+    const item = media[index]
+    if (item && isPrivate(item)) void renew(item, index).then((isNew) => isNew || showOriginal(index))
+    else showOriginal(index)
+  })
+
+  /** Loads a picture again if its signed URL has expired. */
+  async function renew(item: Media, index: number): Promise<boolean> {
+    const renewed = await files.renew(item.id)
+    if (closing || renewed === null || renewed.url === item.url) return false
+    media[index] = renewed
+    slides[index] = slideOf(renewed)
+    pswp.refreshSlideContent(index)
+    return true
+  }
+
+  function showOriginal(index: number): void {
     const { srcset, ...original } = slides[index] ?? {}
     if (srcset === undefined) return
     slides[index] = original
     setTimeout(() => pswp.refreshSlideContent(index))
-  })
+  }
 
   type Slide = NonNullable<typeof pswp.currSlide>
   /** Corrects the size of a slide from the loaded image if the recorded size is missing or wrong; returns whether it did. */

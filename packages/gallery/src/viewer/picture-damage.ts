@@ -19,10 +19,10 @@ export async function isPartlyShown(media: Media, image: HTMLImageElement): Prom
 }
 
 /** Whether the server refuses a thumbnail of a picture, because it is damaged or exceeds the server's limits. */
-export async function isThumbnailRefused({ id, content_type }: Media): Promise<boolean> {
-  const url = bytesUrl(id, 'thumb')
+export async function isThumbnailRefused(media: Media): Promise<boolean> {
+  const url = bytesUrl(media, 'thumb')
   // The thumbnail is usually in the browser's cache, so most pictures cost no request.
-  if (!hasThumbnail(content_type) || (await isLoadable(url))) return false
+  if (!hasThumbnail(media.content_type) || (await isLoadable(url))) return false
   try {
     const response = await fetch(url, { cache: 'no-store', credentials: 'omit' })
     return response.status === 404 && (await response.text()).includes('"variant-unavailable"')

@@ -25,9 +25,9 @@ const defaultSize = { width: 1200, height: 900 }
 export function pictureSlide(media: Media, alt: string): PictureSlide {
   const { width, height } =
     media.width && media.height ? { width: media.width, height: media.height } : defaultSize
-  const original = bytesUrl(media.id)
-  const medium = bytesUrl(media.id, 'medium')
-  const slide = { msrc: bytesUrl(media.id, 'thumb'), width, height, alt }
+  const original = bytesUrl(media)
+  const medium = bytesUrl(media, 'medium')
+  const slide = { msrc: bytesUrl(media, 'thumb'), width, height, alt }
   if (!shownByBrowsers.test(media.content_type)) return { ...slide, src: medium }
   const longest = Math.max(width, height)
   if (media.width === null || longest <= mediumEdge || mayBeAnimated.test(media.content_type)) {

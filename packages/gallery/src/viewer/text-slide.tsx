@@ -13,7 +13,7 @@ export function TextSlide({ media, onError }: { media: Media; onError: () => voi
   const [text, setText] = useState<string | null>(null)
   useEffect(() => {
     const aborter = new AbortController()
-    textPreview({ id, size }, maxPreviewBytes, aborter.signal).then(setText, () => {
+    textPreview(media, maxPreviewBytes, aborter.signal).then(setText, () => {
       if (!aborter.signal.aborted) onError()
     })
     return () => aborter.abort()

@@ -2,8 +2,9 @@ import type { Media } from '@mediabucket/client'
 import { Icon } from '../components/icon.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { useGallery } from '../gallery.ts'
-import { downloadUrl } from '../service/urls.ts'
+import { ExpiringLinks } from '../selection/expiring-links.tsx'
 import { strings } from '../strings.ts'
+import { downloadLink } from './download-link.ts'
 
 interface ViewerActionsProps {
   readonly media: Media
@@ -12,15 +13,18 @@ interface ViewerActionsProps {
 }
 
 export function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsProps) {
-  const { copyLinks, deletion, canDelete } = useGallery()
+  const { copyLinks, deletion, canDelete, saveFile } = useGallery()
+  const link = downloadLink(media, saveFile)
   return (
     <div class="viewer-actions">
       <IconButton icon="info" label={strings.viewer.details} pressed={detailsOpen} onClick={onDetails} />
       <IconButton icon="link" label={strings.viewer.copy} onClick={() => void copyLinks([media.id])} />
+      <ExpiringLinks menu="viewer-links" ids={() => [media.id]} />
       <a
         class="icon-button"
-        href={downloadUrl(media.id)}
-        download={media.filename ?? media.id}
+        href={link.href}
+        download={link.download}
+        onClick={link.onClick}
         aria-label={strings.viewer.download}
         title={strings.viewer.download}
       >

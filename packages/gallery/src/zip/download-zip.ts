@@ -1,6 +1,7 @@
 import type { Media } from '@mediabucket/client'
 import { downloadZip } from 'client-zip'
-import { bytesUrl } from '../service/urls.ts'
+import type { FileAccess } from '../service/file-access.ts'
+import { bytesUrl, isPrivate } from '../service/urls.ts'
 import { uniqueNames } from './unique-names.ts'
 
 /** Larger archives are written to a file directly, if the browser can. Bytes. */
@@ -19,11 +20,18 @@ declare global {
  * Downloads files as one ZIP archive. Rejects if a file cannot be downloaded, or if the person does not choose where to
  * store a large archive.
  */
-export async function saveAsZip(media: readonly Media[], name: string, signal: AbortSignal): Promise<void> {
+export async function saveAsZip(
+  media: readonly Media[],
+  name: string,
+  renew: FileAccess['renew'],
+  signal: AbortSignal,
+): Promise<void> {
   const names = uniqueNames(media.map(({ id, filename }) => filename ?? id))
   async function* files() {
-    for (const [index, { id, created_at }] of media.entries()) {
-      const input = await fetch(bytesUrl(id), { credentials: 'omit', signal })
+    for (const [index, { id, created_at, ...item }] of media.entries()) {
+      // A signed URL may have expired while the files before it were downloaded.
+      const current = (isPrivate(item) && (await renew(id))) || { id, ...item }
+      const input = await fetch(bytesUrl(current), { credentials: 'omit', signal })
       if (!input.ok) throw new Error(`${input.status} for ${id}`)
       yield { name: names[index] ?? id, input, lastModified: new Date(created_at) }
     }

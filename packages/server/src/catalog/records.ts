@@ -22,6 +22,7 @@ export interface Grant {
   /** Incremented with every change of the bucket's items; with the catalog's epoch it identifies one state. */
   readonly revision: number
   readonly total: number
+  readonly isPrivate: boolean
   /** True if the bucket is private and its lists have signed URLs. */
   readonly signsPages: boolean
   /** Whether the bucket removes the metadata of pictures and videos when they are stored. */

@@ -16,8 +16,8 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
 }
 
 /**
- * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, 1 if lists have signed URLs, and 1 if the bucket removes
- * metadata.
+ * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, 1 if the bucket is private (2 if its lists have signed URLs
+ * too), and 1 if the bucket removes metadata.
  */
 export const readGrant = (row: Row): Grant => ({
   tokenId: text(row, 0) as TokenId,
@@ -29,7 +29,8 @@ export const readGrant = (row: Row): Grant => ({
   subject: null,
   revision: integer(row, 6),
   total: integer(row, 7),
-  signsPages: integer(row, 8) === 1,
+  isPrivate: integer(row, 8) > 0,
+  signsPages: integer(row, 8) === 2,
   removesMetadata: integer(row, 9) === 1,
 })
 

@@ -22,6 +22,7 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         revision: 0,
         removesMetadata: false,
         total: 0,
+        isPrivate: false,
         signsPages: false,
       })
     })

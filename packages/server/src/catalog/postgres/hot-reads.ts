@@ -27,7 +27,7 @@ interface HotReads {
 // Each statement returns the number of the key (from 1) in its last column.
 
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at, revision, total,
-    private & signed_pages, remove_metadata, wanted.number
+    private + (private & signed_pages), remove_metadata, wanted.number
   FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
   JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
   WHERE require_primary()`

@@ -82,7 +82,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const uploadParts = prepareReadParts(db)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    revision, total, private & signed_pages, remove_metadata
+    revision, total, private + (private & signed_pages), remove_metadata
     FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
   const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?

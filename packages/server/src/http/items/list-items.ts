@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { SignLinks } from '../../access/sign-links.ts'
 import type { BucketId, Grant, Item } from '../../catalog/records.ts'
 import { type ItemsQuery, parseItemsQuery } from '../../core/items-query.ts'
+import { type ListedUrls, readListedUrls, signsUrls } from '../../core/listed-urls.ts'
 import type { UrlSettings } from '../../core/media-url.ts'
 import type { LinkSigner } from '../../core/signed-url.ts'
 import { describeMedia } from '../../media/describe-media.ts'
@@ -64,16 +65,22 @@ export function listItemsRoute(
   const cacheControl = { 'cache-control': 'private, no-cache', vary }
   const describe = (items: readonly Item[], signer: LinkSigner | null) =>
     items.map((item) => describeMedia(urlSettings, item, signer))
-  const signerOf = async ({ signsPages }: Grant) => (signsPages ? await signLinks(null) : null)
+  const signerOf = async (grant: Grant, urls: ListedUrls | null) =>
+    signsUrls(grant, urls) ? await signLinks(null) : null
 
   /** Sends the whole list as lines. Reads only as much as the client receives. */
-  async function sendLines(reply: FastifyReply, grant: Grant, query: ItemsQuery): Promise<FastifyReply> {
+  async function sendLines(
+    reply: FastifyReply,
+    grant: Grant,
+    query: ItemsQuery,
+    urls: ListedUrls | null,
+  ): Promise<FastifyReply> {
     const batches = streamItems(listItems, grant.bucketId, query)
     // The first read reports a malformed cursor, and what else prevents a list, while that can still be the response.
     const first = await batches.next()
     async function* lines() {
       for (let batch = first; !batch.done; batch = await batches.next())
-        yield describe(batch.value, await signerOf(grant))
+        yield describe(batch.value, await signerOf(grant, urls))
           .map((media) => `${JSON.stringify(media)}\n`)
           .join('')
     }
@@ -91,8 +98,9 @@ export function listItemsRoute(
       const grant = await authorize(request, 'media:read')
       const { bucketId, revision: current } = grant
       const query = parseItemsQuery(request.query)
-      if (prefersLines(request.headers.accept)) return sendLines(reply, grant, query)
-      const signer = await signerOf(grant)
+      const urls = readListedUrls(request.query)
+      if (prefersLines(request.headers.accept)) return sendLines(reply, grant, query, urls)
+      const signer = await signerOf(grant, urls)
       const ifNoneMatch = request.headers['if-none-match'] ?? ''
       const acceptsGzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')
       const headersOf = (etag: string) => ({ etag, ...cacheControl })
@@ -141,7 +149,7 @@ exists during the whole iteration is returned exactly once, whatever is uploaded
 \`name\` finds words and parts of words in filenames. Such a response can have fewer items than \`limit\`, or none, and a \`next_cursor\`.
 
 With \`Accept: application/x-ndjson\` one response has all items that follow, one media object on each line.`,
-  rules: 'K1 to K13',
+  rules: 'K1 to K13 and H10',
   needs: 'media:read',
   query: ItemListQuery,
   headers: ['Accept', 'If-None-Match', 'Accept-Encoding'],

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type ItemKind, type ItemOrder, itemKinds, itemOrders } from '../../core/items-query.ts'
+import { type ListedUrls, listedUrls } from '../../core/listed-urls.ts'
 import { maxIds } from '../../core/media-id.ts'
 import { maxSearchLength, maxSearchTerms } from '../../core/name-search.ts'
 import { defaultListLimit, maxListLimit } from '../../core/query-parameters.ts'
@@ -146,7 +147,20 @@ export const LinksBody = Type.Object(
   { title: 'NewLinks', description: 'Links of several items.', additionalProperties: false },
 )
 
+const urls = Type.Optional(
+  Type.Unsafe<ListedUrls>({
+    type: 'string',
+    enum: [...listedUrls],
+    examples: ['signed'],
+    description:
+      'Whether the URLs of a private bucket are signed. By default the setting `signed_pages` of the bucket determines it. Those of a public bucket are never signed.',
+  }),
+)
+
+export const MediaQuery = Type.Object({ urls })
+
 export const ItemListQuery = Type.Object({
+  urls,
   limit: limit('items'),
   order: Type.Optional(
     Type.Unsafe<ItemOrder>({

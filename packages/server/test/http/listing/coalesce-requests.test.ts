@@ -14,6 +14,7 @@ const grant: Grant = {
   revokedAt: null,
   lastUsedAt: null,
   subject: null,
+  isPrivate: false,
   signsPages: false,
   total: 0,
   removesMetadata: false,

@@ -11,6 +11,7 @@ const grant: Grant = {
   revokedAt: null,
   lastUsedAt: null,
   subject: null,
+  isPrivate: false,
   signsPages: false,
   total: 30,
   removesMetadata: false,
