@@ -35,6 +35,10 @@ const Media = Type.Object(
     size: Type.Integer(),
     sha256: Type.Union([Type.String({ pattern: '^[0-9a-f]{64}$' }), Type.Null()]),
     created_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
+    expires_at: Type.Union([
+      Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
+      Type.Null(),
+    ]),
     width: CountOrNull,
     height: CountOrNull,
     alt_text: Type.Union([Type.String(), Type.Null()]),

@@ -22,6 +22,8 @@ export interface Bucket {
   readonly signed_pages?: boolean | undefined
   /** Whether metadata is removed from pictures and videos when they are stored. */
   readonly remove_metadata?: boolean | undefined
+  /** The days after which new items expire; null if they do not. Earlier versions of the service do not send it. */
+  readonly item_days?: number | null | undefined
 }
 
 const bucketShape: Check<Bucket> = objectOf<Bucket>({
@@ -38,6 +40,7 @@ const bucketShape: Check<Bucket> = objectOf<Bucket>({
   private: optional(flag),
   signed_pages: optional(flag),
   remove_metadata: optional(flag),
+  item_days: optional(countOrNull),
 })
 
 /** Reads the bucket from a response. Throws a `ShapeError` that names the invalid field. */

@@ -32,6 +32,8 @@ export interface Media {
   readonly sha256: string | null
   /** RFC 3339, UTC. */
   readonly created_at: string
+  /** RFC 3339, UTC; null if the item does not expire. Earlier versions of the service do not send it. */
+  readonly expires_at?: string | null | undefined
   /** Pixels; null if unknown. */
   readonly width: number | null
   /** Pixels; null if unknown. */
@@ -55,6 +57,7 @@ export const mediaShape: Check<Media> = objectOf<Media>({
   size: count,
   sha256: textOrNull,
   created_at: text,
+  expires_at: optional(textOrNull),
   width: countOrNull,
   height: countOrNull,
   alt_text: optional(textOrNull),

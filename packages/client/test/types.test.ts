@@ -48,6 +48,7 @@ test('M1 a media object has exact types, including null', () => {
     readonly size: number
     readonly sha256: string | null
     readonly created_at: string
+    readonly expires_at?: string | null | undefined
     readonly width: number | null
     readonly height: number | null
     readonly alt_text?: string | null | undefined

@@ -9,6 +9,7 @@ const columns: { readonly [Name in keyof BucketSettings]: string } = {
   isPrivate: 'private',
   signedPages: 'signed_pages',
   removesMetadata: 'remove_metadata',
+  itemDays: 'item_days',
 }
 
 export const settingColumns: readonly string[] = Object.values(columns)
@@ -21,6 +22,7 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   isPrivate: integer(row, from + 3) === 1,
   signedPages: integer(row, from + 4) === 1,
   removesMetadata: integer(row, from + 5) === 1,
+  itemDays: integerOrNull(row, from + 6),
 })
 
 export interface ColumnValue {

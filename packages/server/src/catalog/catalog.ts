@@ -109,6 +109,12 @@ export interface Catalog extends TokenCatalog, KeyCatalog {
   /** As removeMedia, permanently, those of the items that are in the trash. */
   purgeMedia(bucketId: BucketId, ids: readonly MediaId[], by?: Actor): Promise<RemovedMedia>
 
+  /** Removes up to 500 items of the bucket that have expired, as removeMedia does, permanently. */
+  expireItems(bucketId: BucketId, now?: number): Promise<RemovedMedia>
+
+  /** Buckets that may have items that expired at `now` or before. */
+  expiringBuckets(now: number): Promise<readonly BucketId[]>
+
   trashState(bucketId: BucketId): Promise<TrashState>
 
   /** Up to `limit` items of the trash that have not expired, last deleted first: those after the item with the number `after`. */

@@ -42,6 +42,10 @@ export interface Changes {
     input: Audited & { bucketId: BucketId; ids: readonly MediaId[]; now: number }
     output: readonly MediaId[]
   }
+  'expire-items': {
+    input: Audited & { bucketId: BucketId; now: number; limit: number }
+    output: RemovedMedia
+  }
   'purge-media': { input: Audited & { bucketId: BucketId; ids: readonly MediaId[] }; output: RemovedMedia }
   'set-preview': { input: { bucketId: BucketId; id: MediaId; preview: NewPreview }; output: undefined }
   'edit-media': {
@@ -108,6 +112,9 @@ export interface Change<K extends ChangeKind = ChangeKind> {
 }
 
 export type Output<K extends ChangeKind = ChangeKind> = Changes[K]['output']
+
+/** Expired items that one change removes. */
+export const expiryLimit = 500
 
 /** Groups consecutive uploads to one bucket. Every other change is a group of its own. */
 export function groupUploads(changes: readonly Change[]): Change[][] {

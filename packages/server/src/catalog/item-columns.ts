@@ -4,8 +4,8 @@ import { bytesOrNull, integer, integerOrNull, type Row, text, textOrNull } from 
 
 /** The columns of `media` that `readItem` reads, and their number. */
 export const itemColumns =
-  'id, filename, content_type, extension, size, sha256, width, height, created_at, thumbhash, duration, alt_text, caption'
-export const itemColumnCount = 13
+  'id, filename, content_type, extension, size, sha256, width, height, created_at, thumbhash, duration, alt_text, caption, item_expires_at'
+export const itemColumnCount = 14
 
 /** Reads an item as it was added, from the first nine columns of a row. */
 export const readNewItem = (row: Row): NewMedia => ({
@@ -27,6 +27,7 @@ export const readItem = (row: Row): Item => ({
   duration: integerOrNull(row, 10),
   altText: textOrNull(row, 11),
   caption: textOrNull(row, 12),
+  ...(row[13] === null ? {} : { expiresAt: integer(row, 13) }),
 })
 
 /** 1 if the bucket of a row of `media` is private. */
@@ -40,3 +41,7 @@ export const readMedia = (row: Row): Media => ({
   contentId: integerOrNull(row, itemColumnCount + 2) as ContentId | null,
   isPrivate: integer(row, itemColumnCount + 3) === 1,
 })
+
+/** Null for an item that has expired. */
+export const unlessExpired = (media: Media): Media | null =>
+  media.expiresAt == null || media.expiresAt > Date.now() ? media : null

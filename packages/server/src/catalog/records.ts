@@ -23,6 +23,10 @@ export interface Grant {
   readonly revision: number
   readonly total: number
   readonly isPrivate: boolean
+  /** When the next item of the bucket expires; null if none does. */
+  readonly nextExpiry: number | null
+  /** The lifetime of new items in days; null if they do not expire. */
+  readonly itemDays: number | null
   /** True if the bucket is private and its lists have signed URLs. */
   readonly signsPages: boolean
   /** Whether the bucket removes the metadata of pictures and videos when they are stored. */
@@ -77,6 +81,8 @@ export interface NewMedia {
   readonly height: number | null
   /** Milliseconds since 1970; never used for order. */
   readonly createdAt: number
+  /** When it expires, in milliseconds since 1970. Left out or null for never. */
+  readonly expiresAt?: number | null
 }
 
 /** What the first render of an item's variants has found. */
@@ -141,6 +147,8 @@ export interface BucketSettings extends Quota {
   readonly signedPages: boolean
   /** Whether the metadata of pictures and videos is removed when they are stored. */
   readonly removesMetadata: boolean
+  /** The lifetime of new items in days; null if they do not expire. */
+  readonly itemDays: number | null
 }
 
 /** The trash of a bucket. */

@@ -17,7 +17,7 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
 
 /**
  * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, 1 if the bucket is private (2 if its lists have signed URLs
- * too), and 1 if the bucket removes metadata.
+ * too), 1 if the bucket removes metadata, the next expiry, and the lifetime of items.
  */
 export const readGrant = (row: Row): Grant => ({
   tokenId: text(row, 0) as TokenId,
@@ -32,6 +32,8 @@ export const readGrant = (row: Row): Grant => ({
   isPrivate: integer(row, 8) > 0,
   signsPages: integer(row, 8) === 2,
   removesMetadata: integer(row, 9) === 1,
+  nextExpiry: integerOrNull(row, 10),
+  itemDays: integerOrNull(row, 11),
 })
 
 /** Reads token, bucket's name, name, scopes, creation, expiry, last use and revocation. */

@@ -63,6 +63,7 @@ const toJson = ({
   isPrivate,
   signedPages,
   removesMetadata,
+  itemDays,
   trash,
 }: ListedBucket) => ({
   name,
@@ -78,4 +79,5 @@ const toJson = ({
   private: isPrivate,
   signed_pages: signedPages,
   remove_metadata: removesMetadata,
+  item_days: itemDays,
 })

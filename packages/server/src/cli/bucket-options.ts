@@ -98,6 +98,22 @@ const options: readonly BucketOption[] = [
     describe: (trashDays) => (trashDays === 0 ? 'no trash' : `a trash for ${formatCount(trashDays, 'day')}`),
   }),
   option({
+    name: 'item-days',
+    value: 'N|none',
+    help: 'The days after which new items expire and are removed, or none. Items that exist stay as they are.',
+    validValues: `a whole number from 1 to ${maxDays} or none`,
+    parse: parseLimit((text) => {
+      const days = parseCount(text)
+      return days === undefined || days < 1 || days > maxDays ? undefined : days
+    }),
+    toSettings: (itemDays) => ({ itemDays }),
+    ofSettings: ({ itemDays }) => itemDays,
+    describe: (itemDays) =>
+      itemDays === null
+        ? 'items without an expiry'
+        : `a lifetime of ${formatCount(itemDays, 'day')} for items`,
+  }),
+  option({
     name: 'private',
     value: 'on|off',
     help: 'Whether files need a token or a signed URL. With off, the URL of a file is enough.',

@@ -17,6 +17,7 @@ export interface BucketObject {
   readonly private: boolean
   readonly signed_pages: boolean
   readonly remove_metadata: boolean
+  readonly item_days: number | null
 }
 
 export async function describeBucket(
@@ -40,5 +41,6 @@ export async function describeBucket(
     private: bucket.isPrivate,
     signed_pages: bucket.signedPages,
     remove_metadata: bucket.removesMetadata,
+    item_days: bucket.itemDays,
   }
 }

@@ -15,6 +15,8 @@ export interface MediaObject {
   readonly sha256: string | null
   /** RFC 3339, UTC. */
   readonly created_at: string
+  /** RFC 3339, UTC; null if it does not expire (docs/interface.md E1). */
+  readonly expires_at: string | null
   /** Pixels. */
   readonly width: number | null
   readonly height: number | null
@@ -45,6 +47,7 @@ export function describeMedia(
     size: media.size,
     sha256: media.sha256 === null ? null : Buffer.from(media.sha256).toString('hex'),
     created_at: new Date(media.createdAt).toISOString(),
+    expires_at: media.expiresAt == null ? null : new Date(media.expiresAt).toISOString(),
     width: media.width,
     height: media.height,
     thumbhash: media.thumbhash ? Buffer.from(media.thumbhash).toString('base64') : null,

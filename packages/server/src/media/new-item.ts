@@ -31,6 +31,8 @@ export async function newItem(
     readonly filename: string | null
     readonly declaredType: string | null
     readonly createdAt: number
+    /** Null or left out for never. */
+    readonly expiresAt?: number | null
   },
 ): Promise<{ readonly item: NewMedia; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(given.filename)
@@ -47,6 +49,7 @@ export async function newItem(
     width: dimensions?.width ?? null,
     height: dimensions?.height ?? null,
     createdAt: given.createdAt,
+    ...(given.expiresAt == null ? {} : { expiresAt: given.expiresAt }),
   }
   return { item, stored }
 }

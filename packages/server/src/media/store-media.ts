@@ -24,6 +24,8 @@ export interface IncomingFile {
 interface StoreOptions {
   readonly by: Actor
   readonly key?: RequestKey | null
+  /** When the items expire; null or left out for never. */
+  readonly expiresAt?: number | null
   /** The total size of the files in bytes, if known. */
   readonly declaredBytes?: number
   /** The size of the only file in bytes, if known. */
@@ -60,7 +62,7 @@ export function storeMediaOperation(
     files: AsyncIterable<IncomingFile>,
     reservation: QuotaReservation,
     receiver: FileReceiver,
-    { declaredBytes = 0, atMost = null }: StoreOptions,
+    { declaredBytes = 0, atMost = null, expiresAt = null }: StoreOptions,
   ): Promise<Arrival[]> {
     const arrivals: Arrival[] = []
     const received: { file: ReceivedFile }[] = []
@@ -79,7 +81,12 @@ export function storeMediaOperation(
         const id = newId()
         const file = await receiver.receive(id, reserving(sent.source), maxFileSize, atMost)
         received.push({ file })
-        const { item, stored } = await newItem(parts, file, bucket, { ...sent, id, createdAt: now() })
+        const { item, stored } = await newItem(parts, file, bucket, {
+          ...sent,
+          id,
+          createdAt: now(),
+          expiresAt,
+        })
         arrivals.push({ sent: { ...sent, sha256: file.sha256 }, file: stored, item })
         if (stored === file) continue
         received.push({ file: stored })

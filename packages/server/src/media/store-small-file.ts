@@ -9,6 +9,8 @@ import type { IncomingFile, StoreMedia } from './store-media.ts'
 /** A file that has arrived completely; `filename` and `declaredType` are as sent by the client. */
 interface WholeFile extends Omit<IncomingFile, 'source'> {
   readonly bytes: Uint8Array
+  /** When the item expires; null or left out for never. */
+  readonly expiresAt?: number | null
 }
 
 /** Stores one file, durable when it resolves. The bytes can be reused afterwards. */
@@ -40,7 +42,10 @@ export function storeSmallFileOperation(
     const size = sent.bytes.byteLength
     const receiver = newReceiver()
     if (!receiver.reserve(size))
-      return storeMedia(bucket, asStream(sent), { by, key, declaredBytes: size, atMost: size })
+      return storeMedia(bucket, asStream(sent), {
+        ...{ by, key, declaredBytes: size, atMost: size },
+        expiresAt: sent.expiresAt ?? null,
+      })
     try {
       const file = receivedBytes(sent.bytes)
       const { sha256 } = file

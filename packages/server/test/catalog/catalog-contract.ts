@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { describeBuckets } from './bucket-contract.ts'
 import { describeEdits } from './edit-contract.ts'
+import { describeExpiry } from './expiry-contract.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { describeIdempotency } from './idempotency-contract.ts'
 import { describeItemLists } from './item-list-contract.ts'
@@ -20,6 +21,7 @@ export function describeCatalog(engine: string, fresh: Fresh): void {
   describeMedia(engine, fresh)
   describeEdits(engine, fresh)
   describeTrash(engine, fresh)
+  describeExpiry(engine, fresh)
   describeItemLists(engine, fresh)
   describeNameSearch(engine, fresh)
   describeManyChanges(engine, fresh)

@@ -25,10 +25,13 @@ describe('migrations', () => {
   test('a catalog of a newer version is refused and not changed, and the message states the solution', async () => {
     const directory = tempDirectory()
     await (await open(directory)).close()
+    const version = String(
+      new DatabaseSync(join(directory, 'catalog.db')).prepare('PRAGMA user_version').get()?.['user_version'],
+    )
     change(directory, 'PRAGMA user_version = 99')
     await expect(open(directory)).rejects.toThrow(CatalogVersionError)
     await expect(open(directory)).rejects.toThrow(/version 99.*newer mediabucket/)
-    change(directory, 'PRAGMA user_version = 13')
+    change(directory, `PRAGMA user_version = ${version}`)
     await open(directory)
   })
 
@@ -49,7 +52,7 @@ describe('migrations', () => {
     const grant = await catalog.authorise(hashOf('old'))
     if (!grant) throw new Error('the old token is unknown')
     expect(grant).toMatchObject({ revision: 5, total: 1 })
-    expect(await catalog.bucket(grant.bucketId)).toEqual({
+    expect(await catalog.bucket(grant.bucketId)).toMatchObject({
       name: 'old',
       items: 1,
       bytes: 1000,

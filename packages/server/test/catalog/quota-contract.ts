@@ -11,7 +11,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
       await newBucket(catalog, 'a')
       const unlimited = {
         ...{ reservedItems: 0, reservedBytes: 0, maxItems: null, maxBytes: null, trashDays: 0 },
-        ...{ isPrivate: false, signedPages: false, removesMetadata: false },
+        ...{ isPrivate: false, signedPages: false, removesMetadata: false, itemDays: null },
       }
       expect(await catalog.buckets()).toEqual([
         { name: 'a', items: 0, bytes: 0, ...unlimited },
@@ -34,6 +34,7 @@ export function describeQuotas(engine: string, fresh: Fresh): void {
         isPrivate: false,
         signedPages: false,
         removesMetadata: false,
+        itemDays: null,
       }
       expect(await catalog.bucket(bucketId)).toEqual(full)
       await catalog.setBucket('b', { maxItems: null })

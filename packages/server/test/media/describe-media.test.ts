@@ -19,6 +19,7 @@ test('M1: a media object has these members, with a hex hash, a UTC time and an a
     size: 0,
     sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
     created_at: '2023-11-14T22:13:20.123Z',
+    expires_at: null,
     width: null,
     height: null,
     thumbhash: null,

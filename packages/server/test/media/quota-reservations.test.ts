@@ -19,6 +19,7 @@ function open(limits: Partial<Bucket>) {
       isPrivate: false,
       signedPages: false,
       removesMetadata: false,
+      itemDays: null,
       ...limits,
     },
   }

@@ -1,6 +1,7 @@
-import type { Actor } from '../../core/actor.ts'
+import { type Actor, service } from '../../core/actor.ts'
 import { createSigning } from '../audit-log/sign-changes.ts'
 import type { Catalog } from '../catalog.ts'
+import { expiryLimit } from '../changes.ts'
 import { createNameBuilder } from '../names/builder.ts'
 import type { NameTask } from '../names/index-tasks.ts'
 import { createNameIndexer } from '../names/indexer.ts'
@@ -111,6 +112,11 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
       apply({ kind: 'remove-media', input: signed({ bucketId, ids, now }, by) }),
     restoreMedia: (bucketId, ids, by, now = Date.now()) =>
       apply({ kind: 'restore-media', input: signed({ bucketId, ids, now }, by) }),
+    expireItems: (bucketId, now = Date.now()) =>
+      apply({
+        kind: 'expire-items',
+        input: signed({ bucketId, now, limit: expiryLimit }, options.actor && service),
+      }),
     purgeMedia: (bucketId, ids, by) => apply({ kind: 'purge-media', input: signed({ bucketId, ids }, by) }),
     setPreview: (bucketId, id, preview) => apply({ kind: 'set-preview', input: { bucketId, id, preview } }),
     editMedia: (bucketId, id, edit, expected, by) =>

@@ -9,8 +9,9 @@ import { recordEvents, recordItems } from './audit-log.ts'
 import { createBucket, findBucket, holdBucket, setBucket } from './bucket-rows.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
+import { refreshExpiry } from './item-expiry.ts'
 import { addKey, removeKey } from './key-rows.ts'
-import { appendMedia, removeOldest, type Transaction } from './media-rows.ts'
+import { appendMedia, removeByIds, removeOldest, type Transaction } from './media-rows.ts'
 import { claimNames, removeNames, removeNamesBelow, storeNames } from './name-index.ts'
 import { grantToken, insertToken, insertUser, revokeToken, rotateToken } from './token-rows.ts'
 import { purgeMedia, removeOrTrash, restoreMedia, trashDaysOf } from './trash.ts'
@@ -65,6 +66,24 @@ const functions: ChangeFunctions = {
       () => restoreMedia(transaction, input.bucketId, input.ids, input.now),
       (ids) => ids,
     ),
+
+  async 'expire-items'(transaction, { bucketId, now, limit, ...input }) {
+    const { session } = transaction
+    const rows = await session.run(
+      `SELECT id FROM media WHERE bucket_id = $1 AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3`,
+      ...[bucketId, now, limit],
+    )
+    const ids = rows.map((row) => text(row, 0) as MediaId)
+    const removed = await recordItems(
+      session,
+      'expire',
+      { ...input, bucketId, ids },
+      () => removeByIds(transaction, bucketId, ids),
+      (result) => result.ids,
+    )
+    await refreshExpiry(session, bucketId)
+    return removed
+  },
 
   'purge-media': (transaction, input) =>
     recordItems(

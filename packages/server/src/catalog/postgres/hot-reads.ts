@@ -2,7 +2,7 @@ import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { isPrivateColumn, itemColumns, readMedia } from '../item-columns.ts'
+import { isPrivateColumn, itemColumns, readMedia, unlessExpired } from '../item-columns.ts'
 import type { SigningKey } from '../key-catalog.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
 import type { Bucket, BucketId, ContentId, Grant, Media, PageRows } from '../records.ts'
@@ -27,7 +27,7 @@ interface HotReads {
 // Each statement returns the number of the key (from 1) in its last column.
 
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at, revision, total,
-    private + (private & signed_pages), remove_metadata, wanted.number
+    private + (private & signed_pages), remove_metadata, next_expiry, item_days, wanted.number
   FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
   JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
   WHERE require_primary()`
@@ -81,7 +81,8 @@ export function createHotReads(run: Run): HotReads {
       concurrency: 2,
       limit: 64,
       identify: (id) => id,
-      readAll: (ids) => readEach(ids.length, null, readMedia, run(mediaRows, ids)),
+      readAll: (ids) =>
+        readEach(ids.length, null, (row) => unlessExpired(readMedia(row)), run(mediaRows, ids)),
     }),
     buckets: createBatchedReads({
       concurrency: 1,

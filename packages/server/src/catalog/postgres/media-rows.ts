@@ -5,6 +5,7 @@ import type { BucketId, NewMedia, RemovedMedia } from '../records.ts'
 import { integer, integerOrNull, type Row, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
 import { recordEvents } from './audit-log.ts'
+import { setExpiries } from './item-expiry.ts'
 import type { LockedBuckets } from './locked-buckets.ts'
 import type { Session } from './session.ts'
 import { bytesArray } from './values.ts'
@@ -43,8 +44,16 @@ export async function appendMedia(
     column(({ createdAt }) => createdAt),
     bytesArray(added.map(({ bytes }) => bytes)),
   )
-  // Both are sent at once.
-  await Promise.all([appended, recordEvents(session, uploadEvents(bucketId, added))])
+  // All are sent at once.
+  await Promise.all([
+    appended,
+    setExpiries(
+      session,
+      bucketId,
+      added.map(({ item }) => item),
+    ),
+    recordEvents(session, uploadEvents(bucketId, added)),
+  ])
   buckets.add(bucketId, { items: added.length, bytes: sizes.reduce((sum, size) => sum + size, 0) })
 }
 

@@ -11,6 +11,7 @@ import { trash } from './migrations/0007-trash.ts'
 import { auditLog } from './migrations/0008-audit-log.ts'
 import { privateBuckets } from './migrations/0009-private-buckets.ts'
 import { removeMetadata } from './migrations/0010-remove-metadata.ts'
+import { itemExpiry } from './migrations/0011-item-expiry.ts'
 import { sqlState } from './postgres-errors.ts'
 import type { Session } from './session.ts'
 import { beginTransaction, commitTransaction } from './transaction.ts'
@@ -27,6 +28,7 @@ const migrations: readonly string[] = [
   auditLog,
   privateBuckets,
   removeMetadata,
+  itemExpiry,
 ]
 
 /** Any fixed number that other programs do not use. */

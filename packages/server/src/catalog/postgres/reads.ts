@@ -20,6 +20,7 @@ type Reads = Pick<
   | 'trashState'
   | 'trash'
   | 'expiredTrash'
+  | 'expiringBuckets'
   | 'findRepeated'
   | 'findUnreferenced'
   | 'intents'
@@ -56,13 +57,19 @@ export function createReads(run: Run): Reads {
       if (ids.length === 0) return []
       const rows = await run(
         `SELECT media.id, renamed, ${isPrivateColumn} FROM media WHERE id = ANY ($1::text[]) AND bucket_id > 0
-        AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)`,
+        AND coalesce(item_expires_at > $2, true) AND NOT EXISTS (SELECT FROM damaged WHERE damaged.id = media.id)`,
         ids,
+        Date.now(),
       )
       const stateOf = (row: Row) =>
         integer(row, 2) === 1 ? 'private' : row[1] === null ? 'servable' : 'renamed'
       const found = new Map(rows.map((row) => [text(row, 0), stateOf(row)] as const))
       return ids.map((id) => found.get(id) ?? 'not')
+    },
+
+    async expiringBuckets(now) {
+      const rows = await run('SELECT id FROM buckets WHERE next_expiry <= $1 AND id > 0', now)
+      return rows.map((row) => integer(row, 0) as BucketId)
     },
 
     async trashState(bucketId) {

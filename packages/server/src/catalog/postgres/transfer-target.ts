@@ -11,8 +11,10 @@ import {
   transferredBucketValues,
   transferredSettings,
 } from '../transfer.ts'
+import { isTrash } from '../trash.ts'
 import type { Connections } from './connections.ts'
 import { storeRepeatable } from './idempotency-records.ts'
+import { refreshExpiry, setExpiries } from './item-expiry.ts'
 import { replaceKeys } from './key-rows.ts'
 import { openDatabase } from './open-database.ts'
 import { asFault } from './postgres-errors.ts'
@@ -91,7 +93,10 @@ export async function openPostgresTarget(url: string): Promise<CatalogTarget> {
 
     async finish() {
       for (const id of await connections.read(bucketIds))
-        await change((session) => correctBucket(session, id))
+        await change(async (session) => {
+          await correctBucket(session, id)
+          if (!isTrash(id)) await refreshExpiry(session, id)
+        })
       await change(async (session) => {
         // The ids of the buckets were given, so the sequence of new ids has not moved.
         await session.run(
@@ -180,6 +185,11 @@ async function insertItems(session: Session, items: readonly TransferredItem[]):
     described.map(({ id }) => id),
     described.map(({ altText }) => altText),
     described.map(({ caption }) => caption),
+  )
+  await setExpiries(
+    session,
+    null,
+    items.map(({ item }) => item),
   )
   await session.run(
     'INSERT INTO damaged (id) SELECT unnest($1::text[])',

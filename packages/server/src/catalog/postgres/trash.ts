@@ -2,6 +2,7 @@ import type { MediaId } from '../../core/media-id.ts'
 import type { BucketId, RemovedMedia } from '../records.ts'
 import { integer, text } from '../rows.ts'
 import { expiryOf, trashOf } from '../trash.ts'
+import { refreshExpiry } from './item-expiry.ts'
 import { removeByIds, type Transaction } from './media-rows.ts'
 
 /** 0 for no trash, and for no bucket. */
@@ -48,6 +49,7 @@ export async function restoreMedia(
   // Their bytes are counted already.
   buckets.require(bucketId, { items: found.size, bytes: 0 })
   await session.run('SELECT restore_media($1, $2::text[])', bucketId, [...found])
+  await refreshExpiry(session, bucketId)
   buckets.add(bucketId, { items: found.size })
   return ids.filter((id) => found.has(id))
 }

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Actor } from '../../core/actor.ts'
+import { type Actor, service } from '../../core/actor.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { createSigning } from '../audit-log/sign-changes.ts'
 import type { Catalog } from '../catalog.ts'
+import { expiryLimit } from '../changes.ts'
 import { createNameIndexer } from '../names/indexer.ts'
 import type { BucketId } from '../records.ts'
 import { createBatchedReads } from './batched-reads.ts'
@@ -117,6 +118,12 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     trashState: async (bucketId) => reading(() => reads.trashState(bucketId)),
     trash: async (bucketId, after, limit, now = Date.now()) =>
       reading(() => reads.trash(bucketId, after, limit, now)),
+    expireItems: (bucketId, now = Date.now()) =>
+      writer.apply({
+        kind: 'expire-items',
+        input: signed({ bucketId, now, limit: expiryLimit }, options.actor && service),
+      }),
+    expiringBuckets: async (now) => reading(() => reads.expiringBuckets(now)),
     expiredTrash: async (now, limit) => reading(() => reads.expiredTrash(now, limit)),
     setPreview: (bucketId, id, preview) =>
       writer.apply({ kind: 'set-preview', input: { bucketId, id, preview } }),

@@ -86,7 +86,7 @@ export function prepareChanges(db: DatabaseSync): ChangeFunctions {
 
     'forget-requests': ({ now }) => idempotency.deleteExpired(now),
 
-    ...prepareItemChanges(db, trash),
+    ...prepareItemChanges(db, media, trash),
 
     'set-preview'({ bucketId, id, preview: { thumbhash, duration, width, height } }) {
       const { changes } = setPreview.run(thumbhash, duration, width, height, id, bucketId)

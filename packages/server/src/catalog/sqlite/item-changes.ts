@@ -3,19 +3,26 @@ import type { MediaId } from '../../core/media-id.ts'
 import { type AuditAction, itemEvents } from '../audit-log/events.ts'
 import type { Audited, Changes, Output } from '../changes.ts'
 import type { BucketId } from '../records.ts'
-import { integer, textOrNull } from '../rows.ts'
+import { integer, text, textOrNull } from '../rows.ts'
 import { prepareRecordEvents } from './audit-log.ts'
+import { prepareRefreshExpiry } from './item-expiry.ts'
+import type { MediaRows } from './media-rows.ts'
 import { all } from './rows.ts'
 import type { TrashRows } from './trash.ts'
 
 type ItemChanges = {
-  readonly [K in 'remove-media' | 'restore-media' | 'purge-media']: (input: Changes[K]['input']) => Output<K>
+  readonly [K in 'remove-media' | 'restore-media' | 'purge-media' | 'expire-items']: (
+    input: Changes[K]['input'],
+  ) => Output<K>
 }
 
 /** The changes that remove and restore items, recorded in the audit log if they have an actor. */
-export function prepareItemChanges(db: DatabaseSync, trash: TrashRows): ItemChanges {
+export function prepareItemChanges(db: DatabaseSync, media: MediaRows, trash: TrashRows): ItemChanges {
   const file = db.prepare('SELECT filename, size FROM media WHERE id = ?')
   const record = prepareRecordEvents(db)
+  const expired = db.prepare(`SELECT id FROM media INDEXED BY media_item_expiry
+    WHERE bucket_id = ? AND item_expires_at IS NOT NULL AND item_expires_at <= ? ORDER BY item_expires_at LIMIT ?`)
+  const refreshExpiry = prepareRefreshExpiry(db)
 
   function recorded<T>(
     action: AuditAction,
@@ -49,6 +56,17 @@ export function prepareItemChanges(db: DatabaseSync, trash: TrashRows): ItemChan
         () => trash.restore(input.bucketId, input.ids, input.now),
         (ids) => ids,
       ),
+    'expire-items'({ bucketId, now, limit, ...input }) {
+      const ids = all(expired, bucketId, now, limit).map((row) => text(row, 0) as MediaId)
+      const removed = recorded(
+        'expire',
+        { ...input, bucketId, ids },
+        () => media.removeByIds(bucketId, ids),
+        (result) => result.ids,
+      )
+      refreshExpiry(bucketId)
+      return removed
+    },
     'purge-media': (input) =>
       recorded(
         'purge',

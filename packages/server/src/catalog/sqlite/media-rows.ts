@@ -7,6 +7,7 @@ import type { BucketId, ContentId, NewMedia, NewMediaContent, Preview, RemovedMe
 import { integer, integerOrNull, text } from '../rows.ts'
 import { prepareRecordEvents } from './audit-log.ts'
 import { prepareContentRows } from './content-rows.ts'
+import { prepareRefreshExpiry } from './item-expiry.ts'
 import { prepareNameMarks } from './name-marks.ts'
 import type { Ranks } from './ranks.ts'
 import { one } from './rows.ts'
@@ -36,8 +37,9 @@ export function prepareInsertItem(
   db: DatabaseSync,
 ): (bucketId: BucketId, seq: number, added: AddedMedia) => void {
   const insert = db.prepare(`INSERT INTO media
-    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash, duration)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+    (bucket_id, seq, id, extension, filename, content_type, size, sha256, width, height, created_at, content_id, thumbhash, duration,
+      item_expires_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   const contents = prepareContentRows(db)
   return (bucketId, seq, { item, bytes }) => {
     insert.run(
@@ -55,6 +57,7 @@ export function prepareInsertItem(
       bytes === null ? null : contents.add(bytes),
       item.thumbhash ?? null,
       item.duration ?? null,
+      item.expiresAt ?? null,
     )
   }
 }
@@ -70,6 +73,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
   const contents = prepareContentRows(db)
   const names = prepareNameMarks(db)
   const record = prepareRecordEvents(db)
+  const refreshExpiry = prepareRefreshExpiry(db)
   const grow = db.prepare(`UPDATE buckets
     SET revision = revision + 1, total = total + ?, bytes = bytes + ?, next_seq = next_seq + ? WHERE id = ?`)
 
@@ -114,6 +118,7 @@ export function prepareMediaRows(db: DatabaseSync, ranks: Ranks): MediaRows {
       }
       ranks.add(bucketId, total, nextSeq, items.length)
       grow.run(items.length, size, items.length, bucketId)
+      if (items.some(({ item }) => item.expiresAt != null)) refreshExpiry(bucketId)
       record(uploadEvents(bucketId, items))
     },
 

@@ -16,6 +16,7 @@ import { trash } from './migrations/0012-trash.ts'
 import { auditLog } from './migrations/0013-audit-log.ts'
 import { privateBuckets } from './migrations/0014-private-buckets.ts'
 import { removeMetadata } from './migrations/0015-remove-metadata.ts'
+import { itemExpiry } from './migrations/0016-item-expiry.ts'
 import { one } from './rows.ts'
 import { runTransaction } from './transaction.ts'
 
@@ -36,6 +37,7 @@ const migrations: readonly string[] = [
   auditLog,
   privateBuckets,
   removeMetadata,
+  itemExpiry,
 ]
 
 /** 'mbkt' in ASCII; `file catalog.db` prints it. */

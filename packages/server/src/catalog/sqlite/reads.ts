@@ -4,7 +4,7 @@ import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
 import type { UploadId } from '../../core/upload-id.ts'
 import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { isPrivateColumn, itemColumns, readMedia } from '../item-columns.ts'
+import { isPrivateColumn, itemColumns, readMedia, unlessExpired } from '../item-columns.ts'
 import type { SigningKey } from '../key-catalog.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
 import type {
@@ -55,6 +55,7 @@ export interface Reads {
   trashState(bucketId: BucketId): TrashState
   trash(bucketId: BucketId, after: number | null, limit: number, now: number): TrashedItem[]
   expiredTrash(now: number, limit: number): { bucketId: BucketId; id: MediaId }[]
+  expiringBuckets(now: number): BucketId[]
   findRepeated(request: IdempotentRequest): readonly NewMedia[] | null
   findUnreferenced(ids: readonly MediaId[]): MediaId[]
   intents(): MediaId[]
@@ -82,7 +83,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const uploadParts = prepareReadParts(db)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    revision, total, private + (private & signed_pages), remove_metadata
+    revision, total, private + (private & signed_pages), remove_metadata, next_expiry, item_days
     FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
   const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?
@@ -93,6 +94,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   // Reads no row of `media`, only its indexes: reading the row costs three times as much.
   const servable =
     db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id) THEN 0
+    WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL AND item_expires_at <= ?2) THEN 0
     WHEN ${isPrivateColumn} = 1 THEN 3
     WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END
     FROM media WHERE id = ?1 AND bucket_id > 0`)
@@ -102,6 +104,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     WHERE bucket_id = ? AND seq < ? AND expires_at > ? ORDER BY seq DESC LIMIT ?`)
   const expiredTrash = db.prepare(`SELECT -bucket_id, id FROM media INDEXED BY media_expiry
     WHERE expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?`)
+  const expiringBuckets = db.prepare('SELECT id FROM buckets WHERE next_expiry <= ? AND id > 0')
   const findUnreferenced = prepareFindUnreferenced(db)
   const intents = db.prepare('SELECT id FROM intents')
   const expiredIntents = db.prepare('SELECT id FROM intents WHERE expires_at <= ?')
@@ -169,16 +172,19 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
     media(id) {
       const row = one(media, id)
-      return row && readMedia(row)
+      return row && unlessExpired(readMedia(row))
     },
 
+    expiringBuckets: (now) => all(expiringBuckets, now).map((row) => integer(row, 0) as BucketId),
+
     servability: (ids) =>
-      inSnapshot(() =>
-        ids.map((id) => {
-          const row = one(servable, id)
+      inSnapshot(() => {
+        const now = Date.now()
+        return ids.map((id) => {
+          const row = one(servable, id, now)
           return row ? (servabilities[integer(row, 0)] ?? 'not') : 'not'
-        }),
-      ),
+        })
+      }),
 
     trashState(id) {
       const row = one(trashState, id)

@@ -10,8 +10,10 @@ import {
   transferredBucketValues,
   transferredSettings,
 } from '../transfer.ts'
+import { isTrash } from '../trash.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
+import { prepareRefreshExpiry } from './item-expiry.ts'
 import { prepareKeyRows } from './key-rows.ts'
 import { prepareInsertItem } from './media-rows.ts'
 import { DataDirectoryError } from './open-errors.ts'
@@ -57,6 +59,7 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
   const keyRows = prepareKeyRows(db)
   const idempotency = prepareIdempotencyRecords(db)
   const recount = prepareRecount(db)
+  const refreshExpiry = prepareRefreshExpiry(db)
 
   async function change<T>(action: () => T): Promise<T> {
     try {
@@ -133,7 +136,11 @@ export async function openSqliteTarget(directory: string): Promise<CatalogTarget
       }),
 
     async finish() {
-      for (const id of recount.buckets()) await change(() => recount.correct(id))
+      for (const id of recount.buckets())
+        await change(() => {
+          recount.correct(id)
+          if (!isTrash(id)) refreshExpiry(id)
+        })
       await change(() => db.prepare('DELETE FROM meta WHERE key = ?').run(transferKey))
     },
 

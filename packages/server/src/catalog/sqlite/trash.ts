@@ -4,6 +4,7 @@ import type { BucketId, RemovedMedia } from '../records.ts'
 import { integer } from '../rows.ts'
 import { expiryOf, trashName, trashOf } from '../trash.ts'
 import type { Quotas } from './buckets.ts'
+import { prepareRefreshExpiry } from './item-expiry.ts'
 import type { MediaRows } from './media-rows.ts'
 import { prepareNameMarks } from './name-marks.ts'
 import type { Ranks } from './ranks.ts'
@@ -29,15 +30,15 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
   const find = db.prepare('SELECT seq, size FROM media WHERE id = ? AND bucket_id = ?')
   const findTrashed = db.prepare(`SELECT seq, size, home_seq FROM media
     WHERE id = ? AND bucket_id = ? AND expires_at > ?`)
-  const moveOut =
-    db.prepare(`UPDATE media SET bucket_id = ?, seq = ?, home_seq = seq, deleted_at = ?, expires_at = ?
-    WHERE bucket_id = ? AND seq = ?`)
+  const moveOut = db.prepare(`UPDATE media SET bucket_id = ?1, seq = ?2, home_seq = seq, deleted_at = ?3,
+    expires_at = min(?4, coalesce(item_expires_at, ?4)) WHERE bucket_id = ?5 AND seq = ?6`)
   const moveBack =
     db.prepare(`UPDATE media SET bucket_id = ?, seq = home_seq, home_seq = NULL, deleted_at = NULL,
     expires_at = NULL, edited = ? WHERE bucket_id = ? AND seq = ?`)
   const change = db.prepare(`UPDATE buckets SET revision = revision + 1, total = total + ?, bytes = bytes + ?,
     next_seq = next_seq + ? WHERE id = ? RETURNING revision`)
   const names = prepareNameMarks(db)
+  const refreshExpiry = prepareRefreshExpiry(db)
   const release = db.prepare('UPDATE buckets SET bytes = bytes - ? WHERE id = ?')
 
   const countersOf = (bucketId: BucketId) => {
@@ -96,6 +97,7 @@ export function prepareTrash(db: DatabaseSync, media: MediaRows, ranks: Ranks, q
       names.change(bucketId, homes)
       ranks.remove(trash, source.nextSeq, ascending(found.map(({ seq }) => seq)))
       one(change, -found.length, -sum(found.map(({ size }) => size)), 0, trash)
+      refreshExpiry(bucketId)
       return found.map(({ id }) => id)
     },
 

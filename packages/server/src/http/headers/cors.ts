@@ -29,6 +29,7 @@ const allowedHeaders = [
   'Content-Type',
   'Content-Disposition',
   'Idempotency-Key',
+  'Mediabucket-Expires-At',
   'If-Match',
   'If-None-Match',
   'If-Modified-Since',

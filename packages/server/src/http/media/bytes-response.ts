@@ -99,13 +99,16 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
   const { sendFile, vary } = parts
   const maxAge = Math.floor(parts.maxAge / 1000)
   const publicCaching = { cacheControl: `public, max-age=${maxAge}, immutable`, validFor: null }
+  // A cache asks each time, so that it does not keep an item that has expired (E2).
+  const expiringCaching = { cacheControl: 'public, no-cache', validFor: null }
   const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
 
   /** How long a response may be used after its request (docs/interface.md H4). */
-  function cachingOf(access: PrivateAccess | null) {
-    if (access === null) return publicCaching
+  function cachingOf({ expiresAt }: Media, access: PrivateAccess | null) {
+    if (access === null) return expiresAt == null ? publicCaching : expiringCaching
     if (access.by === 'token') return { cacheControl: 'private, no-cache', validFor: tokenHandOver }
-    const left = Math.max(0, access.expires - Math.ceil(Date.now() / 1000))
+    const end = Math.min(access.expires, Math.floor((expiresAt ?? Number.POSITIVE_INFINITY) / 1000))
+    const left = Math.max(0, end - Math.ceil(Date.now() / 1000))
     return { cacheControl: `private, max-age=${Math.min(maxAge, left)}, immutable`, validFor: left * 1000 }
   }
 
@@ -126,7 +129,7 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     const type = isDownload ? 'attachment' : disposition
     const contentDisposition = create(filename ?? undefined, { type })
     const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
-    const caching = cachingOf(access)
+    const caching = cachingOf(media, access)
     return {
       ...{ contentType, contentDisposition, ...caching, security },
       validators: { etag, lastModified: media.createdAt },

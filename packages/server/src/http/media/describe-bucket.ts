@@ -22,7 +22,7 @@ const description: OperationDescription = {
   summary: 'Get the bucket',
   description:
     'Returns the contents of the token’s bucket, the reservations of unfinished uploads, and the quota.',
-  rules: 'Q1 to Q4, Z1 and H1',
+  rules: 'Q1 to Q4, Z1, H1 and E1',
   needs: 'media:read',
   responses: {
     200: {
@@ -46,6 +46,7 @@ const description: OperationDescription = {
               private: false,
               signed_pages: false,
               remove_metadata: false,
+              item_days: null,
             },
           },
         },

@@ -13,6 +13,7 @@ import { isMultipartForm } from '../forms/boundary.ts'
 import { readFormFiles } from '../forms/form-files.ts'
 import { readRawFile } from '../forms/raw-file.ts'
 import { parseIdempotencyKey } from '../headers/idempotency-key.ts'
+import { itemExpiryOf } from '../headers/item-expiry.ts'
 import { countHeader } from '../headers/raw-headers.ts'
 import { listingPaths } from '../listing/list-media.ts'
 import { countUploads } from '../metrics/count-uploads.ts'
@@ -58,6 +59,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       if (declared > (isForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
         throw fileTooLarge(maxFileSize)
       const key = requestKey(request.raw, grant)
+      const expiresAt = itemExpiryOf(request.raw, grant)
       const files = isForm
         ? readFormFiles(request.raw, readBody, maxParts)
         : readRawFile(request.raw, readBody)
@@ -65,6 +67,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       const stored = await storeMedia(grant, files, {
         by: grant.actor,
         key,
+        expiresAt,
         declaredBytes: isForm ? 0 : declared,
         atMost: isForm || length === undefined ? null : declared,
       })
@@ -126,7 +129,7 @@ if none is declared.
 With an \`Idempotency-Key\` an upload can be sent again safely after its response was lost.`,
   rules: 'U1 to U12, I1 to I5',
   needs: 'media:write',
-  headers: ['Content-Disposition', 'Idempotency-Key', 'Expect'],
+  headers: ['Content-Disposition', 'Idempotency-Key', 'Mediabucket-Expires-At', 'Expect'],
   body: {
     description:
       'The files. A `Content-Encoding` is refused, because bytes are stored exactly as they are sent.',

@@ -9,6 +9,7 @@ import { discardUnreadBody } from '../bodies/unread-bodies.ts'
 import { isMultipartForm } from '../forms/boundary.ts'
 import { rawFileHeaders, readRawFile } from '../forms/raw-file.ts'
 import type { CorsPolicy } from '../headers/cors.ts'
+import { itemExpiryOf } from '../headers/item-expiry.ts'
 import { countHeader } from '../headers/raw-headers.ts'
 import { listingPaths } from '../listing/list-media.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -52,6 +53,7 @@ export function createUploadFastPath(
     const grant = await authorize({ raw: request, id: requestId }, 'media:write')
     const key = requestKey(request, grant)
     const headers = rawFileHeaders(request)
+    const expiresAt = itemExpiryOf(request, grant)
     // Null if the memory for bodies is used up. Then the body is streamed.
     const bytes = await readWholeBody(request)
     const { media, repeated } =
@@ -59,9 +61,10 @@ export function createUploadFastPath(
         ? await storeMedia(grant, readRawFile(request, readBody), {
             by: grant.actor,
             key,
+            expiresAt,
             ...sizeOf(request),
           })
-        : await storeSmallFile(grant, { ...headers, bytes }, key, grant.actor)
+        : await storeSmallFile(grant, { ...headers, bytes, expiresAt }, key, grant.actor)
     const [item] = media
     if (item === undefined) throw new Error('an upload has stored no item')
     if (!repeated) {

@@ -8,6 +8,12 @@ export const requestHeaders = {
     schema: text,
     example: 'application/json',
   },
+  'Mediabucket-Expires-At': {
+    description:
+      'When the items of the upload expire: a time in the future. By default, the bucket’s `item_days` apply.',
+    schema: text,
+    example: '2030-01-31T12:00:00Z',
+  },
   'If-None-Match': {
     description: 'One or more entity tags, weak ones included, or `*`. A match returns 304 without a body.',
     schema: text,

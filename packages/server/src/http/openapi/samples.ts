@@ -12,6 +12,7 @@ export const sampleMedia: MediaObject = {
   size: 48213,
   sha256: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069',
   created_at: '2026-11-01T09:30:00.000Z',
+  expires_at: null,
   width: null,
   height: null,
   thumbhash: null,

@@ -61,6 +61,7 @@ export const MediaObject = closedObject('MediaObject', 'An item.', {
     }),
   ),
   created_at: time('The time of storage, in UTC.'),
+  expires_at: nullable(time('When the item expires, in UTC; null if it does not (E1).')),
   width: pixels('The displayed width of a picture in pixels; null where unknown.'),
   height: pixels('The displayed height of a picture in pixels; null where unknown.'),
   thumbhash: nullable(
@@ -182,6 +183,7 @@ export const BucketObject = closedObject('Bucket', 'The contents and the quota o
   remove_metadata: Type.Boolean({
     description: 'Whether metadata is removed from pictures and videos when they are stored.',
   }),
+  item_days: nullable(count('The days after which new items expire; null if they do not.')),
 })
 
 export const Problem = closedObject('Problem', 'An error (RFC 9457).', {

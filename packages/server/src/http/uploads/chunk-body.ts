@@ -28,7 +28,9 @@ export function bodyChunk(
   {
     checksum,
     ...header
-  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata'> & { readonly checksum: Checksum | null },
+  }: Pick<Chunk, 'offset' | 'length' | 'by' | 'removesMetadata' | 'expiresAt'> & {
+    readonly checksum: Checksum | null
+  },
 ): Chunk {
   const body = readBody(request.raw)
   return {
@@ -42,7 +44,7 @@ export function bodyChunk(
 }
 
 /** The only chunk of an empty file. */
-export const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata'>): Chunk => ({
+export const emptyChunk = (sender: Pick<Chunk, 'by' | 'removesMetadata' | 'expiresAt'>): Chunk => ({
   offset: 0,
   source: noBytes(),
   isAtomic: true,

@@ -4,6 +4,7 @@ import { checkChunk } from '../../media/uploads/check-chunk.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { bodyChunk, chunkType, hasChunkType, refuseContentCoding } from './chunk-body.ts'
 import { parseUploadHeaders } from './upload-headers.ts'
+import { parseMetadata, uploadExpiry } from './upload-metadata.ts'
 import { describeUpload } from './upload-response.ts'
 import type { UploadHandler } from './upload-route.ts'
 
@@ -25,7 +26,10 @@ export function createPatchHandler(parts: {
     const { offset, length, checksum } = parseUploadHeaders(request.headers)
     if (offset === null) throw new Fault('upload-malformed', 'The header Upload-Offset is missing.')
     const { actor: by, removesMetadata } = grant
-    const chunk = bodyChunk(request, readBody, { offset, length, checksum, by, removesMetadata })
+    const metadata = found.metadata === null ? null : parseMetadata(found.metadata)
+    const expiresAt = uploadExpiry(metadata, grant.itemDays, false)
+    const sender = { by, removesMetadata, expiresAt }
+    const chunk = bodyChunk(request, readBody, { offset, length, checksum, ...sender })
     // appendUpload checks again when it holds the lock of the upload. To get the lock it may interrupt another request, so
     // a chunk that does not fit is refused before.
     checkChunk(found, chunk, maxFileSize)

@@ -7,7 +7,7 @@ import type { BodyReader } from '../bodies/body-reader.ts'
 import type { Caller } from '../tokens/authorizer.ts'
 import { bodyChunk, emptyChunk, hasChunkType, refuseContentCoding } from './chunk-body.ts'
 import { parseUploadHeaders, type UploadHeaders } from './upload-headers.ts'
-import type { UploadMetadata } from './upload-metadata.ts'
+import { type UploadMetadata, uploadExpiry } from './upload-metadata.ts'
 import { describeUpload } from './upload-response.ts'
 
 /** `POST /api/uploads`: creates an upload, with its first chunk or without (docs/interface.md R1). */
@@ -22,7 +22,7 @@ export function createPostHandler(parts: {
   const { createUpload, appendUpload, readBody, baseUrl, maxFileSize } = parts
 
   return async (
-    { bucketId, actor: by, removesMetadata }: Caller,
+    { bucketId, actor: by, removesMetadata, itemDays }: Caller,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> => {
@@ -32,7 +32,7 @@ export function createPostHandler(parts: {
     const length = requireLength(headers)
     if (length !== null) checkFileSize(length, maxFileSize)
     const { metadata, checksum } = headers
-    const sender = { by, removesMetadata }
+    const sender = { by, removesMetadata, expiresAt: uploadExpiry(metadata, itemDays, true) }
     const chunk = hasChunkType(request)
       ? bodyChunk(request, readBody, { offset: 0, checksum, ...sender })
       : null

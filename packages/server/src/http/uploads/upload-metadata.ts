@@ -1,4 +1,5 @@
 import { Fault } from '../../core/fault.ts'
+import { defaultExpiry, parseExpiry } from '../../core/item-expiry.ts'
 
 export interface UploadMetadata {
   /** The header as it was sent. */
@@ -27,6 +28,28 @@ export function parseMetadata(header: string): UploadMetadata {
     values.set(key, Buffer.from(value, 'base64').toString())
   }
   return { header, values }
+}
+
+/**
+ * When the item of an upload expires: `expires_at` of its metadata, or the default of the bucket (docs/interface.md E1). Throws Fault
+ * `upload-malformed`.
+ */
+export function uploadExpiry(
+  metadata: UploadMetadata | null,
+  itemDays: number | null,
+  /** Whether the upload is created now; later, the time may have passed. */
+  isNew: boolean,
+): number | null {
+  const text = metadata?.values.get('expires_at')
+  const now = Date.now()
+  if (text === undefined) return defaultExpiry(itemDays, now)
+  const expiry = parseExpiry(text, isNew ? now : 0)
+  if (expiry === undefined)
+    throw new Fault(
+      'upload-malformed',
+      'expires_at in Upload-Metadata must be a time of RFC 3339 in the future, such as 2030-01-31T12:00:00Z.',
+    )
+  return expiry
 }
 
 /** Clients that copy pairs into an object cannot take names that every object has, such as `__proto__`. */

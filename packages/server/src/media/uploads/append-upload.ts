@@ -21,6 +21,8 @@ export interface Chunk extends ChunkHeader, Pick<UploadBucket, 'removesMetadata'
   readonly isAtomic: boolean
   /** Who sends it. The sender of the last chunk has uploaded the item. */
   readonly by: Actor
+  /** When the item expires; null or left out for never. */
+  readonly expiresAt?: number | null
 }
 
 /** How an upload ends. */
@@ -126,11 +128,11 @@ export function appendUploadOperation(
 
   async function finish(
     upload: Upload,
-    { by, removesMetadata }: Chunk,
+    { by, removesMetadata, expiresAt: itemExpiry = null }: Chunk,
     file: ReceivedFile,
   ): Promise<AppendedUpload> {
     const bucket = { bucketId: upload.bucketId, removesMetadata }
-    const given = { ...upload, id: upload.mediaId, createdAt: now() }
+    const given = { ...upload, id: upload.mediaId, createdAt: now(), expiresAt: itemExpiry }
     const { item, stored } = await newItem(parts, file, bucket, given)
     const expiresAt = now() + expiry
     const end = { expiresAt, by, length: file.size }

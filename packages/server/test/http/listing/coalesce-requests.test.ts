@@ -16,6 +16,8 @@ const grant: Grant = {
   subject: null,
   isPrivate: false,
   signsPages: false,
+  nextExpiry: null,
+  itemDays: null,
   total: 0,
   removesMetadata: false,
 }

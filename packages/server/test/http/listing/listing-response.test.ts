@@ -13,6 +13,8 @@ const grant: Grant = {
   subject: null,
   isPrivate: false,
   signsPages: false,
+  nextExpiry: null,
+  itemDays: null,
   total: 30,
   removesMetadata: false,
 }

@@ -1,0 +1,31 @@
+import type { MediaId } from '../../core/media-id.ts'
+import type { BucketId, NewMedia } from '../records.ts'
+import type { Session } from './session.ts'
+
+/** Records when the next item of the bucket expires. Call it after items that expire were added, restored or removed. */
+export async function refreshExpiry(session: Session, bucketId: BucketId): Promise<void> {
+  await session.run(
+    `UPDATE buckets SET next_expiry = (SELECT min(item_expires_at) FROM media
+      WHERE bucket_id = $1 AND item_expires_at IS NOT NULL) WHERE id = $1`,
+    bucketId,
+  )
+}
+
+/** Records when these items expire. Sends its statements before it returns. */
+export async function setExpiries(
+  session: Session,
+  bucketId: BucketId | null,
+  items: readonly Pick<NewMedia, 'id' | 'expiresAt'>[],
+): Promise<void> {
+  const expiring = items.flatMap(({ id, expiresAt }): [MediaId, number][] =>
+    expiresAt == null ? [] : [[id, expiresAt]],
+  )
+  if (expiring.length === 0) return
+  const set = session.run(
+    `UPDATE media SET item_expires_at = expiring.at FROM unnest($1::text[], $2::int8[]) AS expiring (id, at)
+    WHERE media.id = expiring.id`,
+    expiring.map(([id]) => id),
+    expiring.map(([, at]) => at),
+  )
+  await Promise.all([set, bucketId !== null && refreshExpiry(session, bucketId)])
+}

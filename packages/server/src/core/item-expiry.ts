@@ -1,0 +1,16 @@
+import { parseTimestamp } from './timestamp.ts'
+
+const day = 86_400_000
+
+/** When a new item expires, by the lifetime of its bucket; null for never. */
+export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
+  itemDays === null ? null : now + itemDays * day
+
+/** A time in the future; undefined for any other text. Milliseconds since 1970. */
+export function parseExpiry(text: string, now: number): number | undefined {
+  const time = parseTimestamp(text)
+  return time !== null && time > now && time <= latest ? time : undefined
+}
+
+/** The last time that RFC 3339 can express. */
+const latest = Date.UTC(9999, 11, 31)

@@ -1,0 +1,123 @@
+import { beforeAll, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
+import { expectProblem } from '../harness/problem.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { readItems, readMedia, readPage } from '../harness/wire.ts'
+
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+})
+
+const day = 86_400_000
+const iso = (time: number) => new Date(time).toISOString()
+
+/** A new bucket, and requests with a token for it. */
+async function newBucket(...settings: string[]) {
+  const bucket = uniqueName('expiry')
+  const { authorization } = await makeToken(server, '--bucket', bucket)
+  if (settings.length > 0) await runHere(server.data, 'bucket set', bucket, ...settings)
+  const request = (path: string, init: RequestInit = {}) =>
+    server.request(path, { ...init, headers: { authorization, ...init.headers } })
+  const upload = async (body: string | FormData, expiresAt: string | null = null) =>
+    request('/api/media', {
+      method: 'POST',
+      body,
+      headers: expiresAt === null ? {} : { 'mediabucket-expires-at': expiresAt },
+    })
+  return { bucket, request, upload }
+}
+
+test('E1 an upload states when its items expire, by every kind of upload', async () => {
+  const { request, upload } = await newBucket()
+  const at = iso(Date.now() + day)
+  const raw = await readMedia(await upload('raw', at))
+  expect(raw).toMatchObject({ expires_at: at })
+  expect(await readMedia(await request(`/api/media/${raw.id}`))).toMatchObject({ expires_at: at })
+  const large = await readMedia(await upload('x'.repeat(100_000), at))
+  expect(large).toMatchObject({ expires_at: at })
+  const form = new FormData()
+  form.set('file', new Blob(['form']), 'form.txt')
+  expect(await readMedia(await upload(form, at))).toMatchObject({ expires_at: at })
+  const created = await request('/api/uploads', {
+    method: 'POST',
+    body: 'tus',
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-length': '3',
+      'upload-metadata': `expires_at ${Buffer.from(at).toString('base64')}`,
+      'content-type': 'application/offset+octet-stream',
+    },
+  })
+  expect(created.status).toBe(201)
+  const resumable = created.headers.get('content-location') ?? ''
+  expect(await readMedia(await request(new URL(resumable, server.url).pathname))).toMatchObject({
+    expires_at: at,
+  })
+  expect(await readMedia(await upload('lasting'))).toMatchObject({ expires_at: null })
+})
+
+test.each(['', 'soon', '2020-01-01T00:00:00Z', '2030-02-30T00:00:00Z', '1900000000'])(
+  'E1 an expiry of %j is refused, and nothing is stored',
+  async (value) => {
+    const { request, upload } = await newBucket()
+    await expectProblem(await upload('raw', value), 400, 'request-malformed')
+    const created = await request('/api/uploads', {
+      method: 'POST',
+      headers: {
+        'tus-resumable': '1.0.0',
+        'upload-length': '3',
+        'upload-metadata': `expires_at ${Buffer.from(value).toString('base64')}`,
+      },
+    })
+    await expectProblem(created, 400, 'upload-malformed')
+    expect(await readPage(await request('/api/media'))).toMatchObject({ total: 0 })
+  },
+)
+
+test('E4 a bucket has a default lifetime of new items, which an upload can replace', async () => {
+  const { bucket, request, upload } = await newBucket('--item-days', '7')
+  const before = Date.now()
+  const { expires_at } = await readMedia(await upload('default'))
+  const lifetime = Date.parse(`${expires_at}`) - 7 * day
+  expect(lifetime).toBeGreaterThanOrEqual(before)
+  expect(lifetime).toBeLessThanOrEqual(Date.now())
+  const later = iso(Date.now() + 30 * day)
+  expect(await readMedia(await upload('own', later))).toMatchObject({ expires_at: later })
+  expect(await (await request('/api/bucket')).json()).toMatchObject({ item_days: 7 })
+  await runHere(server.data, 'bucket set', bucket, '--item-days', 'none')
+  expect(await readMedia(await upload('lasting'))).toMatchObject({ expires_at: null })
+})
+
+test('E2 an expired item is missing everywhere, and no page, total or entity tag includes it', async () => {
+  const { request, upload } = await newBucket('--trash-days', '9')
+  const lasting = await readMedia(await upload('lasting'))
+  const end = Date.now() + 3_000
+  const item = await readMedia(await upload('expiring', iso(end)))
+  const large = await readMedia(await upload('x'.repeat(100_000), iso(end)))
+  const bytes = (url: string) => fetch(url)
+  const first = await bytes(item.url)
+  expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'public, no-cache'])
+  expect((await bytes(large.url)).status).toBe(200)
+  const listing = await request('/api/media')
+  const etag = listing.headers.get('etag') ?? ''
+  expect(await readPage(listing)).toMatchObject({ total: 3 })
+  await until('the expiry', async () => (await bytes(item.url)).status === 404)
+  expect(Date.now()).toBeGreaterThanOrEqual(end)
+  const again = await request('/api/media', { headers: { 'if-none-match': etag } })
+  expect(again.status).toBe(200)
+  expect(await readPage(again)).toMatchObject({ total: 1, data: [lasting.url] })
+  expect((await readItems(await request('/api/items'))).data.map(({ id }) => id)).toEqual([lasting.id])
+  for (const { id, url } of [item, large]) {
+    expect((await bytes(url)).status).toBe(404)
+    for (const method of ['GET', 'DELETE'])
+      await expectProblem(await request(`/api/media/${id}`, { method }), 404, 'media-unknown')
+    const edit = { method: 'PATCH', body: '{"caption":"x"}', headers: { 'content-type': 'application/json' } }
+    await expectProblem(await request(`/api/media/${id}`, edit), 404, 'media-unknown')
+  }
+  expect(await (await request('/api/bucket')).json()).toMatchObject({ items: 1, bytes: 7, trash_items: 0 })
+})
