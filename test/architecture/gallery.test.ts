@@ -7,6 +7,8 @@ const files = filesBelow(src)
 
 /** Files that the page loads on demand, and the modules that only they may import. */
 const onDemand: Readonly<Record<string, RegExp>> = {
+  'packages/gallery/src/session/issuer-sign-in.ts': /^oauth4webapi$/,
+  'packages/gallery/src/tokens/tokens-view.tsx': /^$/,
   'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
   'packages/gallery/src/uploads/uploader/resumable.ts': /^tus-js-client$/,
   'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,

@@ -39,6 +39,8 @@ export interface TestIssuer extends AsyncDisposable {
   signText(claims: string): Promise<string>
   /** The public part of the current key. */
   publicKey(): JsonWebKey & { readonly kid: string }
+  /** Allows another redirect URI of the public client `gallery`. */
+  allowRedirect(uri: string): void
   /** Replaces the signing key. The issuer no longer publishes the earlier one. */
   rotateKey(): void
   /** While it is not reachable, it closes connections without a response. */
@@ -47,11 +49,12 @@ export interface TestIssuer extends AsyncDisposable {
   keyRequests(): number
 }
 
-/** `redirectUris` are those of the public client `gallery`; `tokenLifetime` is in seconds. */
+/** `tokenLifetime` is in seconds. */
 export async function startIssuer(
-  options: { readonly redirectUris?: readonly string[]; readonly tokenLifetime?: number } = {},
+  options: { readonly tokenLifetime?: number; readonly refreshTokens?: boolean } = {},
 ): Promise<TestIssuer> {
-  const { redirectUris = [], tokenLifetime = 300 } = options
+  const { tokenLifetime = 300, refreshTokens = true } = options
+  const redirectUris = [ownRedirect]
   let reachable = true
   let keyRequests = 0
   let key = newKey()
@@ -66,7 +69,7 @@ export async function startIssuer(
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const create = () =>
-    new Provider(url, configuration({ keys: [key] }, [ownRedirect, ...redirectUris], tokenLifetime))
+    new Provider(url, configuration({ keys: [key] }, redirectUris, tokenLifetime, refreshTokens))
   let provider = create()
 
   const requestToken = async (fields: Readonly<Record<string, string>>) => {
@@ -126,6 +129,11 @@ export async function startIssuer(
 
     publicKey: () => ({ kty: 'RSA', n: key.n ?? '', e: key.e ?? '', kid: key.kid }),
 
+    allowRedirect(uri) {
+      redirectUris.push(uri)
+      provider = create()
+    },
+
     rotateKey() {
       key = newKey()
       provider = create()
@@ -151,7 +159,12 @@ function newKey() {
   return { ...privateKey.export({ format: 'jwk' }), kty: 'RSA', kid, alg: 'RS256', use: 'sig' }
 }
 
-const configuration = (jwks: JWKS, redirectUris: string[], tokenLifetime: number): Configuration => ({
+const configuration = (
+  jwks: JWKS,
+  redirectUris: string[],
+  tokenLifetime: number,
+  refreshTokens: boolean,
+): Configuration => ({
   jwks,
   cookies: { keys: ['for tests only'] },
   clients: [
@@ -160,7 +173,7 @@ const configuration = (jwks: JWKS, redirectUris: string[], tokenLifetime: number
       token_endpoint_auth_method: 'none',
       redirect_uris: redirectUris,
       post_logout_redirect_uris: redirectUris,
-      grant_types: ['authorization_code', 'refresh_token'],
+      grant_types: ['authorization_code', ...(refreshTokens ? ['refresh_token'] : [])],
       response_types: ['code'],
     },
     {
@@ -201,6 +214,8 @@ const configuration = (jwks: JWKS, redirectUris: string[], tokenLifetime: number
   },
   interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
   findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  // A page that is reloaded during a renewal would lose the new one.
+  rotateRefreshToken: false,
   issueRefreshToken: async (_context, client) => client.grantTypeAllowed('refresh_token'),
   // Instead of a question to the person.
   async loadExistingGrant({ oidc }) {

@@ -1,4 +1,5 @@
 import { httpUrl } from './http-url.ts'
+import { requireToken } from './require-token.ts'
 import { type RetryOptions, retryPolicy } from './retry.ts'
 import type { SendSettings } from './send.ts'
 import { fetchTransport } from './transport.ts'
@@ -16,8 +17,11 @@ export interface ClientOptions {
    * (`…/api/media` or `…/v1/media`, with or without a slash at the end), which is then used unchanged.
    */
   readonly url: string | URL
-  /** The bearer token. It is sent only to the origin of `url`. */
-  readonly token: string
+  /**
+   * The bearer token, or a function that returns the current one, which is called before each request: for tokens that are
+   * renewed, such as JWTs of an issuer. An error that it throws rejects the call. The token is sent only to the origin of `url`.
+   */
+  readonly token: string | (() => string | Promise<string>)
   /** How calls that fail temporarily are retried. */
   readonly retry?: RetryOptions | undefined
   /**
@@ -35,13 +39,11 @@ export function sendSettings(options: ClientOptions): SendSettings {
   if (typeof options !== 'object' || options === null)
     throw new TypeError('createClient takes { url, token }: the URL of the service and a bearer token')
   const { url, token, retry, timeout = 60_000, fetch } = options
-  // Checked here, because the error that Headers throws contains the token.
-  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError('token must be a bearer token: visible ASCII characters without spaces')
-  }
+  const source = typeof token === 'function' ? token : () => token
+  if (typeof token !== 'function') requireToken(token)
   if (!(timeout > 0)) throw new TypeError('timeout must be milliseconds above 0')
   return {
-    credential: { token, origin: httpUrl(url, 'url').origin },
+    credential: { token: source, origin: httpUrl(url, 'url').origin },
     retry: retryPolicy(retry),
     timeout,
     // Read for each call, so that a global fetch that is replaced later (by a tracer or a test) is used.

@@ -1,6 +1,7 @@
 import type { AttemptTimer } from './attempt-timer.ts'
 import { RedirectError } from './errors/redirect-error.ts'
 import { parseUrl } from './http-url.ts'
+import { requireToken } from './require-token.ts'
 import type { Transport } from './transport.ts'
 import type { UploadBody } from './upload-body.ts'
 
@@ -16,7 +17,7 @@ export interface Request {
 
 /** The token, and the only origin that receives it. */
 export interface Credential {
-  readonly token: string
+  readonly token: () => string | Promise<string>
   readonly origin: string
 }
 
@@ -38,7 +39,12 @@ export async function exchange(
   let trusted = new URL(url).origin === credential.origin
   for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
     const headers = new Headers(request.headers)
-    if (trusted) headers.set('authorization', `Bearer ${credential.token}`)
+    if (trusted) {
+      const current = credential.token()
+      const token = typeof current === 'string' ? current : await current
+      requireToken(token)
+      headers.set('authorization', `Bearer ${token}`)
+    }
     const redirect = trusted ? 'manual' : 'follow'
     const response = await transport({ method, url, headers, body, redirect }, timer)
     const next = redirectOf(response, url, request, credential.origin)

@@ -108,6 +108,6 @@ export async function createLinks(
   return {
     urls: new Map(found),
     missing: [...idsByReference].filter(([, id]) => !urls.has(id)).map(([reference]) => reference),
-    expires_at: expiries.toSorted()[0] ?? new Date().toISOString(),
+    expires_at: [...expiries].sort()[0] ?? new Date().toISOString(),
   }
 }

@@ -12,6 +12,7 @@ import { Header } from './shell/header.tsx'
 import { NoticeAnnouncer, NoticeList } from './shell/notice-list.tsx'
 import { strings } from './strings.ts'
 import { TimelineView } from './timeline/timeline-view.tsx'
+import { TokensPage } from './tokens/tokens-page.tsx'
 import { TrashView } from './trash/trash-view.tsx'
 import { DropZone } from './uploads/drop-zone.tsx'
 import { UploadTray } from './uploads/tray/upload-tray.tsx'
@@ -30,15 +31,19 @@ export function BucketPage({ signedIn, session, preferences }: BucketPageProps) 
   const { router, isShown } = gallery
   const page = router.page.value
   const trash = router.trash.value
+  const tokens = router.tokens.value && gallery.canManageTokens
+  const listed = !trash && !tokens
   useEffect(() => {
     const { bucket } = signedIn.tokenInfo
     const title = trash
       ? strings.trash.titleOf(bucket)
-      : page === null
-        ? bucket
-        : strings.listing.title(bucket, page)
+      : tokens
+        ? strings.tokens.titleOf(bucket)
+        : page === null
+          ? bucket
+          : strings.listing.title(bucket, page)
     document.title = `${title} – ${strings.product}`
-  }, [page, trash, signedIn])
+  }, [page, trash, tokens, signedIn])
   const open = router.item.value !== null && isShown.value
   return (
     <GalleryContext.Provider value={gallery}>
@@ -52,21 +57,21 @@ export function BucketPage({ signedIn, session, preferences }: BucketPageProps) 
       <Header />
       <ConnectionBanner />
       <main id="media" tabIndex={-1}>
-        {trash ? <TrashView /> : page === null ? <TimelineView /> : <ListingView />}
+        {trash ? <TrashView /> : tokens ? <TokensPage /> : page === null ? <TimelineView /> : <ListingView />}
       </main>
       <footer class="foot">
         <div class="dock">
           {!open && <NoticeList />}
           <UploadTray />
         </div>
-        {!trash && <SelectionBar />}
+        {listed && <SelectionBar />}
         {page !== null && <Pager current={page} />}
       </footer>
       <NoticeAnnouncer />
       <Viewer />
       <DeletionDialog />
       <DropZone />
-      {!trash && <KeyboardShortcuts />}
+      {listed && <KeyboardShortcuts />}
     </GalleryContext.Provider>
   )
 }

@@ -1,4 +1,4 @@
-import type { Media, Token } from '@mediabucket/client'
+import type { Client, Media, Token } from '@mediabucket/client'
 import { computed, effect, type ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -29,9 +29,11 @@ import { createUploads, type Uploads } from './uploads/uploads.ts'
 
 /** The state and the operations of the page while a person is signed in. */
 export interface Gallery {
+  readonly client: Client
   readonly tokenInfo: Token
   readonly canDelete: boolean
   readonly canEdit: boolean
+  readonly canManageTokens: boolean
   readonly edits: Edits
   readonly router: Router
   readonly connection: Connection
@@ -74,7 +76,7 @@ const reloadInterval = 1500
 
 /** Creates the stores and connects them. No other file does. */
 export function openGallery(
-  { client, token, tokenInfo }: SignedIn,
+  { client, currentToken, tokenInfo }: SignedIn,
   session: Session,
   preferences: Preferences,
 ): Gallery {
@@ -91,7 +93,7 @@ export function openGallery(
     connection,
     mediaCache,
     total: computed(() => usage.bucket.value?.items ?? null),
-    active: computed(() => inTimeline.value && !router.trash.value),
+    active: computed(() => inTimeline.value && !router.trash.value && !router.tokens.value),
     order: preferences.order.value,
   })
   const changes = createChanges(client, connection)
@@ -114,7 +116,7 @@ export function openGallery(
   let reloadedAt = 0
   const uploads = createUploads({
     bucket: tokenInfo.bucket,
-    token,
+    token: currentToken,
     client,
     allowed: tokenInfo.scopes.includes('media:write'),
     notify: (text, tone) => notices.show(text, { tone: tone ?? 'plain' }),
@@ -135,7 +137,8 @@ export function openGallery(
   })
   // The first pictures are requested before the size of the bucket.
   const stopWaiting = effect(() => {
-    if ((!isShown.value && !router.trash.value) || usage.bucket.peek() !== null) return
+    if ((!isShown.value && !router.trash.value && !router.tokens.value) || usage.bucket.peek() !== null)
+      return
     requestAnimationFrame(() => setTimeout(() => void usage.refresh()))
   })
   void uploads.resumeUnfinished()
@@ -163,9 +166,11 @@ export function openGallery(
   }
 
   return {
+    client,
     tokenInfo,
     canDelete: tokenInfo.scopes.includes('media:delete'),
     canEdit: tokenInfo.scopes.includes('media:write'),
+    canManageTokens: tokenInfo.scopes.includes('tokens:manage'),
     edits: createEdits(client, connection),
     router,
     connection,

@@ -4,6 +4,7 @@ import { render } from 'preact'
 import { App } from './app.tsx'
 import { locale } from './format/locale.ts'
 import { createPreferences } from './preferences.ts'
+import { takeCallback } from './session/issuer-callback.ts'
 import { createSession } from './session/session.ts'
 import { showLanguage } from './strings.ts'
 import './styles/base.css'
@@ -15,6 +16,7 @@ import './styles/listing.css'
 import './styles/tiles.css'
 import './styles/timeline.css'
 import './styles/footer.css'
+import './styles/tokens.css'
 import './styles/trash.css'
 import './styles/pager.css'
 import './styles/selection-bar.css'
@@ -24,10 +26,13 @@ import './styles/viewer.css'
 import './styles/slides.css'
 import './styles/details.css'
 
+// Before the first request, whose Referer could contain it.
+const callback = takeCallback()
+
 const root = document.getElementById('app')
 if (root) {
   const preferences = createPreferences()
-  const session = createSession()
+  const session = createSession(callback)
   void session.resume()
   effect(() => {
     document.documentElement.dataset['theme'] = preferences.theme.value

@@ -23,6 +23,11 @@ test('#trash is the trash, without a page and an item', () => {
   expect(formatHash(parseHash('#trash'))).toBe('#trash')
 })
 
+test('#tokens is the list of tokens', () => {
+  expect(parseHash('#tokens')).toEqual({ page: null, item: null, tokens: true })
+  expect(formatHash(parseHash('#tokens'))).toBe('#tokens')
+})
+
 test('a formatted route is parsed to the same route', () => {
   for (const route of [
     { page: null, item: null },

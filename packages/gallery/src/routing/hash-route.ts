@@ -6,15 +6,21 @@ export interface Route {
   readonly item: string | null
   /** Whether it is the trash. Then there is no page and no item. */
   readonly trash?: true
+  /** Whether it is the list of tokens, likewise. */
+  readonly tokens?: true
 }
 
 /** The hash of the trash. */
 export const trashHash = '#trash'
 
+/** The hash of the list of tokens. */
+export const tokensHash = '#tokens'
+
 /** An invalid page number is replaced by 1, an invalid item by null. */
 export function parseHash(hash: string): Route {
   const fields = new URLSearchParams(hash.replace(/^#/, ''))
   if (hash === trashHash) return { page: null, item: null, trash: true }
+  if (hash === tokensHash) return { page: null, item: null, tokens: true }
   const page = fields.get('page')
   const item = fields.get('item') ?? ''
   return {
@@ -29,8 +35,9 @@ export function hasInvalidPage(hash: string): boolean {
   return page !== null && pageNumberOf(page) === null
 }
 
-export function formatHash({ page, item, trash }: Route): string {
+export function formatHash({ page, item, trash, tokens }: Route): string {
   if (trash) return trashHash
+  if (tokens) return tokensHash
   const fields = [page === null ? [] : `page=${page}`, item === null ? [] : `item=${item}`]
   return `#${fields.flat().join('&')}`
 }

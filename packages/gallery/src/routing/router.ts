@@ -8,6 +8,8 @@ export interface Router {
   readonly item: ReadonlySignal<string | null>
   /** Whether the trash is shown. */
   readonly trash: ReadonlySignal<boolean>
+  /** Whether the list of tokens is shown. */
+  readonly tokens: ReadonlySignal<boolean>
   /** Adds an entry to the browser's history. */
   go(route: Route): void
   /** Replaces the current entry of the browser's history. */
@@ -38,6 +40,7 @@ export function createRouter(): Router {
     page: computed(() => route.value.page),
     item: computed(() => route.value.item),
     trash: computed(() => route.value.trash === true),
+    tokens: computed(() => route.value.tokens === true),
     go(next) {
       if (formatHash(next) !== formatHash(route.value)) history.pushState(null, '', formatHash(next))
       route.value = next

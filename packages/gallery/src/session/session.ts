@@ -3,17 +3,23 @@ import { type ReadonlySignal, signal } from '@preact/signals'
 import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
 import { serviceUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import type { IssuerInfo } from './issuer.ts'
+import type { IssuerCallback } from './issuer-callback.ts'
+import { renewedSession } from './renewed-session.ts'
 import {
   forgetSession,
   type StoredSession,
   sessionLength,
   storedSession,
   storeSession,
+  type TokenSource,
 } from './stored-session.ts'
 
 /** A verified token and what it gives access to. */
 export interface SignedIn {
+  /** The token at the beginning of the session. */
   readonly token: string
+  readonly currentToken: TokenSource
   readonly tokenInfo: Token
   readonly client: Client
 }
@@ -27,6 +33,8 @@ export interface Session {
   readonly state: ReadonlySignal<SessionState>
   /** `everyTab`: in all tabs of the browser for 24 hours; otherwise in this tab until it is closed. */
   signIn(token: string, everyTab: boolean): Promise<void>
+  /** Leaves the page to sign in with the issuer. */
+  signInWithIssuer(issuer: IssuerInfo, everyTab: boolean): Promise<void>
   /** Continues the stored session, if there is one. */
   resume(): Promise<void>
   /** Signs out in all tabs. */
@@ -42,9 +50,12 @@ const signedOut = (message: string, failed: boolean): SessionState => ({
   busy: false,
 })
 
-export function createSession(): Session {
+/** `callback` is the response of the issuer, if the page was loaded with one. */
+export function createSession(callback: IssuerCallback | null): Session {
   const state = signal<SessionState>(
-    storedSession() === null ? signedOut('', false) : { at: 'resuming', unreachable: false },
+    storedSession() === null && callback === null
+      ? signedOut('', false)
+      : { at: 'resuming', unreachable: false },
   )
   let current: StoredSession | null = null
   let endTimer: ReturnType<typeof setTimeout> | undefined
@@ -52,6 +63,7 @@ export function createSession(): Session {
   function close(message: string, failed: boolean, token?: string): void {
     clearTimeout(endTimer)
     forgetSession(token)
+    current = null
     state.value = signedOut(message, failed)
   }
 
@@ -60,30 +72,57 @@ export function createSession(): Session {
   })
 
   /** Ends the session when its time is over. Also called when the tab becomes visible, because timers stop during sleep. */
-  function scheduleEnd(session: StoredSession): void {
+  function scheduleEnd(): void {
     clearTimeout(endTimer)
-    if (state.value.at !== 'signed-in' || state.value.signedIn.token !== session.token) return
-    const left = session.until - Date.now()
-    if (left <= 0) close(strings.signIn.dayPassed, false, session.token)
-    else endTimer = setTimeout(() => scheduleEnd(session), left)
+    if (state.value.at !== 'signed-in' || current === null) return
+    const { token, until, renewal } = current
+    const end = renewal?.refreshToken === null ? Math.min(until, renewal.expiresAt) : until
+    const left = end - Date.now()
+    if (left > 0) endTimer = setTimeout(scheduleEnd, left)
+    else close(end === until ? strings.signIn.dayPassed : strings.signIn.expired, false, token)
   }
 
-  async function open(session: StoredSession, store: () => void): Promise<void> {
+  async function open(session: StoredSession, store: (session: StoredSession) => void): Promise<void> {
     const { token } = session
-    const client = clientFor(token)
+    const currentToken = tokenSource(session)
+    const client = clientFor(currentToken)
     const tokenInfo = await client.whoami()
     if (!tokenInfo.scopes.includes('media:read')) {
       const scopes = tokenInfo.scopes.join(', ') || strings.signIn.noScopes
       return close(strings.signIn.cannotRead(scopes), true, token)
     }
-    store()
+    // It may have been renewed.
+    store(current ?? session)
+    state.value = { at: 'signed-in', signedIn: { token, currentToken, tokenInfo, client } }
+    scheduleEnd()
+  }
+
+  /** The token as it is, or as the issuer renews it. */
+  function tokenSource(session: StoredSession): TokenSource {
     current = session
-    state.value = { at: 'signed-in', signedIn: { token, tokenInfo, client } }
-    scheduleEnd(session)
+    if (!session.renewal) return () => session.token
+    return async () => {
+      current = await renewedSession(current ?? session)
+      return current.token
+    }
+  }
+
+  /** Finishes what signInWithIssuer has begun. */
+  async function finish({ parameters, pending }: IssuerCallback): Promise<void> {
+    try {
+      const { finishSignIn } = await import('./issuer-sign-in.ts')
+      const session = await finishSignIn(parameters, pending)
+      await open(session, (opened) => storeSession(opened, pending.everyTab))
+    } catch (error) {
+      state.value = signedOut(
+        isUnauthorized(error) ? strings.signIn.refused : strings.signIn.issuerFailed,
+        true,
+      )
+    }
   }
 
   addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible' && current) scheduleEnd(current)
+    if (document.visibilityState === 'visible' && current) scheduleEnd()
   })
 
   return {
@@ -97,12 +136,26 @@ export function createSession(): Session {
       state.value = { at: 'signed-out', message: '', failed: false, busy: true }
       try {
         const session = { token, until: Date.now() + sessionLength }
-        await open(session, () => storeSession(session, everyTab))
+        await open(session, (opened) => storeSession(opened, everyTab))
       } catch (error) {
         state.value = signedOut(isUnauthorized(error) ? strings.signIn.refused : errorMessage(error), true)
       }
     },
+    async signInWithIssuer(issuer, everyTab) {
+      state.value = { at: 'signed-out', message: '', failed: false, busy: true }
+      try {
+        const { beginSignIn } = await import('./issuer-sign-in.ts')
+        await beginSignIn(issuer, everyTab)
+      } catch {
+        state.value = signedOut(strings.signIn.issuerFailed, true)
+      }
+    },
     async resume() {
+      if (callback !== null) {
+        const response = callback
+        callback = null
+        return finish(response)
+      }
       const session = storedSession()
       if (session === null) return
       try {
@@ -118,14 +171,13 @@ export function createSession(): Session {
       otherTabs.signOut()
     },
     end() {
-      const token = state.value.at === 'signed-in' ? state.value.signedIn.token : undefined
-      close(strings.signIn.ended, true, token)
+      close(strings.signIn.ended, true, state.value.at === 'signed-in' ? current?.token : undefined)
     },
   }
 }
 
 /** Few retries: the page itself reports a lost connection and reconnects. */
-const clientFor = (token: string): Client =>
+const clientFor = (token: TokenSource): Client =>
   createClient({ url: serviceUrl(), token, timeout: 20_000, retry: { attempts: 2, delay: 300 } })
 
 /** Connects the tabs of this gallery in this browser. Messages contain no token. */

@@ -2,9 +2,30 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { IconButton } from '../components/icon-button.tsx'
 import { Logo } from '../components/logo.tsx'
 import { strings } from '../strings.ts'
+import { type IssuerInfo, loadIssuer } from './issuer.ts'
 import type { Session, SessionState } from './session.ts'
 
 type Out = Extract<SessionState, { at: 'signed-out' }>
+
+/** Offers the sign-in with the issuer, if the service has one. */
+function IssuerButton({ busy, onSignIn }: { busy: boolean; onSignIn: (issuer: IssuerInfo) => void }) {
+  const [issuer, setIssuer] = useState<IssuerInfo | null>(null)
+  useEffect(() => void loadIssuer().then(setIssuer), [])
+  if (issuer === null) return null
+  return (
+    <>
+      <button
+        type="button"
+        class="button primary wide issuer"
+        aria-disabled={busy}
+        onClick={() => !busy && onSignIn(issuer)}
+      >
+        {strings.signIn.withIssuer(issuer.name)}
+      </button>
+      <p class="or muted">{strings.signIn.or}</p>
+    </>
+  )
+}
 
 /** The sign-in form. Password managers store the host as the user name and the token as the password. */
 export function SignIn({ session, state }: { session: Session; state: Out }) {
@@ -33,6 +54,10 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
           {strings.product}
         </p>
         <h1>{strings.signIn.title}</h1>
+        <IssuerButton
+          busy={state.busy}
+          onSignIn={(issuer) => void session.signInWithIssuer(issuer, keepSignedIn.current?.checked ?? false)}
+        />
         <p class="muted" id="sign-in-about">
           {strings.signIn.about}
         </p>

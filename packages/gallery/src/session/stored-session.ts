@@ -5,7 +5,20 @@ export interface StoredSession {
   readonly token: string
   /** Its end. Milliseconds since 1970. */
   readonly until: number
+  /** Only of a token of the issuer. */
+  readonly renewal?: Renewal
 }
+
+/** How a token of the issuer is replaced. */
+interface Renewal {
+  /** The end of the token. Milliseconds since 1970. */
+  readonly expiresAt: number
+  /** Null if the issuer gave none: then the session ends with the token. */
+  readonly refreshToken: string | null
+}
+
+/** Returns the current token of a session, and renews it before it expires. */
+export type TokenSource = () => string | Promise<string>
 
 /** Milliseconds. */
 export const sessionLength = 24 * 3_600_000
@@ -27,6 +40,15 @@ export function storeSession(session: StoredSession, everyTab: boolean): void {
   } catch {
     // Without storage the session ends with the next page load.
   }
+}
+
+/** Replaces the session with this token where it is stored. */
+export function replaceSession(token: string, next: StoredSession): void {
+  for (const [name, everyTab] of [
+    ['sessionStorage', false],
+    ['localStorage', true],
+  ] as const)
+    if (read(name)?.token === token) storeSession(next, everyTab)
 }
 
 /** Removes the session with this token, or every session if no token is given. */

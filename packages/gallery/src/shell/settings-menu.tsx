@@ -3,12 +3,12 @@ import { Choice } from '../components/choice.tsx'
 import { Icon } from '../components/icon.tsx'
 import { formatCount } from '../format/count.ts'
 import { useGallery } from '../gallery.ts'
-import { trashHash } from '../routing/hash-route.ts'
+import { tokensHash, trashHash } from '../routing/hash-route.ts'
 import { languages, strings } from '../strings.ts'
 
 /** A button that opens the settings of this browser. */
 export function SettingsMenu() {
-  const { preferences, usage, canDelete } = useGallery()
+  const { preferences, usage, canDelete, canManageTokens } = useGallery()
   const { theme, language } = preferences
   const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
   const menu = useRef<HTMLDivElement>(null)
@@ -40,6 +40,12 @@ export function SettingsMenu() {
             language.value = next
           }}
         />
+        {canManageTokens && (
+          <a class="button" href={tokensHash} onClick={() => menu.current?.hidePopover()}>
+            <Icon name="key" />
+            {strings.tokens.title}
+          </a>
+        )}
         {canDelete && (trash_days > 0 || trash_items > 0) && (
           <a class="button" href={trashHash} onClick={() => menu.current?.hidePopover()}>
             <Icon name="trash" />

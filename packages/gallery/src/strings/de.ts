@@ -1,5 +1,6 @@
 import { formatCount } from '../format/count.ts'
 import { deletion, trash } from './de-deletion.ts'
+import { tokens } from './de-tokens.ts'
 import { uploads } from './de-uploads.ts'
 import type { Texts } from './en.ts'
 
@@ -40,6 +41,10 @@ export const de: Texts = {
     ended:
       'Du wurdest abgemeldet, weil das Token abgelaufen oder widerrufen ist. Melde dich mit einem anderen an.',
     signedOut: 'Du bist abgemeldet.',
+    withIssuer: (name: string) => `Mit ${name} anmelden`,
+    or: 'oder mit einem Token',
+    issuerFailed: 'Die Anmeldung ist nicht gelungen. Versuche es noch einmal.',
+    expired: 'Deine Anmeldung ist abgelaufen. Melde dich erneut an.',
     dayPassed: 'Deine Sitzung endete nach 24 Stunden. Melde dich erneut an.',
     resuming: 'Dein Bucket wird geöffnet…',
   },
@@ -160,6 +165,7 @@ export const de: Texts = {
   },
 
   deletion,
+  tokens,
   trash,
 
   link: {

@@ -1,5 +1,6 @@
 import { formatCount } from '../format/count.ts'
 import { deletion, trash } from './en-deletion.ts'
+import { tokens } from './en-tokens.ts'
 import { uploads } from './en-uploads.ts'
 
 const files = (count: number) => (count === 1 ? '1 file' : `${formatCount(count)} files`)
@@ -38,6 +39,10 @@ export const en = {
     noScopes: 'none',
     ended: 'You were signed out because the token expired or was revoked. Sign in with another token.',
     signedOut: 'You are signed out.',
+    withIssuer: (name: string) => `Sign in with ${name}`,
+    or: 'or with a token',
+    issuerFailed: 'The sign-in did not succeed. Try again.',
+    expired: 'Your sign-in has expired. Sign in again.',
     dayPassed: 'Your session ended after 24 hours. Sign in again.',
     resuming: 'Opening your bucket…',
   },
@@ -154,6 +159,7 @@ export const en = {
   },
 
   deletion,
+  tokens,
   trash,
 
   link: {

@@ -1,6 +1,7 @@
 import { formatCount } from '../format/count.ts'
 import type { Texts } from './en.ts'
 import { deletion, trash } from './es-deletion.ts'
+import { tokens } from './es-tokens.ts'
 import { uploads } from './es-uploads.ts'
 
 const files = (count: number) => (count === 1 ? '1 archivo' : `${formatCount(count)} archivos`)
@@ -37,6 +38,10 @@ export const es: Texts = {
     noScopes: 'ninguno',
     ended: 'Se cerró tu sesión porque el token caducó o fue revocado. Inicia sesión con otro token.',
     signedOut: 'Has cerrado la sesión.',
+    withIssuer: (name: string) => `Iniciar sesión con ${name}`,
+    or: 'o con un token',
+    issuerFailed: 'No se pudo iniciar sesión. Inténtalo de nuevo.',
+    expired: 'Tu sesión ha caducado. Inicia sesión de nuevo.',
     dayPassed: 'Tu sesión terminó después de 24 horas. Inicia sesión de nuevo.',
     resuming: 'Abriendo tu bucket…',
   },
@@ -155,6 +160,7 @@ export const es: Texts = {
   },
 
   deletion,
+  tokens,
   trash,
 
   link: {

@@ -1,6 +1,7 @@
 import type { Client } from '@mediabucket/client'
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import { serviceUrl } from '../service/urls.ts'
+import type { TokenSource } from '../session/stored-session.ts'
 import { strings } from '../strings.ts'
 import { type Chosen, chosenByInput } from './files/chosen-files.ts'
 import { droppedFiles } from './files/dropped-files.ts'
@@ -34,7 +35,7 @@ export interface Uploads {
 
 export interface UploadsOptions {
   readonly bucket: string
-  readonly token: string
+  readonly token: TokenSource
   readonly client: Client
   /** Whether the token may upload. */
   readonly allowed: boolean

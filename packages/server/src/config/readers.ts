@@ -223,6 +223,17 @@ function chooseFrom<const T extends string>(choices: readonly T[], text: string)
   return chosen.length === new Set(names).size ? chosen : undefined
 }
 
+/** Parameters in the form of a query. */
+export const queryParameters: Reader<Readonly<Record<string, string>>> = {
+  accepts:
+    'parameters such as resource=https://media.example.org&prompt=login, with values encoded as in URLs',
+  read(text) {
+    const parameters = new URLSearchParams(text)
+    const isValid = [...parameters].every(([name, value]) => name !== '' && value !== '')
+    return isValid ? Object.fromEntries(parameters) : undefined
+  },
+}
+
 /** A name, or a JSON Pointer. */
 export const claimName: Reader<string> = {
   accepts: 'the name of a claim such as scope, or a JSON Pointer such as /resource_access/media/roles',

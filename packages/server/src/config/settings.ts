@@ -16,6 +16,7 @@ import {
   oneOf,
   onOrOff,
   processes,
+  queryParameters,
   type Reader,
   rate,
   scopeNames,
@@ -231,6 +232,26 @@ const table = {
     'off',
     onOrOff,
     'Whether JWTs may have the scope `tokens:manage`, with which users create tokens that remain valid after their JWT expires.',
+  ),
+  MEDIABUCKET_OIDC_CLIENT_ID: setting(
+    '',
+    textOrNone('a text without control characters'),
+    'The id of the gallery as a public client of the issuer. With it, people sign in at the gallery with the issuer; its redirect URI is the URL of the gallery. None by default.',
+  ),
+  MEDIABUCKET_OIDC_NAME: setting(
+    '',
+    textOrNone('a text without control characters'),
+    'The name of the issuer on the button of the gallery. By default its host name.',
+  ),
+  MEDIABUCKET_OIDC_SCOPES: setting(
+    'openid media:read media:write media:delete',
+    textOrNone('scopes separated by spaces'),
+    'The scopes that the gallery requests. Add `offline_access` if the issuer requires it for refresh tokens, without which people sign in again when their JWT expires.',
+  ),
+  MEDIABUCKET_OIDC_PARAMETERS: setting(
+    '',
+    queryParameters,
+    'Further parameters of the authorization request, with which issuers select the audience of the JWT: `resource=…` (RFC 8707), or `audience=…` for Auth0.',
   ),
   MEDIABUCKET_TOKEN_RATE: setting(
     '60000/1m',

@@ -22,6 +22,19 @@ export interface IssuerSettings {
   readonly defaultScopes: readonly Scope[]
   /** Whether tokens of the issuer can grant `tokens:manage`. */
   readonly managesTokens: boolean
+  /** Null if the gallery offers no sign-in with the issuer. */
+  readonly signIn: SignInSettings | null
+}
+
+/** The gallery as a public client of the issuer (docs/interface.md G25). */
+export interface SignInSettings {
+  readonly clientId: string
+  /** The issuer’s name on the button. */
+  readonly name: string
+  /** Separated by spaces. */
+  readonly scopes: string
+  /** Further parameters of the authorization request. */
+  readonly parameters: Readonly<Record<string, string>>
 }
 
 /** Signatures with a public key. With others, everyone who verifies tokens could also issue them. */

@@ -22,6 +22,7 @@ import type { AppendUpload } from '../media/uploads/append-upload.ts'
 import type { CreateUpload } from '../media/uploads/create-upload.ts'
 import type { RemoveUpload } from '../media/uploads/remove-upload.ts'
 import type { Gallery } from './gallery/gallery-files.ts'
+import type { GallerySignIn } from './gallery/sign-in-route.ts'
 import type { ClientAddresses } from './limits/client-address.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import type { Metrics } from './metrics/metrics.ts'
@@ -84,6 +85,8 @@ export interface AppParts {
   readonly isStopping: () => boolean
   /** Null where the gallery is off or not built. */
   readonly gallery: Gallery | null
+  /** Null where people sign in with tokens only. */
+  readonly signIn: GallerySignIn | null
   readonly metrics: Metrics
   readonly limits: RequestLimits
   readonly addresses: ClientAddresses

@@ -119,7 +119,13 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     corsHeaders: handling.corsHeaders,
   })
   operationList.close()
-  if (gallery) galleryRoutes(app, { gallery, settings, vary: varyHeader(corsOrigins, 'Accept-Encoding') })
+  if (gallery)
+    galleryRoutes(app, {
+      gallery,
+      settings,
+      signIn: parts.signIn,
+      vary: varyHeader(corsOrigins, 'Accept-Encoding'),
+    })
   routeMethods.addOtherMethods()
   return app
 }

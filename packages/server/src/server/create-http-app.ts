@@ -5,6 +5,7 @@ import type { HttpSettings, Operations } from '../http/app-parts.ts'
 import { limitConnections } from '../http/connections/connection-limits.ts'
 import { trackUnusedConnections } from '../http/connections/unused-connections.ts'
 import type { Gallery } from '../http/gallery/gallery-files.ts'
+import type { GallerySignIn } from '../http/gallery/sign-in-route.ts'
 import { createClientAddresses } from '../http/limits/client-address.ts'
 import { createRequestLimits } from '../http/limits/request-limits.ts'
 import type { BoundAddress } from './bind-address.ts'
@@ -26,10 +27,11 @@ export async function createHttpApp(
     readonly catalog: Catalog
     readonly operations: Operations
     readonly gallery: Gallery | null
+    readonly signIn: GallerySignIn | null
     readonly writeLine: (line: string) => void
   },
 ): Promise<HttpApp> {
-  const { catalog, settings, baseUrl, closePort, operations, gallery, writeLine } = parts
+  const { catalog, settings, baseUrl, closePort, operations, gallery, signIn, writeLine } = parts
   const addresses = createClientAddresses(config.trustedProxies)
   const limits = createRequestLimits(config, { addresses, metrics, log, peers })
   let stopping = false
@@ -40,6 +42,7 @@ export async function createHttpApp(
     writeLine,
     isStopping: () => stopping,
     gallery,
+    signIn,
     metrics,
     limits,
     addresses,

@@ -58,7 +58,8 @@ export async function serveData(
     space,
     issuer,
   })
-  const app = await createHttpApp(context, { ...data, ...address, operations, gallery, writeLine })
+  const signIn = issuer?.signIn ?? null
+  const app = await createHttpApp(context, { ...data, ...address, operations, gallery, signIn, writeLine })
   await address.serve(app.server)
   // In the background. The catalog reports errors itself.
   void data.catalog.indexNames()

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
+import type { GallerySignIn } from '../http/gallery/sign-in-route.ts'
 import type { StartContext } from './start-context.ts'
 
 /** One line of the log for each reason and minute, so that refused tokens do not fill it. Milliseconds. */
@@ -8,6 +9,8 @@ const refusalInterval = 60_000
 /** Verifies the tokens of the issuer. */
 export interface Issuer {
   readonly verifyUser: (token: string) => Promise<Grant>
+  /** Null if the gallery offers no sign-in with the issuer. */
+  readonly signIn: GallerySignIn | null
 }
 
 /** Prepares the verification of JWTs; null if no issuer is configured. The start does not wait for the issuer. */
@@ -18,11 +21,13 @@ export async function startIssuer(
   const settings = config.issuer
   if (settings === null) return null
   // The library is loaded only if it is used.
-  const [{ createIssuerKeys }, { verifyJwtOperation }, { verifyUserOperation }] = await Promise.all([
-    import('../access/issuer/issuer-keys.ts'),
-    import('../access/issuer/verify-jwt.ts'),
-    import('../access/issuer/verify-user.ts'),
-  ])
+  const [{ clientMetadata }, { createIssuerKeys }, { verifyJwtOperation }, { verifyUserOperation }] =
+    await Promise.all([
+      import('../access/issuer/discover.ts'),
+      import('../access/issuer/issuer-keys.ts'),
+      import('../access/issuer/verify-jwt.ts'),
+      import('../access/issuer/verify-user.ts'),
+    ])
   const { issuer } = settings
   let isAvailable: boolean | null = null
   const keys = createIssuerKeys(settings, {
@@ -57,5 +62,15 @@ export async function startIssuer(
     now: Date.now,
     onTouchFailure: (err) => log.warn({ err }, 'the last use of a user was not recorded'),
   })
-  return { verifyUser }
+  const { signIn } = settings
+  return {
+    verifyUser,
+    signIn: signIn && {
+      ...signIn,
+      metadata() {
+        const discovery = keys.discovery()
+        return discovery && clientMetadata(issuer, discovery)
+      },
+    },
+  }
 }

@@ -1,4 +1,5 @@
-import { DefaultHttpStack, type DetailedError, type HttpStack, Upload } from 'tus-js-client'
+import { DefaultHttpStack, type DetailedError, type HttpRequest, type HttpStack, Upload } from 'tus-js-client'
+import type { TokenSource } from '../../session/stored-session.ts'
 import { Refusal } from './refusal.ts'
 
 /** The server did not respond, or only a proxy in front of it did. */
@@ -10,7 +11,7 @@ export interface ResumableRequest {
   readonly contentType: string
   /** The URL that creates uploads, on the page's own origin. */
   readonly endpoint: string
-  readonly token: string
+  readonly token: TokenSource
   /** The upload to continue; null for a new one. */
   readonly uploadUrl: string | null
   readonly onUrl: (url: string) => void
@@ -74,7 +75,10 @@ export function sendResumable(request: ResumableRequest): ResumableUpload {
 }
 
 /** Ends an upload that will not continue, so that the server frees the reserved space. */
-export const terminate = (url: string, to: { readonly endpoint: string; readonly token: string }): void =>
+export const terminate = (
+  url: string,
+  to: { readonly endpoint: string; readonly token: TokenSource },
+): void =>
   void Upload.terminate(url, { ...optionsOf(to), retryDelays: [...terminateRetryDelays] }).catch(
     () => undefined,
   )
@@ -82,9 +86,11 @@ export const terminate = (url: string, to: { readonly endpoint: string; readonly
 /** An aborted request locks the upload until the server notices (423), so the request is repeated. Milliseconds. */
 const terminateRetryDelays = [250, 1000, 3000]
 
-const optionsOf = ({ endpoint, token }: { readonly endpoint: string; readonly token: string }) => ({
+const optionsOf = ({ endpoint, token }: { readonly endpoint: string; readonly token: TokenSource }) => ({
   endpoint,
-  headers: { Authorization: `Bearer ${token}` },
+  async onBeforeRequest(request: HttpRequest) {
+    request.setHeader('Authorization', `Bearer ${await token()}`)
+  },
   httpStack: ownOriginStack(endpoint),
   storeFingerprintForResuming: false,
   retryDelays: null,

@@ -1,9 +1,10 @@
 import type { Client } from '@mediabucket/client'
+import type { TokenSource } from '../../session/stored-session.ts'
 import type { UploadEntry } from './upload-entry.ts'
 
 export interface SendOptions {
   readonly client: Client
-  readonly token: string
+  readonly token: TokenSource
   /** The URL that creates resumable uploads, on the page's own origin. */
   readonly endpoint: string
   loadResumable(): Promise<typeof import('./resumable.ts')>

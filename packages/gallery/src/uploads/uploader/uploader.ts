@@ -1,4 +1,5 @@
 import type { Client } from '@mediabucket/client'
+import type { TokenSource } from '../../session/stored-session.ts'
 import type { ChosenFile } from '../files/chosen-files.ts'
 import type { UploadsView } from '../uploads-view.ts'
 import { sampleHash } from './sample-hash.ts'
@@ -12,7 +13,7 @@ import { createUploadList } from './upload-list.ts'
 export interface UploaderOptions {
   readonly bucket: string
   readonly client: Client
-  readonly token: string
+  readonly token: TokenSource
   /** The URL that creates resumable uploads, on the page's own origin. */
   readonly endpoint: string
   loadResumable(): Promise<typeof import('./resumable.ts')>

@@ -37,7 +37,7 @@ interface Loaded {
  * key causes a request to the issuer, at most one in 30 seconds; a failed request is repeated after 5 seconds at the earliest.
  */
 export function createIssuerKeys(
-  { issuer, jwksUrl }: Pick<IssuerSettings, 'issuer' | 'jwksUrl'>,
+  { issuer, jwksUrl, signIn }: Pick<IssuerSettings, 'issuer' | 'jwksUrl' | 'signIn'>,
   parts: {
     readonly now: () => number
     /** Receives the error of each failed request. */
@@ -53,8 +53,8 @@ export function createIssuerKeys(
 
   async function load(): Promise<void> {
     try {
-      const discovery = jwksUrl === null ? await discover(issuer) : null
-      const find = createLocalJWKSet(keySet(await fetchJson(discovery?.jwksUrl ?? jwksUrl ?? '')))
+      const discovery = jwksUrl === null || signIn !== null ? await discover(issuer) : null
+      const find = createLocalJWKSet(keySet(await fetchJson(jwksUrl ?? discovery?.jwksUrl ?? '')))
       loaded = { find, discovery, at: now() }
       onSuccess()
     } catch (error) {
@@ -98,7 +98,11 @@ export function createIssuerKeys(
       return (loaded ?? keys).find(header, token)
     },
     refresh,
-    discovery: () => loaded?.discovery ?? null,
+    discovery() {
+      // Nobody may have sent a token since the issuer is available again.
+      if (loaded === null && !hasFailed()) void refresh()
+      return loaded?.discovery ?? null
+    },
   }
 }
 

@@ -4,19 +4,20 @@ import { acceptsCoding } from '../headers/accept-encoding.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
 import { isSameHost } from '../media/media-host.ts'
 import type { Gallery, GalleryFile } from './gallery-files.ts'
+import { type GallerySignIn, signInRoute } from './sign-in-route.ts'
 
 /**
  * Allows code from `assets` only, data from this origin and from those of the bytes, and nothing inline. The page itself
  * narrows `'self'` to its assets (packages/gallery/src/restrict-scripts.ts), since only the page knows its path.
  */
-const contentSecurityPolicy = (assets: string, media: string): string =>
+const contentSecurityPolicy = (assets: string, media: string, issuer: string): string =>
   [
     "default-src 'none'",
     `script-src ${assets}`,
     `style-src ${assets}`,
     `img-src 'self'${media}`,
     `media-src 'self'${media}`,
-    `connect-src 'self'${media}`,
+    `connect-src 'self'${media}${issuer}`,
     "worker-src 'none'",
     "manifest-src 'none'",
     "object-src 'none'",
@@ -44,14 +45,15 @@ function createPolicy({
   hasOwnAddress,
   mediaBaseUrl,
   storeOrigin,
-}: Addresses): (host: string) => string {
+}: Addresses): (host: string, issuer: string) => string {
   const hosts = [mediaBaseUrl && new URL(mediaBaseUrl).origin, storeOrigin]
   const media = hosts.map((origin) => (origin ? ` ${origin}` : '')).join('')
-  const elsewhere = contentSecurityPolicy("'self'", media)
-  if (!hasOwnAddress) return () => elsewhere
+  const elsewhere = (issuer: string) => contentSecurityPolicy("'self'", media, issuer)
+  if (!hasOwnAddress) return (_host, issuer) => elsewhere(issuer)
   const base = new URL(baseUrl)
-  const atBase = contentSecurityPolicy(escapeSource(`${baseUrl}/assets/`), media)
-  return (host) => (isSameHost(host, base) ? atBase : elsewhere)
+  const assets = escapeSource(`${baseUrl}/assets/`)
+  return (host, issuer) =>
+    isSameHost(host, base) ? contentSecurityPolicy(assets, media, issuer) : elsewhere(issuer)
 }
 
 const commonHeaders = {
@@ -70,7 +72,12 @@ const assetHeaders = { ...commonHeaders, 'cache-control': 'public, max-age=31536
 /** `/` and `/assets/{name}`: the gallery (docs/interface.md, Gallery). The OpenAPI document does not contain them. */
 export function galleryRoutes(
   app: FastifyInstance,
-  { gallery, settings, vary }: { gallery: Gallery; settings: Addresses; vary: string },
+  {
+    gallery,
+    settings,
+    vary,
+    signIn,
+  }: { gallery: Gallery; settings: Addresses; vary: string; signIn: GallerySignIn | null },
 ): void {
   function serve(request: FastifyRequest, reply: FastifyReply, file: GalleryFile) {
     const accepted = request.headers['accept-encoding']
@@ -83,10 +90,20 @@ export function galleryRoutes(
   }
 
   const policyFor = createPolicy(settings)
+  /** The page sends codes and refresh tokens to the issuer. */
+  const issuerSource = () => {
+    const metadata = signIn?.metadata()
+    return metadata ? ` ${new URL(metadata.token_endpoint).origin}` : ''
+  }
   app.get('/', (request, reply) => {
-    reply.headers({ ...pageHeaders, 'content-security-policy': policyFor(request.headers.host ?? '') })
+    reply.headers({
+      ...pageHeaders,
+      'content-security-policy': policyFor(request.headers.host ?? '', issuerSource()),
+    })
     return serve(request, reply, gallery.page)
   })
+
+  signInRoute(app, signIn)
 
   app.get<{ Params: { name: string } }>('/assets/:name', (request, reply) => {
     const file = gallery.assets.get(request.params.name)

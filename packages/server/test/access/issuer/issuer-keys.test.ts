@@ -29,6 +29,7 @@ function setUp(url = issuer.url, jwksUrl: string | null = null) {
     clockSkew: 0,
     bucket: parseBucketPattern('user-{sub}') ?? expect.unreachable(),
     newBuckets: null,
+    signIn: null,
     scopesClaim: 'scope',
     defaultScopes: [],
     managesTokens: false,

@@ -1,0 +1,139 @@
+import type { ManagedToken } from '@mediabucket/client'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { Icon } from '../components/icon.tsx'
+import { formatTime } from '../format/date.ts'
+import { useGallery } from '../gallery.ts'
+import { strings } from '../strings.ts'
+import { CreateDialog, RevokeDialog, RotateDialog, SecretDialog } from './token-dialogs.tsx'
+import { createTokens, isActive, isUser } from './tokens.ts'
+
+type Dialog =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'rotate' | 'revoke'; readonly token: ManagedToken }
+  | { readonly kind: 'secret'; readonly secret: string }
+
+/** The tokens of the bucket, for tokens with `tokens:manage`. */
+export function TokensView() {
+  const { client, connection, router } = useGallery()
+  const tokens = useMemo(() => createTokens(client, connection), [client, connection])
+  const [dialog, setDialog] = useState<Dialog | null>(null)
+  useEffect(() => void tokens.reload(), [tokens])
+  const items = tokens.items.value
+  const error = tokens.error.value
+  const dialogProps = {
+    tokens,
+    onClose: () => setDialog(null),
+    onCreated: (secret: string) => setDialog({ kind: 'secret', secret }),
+  }
+  return (
+    <>
+      <div class="listing-head">
+        <h1>{strings.tokens.title}</h1>
+        <p class="muted">{strings.tokens.about}</p>
+        <div class="listing-tools">
+          <button type="button" class="button small" onClick={() => router.go({ page: null, item: null })}>
+            <Icon name="previous" size={18} />
+            {strings.tokens.back}
+          </button>
+          <button type="button" class="button small primary" onClick={() => setDialog({ kind: 'create' })}>
+            {strings.tokens.create}
+          </button>
+        </div>
+      </div>
+      <p class="off-screen" role="status">
+        {items === null && error === null && strings.tokens.loading}
+      </p>
+      {error !== null && (
+        <div class="state" role="alert">
+          <Icon name="alert" size={40} />
+          <h2>{strings.tokens.failedToLoad}</h2>
+          <p>{error}</p>
+          <button type="button" class="button primary" onClick={() => void tokens.reload()}>
+            {strings.tryAgain}
+          </button>
+        </div>
+      )}
+      {items !== null && (
+        <ul class="token-list" aria-label={strings.tokens.title}>
+          {items.map((token) => (
+            <TokenRow key={token.id} token={token} onAct={(kind) => setDialog({ kind, token })} />
+          ))}
+        </ul>
+      )}
+      {tokens.hasMore.value && (
+        <button type="button" class="button" onClick={() => void tokens.loadMore()}>
+          {strings.tokens.more}
+        </button>
+      )}
+      {dialog?.kind === 'create' && <CreateDialog {...dialogProps} />}
+      {dialog?.kind === 'rotate' && <RotateDialog {...dialogProps} token={dialog.token} />}
+      {dialog?.kind === 'revoke' && <RevokeDialog {...dialogProps} token={dialog.token} />}
+      {dialog?.kind === 'secret' && <SecretDialog secret={dialog.secret} onClose={() => setDialog(null)} />}
+    </>
+  )
+}
+
+interface TokenRowProps {
+  readonly token: ManagedToken
+  readonly onAct: (kind: 'rotate' | 'revoke') => void
+}
+
+function TokenRow({ token, onAct }: TokenRowProps) {
+  const { tokenInfo } = useGallery()
+  const active = isActive(token)
+  const name = token.name || strings.tokens.unnamed
+  const scopes = token.scopes.map((scope) => strings.tokens.scopeNames[scope] ?? scope).join(', ')
+  const labelled = (action: string) => `${action}: ${name}`
+  return (
+    <li data-id={token.id} class={active ? '' : 'inactive'}>
+      <div class="token-about">
+        <p class="token-name">
+          {name}
+          {token.id === tokenInfo.id && <span class="badge">{strings.tokens.own}</span>}
+          {!active && (
+            <span class="badge">
+              {token.revoked_at === null ? strings.tokens.expired : strings.tokens.revoked}
+            </span>
+          )}
+        </p>
+        <p class="muted">{isUser(token) ? strings.tokens.user : scopes}</p>
+      </div>
+      <dl class="token-times">
+        <Time label={strings.tokens.createdAt} time={token.created_at} />
+        <Time label={strings.tokens.lastUsed} time={token.last_used_at} />
+        {!isUser(token) && <Time label={strings.tokens.expires} time={token.expires_at} />}
+      </dl>
+      <div class="token-actions">
+        {active && !isUser(token) && (
+          <button
+            type="button"
+            class="button small"
+            aria-label={labelled(strings.tokens.rotate)}
+            onClick={() => onAct('rotate')}
+          >
+            {strings.tokens.rotate}
+          </button>
+        )}
+        {active && (
+          <button
+            type="button"
+            class="button small bad"
+            aria-label={labelled(strings.tokens.revoke)}
+            onClick={() => onAct('revoke')}
+          >
+            {strings.tokens.revoke}
+          </button>
+        )}
+      </div>
+    </li>
+  )
+}
+
+function Time({ label, time }: { label: string; time: string | null }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{time === null ? strings.tokens.never : <time dateTime={time}>{formatTime(time)}</time>}</dd>
+    </div>
+  )
+}

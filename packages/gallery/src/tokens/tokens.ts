@@ -1,0 +1,87 @@
+import type { Client, ManagedToken } from '@mediabucket/client'
+import { type ReadonlySignal, signal } from '@preact/signals'
+import type { Connection } from '../service/connection.ts'
+import { errorMessage } from '../service/errors.ts'
+
+/** The tokens of the bucket. */
+export interface Tokens {
+  /** Those that are loaded, oldest first; null before the first are loaded. */
+  readonly items: ReadonlySignal<readonly ManagedToken[] | null>
+  readonly hasMore: ReadonlySignal<boolean>
+  /** Why they could not be loaded; null if they are loaded or loading. */
+  readonly error: ReadonlySignal<string | null>
+  /** Loads the first tokens again. */
+  reload(): Promise<void>
+  loadMore(): Promise<void>
+  /** Each resolves when the change is shown, the first two to the new token, which nothing shows again. */
+  create(token: { name: string; scopes: readonly string[]; expiresAt: Date | null }): Promise<string>
+  rotate(id: string, overlapSeconds: number, expiresAt: Date | null): Promise<string>
+  revoke(id: string): Promise<void>
+}
+
+/** Tokens that are loaded together. */
+const chunk = 100
+
+export function createTokens({ tokens: client }: Client, connection: Connection): Tokens {
+  const items = signal<readonly ManagedToken[] | null>(null)
+  const hasMore = signal(false)
+  const error = signal<string | null>(null)
+  let stream = client.list()
+
+  /** Reads up to `limit` tokens of the stream after `before`. */
+  async function read(before: readonly ManagedToken[], limit: number): Promise<void> {
+    const own = stream
+    const loaded = [...before]
+    try {
+      let ended = false
+      while (loaded.length < before.length + limit && !ended) {
+        const next = await connection.watch(() => own.next())
+        if (next.done) ended = true
+        else loaded.push(next.value)
+      }
+      if (own !== stream) return
+      items.value = loaded
+      hasMore.value = !ended
+    } catch (reason) {
+      if (own === stream) error.value = errorMessage(reason)
+    }
+  }
+
+  /** The earlier list stays until the new one is loaded, so that the focus stays too. */
+  async function reload(): Promise<void> {
+    stream = client.list()
+    error.value = null
+    await read([], Math.max(chunk, (items.peek()?.length ?? 0) + 1))
+  }
+
+  return {
+    items,
+    hasMore,
+    error,
+    reload,
+    loadMore: () => read(items.value ?? [], chunk),
+    async create({ name, scopes, expiresAt }) {
+      const { token } = await connection.watch(() =>
+        client.create({ name, scopes, ...(expiresAt && { expiresAt }) }),
+      )
+      await reload()
+      return token
+    },
+    async rotate(id, overlapSeconds, expiresAt) {
+      const { token } = await connection.watch(() => client.rotate(id, { overlapSeconds, expiresAt }))
+      await reload()
+      return token
+    },
+    async revoke(id) {
+      await connection.watch(() => client.revoke(id))
+      await reload()
+    },
+  }
+}
+
+/** Whether requests with the token are accepted. */
+export const isActive = ({ revoked_at, expires_at }: ManagedToken): boolean =>
+  revoked_at === null && (expires_at === null || Date.parse(expires_at) > Date.now())
+
+/** A person who signed in with the issuer, among the tokens. */
+export const isUser = ({ id }: ManagedToken): boolean => id.startsWith('usr_')

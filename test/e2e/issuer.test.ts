@@ -1,0 +1,132 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { audience, startIssuer, type TestIssuer } from '../harness/issuer.ts'
+import { startServer, type TestServer } from '../harness/server.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+let issuer: TestIssuer
+let server: TestServer
+beforeAll(async () => {
+  browser = await sharedBrowser()
+  issuer = await startIssuer({ tokenLifetime: 20 })
+  server = await startGallery(issuer)
+})
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await issuer[Symbol.asyncDispose]()
+})
+
+async function startGallery(with_: TestIssuer) {
+  const started = await startServer({
+    ...with_.settings,
+    MEDIABUCKET_JWT_CREATE_BUCKETS: 'on',
+    MEDIABUCKET_OIDC_CLIENT_ID: 'gallery',
+    MEDIABUCKET_OIDC_NAME: 'Example',
+    MEDIABUCKET_OIDC_PARAMETERS: `resource=${encodeURIComponent(audience)}`,
+  })
+  with_.allowRedirect(`${started.url}/`)
+  return started
+}
+
+const stored = `JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])`
+
+async function signIn({ page, button }: Visit, user: string): Promise<void> {
+  await button(strings.signIn.withIssuer('Example')).click()
+  await page.getByLabel('User').fill(user)
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.getByRole('button', { name: strings.header.signOut }).waitFor()
+}
+
+/** With anything but letters, the name of the bucket shows that the subject has arrived unchanged. */
+const bucketOf = ({ page }: Visit, name: string) => page.getByRole('heading', { name })
+
+browserTest(
+  'G25, G6 a person signs in with the issuer; the code is in no address, and a reload keeps the session',
+  async () => {
+    await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
+    const { page } = guest
+    await signIn(guest, 'anna')
+    await bucketOf(guest, 'user-anna').waitFor()
+    expect(page.url()).toBe(`${server.url}/`)
+    const codes = guest.requests.flatMap((url) => new URL(url).searchParams.get('code') ?? [])
+    expect(codes).toHaveLength(1)
+    await page.reload()
+    await bucketOf(guest, 'user-anna').waitFor()
+    expect(server.stderr()).not.toContain(codes[0])
+    expect(server.stderr()).not.toContain('eyJ')
+    await page.goBack()
+    expect(page.url()).not.toContain('code=')
+  },
+)
+
+browserTest(
+  'G25 the token is renewed before it expires, in several tabs; signing out removes all of it',
+  async () => {
+    await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
+    await signIn(guest, 'bob')
+    await bucketOf(guest, 'user-bob').waitFor()
+    const renewals = () => guest.requests.filter((url) => url === `${issuer.url}/token`).length
+    // The tokens of this issuer always expire soon.
+    await expect.poll(renewals).toBeGreaterThan(2)
+    const second = await guest.context.newPage()
+    await second.goto(server.url)
+    await second.getByRole('heading', { name: 'user-bob' }).waitFor()
+    await guest.page.reload()
+    await bucketOf(guest, 'user-bob').waitFor()
+    expect(await guest.page.evaluate(stored)).toContain('eyJ')
+    await guest.button(strings.header.signOut).click()
+    for (const page of [guest.page, second]) {
+      await page.getByText(strings.signIn.signedOut).waitFor()
+      expect(await page.evaluate(stored)).not.toMatch(/eyJ|refreshToken/)
+    }
+  },
+)
+
+browserTest('G25 without refresh tokens, the session ends when the token expires', async () => {
+  await using brief = await startIssuer({ tokenLifetime: 5, refreshTokens: false })
+  await using own = await startGallery(brief)
+  await using guest = await visit(browser, own, { alsoAsked: brief.url, hash: '' })
+  await signIn(guest, 'carl')
+  await guest.page.getByText(strings.signIn.expired).waitFor()
+  expect(await guest.page.evaluate(stored)).not.toContain('eyJ')
+})
+
+browserTest('G25 a response that this tab has not requested is ignored, and a refusal is shown', async () => {
+  await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
+  const { page } = guest
+  await page.goto(`${server.url}/?code=stolen&state=x`)
+  await guest.button(strings.signIn.submit).waitFor()
+  expect(page.url()).toBe(`${server.url}/`)
+  // With the state of another sign-in.
+  await guest.button(strings.signIn.withIssuer('Example')).click()
+  await page.getByLabel('User').waitFor()
+  await page.goto(`${server.url}/?code=stolen&state=x`)
+  await guest.button(strings.signIn.submit).waitFor()
+  expect(guest.requests.filter((url) => url.endsWith('/token'))).toEqual([])
+
+  await guest.button(strings.signIn.withIssuer('Example')).click()
+  await page.getByLabel('User').waitFor()
+  await page.goBack()
+  const pending = await page.evaluate(`sessionStorage.getItem('mediabucket.sign-in /')`)
+  const state = /"state":"([^"]+)"/.exec(String(pending))?.[1]
+  await page.goto(`${server.url}/?error=access_denied&state=${state}&iss=${encodeURIComponent(issuer.url)}`)
+  await page.getByText(strings.signIn.issuerFailed).waitFor()
+  expect(page.url()).toBe(`${server.url}/`)
+})
+
+browserTest(
+  'G2, G25 the policy of the page allows requests to the issuer, and nothing else of other origins',
+  async () => {
+    const { headers } = await fetch(`${server.url}/`)
+    const policy = headers.get('content-security-policy') ?? ''
+    expect(policy).toContain(`connect-src 'self' ${issuer.url};`)
+    expect(policy.split(issuer.url)).toHaveLength(2)
+    const response = await fetch(`${server.url}/sign-in.json`)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(await response.json()).toMatchObject({ issuer: { name: 'Example', client_id: 'gallery' } })
+  },
+)

@@ -1,0 +1,152 @@
+import axe from 'axe-core'
+import type { Browser } from 'playwright-core'
+import { beforeAll, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+})
+
+const { tokens } = strings
+
+/** The page of tokens of a new bucket, opened from the settings by a token with these scopes besides tokens:manage. */
+async function opened(...scopes: string[]) {
+  const bucket = uniqueName('tokens')
+  const all = ['tokens:manage', ...scopes].flatMap((scope) => ['--scope', scope])
+  const own = await makeToken(server, '--bucket', bucket, '--name', 'mine', ...all)
+  const guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(own.token)
+  const { page } = guest
+  await guest.button(strings.settings.label).click()
+  await page.getByRole('link', { name: tokens.title }).click()
+  const rows = page.getByRole('list', { name: tokens.title }).getByRole('listitem')
+  await rows.first().waitFor()
+  const statusWith = async (token: string) =>
+    (await server.request('/api/media', { headers: { authorization: `Bearer ${token}` } })).status
+  return { guest, page, rows, own, bucket, statusWith, dialog: page.getByRole('dialog') }
+}
+
+browserTest('G26, T6 a token is created by keyboard, shown once, and copied', async () => {
+  const { guest, page, rows, dialog, statusWith } = await opened('media:read', 'media:write')
+  await using _ = guest
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await guest.button(tokens.create).focus()
+  await page.keyboard.press('Enter')
+  await dialog.getByLabel(tokens.name).fill('backup <b>')
+  // The own scopes and no others.
+  expect(await dialog.getByRole('checkbox').count()).toBe(3)
+  await dialog.getByLabel(tokens.scopeNames['media:read'] ?? '').uncheck()
+  await page.keyboard.press('Enter')
+  await dialog.getByText(tokens.noScope).waitFor()
+  await dialog.getByLabel(tokens.scopeNames['media:read'] ?? '').check()
+  expect(await dialog.getByLabel(tokens.expiry).inputValue()).toBe('90')
+  await dialog.getByLabel(tokens.expiry).selectOption('30')
+  // The buttons are the last fields: Cancel, Create.
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+
+  const field = dialog.getByLabel(tokens.newToken)
+  await field.waitFor()
+  const secret = await field.inputValue()
+  await dialog.getByRole('button', { name: tokens.copy }).click()
+  await dialog.getByText(tokens.copied).waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret)
+  expect(await statusWith(secret)).toBe(200)
+  await page.keyboard.press('Escape')
+  await rows.filter({ hasText: 'backup <b>' }).waitFor()
+  expect(await rows.count()).toBe(2)
+  expect(await page.content()).not.toContain(secret)
+  await page.reload()
+  await rows.filter({ hasText: 'backup <b>' }).waitFor()
+  expect(await page.content()).not.toContain(secret)
+})
+
+browserTest('G26, T7, T8 tokens are replaced with an overlap, and revoked after a question', async () => {
+  const { guest, rows, dialog, bucket, statusWith, page } = await opened('media:read')
+  await using _ = guest
+  const old = await makeToken(server, '--bucket', bucket, '--name', 'app', '--scope', 'media:read')
+  await page.reload()
+  const app = rows.filter({ hasText: 'app' })
+  await app.getByRole('button', { name: `${tokens.rotate}: app` }).click()
+  expect(await dialog.getByLabel(tokens.overlap).inputValue()).toBe('86400')
+  await dialog.getByLabel(tokens.overlap).selectOption('3600')
+  await dialog.getByLabel(tokens.expiry).last().selectOption('0')
+  await dialog.getByRole('button', { name: tokens.rotate, exact: true }).click()
+  const field = dialog.getByLabel(tokens.newToken)
+  await field.waitFor()
+  const next = await field.inputValue()
+  await dialog.getByRole('button', { name: tokens.done }).click()
+  expect([await statusWith(old.token), await statusWith(next)]).toEqual([200, 200])
+
+  const first = page.locator(`li[data-id=${old.id}]`)
+  await first.getByRole('button', { name: `${tokens.revoke}: app` }).click()
+  await dialog.getByRole('button', { name: strings.cancel }).click()
+  expect(await statusWith(old.token)).toBe(200)
+  await first.getByRole('button', { name: `${tokens.revoke}: app` }).click()
+  await dialog.getByRole('button', { name: tokens.revoke, exact: true }).click()
+  await first.getByText(tokens.revoked).waitFor()
+  expect([await statusWith(old.token), await statusWith(next)]).toEqual([401, 200])
+  expect(await first.getByRole('button').count()).toBe(0)
+})
+
+browserTest('G26, A3 without tokens:manage there is no page of tokens', async () => {
+  const { token } = await makeToken(server, '--bucket', uniqueName('plain'))
+  await using guest = await visit(browser, server, { hash: '#tokens' })
+  await guest.signIn(token)
+  await guest.button(strings.settings.label).click()
+  expect(await guest.page.getByRole('link', { name: tokens.title }).count()).toBe(0)
+  expect(await guest.button(tokens.create).count()).toBe(0)
+  expect(guest.requests.filter((url) => url.includes('/api/tokens'))).toEqual([])
+})
+
+const violations = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }).then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ' ' + target)))`
+
+browserTest(
+  'G26 the page and its dialogs are accessible, on phones and desktops, in light and dark',
+  async () => {
+    const { guest, page, rows, dialog, bucket } = await opened('media:read', 'media:write', 'media:delete')
+    await using _ = guest
+    await makeToken(server, '--bucket', bucket, '--name', 'a very long name '.repeat(8).trim())
+    const revoked = await makeToken(server, '--bucket', bucket, '--name', 'old phone')
+    await server.command('token', 'revoke', revoked.id)
+    await page.reload()
+    await rows.nth(2).waitFor()
+    await page.evaluate(axe.source)
+    const check = async (state: string) => {
+      for (const width of [375, 1440])
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.setViewportSize({ width, height: width === 375 ? 812 : 900 })
+          await page.emulateMedia({ colorScheme })
+          const where = `${state} at ${width} pixels, ${colorScheme}`
+          expect(await page.evaluate(violations), where).toEqual([])
+          const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+          expect(await page.evaluate(beyond), where).toBe(0)
+        }
+    }
+    await check('list')
+    await guest.button(tokens.create).click()
+    await check('create')
+    await page.keyboard.press('Escape')
+    await rows.nth(1).getByRole('button', { name: tokens.rotate }).click()
+    await check('replace')
+    await dialog.getByRole('button', { name: tokens.rotate, exact: true }).click()
+    await dialog.getByLabel(tokens.newToken).waitFor()
+    await check('new token')
+    await page.keyboard.press('Escape')
+    await rows.nth(0).getByRole('button', { name: tokens.revoke }).click()
+    await dialog.getByText(tokens.revokeOwn).waitFor()
+    await check('revoke')
+  },
+)
