@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { rm, symlink } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { bytesOf, ownHeaders } from '../harness/proxied-bytes.ts'
 import { openProxy, type Proxy as ReverseProxy } from '../harness/proxy.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { hasTool } from '../harness/tools.ts'
 import { blobPath, upload } from '../harness/upload.ts'
+import { readLink } from '../harness/wire.ts'
 
 const proxied = test.skipIf(!hasTool('nginx') && !process.env['CI'])
 const origin = 'https://app.example.org'
@@ -135,3 +137,32 @@ proxied('B1, M2 the service sends bytes in the catalog, and a deleted item is no
   await server.request(`/api/media/${deleted.id}`, { method: 'DELETE' })
   await expectProblem(await fetch(deleted.url), 404, 'media-unknown')
 })
+
+proxied(
+  'H2, H4 nginx sends the files of a private bucket to those who may read them, as private',
+  async () => {
+    const [item] = items
+    await runHere(server.data, 'bucket set', 'default', '--private', 'on')
+    try {
+      const path = item?.path ?? ''
+      await expectProblem(await fetch(proxy.url + path), 404, 'media-unknown')
+      const withToken = await fetch(proxy.url + path, {
+        headers: { authorization: `Bearer ${server.token}` },
+      })
+      const headers = { 'content-type': 'application/json' }
+      const created = await server.request(`/api/media/${item?.id}/links`, {
+        method: 'POST',
+        headers,
+        body: '{}',
+      })
+      const signed = await fetch((await readLink(created)).url)
+      for (const response of [withToken, signed]) {
+        expect(response.headers.get('cache-control')).toMatch(/^private, /)
+        expect((await bytesOf(response)).equals(item?.bytes ?? Buffer.alloc(0))).toBe(true)
+      }
+      expect(withToken.headers.get('vary')).toContain('Authorization')
+    } finally {
+      await runHere(server.data, 'bucket set', 'default', '--private', 'off')
+    }
+  },
+)

@@ -1,3 +1,12 @@
 import { describeOnPostgresAndS3 } from './suites.ts'
 
-describeOnPostgresAndS3('listing', 'listing-under-change', 'items', 'trash', 'bytes', 'variants', 'issuer')
+describeOnPostgresAndS3(
+  'listing',
+  'listing-under-change',
+  'items',
+  'trash',
+  'bytes',
+  'variants',
+  'issuer',
+  'private-buckets',
+)

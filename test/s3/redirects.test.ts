@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasCeph, s3Settings } from '../harness/ceph.ts'
+import { runHere } from '../harness/commands.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
+import { readLink } from '../harness/wire.ts'
 
 const size = 1_500_000
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
@@ -93,6 +95,36 @@ describe.skipIf(!hasCeph)('MEDIABUCKET_SENDFILE=redirect', () => {
     expect((await server.request(`/api/media/${id}`, { method: 'DELETE' })).status).toBe(204)
     expect((await get(url)).status).toBe(404)
     await until('the removal of the object', async () => (await get(location)).status === 404)
+  })
+
+  test('H4, B12 in a private bucket the URL of the store expires with the signed URL, or after a minute', async () => {
+    const { id, url } = await upload(server, png, { name: 'p.png' })
+    await runHere(server.data, 'bucket set', 'default', '--private', 'on')
+    try {
+      expect((await get(url)).status).toBe(404)
+      const withToken = await get(url, { authorization: `Bearer ${server.token}` })
+      const headers = { 'content-type': 'application/json' }
+      const body = '{"expires_in":600}'
+      const link = await readLink(
+        await server.request(`/api/media/${id}/links`, { method: 'POST', headers, body }),
+      )
+      const signed = await get(link.url)
+      for (const [response, least, most] of [
+        [withToken, 58, 60],
+        [signed, 590, 600],
+      ] as const) {
+        expect([response.status, response.headers.get('cache-control')]).toEqual([302, 'no-store'])
+        const location = response.headers.get('location') ?? ''
+        const lifetime = Number(new URL(location).searchParams.get('X-Amz-Expires'))
+        expect(lifetime).toBeGreaterThanOrEqual(least)
+        expect(lifetime).toBeLessThanOrEqual(most)
+        const received = await get(location)
+        expect(received.headers.get('cache-control')).toMatch(/^private/)
+        expect(Buffer.from(await received.bytes()).equals(png)).toBe(true)
+      }
+    } finally {
+      await runHere(server.data, 'bucket set', 'default', '--private', 'off')
+    }
   })
 
   test('G2 the gallery may show what the store sends, from no other origin', async () => {
