@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { SignLinks } from '../../access/sign-links.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { findMedia } from '../../media/find-media.ts'
+import { recordLinks } from '../../media/record-links.ts'
 import type { BodyReader } from '../bodies/body-reader.ts'
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
@@ -15,7 +16,7 @@ import { type LinkLimits, readLinkRequest } from './link-body.ts'
 export interface LinkParts {
   readonly authorize: Authorizer
   readonly readBody: BodyReader
-  readonly catalog: Pick<Catalog, 'media'>
+  readonly catalog: Pick<Catalog, 'media' | 'recordEvents'>
   readonly signLinks: SignLinks
   readonly limits: LinkLimits
 }
@@ -28,10 +29,11 @@ export async function createLinkRoute(app: FastifyInstance, parts: LinkParts): P
     '/api/media/:id/links',
     routeOptions(description),
     async (request, reply) => {
-      const { bucketId } = await authorize(request, 'media:read')
+      const { bucketId, actor } = await authorize(request, 'media:read')
       const { lifetime, ...options } = await readLinkRequest(request.raw, readBody, limits)
       const media = await findMedia(catalog, bucketId, request.params.id)
       const { sign, expires } = await signLinks(lifetime)
+      if (lifetime !== null) await recordLinks(catalog, actor, [media], { ...options, expires })
       const link = { url: sign(media, options), expires_at: new Date(expires * 1000).toISOString() }
       return reply.code(201).header('cache-control', 'no-store').send(link)
     },

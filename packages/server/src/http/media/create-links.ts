@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Media } from '../../catalog/records.ts'
 import { isMediaId } from '../../core/media-id.ts'
+import { recordLinks } from '../../media/record-links.ts'
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
@@ -16,14 +17,16 @@ export async function createLinksRoute(app: FastifyInstance, parts: LinkParts): 
   const { authorize, readBody, catalog, signLinks, limits } = parts
   leaveBodiesUnread(app)
   app.post('/api/links', routeOptions(description), async (request, reply) => {
-    const { bucketId } = await authorize(request, 'media:read')
+    const { bucketId, actor } = await authorize(request, 'media:read')
     const { lifetime, ids: sent, ...options } = await readLinkRequest(request.raw, readBody, limits, ['ids'])
     const ids = [...new Set(readIds(sent))]
     const found = await Promise.all(ids.map((id) => (isMediaId(id) ? catalog.media(id) : null)))
     const isOwn = (media: Media | null | undefined): media is Media => media?.bucketId === bucketId
+    const items = found.filter(isOwn)
     const { sign, expires } = await signLinks(lifetime)
+    if (lifetime !== null) await recordLinks(catalog, actor, items, { ...options, expires })
     return reply.header('cache-control', 'no-store').send({
-      links: found.filter(isOwn).map((media) => ({ id: media.id, url: sign(media, options) })),
+      links: items.map((media) => ({ id: media.id, url: sign(media, options) })),
       missing: ids.filter((_, index) => !isOwn(found[index])),
       expires_at: new Date(expires * 1000).toISOString(),
     })
