@@ -138,6 +138,16 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect(names.get(bucketId)).toBe('b')
     })
 
+    test('J5, Y1 the creation of a bucket by the first request of a user has one event with the user', async () => {
+      const { catalog, events } = await opened()
+      const by = { ...client, subject: 'https://issuer.example.org|anna', address: null, requestId: null }
+      for (const id of ['first', 'second'])
+        await catalog.addUser(newToken(id, { hash: hashOf('user'), bucket: 'anna' }), { maxItems: 5 }, by)
+      expect((await events()).slice(2)).toMatchObject([
+        { action: 'bucket-create', name: 'anna', detail: { max_items: 5 }, by },
+      ])
+    })
+
     test('Y1 resumable and repeated uploads have one event for each item', async () => {
       const { catalog, events, bucketId } = await opened()
       const upload = newUpload(bucketId, { length: 1_000 })
