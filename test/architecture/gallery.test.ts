@@ -11,6 +11,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/tokens/tokens-view.tsx': /^$/,
   'packages/gallery/src/uploads/uploader/uploader.ts': /^$/,
   'packages/gallery/src/uploads/uploader/resumable.ts': /^tus-js-client$/,
+  'packages/gallery/src/service/parse-camera-data.ts': /^exifreader$/,
   'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,
   'packages/gallery/src/zip/download-zip.ts': /^client-zip$/,
 }

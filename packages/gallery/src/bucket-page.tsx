@@ -5,6 +5,7 @@ import { ListingView } from './listing/listing-view.tsx'
 import { Pager } from './listing/pager.tsx'
 import type { Preferences } from './preferences.ts'
 import { DeletionDialog } from './selection/deletion-dialog.tsx'
+import { LocationDialog } from './selection/location-dialog.tsx'
 import { SelectionBar } from './selection/selection-bar.tsx'
 import type { Session, SignedIn } from './session/session.ts'
 import { ConnectionBanner } from './shell/connection-banner.tsx'
@@ -70,6 +71,7 @@ export function BucketPage({ signedIn, session, preferences }: BucketPageProps) 
       <NoticeAnnouncer />
       <Viewer />
       <DeletionDialog />
+      <LocationDialog />
       <DropZone />
       {listed && <KeyboardShortcuts />}
     </GalleryContext.Provider>

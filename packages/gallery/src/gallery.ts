@@ -13,6 +13,7 @@ import { createRouter, type Router } from './routing/router.ts'
 import { showDeletion } from './selection/after-deletion.ts'
 import { createDeletion, type Deletion } from './selection/deletion.ts'
 import { type LinkForm, linkText } from './selection/link-text.ts'
+import { createLocationWarning, type LocationWarning } from './selection/location-warning.ts'
 import { createSelectMany, type SelectMany } from './selection/select-many.ts'
 import { createSelection, type Selection } from './selection/selection.ts'
 import { type Connection, createConnection } from './service/connection.ts'
@@ -50,6 +51,7 @@ export interface Gallery {
   readonly selection: Selection
   readonly selectMany: SelectMany
   readonly deletion: Deletion
+  readonly locationWarning: LocationWarning
   readonly trash: Trash
   readonly uploads: Uploads
   /** Loads the code that the viewer needs for its first item. */
@@ -86,6 +88,8 @@ export function openGallery(
   const connection = createConnection(() => client.whoami(), session.end)
   const listing = createListing(client, router, connection)
   const mediaCache = createMediaCache(client, connection, () => void reload())
+  const files = createFileAccess(client, mediaCache)
+  const locationWarning = createLocationWarning(files.renew, closing.signal)
   const usage = createBucketUsage(client, connection)
   const inTimeline = computed(() => router.page.value === null)
   const timeline = createTimeline({
@@ -143,14 +147,14 @@ export function openGallery(
   })
   void uploads.resumeUnfinished()
   // The listing does not change below an open viewer or dialog; the next refresh after it is closed shows the changes.
-  const canRefresh = () => router.item.value === null && deletion.pending.value === null
+  const canRefresh = () =>
+    router.item.value === null && deletion.pending.value === null && locationWarning.pending.value === null
   const stopRefreshing = refreshWhileVisible(async () => {
     if (connection.lost.value || !canRefresh()) return
     const refresh = () => (inTimeline.value ? timeline.refresh(canRefresh) : listing.refresh(canRefresh))
     if (inTimeline.value ? await changes.show(refresh) : await refresh()) await usage.refresh()
   })
 
-  const files = createFileAccess(client, mediaCache)
   const urlOf = async (id: string) => {
     const media = await mediaCache.load(id)
     return media && plainUrl(media)
@@ -184,6 +188,7 @@ export function openGallery(
     selection,
     selectMany,
     deletion,
+    locationWarning,
     trash,
     uploads,
     loadPhotoSwipe() {
@@ -199,10 +204,12 @@ export function openGallery(
       else selection.add(listing.ids.value)
     },
     async copyLinks(ids, form = 'plain') {
-      await copyLines((await selectMany.describe(ids)).map((media) => linkText(form, media)))
+      const media = await selectMany.describe(ids)
+      if (await locationWarning.allows(media)) await copyLines(media.map((each) => linkText(form, each)))
     },
     async copyExpiringLinks(ids, seconds) {
       try {
+        if (!(await locationWarning.allows(await selectMany.describe(ids)))) return
         const { urls } = await connection.watch(() => client.createLinks(ids, { expiresIn: seconds }))
         const time = strings.link.lifetime(seconds / 3_600)
         await copyLines(
@@ -224,19 +231,18 @@ export function openGallery(
     async downloadZip(ids) {
       try {
         const { saveAsZip } = await import('./zip/download-zip.ts')
+        const media = await selectMany.describe(ids)
+        if (!(await locationWarning.allows(media))) return
         notices.show(strings.selection.zipStarted(ids.length))
-        await saveAsZip(
-          await selectMany.describe(ids),
-          `${tokenInfo.bucket}.zip`,
-          files.renew,
-          closing.signal,
-        )
+        await saveAsZip(media, `${tokenInfo.bucket}.zip`, files.renew, closing.signal)
       } catch {
         if (!closing.signal.aborted) notices.show(strings.selection.zipFailed, { tone: 'bad' })
       }
     },
     async copyUploaded() {
       const items = uploads.uploader.value?.uploadedItems() ?? []
+      const known = items.flatMap(({ id }) => mediaCache.get(id).peek() ?? [])
+      if (!(await locationWarning.allows(known))) return
       const urls = await Promise.all(items.map(async ({ id, url }) => url ?? (await urlOf(id))))
       await copyLines(urls.filter((url) => url !== null))
     },

@@ -1,4 +1,5 @@
 import { formatCount } from '../format/count.ts'
+import { camera, location } from './de-camera.ts'
 import { deletion, trash } from './de-deletion.ts'
 import { tokens } from './de-tokens.ts'
 import { uploads } from './de-uploads.ts'
@@ -177,6 +178,9 @@ export const de: Texts = {
     copied: (count: number) => (count === 1 ? 'Link kopiert.' : `${formatCount(count)} Links kopiert.`),
     failed: 'Der Browser hat das Kopieren verhindert. Kopiere den Link aus den Details der Datei.',
   },
+
+  camera,
+  location,
 
   viewer: {
     label: (name: string) => `Datei: ${name}`,

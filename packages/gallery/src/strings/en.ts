@@ -1,4 +1,5 @@
 import { formatCount } from '../format/count.ts'
+import { camera, location } from './en-camera.ts'
 import { deletion, trash } from './en-deletion.ts'
 import { tokens } from './en-tokens.ts'
 import { uploads } from './en-uploads.ts'
@@ -171,6 +172,9 @@ export const en = {
     copied: (count: number) => (count === 1 ? 'Link copied.' : `${formatCount(count)} links copied.`),
     failed: 'The browser blocked copying. Open the details of the file and copy the link from there.',
   },
+
+  camera,
+  location,
 
   viewer: {
     label: (name: string) => `File: ${name}`,

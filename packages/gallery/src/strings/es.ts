@@ -1,5 +1,6 @@
 import { formatCount } from '../format/count.ts'
 import type { Texts } from './en.ts'
+import { camera, location } from './es-camera.ts'
 import { deletion, trash } from './es-deletion.ts'
 import { tokens } from './es-tokens.ts'
 import { uploads } from './es-uploads.ts'
@@ -172,6 +173,9 @@ export const es: Texts = {
     copied: (count: number) => (count === 1 ? 'Enlace copiado.' : `${formatCount(count)} enlaces copiados.`),
     failed: 'El navegador impidió copiar. Copia el enlace desde los detalles del archivo.',
   },
+
+  camera,
+  location,
 
   viewer: {
     label: (name: string) => `Archivo: ${name}`,

@@ -1,12 +1,13 @@
 import type { Media } from '@mediabucket/client'
-import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { formatTime } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
 import { plainUrl } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { CameraEntries } from './camera-entries.tsx'
 import { EditDetails } from './edit-details.tsx'
+import { Entry } from './entry.tsx'
 
 /** The properties of an item. */
 export function Details({ media }: { media: Media }) {
@@ -42,6 +43,7 @@ export function Details({ media }: { media: Media }) {
         <Entry term={strings.details.added}>
           <time dateTime={media.created_at}>{formatTime(media.created_at)}</time>
         </Entry>
+        <CameraEntries media={media} />
         {sha256 !== null && (
           <Entry term={strings.details.hash}>
             <code>{sha256}</code>
@@ -59,14 +61,5 @@ export function Details({ media }: { media: Media }) {
         </Entry>
       </dl>
     </aside>
-  )
-}
-
-function Entry({ term, children }: { term: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{term}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }

@@ -1,0 +1,18 @@
+/** What cameras write into pictures. */
+export const camera = {
+  taken: 'Aufgenommen',
+  camera: 'Kamera',
+  lens: 'Objektiv',
+  exposure: 'Belichtung',
+  focalLength: 'Brennweite',
+  location: 'Standort',
+  locationHint: 'Alle, die die Datei oder ihren Link bekommen, können den Standort lesen.',
+}
+
+/** The question before a picture with a location is shared. */
+export const location = {
+  title: 'Standort im Bild',
+  warning: (name: string) =>
+    `„${name}“ enthält den Ort der Aufnahme. Alle, die die Datei oder ihren Link bekommen, können ihn lesen.`,
+  share: 'Trotzdem teilen',
+}

@@ -1,0 +1,174 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import type { Browser } from 'playwright-core'
+import { beforeAll, expect } from 'vitest'
+import { strings } from '../../packages/gallery/src/strings.ts'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { makeToken } from '../harness/token.ts'
+import { uniqueName } from '../harness/unique-name.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { picture } from './files.ts'
+import { type Visit, visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+})
+
+const camera = {
+  IFD0: { Make: 'Harbour', Model: 'Harbour One' },
+  IFD2: {
+    LensModel: 'Pier 35mm',
+    ExposureTime: '1/250',
+    FNumber: '28/10',
+    ISOSpeedRatings: '100',
+    FocalLength: '35/1',
+    DateTimeOriginal: '2026:05:01 12:30:00',
+  },
+}
+const place = {
+  GPSLatitudeRef: 'N',
+  GPSLatitude: '53/1 32/1 24/1',
+  GPSLongitudeRef: 'W',
+  GPSLongitude: '9/1 58/1 12/1',
+}
+
+/** A signed-in visit of a new bucket with a picture that has a location, one that has none, and a text. */
+async function visitBucket(options: Parameters<typeof visit>[2] = {}) {
+  const { token, authorization } = await makeToken(server, '--bucket', uniqueName('camera'))
+  const files = [
+    [
+      'pier.jpg',
+      await picture(1, 640, 480)
+        .withExif({ ...camera, IFD3: place })
+        .jpeg()
+        .toBuffer(),
+    ],
+    ['plain.webp', await picture(2).withExif(camera).webp().toBuffer()],
+    ['notes.txt', Buffer.from('notes')],
+  ] as const
+  const items = new Map<string, { readonly id: string; readonly url: string }>()
+  for (const [name, bytes] of files)
+    items.set(name, await upload(server, new Uint8Array(bytes), { name, type: '', authorization }))
+  const guest = await visit(browser, server, {
+    ...options,
+    options: { permissions: ['clipboard-read', 'clipboard-write'], ...options.options },
+  })
+  await guest.signIn(token)
+  return { guest, items }
+}
+
+const open = async ({ page, files }: Visit, name: string) => {
+  await files.getByText(name).click()
+  const dialog = page.getByRole('dialog', { name: strings.viewer.label(name), exact: true })
+  await dialog.waitFor()
+  return dialog
+}
+
+const clipboard = async ({ page }: Visit) => `${await page.evaluate('navigator.clipboard.readText()')}`
+
+browserTest('G27 the details show what the camera has written, and warn of a location', async () => {
+  const { guest } = await visitBucket()
+  await using _ = guest
+  const dialog = await open(guest, 'pier.jpg')
+  await dialog.getByRole('button', { name: strings.viewer.details }).click()
+  const details = dialog.getByRole('complementary')
+  for (const text of ['Harbour One', 'Pier 35mm', '1/250 s, f/2.8, ISO 100', '35 mm', '53.5400°, -9.9700°'])
+    await details.getByText(text, { exact: true }).or(details.getByText(text)).first().waitFor()
+  await details.getByText(strings.camera.locationHint).waitFor()
+  await details.getByText(/May 1, 2026|1 May 2026/).waitFor()
+  await guest.page.keyboard.press('ArrowRight')
+  const next = guest.page.getByRole('dialog', { name: strings.viewer.label('plain.webp'), exact: true })
+  await next.getByRole('complementary').getByText('Pier 35mm').waitFor()
+  expect(await next.getByText(strings.camera.locationHint).count()).toBe(0)
+})
+
+browserTest(
+  'G28 the link of a picture with a location is copied after a question, others at once',
+  async () => {
+    const { guest, items } = await visitBucket()
+    await using _ = guest
+    const { page } = guest
+    const dialog = await open(guest, 'pier.jpg')
+    const copy = dialog.getByRole('button', { name: strings.viewer.copy, exact: true })
+    const question = page.getByRole('dialog', { name: strings.location.title })
+
+    await copy.click()
+    await question.getByText(strings.location.warning('pier.jpg')).waitFor()
+    await question.getByRole('button', { name: strings.cancel }).click()
+    await question.waitFor({ state: 'detached' })
+    expect(await clipboard(guest)).toBe('')
+
+    await copy.click()
+    await question.getByRole('button', { name: strings.location.share }).click()
+    await until('the link is copied', async () => (await clipboard(guest)) === items.get('pier.jpg')?.url)
+    // It was confirmed, so it is not asked again.
+    await page.evaluate("navigator.clipboard.writeText('-')")
+    await copy.click()
+    await until(
+      'the link is copied again',
+      async () => (await clipboard(guest)) === items.get('pier.jpg')?.url,
+    )
+
+    await page.keyboard.press('ArrowRight')
+    const next = page.getByRole('dialog', { name: strings.viewer.label('plain.webp'), exact: true })
+    await next.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
+    await until(
+      'a link is copied at once',
+      async () => (await clipboard(guest)) === items.get('plain.webp')?.url,
+    )
+  },
+)
+
+browserTest('G28 a ZIP archive with a picture that has a location is created after a question', async () => {
+  const { guest } = await visitBucket()
+  await using _ = guest
+  const { page } = guest
+  for (const name of ['pier.jpg', 'notes.txt'])
+    await page.getByLabel(strings.selection.select(name), { exact: true }).click()
+  await guest.button(strings.selection.zip).click()
+  const question = page.getByRole('dialog', { name: strings.location.title })
+  await question.waitFor()
+  const download = page.waitForEvent('download')
+  await question.getByRole('button', { name: strings.location.share }).click()
+  expect((await download).suggestedFilename()).toMatch(/\.zip$/)
+})
+
+browserTest(
+  'G27, G28 the question and the details are readable on phones and desktops, in both themes',
+  async () => {
+    const { guest } = await visitBucket()
+    await using _ = guest
+    const { page } = guest
+    const dialog = await open(guest, 'pier.jpg')
+    await dialog.getByRole('button', { name: strings.viewer.details }).click()
+    await dialog.getByText(strings.camera.locationHint).waitFor()
+    await page.evaluate(axe.source)
+    const shots = process.env['TEST_SCREENSHOTS']
+    for (const state of ['details', 'question']) {
+      if (state === 'question') {
+        await dialog.getByRole('button', { name: strings.viewer.copy, exact: true }).click()
+        await page.getByRole('dialog', { name: strings.location.title }).waitFor()
+      }
+      for (const width of [375, 1440])
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.setViewportSize({ width, height: 800 })
+          await page.emulateMedia({ colorScheme })
+          const found = await page.evaluate(
+            `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html)))`,
+          )
+          expect([state, width, colorScheme, found]).toEqual([state, width, colorScheme, []])
+          if (shots === undefined) continue
+          await mkdir(shots, { recursive: true })
+          await page.screenshot({ path: join(shots, `${state}-${width}-${colorScheme}.png`) })
+        }
+    }
+  },
+)
