@@ -88,6 +88,9 @@ test('Y1, Y2 every kind of change has one event, with the id of the request in t
   const resumable = created.headers.get('content-location')?.split('/').at(-1) ?? ''
   await call('PATCH', `/api/media/${raw}`, '{"caption":"a secret"}', json)
   await call('PATCH', `/api/media/${raw}`, '{"caption":"a secret"}', json)
+  await call('POST', `/api/media/${raw}/links`, '{"expires_in":60}', json)
+  await call('POST', '/api/links', JSON.stringify({ ids: [raw, once], expires_in: 60 }), json)
+  await call('POST', `/api/media/${raw}/links`, '{}', json)
   await call('DELETE', `/api/media/${raw}`)
   await call('POST', '/api/trash/restore', JSON.stringify({ ids: [raw] }), json)
   await call('DELETE', '/api/media', JSON.stringify({ ids: [raw, once] }), json)
@@ -116,6 +119,9 @@ test('Y1, Y2 every kind of change has one event, with the id of the request in t
     ...ofForm,
     ['upload', resumable],
     ['edit', raw],
+    ['link', raw],
+    ['link', raw],
+    ['link', once],
     ['trash', raw],
     ['restore', raw],
     ['trash', raw],
@@ -145,6 +151,7 @@ test('Y1, Y2 every kind of change has one event, with the id of the request in t
   for (const output of [stdout, values, JSON.stringify(events)]) {
     expect(output).not.toContain('a secret')
     expect(output).not.toContain('mbkt_')
+    expect(output).not.toContain('signature')
   }
   expect(token).toMatch(/^mbkt_/)
   expect(values).toContain(`,upload,kinds,${raw},'=1+1.txt,3,`)

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { auditActions } from '../../packages/server/src/catalog/audit-log/events.ts'
 import { fsck } from '../harness/upkeep.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -32,6 +33,33 @@ export function intentsIn(directory: string): string[] {
       .prepare('SELECT id FROM intents')
       .all()
       .map(({ id }) => String(id))
+  } finally {
+    db.close()
+  }
+}
+
+/** After the last check of the ledger: the audit log has exactly one event for each item that was stored, and each that was deleted. */
+export function checkAuditLog(directory: string, ledger: Ledger): void {
+  const { stored, deleted } = ledger.changes()
+  for (const [action, ids] of [
+    [auditActions.upload, stored],
+    [auditActions.delete, deleted],
+  ] as const) {
+    const expected = new Set(ids)
+    for (const id of recordedItems(directory, action))
+      if (!expected.delete(id))
+        ledger.fault('halfVisible', `action ${action} of ${id} has no change, or two events`)
+    for (const id of expected) ledger.fault('lost', `action ${action} of ${id} has no event`)
+  }
+}
+
+function recordedItems(directory: string, action: number): string[] {
+  const db = new DatabaseSync(join(directory, 'catalog.db'), { readOnly: true })
+  try {
+    return db
+      .prepare('SELECT target FROM audit_events WHERE action = ?')
+      .all(action)
+      .map((row) => String(row['target']))
   } finally {
     db.close()
   }

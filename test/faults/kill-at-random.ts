@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { checkCleared, checkLeftovers } from './check-leftovers.ts'
+import { checkAuditLog, checkCleared, checkLeftovers } from './check-leftovers.ts'
 import { type Clients, createClients } from './clients.ts'
 import { type Fault, verdictOf } from './fault.ts'
 import { createLedger, type Ledger } from './ledger.ts'
@@ -45,6 +45,7 @@ async function onOneDirectory(
   await clients.resumeAll(instance)
   await ledger.check(instance)
   await instance.server.stop()
+  checkAuditLog(instances.directory, ledger)
   await checkLeftovers(instances.directory, ledger)
   return ledger
 }

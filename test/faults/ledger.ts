@@ -55,6 +55,8 @@ export interface Ledger {
   stored(sending: Sending, ids: readonly string[]): void
   /** Takes a random stored item for its removal; null if there is none. */
   takeForRemoval(): { readonly id: string; acknowledge(): void } | null
+  /** After a check: the ids of all items that were ever stored, and of those that were deleted. */
+  changes(): { readonly stored: readonly string[]; readonly deleted: readonly string[] }
   /** Whether a client has deleted the item, or tries to. */
   isRemoved(id: string): boolean
   /**
@@ -167,6 +169,14 @@ export function createLedger(): Ledger {
           item.removal = 'acknowledged'
         },
       }
+    },
+
+    changes() {
+      const stored = [...items.values()].filter(
+        ({ id, sending }) => id !== null && sending.state === 'stored',
+      )
+      const deleted = stored.filter(({ removal }) => removal === 'acknowledged')
+      return { stored: stored.map(({ id }) => id ?? ''), deleted: deleted.map(({ id }) => id ?? '') }
     },
 
     isRemoved: (id) => [...items.values()].some((item) => item.id === id && item.removal !== 'none'),

@@ -25,7 +25,7 @@ export async function openInstances(at?: string): Promise<Instances> {
   return {
     directory: path,
     async start(settings = {}) {
-      const server = await startServer(settings, path)
+      const server = await startServer({ MEDIABUCKET_AUDIT: 'changes', ...settings }, path)
       started.push(server)
       token ||= server.token
       return {
