@@ -44,6 +44,18 @@ describe('every kind of source arrives byte for byte', () => {
     expect(media).toMatchObject({ size: bytes.length, sha256 })
   })
 
+  test('E1 with its expiry, in one request, in chunks and as a form', async () => {
+    const client = await newBucket(server, 'expiring')
+    const expiresAt = new Date(Date.now() + 86_400_000)
+    const expected = { expires_at: expiresAt.toISOString() }
+    expect(await client.upload(new Blob(['one']), { expiresAt })).toMatchObject(expected)
+    expect(await client.upload(new Blob(['two']), { expiresAt, piecesAbove: 0 })).toMatchObject(expected)
+    const form = await client.uploadAll([{ source: new Blob(['three']), filename: 'three.txt' }], {
+      expiresAt,
+    })
+    expect(form).toEqual([expect.objectContaining(expected)])
+  })
+
   test('a file on disk, as a Blob and as a stream', async () => {
     const client = await newBucket(server, 'files')
     const path = join(directory, 'file.bin')

@@ -35,6 +35,14 @@ async function newBucket(...settings: string[]) {
 test('E1 an upload states when its items expire, by every kind of upload', async () => {
   const { request, upload } = await newBucket()
   const at = iso(Date.now() + day)
+  const keyed = {
+    method: 'POST',
+    body: 'keyed',
+    headers: { 'idempotency-key': 'k', 'mediabucket-expires-at': at },
+  }
+  const once = await readMedia(await request('/api/media', keyed))
+  expect(once).toMatchObject({ expires_at: at })
+  expect(await readMedia(await request('/api/media', keyed))).toEqual(once)
   const raw = await readMedia(await upload('raw', at))
   expect(raw).toMatchObject({ expires_at: at })
   expect(await readMedia(await request(`/api/media/${raw.id}`))).toMatchObject({ expires_at: at })

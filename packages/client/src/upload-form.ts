@@ -18,6 +18,8 @@ export interface FormFile {
 
 /** The options of an upload of several files. */
 export interface UploadAllOptions extends CallOptions {
+  /** When the items expire. Default: by the settings of the bucket. */
+  readonly expiresAt?: Date | undefined
   /** Reports bytes of the whole form, including part headers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
   /** Identifies repeated requests of one upload, for 24 hours. Default: a random key for each call. */
@@ -28,7 +30,7 @@ export interface UploadAllOptions extends CallOptions {
 export async function uploadForm(
   { settings, endpoints }: UploadParts,
   files: readonly FormFile[],
-  { onProgress, signal, idempotencyKey }: UploadAllOptions,
+  { expiresAt, onProgress, signal, idempotencyKey }: UploadAllOptions,
 ): Promise<readonly Media[]> {
   requireFiles(files)
   if (files.length === 0) return []
@@ -41,6 +43,7 @@ export async function uploadForm(
       ...acceptJson,
       'content-type': `multipart/form-data; boundary=${boundary}`,
       'idempotency-key': idempotencyKey ?? randomKey(),
+      ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
     },
     body: { content, onProgress },
     repeatable: true,

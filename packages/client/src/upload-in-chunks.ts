@@ -16,6 +16,7 @@ export interface ChunkedUpload {
   readonly onProgress: ((progress: UploadProgress) => void) | undefined
   readonly signal: AbortSignal | undefined
   readonly beforeLastChunk: (() => Promise<void>) | undefined
+  readonly expiresAt: Date | undefined
   /** Null if an upload that fails will not be resumed. */
   readonly resumeEntry: ResumeEntry | null
 }
@@ -27,10 +28,14 @@ export interface ChunkedUpload {
 export async function uploadInChunks(
   settings: SendSettings,
   endpoints: Endpoints,
-  { blob, name, type, onProgress, signal, beforeLastChunk, resumeEntry }: ChunkedUpload,
+  { blob, name, type, onProgress, signal, beforeLastChunk, expiresAt, resumeEntry }: ChunkedUpload,
 ): Promise<Media | null> {
   const requests = tusRequests(settings, endpoints.resumableUploads, signal)
-  const metadata = Object.entries({ filename: name, filetype: type })
+  const metadata = Object.entries({
+    filename: name,
+    filetype: type,
+    expires_at: expiresAt?.toISOString() ?? null,
+  })
     .flatMap(([key, value]) => (value === null ? [] : [`${key} ${base64(value)}`]))
     .join(',')
 

@@ -19,6 +19,8 @@ export interface UploadOptions extends CallOptions {
   readonly filename?: string | undefined
   /** The type to declare. Default: the type of a File or Blob; none for other sources. */
   readonly contentType?: string | undefined
+  /** When the item expires. Default: by the settings of the bucket. */
+  readonly expiresAt?: Date | undefined
   /** Called while bytes are sent: for each slice of 64 KiB in Node.js, for each progress event in browsers. */
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
   /**
@@ -95,6 +97,7 @@ async function uploadResumable(
       onProgress,
       signal,
       beforeLastChunk,
+      expiresAt: options.expiresAt,
       resumeEntry,
     })
   } finally {
@@ -105,7 +108,7 @@ async function uploadResumable(
 async function uploadInOneRequest(
   { settings, endpoints }: UploadParts,
   content: UploadContent,
-  { filename, contentType, onProgress, signal, idempotencyKey }: UploadOptions,
+  { filename, contentType, expiresAt, onProgress, signal, idempotencyKey }: UploadOptions,
 ): Promise<Media> {
   const name = filename ?? content.name
   const type = contentType ?? content.type
@@ -115,6 +118,7 @@ async function uploadInOneRequest(
     ...acceptJson,
     ...(type === null ? {} : { 'content-type': type }),
     ...(name === null ? {} : { 'content-disposition': contentDisposition(name) }),
+    ...(expiresAt && { 'mediabucket-expires-at': expiresAt.toISOString() }),
     // One key for all attempts of this upload, so that the service recognises a retry.
     ...(key === null ? {} : { 'idempotency-key': key }),
   }

@@ -29,6 +29,9 @@ interface Data {
 
 const now = 1_790_000_000_000
 
+/** Of the items of the small bucket. */
+const expiry = Date.UTC(2100, 0)
+
 /** The texts of the first two items. */
 const described = { filename: 'renamed.jpg', altText: 'a text', caption: null }
 
@@ -58,7 +61,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
     const keys = [1, 2].map(newSigningKey)
     for (const key of keys) await catalog.addSigningKey(key, false)
     for (const item of thrown) await catalog.removeMedia(big, [item.id], service, now)
-    const few = Array.from({ length: 3 }, newStored)
+    const few = Array.from({ length: 3 }, newStored).map((item) => ({ ...item, expiresAt: expiry }))
     const request = {
       tokenId: 'small' as TokenId,
       key: 'once',
@@ -133,7 +136,7 @@ export function describeTransfer(name: string, fresh: () => Promise<{ from: Data
       expect(await after.trash(big, null, 99, now)).toEqual(await before.trash(big, null, 99, now))
       expect(await after.tokens()).toEqual(await before.tokens())
       expect(await after.signingKeys()).toEqual(keys)
-      expect((await after.authorise(hashOf('small')))?.bucketId).toBe(small)
+      expect(await after.authorise(hashOf('small'))).toMatchObject({ bucketId: small, nextExpiry: expiry })
       expect(await after.findRepeated(request)).toEqual(few)
       expect(after.epoch).not.toBe(before.epoch)
       for (const item of [...kept, ...few]) {

@@ -1,5 +1,4 @@
-import { readNewItem } from '../item-columns.ts'
-import { requireSameFingerprint, serializeItems } from '../keyed-requests.ts'
+import { readKeyedItem, requireSameFingerprint, serializeItems } from '../keyed-requests.ts'
 import type { BucketId, IdempotentRequest, NewMedia } from '../records.ts'
 import { bytes, type Row } from '../rows.ts'
 import type { Session } from './session.ts'
@@ -14,7 +13,7 @@ export async function findRepeated(
   const rows = await run(
     `SELECT value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
       (value ->> 'size')::int8, decode(value ->> 'sha256', 'hex'), (value ->> 'width')::int4,
-      (value ->> 'height')::int4, (value ->> 'createdAt')::int8, fingerprint
+      (value ->> 'height')::int4, (value ->> 'createdAt')::int8, fingerprint, (value ->> 'expiresAt')::int8
     FROM keyed_requests, json_array_elements(items) WITH ORDINALITY AS item (value, number)
     WHERE token_id = $1 AND key = $2 AND expires_at > $3 ORDER BY item.number`,
     tokenId,
@@ -24,7 +23,7 @@ export async function findRepeated(
   const [first] = rows
   if (!first) return null
   requireSameFingerprint(bytes(first, 9), fingerprint)
-  return rows.map(readNewItem)
+  return rows.map((row) => readKeyedItem(row, 10))
 }
 
 /** To be called within a transaction that holds the lock of the bucket. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { itemColumns, readNewItem } from '../item-columns.ts'
+import { itemColumns } from '../item-columns.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
+import { readKeyedItem } from '../keyed-requests.ts'
 import type { TokenId } from '../records.ts'
 import { bytes, integer, type Row, text } from '../rows.ts'
 import {
@@ -74,7 +75,7 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
     const rows = await run(
       `SELECT value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
         (value ->> 'size')::int8, decode(value ->> 'sha256', 'hex'), (value ->> 'width')::int4,
-        (value ->> 'height')::int4, (value ->> 'createdAt')::int8, token_id, keyed_requests.key
+        (value ->> 'height')::int4, (value ->> 'createdAt')::int8, token_id, keyed_requests.key, (value ->> 'expiresAt')::int8
       FROM unnest($1::text[], $2::text[]) AS wanted (token_id, key)
       JOIN keyed_requests USING (token_id, key), json_array_elements(items) WITH ORDINALITY AS item (value, number)
       ORDER BY item.number`,
@@ -124,7 +125,7 @@ function createSource(run: Run): Omit<CatalogSource, 'close'> {
           const [tokenId, key] = [text(row, 0) as TokenId, text(row, 1)]
           return {
             request: { tokenId, key, fingerprint: bytes(row, 2), expiresAt: integer(row, 3) },
-            items: (items.get(`${tokenId} ${key}`) ?? []).map(readNewItem),
+            items: (items.get(`${tokenId} ${key}`) ?? []).map((row) => readKeyedItem(row, 11)),
           }
         })
         const last = keys.at(-1) ?? []

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { readNewItem } from '../item-columns.ts'
-import { requireSameFingerprint, serializeItems } from '../keyed-requests.ts'
+import { readKeyedItem, requireSameFingerprint, serializeItems } from '../keyed-requests.ts'
 import type { IdempotentRequest, NewMedia } from '../records.ts'
 import { bytes } from '../rows.ts'
 import { all, one } from './rows.ts'
@@ -19,7 +18,8 @@ export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords 
     WHERE token_id = ? AND key = ? AND expires_at > ?`)
   const selectItems =
     db.prepare(`SELECT value ->> 'id', value ->> 'filename', value ->> 'contentType', value ->> 'extension',
-    value ->> 'size', unhex(value ->> 'sha256'), value ->> 'width', value ->> 'height', value ->> 'createdAt'
+    value ->> 'size', unhex(value ->> 'sha256'), value ->> 'width', value ->> 'height', value ->> 'createdAt',
+      value ->> 'expiresAt'
     FROM keyed_requests, json_each(items) AS item WHERE token_id = ? AND keyed_requests.key = ? ORDER BY item.key`)
   const upsert = db.prepare(`INSERT INTO keyed_requests (token_id, key, fingerprint, items, expires_at)
     VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
@@ -31,7 +31,7 @@ export function prepareIdempotencyRecords(db: DatabaseSync): IdempotencyRecords 
       const row = one(select, tokenId, key, now)
       if (!row) return null
       requireSameFingerprint(bytes(row, 0), fingerprint)
-      return all(selectItems, tokenId, key).map(readNewItem)
+      return all(selectItems, tokenId, key).map((row) => readKeyedItem(row, 9))
     },
 
     store({ tokenId, key, fingerprint, expiresAt }, items) {
