@@ -1,3 +1,4 @@
+import axe from 'axe-core'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
@@ -130,3 +131,19 @@ browserTest(
     expect(await response.json()).toMatchObject({ issuer: { name: 'Example', client_id: 'gallery' } })
   },
 )
+
+browserTest('G25 the sign-in with an issuer is accessible, on phones and desktops', async () => {
+  await using guest = await visit(browser, server, { hash: '' })
+  const { page } = guest
+  await guest.button(strings.signIn.withIssuer('Example')).waitFor()
+  await page.evaluate(axe.source)
+  for (const width of [375, 1440])
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.emulateMedia({ colorScheme })
+      const found = await page.evaluate(
+        `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }).then(({ violations }) => violations.map(({ id }) => id))`,
+      )
+      expect(found, `${width} pixels, ${colorScheme}`).toEqual([])
+    }
+})
