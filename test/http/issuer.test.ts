@@ -125,6 +125,7 @@ const hostile: Readonly<Record<string, () => Promise<string>>> = {
   'an empty subject': () => issuer.sign({ sub: '' }),
   'a subject with a line break': () => issuer.sign({ sub: 'anna\n' }),
   'another type': () => issuer.sign({}, { typ: 'logout+jwt' }),
+  'a type that is no text': () => issuer.sign({}, { typ: 5 }),
   'a key of the client': () => issuer.sign({ cnf: { jkt: 'x' } }),
   'an unknown key id': () => issuer.sign({}, { kid: 'unknown' }),
   'a key id with a path': () => issuer.sign({}, { kid: '../../../../dev/null' }),

@@ -25,6 +25,15 @@ export const readBucketSettings = (row: Row, from: number): BucketSettings => ({
   itemDays: integerOrNull(row, from + 6),
 })
 
+/** Those of the new settings that differ from the current ones. */
+export const changedSettings = (
+  current: BucketSettings,
+  settings: Partial<BucketSettings>,
+): Partial<BucketSettings> =>
+  Object.fromEntries(
+    Object.entries(settings).filter(([name, value]) => current[name as keyof BucketSettings] !== value),
+  )
+
 export interface ColumnValue {
   readonly column: string
   readonly value: number | null

@@ -21,7 +21,9 @@ const shape = /^(?<prefix>(?:[a-z0-9][a-z0-9-]*)?)\{(?<claim>[^{}\s]+)\}(?<suffi
  * A pattern with `sub` has a prefix, so that no subject is called like a bucket of the operator.
  */
 export function parseBucketPattern(text: string): BucketPattern | null {
-  const { prefix = '', claim = '', suffix = '' } = shape.exec(text)?.groups ?? {}
+  const { prefix = '', claim: named = '', suffix = '' } = shape.exec(text)?.groups ?? {}
+  // The JSON Pointer to a claim at the top is the claim.
+  const claim = named.replace(/^\/([^/~]+)$/, '$1')
   if (claim === '' || prefix.length + suffix.length > maxFixedPart) return null
   return claim === 'sub' && prefix === '' ? null : { prefix, claim, suffix }
 }

@@ -94,6 +94,24 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect(Math.abs((first?.time ?? 0) - Date.now())).toBeLessThan(60_000)
     })
 
+    test('Y1 the deletion of a bucket is one event, of its first step; a setting that does not change is none', async () => {
+      const { catalog, events, bucketId } = await opened()
+      await catalog.addMedia(bucketId, inBlobStore([newItem(), newItem(), newItem()]))
+      expect(await catalog.setBucket('b', { trashDays: 2, maxItems: null })).toBe(true)
+      expect(await catalog.setBucket('b', { trashDays: 2 })).toBe(true)
+      const recorded = async () =>
+        (await events()).filter(({ action }) => action.startsWith('bucket-')).map(brief)
+      const expected = [
+        ['bucket-create', null, 'b', {}, 'ada'],
+        ['bucket-set', null, 'b', { trash_days: 2 }, 'ada'],
+        ['bucket-delete', null, 'b', {}, 'ada'],
+      ]
+      expect((await catalog.deleteBucketChunk(bucketId, 1, 1)).isDeleted).toBe(false)
+      expect(await recorded()).toEqual(expected)
+      while (!(await catalog.deleteBucketChunk(bucketId, 1, 1)).isDeleted);
+      expect(await recorded()).toEqual(expected)
+    })
+
     test('Y1 tokens and buckets have events, without the hash of a token', async () => {
       const { catalog, log, events, bucketId } = await opened()
       expect(await catalog.createBucket('c', { maxItems: 5 }, 1)).toBe(true)

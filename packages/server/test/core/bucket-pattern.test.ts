@@ -16,6 +16,7 @@ test.each([
   ['user-{sub}', 'x--a', 'user-x--x-2d-2da'],
   ['{tenant}-media', 'blue', 'blue-media'],
   ['{tenant}', '-', 'x---2d'],
+  ['user-{/sub}', 'anna', 'user-anna'],
 ])('J4 the bucket of %s with %s is %s', (text, value, name) => {
   expect(bucketNameFor(pattern(text), value)).toBe(name)
 })
@@ -69,6 +70,7 @@ test.each([
   '',
   'user',
   '{sub}',
+  '{/sub}',
   'user-{sub',
   '{a}{b}',
   '{a}-{b}',

@@ -6,9 +6,12 @@ import { type Discovery, discover } from './discover.ts'
 import { fetchJson } from './fetch-json.ts'
 
 /** Keys of this age are used, and requested again in the background. Milliseconds. */
-const refreshAfter = 5 * 60_000
+const refreshAfter = 4 * 60_000
 
-/** Keys of this age are not used: the issuer may have withdrawn them. Milliseconds. */
+/** Keys of this age are requested again before they are used. Milliseconds. */
+const staleAfter = 5 * 60_000
+
+/** Keys of this age are not used, even if the issuer cannot be reached: it may have withdrawn them. Milliseconds. */
 const maxAge = 24 * 3_600_000
 
 /** Between two requests that unknown keys cause. Milliseconds. */
@@ -74,11 +77,18 @@ export function createIssuerKeys(
   const hasFailed = () => loading === null && Math.abs(now() - failedAt) < failurePause
   const isPaused = () => hasFailed() || (loading === null && Math.abs(now() - unknownAt) < unknownKeyPause)
 
+  // A clock that is set back makes keys old.
+  const ageOf = (keys: Loaded | null) => (keys === null ? maxAge : Math.abs(now() - keys.at))
+
   async function usable(): Promise<Loaded> {
-    const age = loaded === null ? maxAge : now() - loaded.at
-    if (age >= maxAge && !hasFailed()) await refresh()
-    else if (age >= refreshAfter && !hasFailed()) void refresh()
-    if (loaded !== null && now() - loaded.at < maxAge) return loaded
+    const age = ageOf(loaded)
+    // While the issuer cannot be reached, only the first request waits for it.
+    const isReachable = loaded === null || failedAt < loaded.at
+    if (age >= refreshAfter && !hasFailed()) {
+      const refreshing = refresh()
+      if (age >= maxAge || (age >= staleAfter && isReachable)) await refreshing
+    }
+    if (loaded !== null && ageOf(loaded) < maxAge) return loaded
     throw new Fault(
       'issuer-unavailable',
       'Tokens of the issuer cannot be verified at the moment, because its keys cannot be requested.',

@@ -22,6 +22,10 @@ const maxLength = 8_192
 /** The types of access tokens (RFC 9068), and of tokens without a special type. Others, such as logout tokens, grant nothing. */
 const acceptedTypes: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
 
+/** The library does not check that the type is text. */
+const isAcceptedType = (typ: unknown): boolean =>
+  typeof typ === 'string' && acceptedTypes.has(typ.toLowerCase())
+
 /**
  * Verifies a token of the issuer (docs/interface.md J1 to J3). Throws Fault `token-malformed`, `token-refused`, `token-expired` and
  * `issuer-unavailable`. The detail of `token-refused` is always the same; `onRefusal` receives the reason.
@@ -49,7 +53,7 @@ export function verifyJwtOperation(
       currentDate: new Date(at),
     })
     const { typ } = protectedHeader
-    if (typ !== undefined && !acceptedTypes.has(typ.toLowerCase())) throw new RefusedClaim('typ')
+    if (typ !== undefined && !isAcceptedType(typ)) throw new RefusedClaim('typ')
     const { sub, exp, iat } = payload
     if (iat !== undefined && iat * 1000 > at + clockSkew) throw new RefusedClaim('iat')
     // A token that is bound to a key (RFC 7800) must not be accepted without a proof of the key.
@@ -104,13 +108,14 @@ class RefusedClaim extends Error {
 function reasonOf(error: unknown): string {
   if (error instanceof RefusedClaim) return `the value of ${error.claim}`
   if (error instanceof errors.JWTClaimValidationFailed) return `the value of ${error.claim}`
-  return error instanceof errors.JOSEError ? error.code : 'unknown'
+  return error instanceof errors.JOSEError ? error.code : 'a key that does not fit the algorithm'
 }
 
 /** Null if the error says nothing about the token. */
 function refusal(error: unknown): Fault | null {
   if (error instanceof errors.JWTExpired) return new Fault('token-expired', 'This token has expired.')
-  if (error instanceof RefusedClaim || error instanceof errors.JOSEError)
+  // The library throws a TypeError for a key that does not fit the algorithm, such as a short one.
+  if (error instanceof RefusedClaim || error instanceof errors.JOSEError || error instanceof TypeError)
     return new Fault('token-refused', 'This is not a valid token of the issuer for this service.')
   return null
 }

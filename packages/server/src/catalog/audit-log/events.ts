@@ -89,6 +89,9 @@ export const editEvent = (bucketId: BucketId, item: Item, edited: Item, by: Acto
   return { action: 'edit', by, bucketId, target: id, name, size, detail }
 }
 
+/** The key of `meta` that marks a bucket whose deletion has begun. */
+export const deletionKey = (id: BucketId): string => `deleting ${id}`
+
 export const bucketDeleteEvent = (bucketId: BucketId, name: string, by: Actor): AuditEvent => ({
   action: 'bucket-delete',
   by,
@@ -97,7 +100,7 @@ export const bucketDeleteEvent = (bucketId: BucketId, name: string, by: Actor): 
   name,
 })
 
-/** With the settings that differ from the defaults. */
+/** With the settings that were given. */
 export const bucketCreateEvent = (
   bucketId: BucketId,
   name: string,
@@ -105,7 +108,7 @@ export const bucketCreateEvent = (
   by: Actor,
 ): AuditEvent => ({ ...bucketSetEvent(bucketId, name, settings, by), action: 'bucket-create' })
 
-/** With the new settings. */
+/** With the settings that have changed. */
 export const bucketSetEvent = (
   bucketId: BucketId,
   name: string,

@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import { bucketCreateEvent, bucketSetEvent } from '../audit-log/events.ts'
-import { settingValues } from '../bucket-settings.ts'
+import { changedSettings, readBucketSettings, settingColumns, settingValues } from '../bucket-settings.ts'
 import type { Audited } from '../changes.ts'
 import type { BucketId, BucketSettings } from '../records.ts'
 import { integer, type Row } from '../rows.ts'
@@ -16,12 +16,21 @@ export async function setBucket(
   settings: Partial<BucketSettings>,
   by?: Actor,
 ): Promise<boolean> {
-  const values = settingValues(settings)
-  const assignments = values.map(({ column }, index) => `, ${column} = $${index + 2}`).join('')
-  const statement = `UPDATE buckets SET name = name${assignments} WHERE name = $1 AND id > 0 RETURNING id`
-  const [row] = await session.run(statement, name, ...values.map(({ value }) => value))
-  if (row && by !== undefined) await recordEvents(session, [bucketSetEvent(idOf(row), name, settings, by)])
-  return row !== undefined
+  const columns = ['id', ...settingColumns].join(', ')
+  const select = `SELECT ${columns} FROM buckets WHERE name = $1 AND id > 0 FOR NO KEY UPDATE`
+  const [row] = await session.run(select, name)
+  if (row === undefined) return false
+  const changed = changedSettings(readBucketSettings(row, 1), settings)
+  const values = settingValues(changed)
+  if (values.length === 0) return true
+  const assignments = values.map(({ column }, index) => `${column} = $${index + 2}`).join(', ')
+  await session.run(
+    `UPDATE buckets SET ${assignments} WHERE id = $1`,
+    idOf(row),
+    ...values.map(({ value }) => value),
+  )
+  if (by !== undefined) await recordEvents(session, [bucketSetEvent(idOf(row), name, changed, by)])
+  return true
 }
 
 /** Creates a bucket; false if it exists. Waits for a transaction that is creating it. */

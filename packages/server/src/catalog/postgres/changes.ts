@@ -1,5 +1,5 @@
 import type { MediaId } from '../../core/media-id.ts'
-import { type AddedContent, bucketDeleteEvent, upkeepEvent } from '../audit-log/events.ts'
+import { type AddedContent, bucketDeleteEvent, deletionKey, upkeepEvent } from '../audit-log/events.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId, DeletedChunk } from '../records.ts'
 import { integer, text } from '../rows.ts'
@@ -241,6 +241,10 @@ async function deleteBucketChunk(
 ): Promise<DeletedChunk> {
   const { session, buckets } = transaction
   if (!buckets.has(id)) return { items: 0, tombstones: [], isDeleted: true }
+  // The first step of a deletion is its event, whether or not the last one is reached.
+  const mark = "INSERT INTO meta (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING"
+  if ((await session.change(mark, deletionKey(id))) === 1 && by !== undefined)
+    await recordEvents(session, [bucketDeleteEvent(id, buckets.get(id).name, by)])
   await session.run('UPDATE tokens SET revoked_at = $1 WHERE bucket_id = $2 AND revoked_at IS NULL', now, id)
   const { last, ...listed } = await removeOldest(transaction, id, limit)
   // Step by step, as the items.
@@ -257,7 +261,7 @@ async function deleteBucketChunk(
   )
   const isDeleted = integer(row, 0) === 0
   if (isDeleted) {
-    if (by !== undefined) await recordEvents(session, [bucketDeleteEvent(id, buckets.get(id).name, by)])
+    await session.run('DELETE FROM meta WHERE key = $1', deletionKey(id))
     await session.run(
       'DELETE FROM keyed_requests WHERE token_id IN (SELECT id FROM tokens WHERE bucket_id = $1)',
       id,

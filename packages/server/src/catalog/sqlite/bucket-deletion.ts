@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { bucketDeleteEvent } from '../audit-log/events.ts'
+import { bucketDeleteEvent, deletionKey } from '../audit-log/events.ts'
 import type { Changes } from '../changes.ts'
 import type { BucketId, DeletedChunk } from '../records.ts'
 import { integer, text } from '../rows.ts'
@@ -32,9 +32,15 @@ export function prepareDeleteBucketChunk(
   ].map((sql) => db.prepare(sql))
 
   const nameOf = db.prepare('SELECT name FROM buckets WHERE id = ?')
+  const begin = db.prepare("INSERT INTO meta (key, value) VALUES (?, '') ON CONFLICT DO NOTHING")
+  const end = db.prepare('DELETE FROM meta WHERE key = ?')
   const record = prepareRecordEvents(db)
 
   return ({ id, limit, now, by }) => {
+    const row = one(nameOf, id)
+    // The first step of a deletion is its event, whether or not the last one is reached.
+    const isFirst = begin.run(deletionKey(id)).changes === 1
+    if (row && isFirst && by !== undefined) record([bucketDeleteEvent(id, text(row, 0), by)])
     revoke.run(now, id)
     const removeSome = (bucketId: BucketId) => {
       const seqs = all(items, bucketId, limit).map((row) => integer(row, 0))
@@ -47,8 +53,7 @@ export function prepareDeleteBucketChunk(
     const trashed = removeSome(trashOf(id))
     const isDeleted = integer(one(isUsed, id) ?? [], 0) === 0
     if (isDeleted) {
-      const row = one(nameOf, id)
-      if (row && by !== undefined) record([bucketDeleteEvent(id, text(row, 0), by)])
+      end.run(deletionKey(id))
       names.removeAll(id)
       names.removeAll(trashOf(id))
       retireId.run(id)

@@ -4,7 +4,7 @@ import { bucketDeleted } from '../../core/fault.ts'
 import { type Amount, requireWithinQuota } from '../../core/quota.ts'
 import { bucketCreateEvent, bucketSetEvent } from '../audit-log/events.ts'
 import { bucketColumns, bucketOf } from '../bucket-columns.ts'
-import { settingValues } from '../bucket-settings.ts'
+import { changedSettings, readBucketSettings, settingColumns, settingValues } from '../bucket-settings.ts'
 import type { Bucket, BucketId, BucketSettings } from '../records.ts'
 import { integer } from '../rows.ts'
 import { prepareRecordEvents } from './audit-log.ts'
@@ -29,6 +29,7 @@ export function prepareBucketRows(db: DatabaseSync): BucketRows {
     WHERE true ON CONFLICT (name) DO NOTHING`)
   const select = db.prepare('SELECT id FROM buckets WHERE name = ? AND id > 0')
 
+  const current = db.prepare(`SELECT ${settingColumns.join(', ')} FROM buckets WHERE id = ?`)
   const record = prepareRecordEvents(db)
 
   const find = (name: string): BucketId | null => {
@@ -39,9 +40,11 @@ export function prepareBucketRows(db: DatabaseSync): BucketRows {
   const set: BucketRows['set'] = (name, settings, by) => {
     const id = find(name)
     if (id === null) return false
-    for (const { column, value } of settingValues(settings))
+    const row = one(current, id) ?? []
+    const changed = changedSettings(readBucketSettings(row, 0), settings)
+    for (const { column, value } of settingValues(changed))
       db.prepare(`UPDATE buckets SET ${column} = ? WHERE name = ?`).run(value, name)
-    if (by !== undefined) record([bucketSetEvent(id, name, settings, by)])
+    if (by !== undefined && Object.keys(changed).length > 0) record([bucketSetEvent(id, name, changed, by)])
     return true
   }
 

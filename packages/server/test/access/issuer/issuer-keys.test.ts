@@ -40,31 +40,43 @@ function setUp(url = issuer.url, jwksUrl: string | null = null) {
     onSuccess: () => undefined,
   })
   const verify = verifyJwtOperation(settings, { keys, now: () => now, onRefusal: () => undefined })
+  /** `valid`, or the code of the fault. */
+  const outcomeOf = (token: string) =>
+    verify(token).then(
+      () => 'valid',
+      (fault) => fault.code,
+    )
   return {
     keys,
     failures,
     wait(time: number) {
       now += time
     },
-    /** `valid`, or the code of the fault. */
+    outcomeOf,
     outcome: async (header: object = {}) =>
-      verify(await issuer.sign({ exp: Math.floor(now / 1000) + 60 }, header)).then(
-        () => 'valid',
-        (fault) => fault.code,
-      ),
+      outcomeOf(await issuer.sign({ exp: Math.floor(now / 1000) + 60 }, header)),
   }
 }
 
-test('J8 keys are requested once, and again in the background when they are five minutes old', async () => {
+test('J8 keys are requested once, and again in the background when they are four minutes old', async () => {
   const { keys, outcome, wait } = setUp()
   const before = issuer.keyRequests()
   await Promise.all([keys.refresh(), outcome(), outcome()])
-  wait(4 * minute)
+  wait(3 * minute)
   expect(await outcome()).toBe('valid')
   expect(issuer.keyRequests() - before).toBe(1)
   wait(minute)
   expect(await outcome()).toBe('valid')
   await expect.poll(() => issuer.keyRequests() - before).toBe(2)
+})
+
+test('J8 after hours without a request, a withdrawn key is refused', async () => {
+  const { outcomeOf, wait } = setUp()
+  const token = await issuer.sign({ exp: Math.floor((Date.now() + 24 * hour) / 1000) })
+  expect(await outcomeOf(token)).toBe('valid')
+  issuer.rotateKey()
+  wait(23 * hour)
+  expect(await outcomeOf(token)).toBe('token-refused')
 })
 
 test('J8 without the issuer, keys remain in use for a day; afterwards, tokens cannot be verified until it is back', async () => {
