@@ -21,6 +21,8 @@ export function describeTokens(engine: string, fresh: Fresh): void {
         subject: null,
         revision: 0,
         removesMetadata: false,
+        itemDays: null,
+        nextExpiry: null,
         total: 0,
         isPrivate: false,
         signsPages: false,
