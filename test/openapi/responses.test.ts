@@ -65,6 +65,39 @@ describe('D1 the common problems of all operations are as described', () => {
   })
 })
 
+test('D1, H2 responses with the bytes of a private bucket are as described', async () => {
+  const path = '/media/{name}'
+  const bucket = 'private'
+  const { authorization } = await makeToken(server, '--bucket', bucket)
+  await runHere(server.data, 'bucket set', bucket, '--private', 'on')
+  const writer = await makeToken(server, '--bucket', bucket, '--scope', 'media:write')
+  const { url } = await upload(server, 'x'.repeat(50_000), { name: 'notes.txt', authorization })
+  const calls: readonly (readonly [number, Record<string, string>])[] = [
+    [200, { authorization }],
+    [206, { authorization, range: 'bytes=1-9' }],
+    [304, { authorization, 'if-none-match': '*' }],
+    [401, { authorization: 'Bearer x' }],
+    [401, { authorization: `Bearer mbkt_${'0'.repeat(52)}` }],
+    [403, { authorization: writer.authorization }],
+    [404, {}],
+    [404, { authorization: `Bearer ${server.token}` }],
+  ]
+  for (const [status, headers] of calls) {
+    await meet('GET', path, await fetch(url, { headers }), status)
+    const same = status === 206 ? 200 : status
+    await meet('HEAD', path, await fetch(url, { method: 'HEAD', headers }), same)
+  }
+  const name = new URL(url).pathname
+  for (const method of ['GET', 'HEAD']) {
+    const twice = 'Authorization: Bearer x\r\n'.repeat(2)
+    const request = `${method} ${name} HTTP/1.1\r\nConnection: close\r\nHost: x\r\n${twice}\r\n`
+    const response = await sendRaw(server.url, request)
+    await meet(method, path, responseOf(method === 'HEAD' ? { ...response, body: '' } : response), 400)
+  }
+  const { security } = description.document.paths[path]?.['get'] ?? {}
+  expect(security).toEqual([{}, { bearer: ['media:read'] }])
+})
+
 /** A request to `path` and the expected status. */
 type Call = readonly [status: number, path: string, init?: () => RequestInit]
 

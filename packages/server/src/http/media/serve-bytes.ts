@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { CorsPolicy } from '../headers/cors.ts'
-import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
+import { exampleBase, type OperationDescription, readIfPrivate, routeOptions } from '../openapi/operation-description.ts'
 import { BytesParams, BytesQuery } from '../openapi/request-schemas.ts'
 import type { ResponseHeader } from '../openapi/response-headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'
@@ -70,10 +70,11 @@ without variants return 404.
 
 With \`download\`, with any value, every type is served as an \`attachment\`, so that browsers save the file.`,
   rules: 'B1 to B12, V1 to V7, H1 to H6',
-  needs: 'nothing',
+  needs: readIfPrivate,
   path: BytesParams,
   query: BytesQuery,
   headers: [
+    'Authorization',
     'Accept',
     'Range',
     'If-Range',

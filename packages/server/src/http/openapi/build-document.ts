@@ -7,6 +7,7 @@ import {
   exampleBase,
   type OperationDescription,
   type ResponseDescription,
+  readIfPrivate,
   tags,
 } from './operation-description.ts'
 import {
@@ -91,7 +92,7 @@ function describeOperation(
     tags: [tag],
     summary: `${summary}${path.startsWith('/v1/') ? ' (the same under /v1)' : ''}${isHeadOfGet ? ', headers only' : ''}`,
     description: `${description.description}\n\n${requirement(needs)} ${rule}`,
-    security: needs === 'nothing' ? [] : [{ bearer: needs === 'any token' ? [] : [needs] }],
+    security: securityOf(needs),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body
       ? { requestBody: { ...body, content: contentOf(body, envelope, components), required: true } }
@@ -103,12 +104,31 @@ function describeOperation(
   }
 }
 
-export const requirement = (needs: OperationDescription['needs']): string =>
-  needs === 'nothing'
-    ? 'Needs no token.'
-    : needs === 'any token'
-      ? 'Needs a token with any scopes.'
-      : `Needs a token with the scope \`${needs}\`.`
+export function requirement(needs: OperationDescription['needs']): string {
+  switch (needs) {
+    case 'nothing':
+      return 'Needs no token.'
+    case 'any token':
+      return 'Needs a token with any scopes.'
+    case readIfPrivate:
+      return 'Needs a token with the scope `media:read` only in a private bucket, and not with a signed URL.'
+    default:
+      return `Needs a token with the scope \`${needs}\`.`
+  }
+}
+
+function securityOf(needs: OperationDescription['needs']): readonly { readonly bearer?: readonly string[] }[] {
+  switch (needs) {
+    case 'nothing':
+      return []
+    case 'any token':
+      return [{ bearer: [] }]
+    case readIfPrivate:
+      return [{}, { bearer: ['media:read'] }]
+    default:
+      return [{ bearer: [needs] }]
+  }
+}
 
 function parametersOf(
   method: DescribedOperation['method'],

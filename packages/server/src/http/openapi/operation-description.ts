@@ -11,10 +11,13 @@ export const tags = {
   Listing: 'List the items of the bucket page by page.',
   Upload: 'Upload files; they are durable once the response arrives.',
   Items: 'Get or delete one item, or get the bucket.',
-  Bytes: 'Get the files by URLs that need no token.',
+  Bytes: 'Get the files by their URLs, which need no token in public buckets.',
   Tokens: 'Get the properties of the token, and manage the tokens of the bucket.',
   Operations: 'Health, metrics and this documentation.',
 }
+
+/** Requires a token with `media:read` only in private buckets, and without a signed URL (docs/interface.md H1). */
+export const readIfPrivate = 'media:read if private'
 
 interface Content {
   /** Left out for bytes of any kind. */
@@ -39,7 +42,7 @@ export interface OperationDescription {
   readonly description: string
   /** The rules of docs/interface.md that the operation follows, as ranges: `L1 to L18`. */
   readonly rules: string
-  readonly needs: Scope | 'any token' | 'nothing'
+  readonly needs: Scope | 'any token' | 'nothing' | typeof readIfPrivate
   readonly path?: TObject
   readonly query?: TObject
   readonly headers?: readonly RequestHeader[]

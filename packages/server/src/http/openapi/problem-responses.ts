@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
 import { hasChallenge, type Problem, problemDetails } from '../problems/problem-response.ts'
 import { problemKinds } from '../problems/problems.ts'
-import { exampleBase, type OperationDescription } from './operation-description.ts'
+import { exampleBase, type OperationDescription, readIfPrivate } from './operation-description.ts'
 import type { ResponseHeader } from './response-headers.ts'
 
 /** Problems of every operation. */
@@ -13,10 +13,9 @@ const commonProblems: readonly FaultCode[] = [
   'internal',
 ]
 
-/** Problems of every operation with a token. */
+/** Problems of every request with a token. */
 const tokenProblems: readonly FaultCode[] = [
   'authorization-repeated',
-  'token-missing',
   'token-malformed',
   'token-unknown',
   'token-expired',
@@ -36,6 +35,7 @@ export function problemsByStatus(
     ...commonProblems,
     ...(unlimited ? [] : (['rate-limited'] as const)),
     ...(needs === 'nothing' ? [] : tokenProblems),
+    ...(needs === 'nothing' || needs === readIfPrivate ? [] : (['token-missing'] as const)),
     ...(needs === 'nothing' || needs === 'any token' ? [] : (['scope-missing'] as const)),
     ...problems,
   ])

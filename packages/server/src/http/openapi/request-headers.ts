@@ -2,6 +2,11 @@ import { type HeaderDescription, text, wholeNumber } from './header-schema.ts'
 
 /** The optional headers of requests by name. */
 export const requestHeaders = {
+  Authorization: {
+    description: 'For an item of a private bucket: `Bearer` and a token of the bucket with `media:read`.',
+    schema: text,
+    example: 'Bearer mbkt_…',
+  },
   Accept: {
     description:
       'For items: with `application/x-ndjson`, the response has one JSON object on each line. For variants: with `image/avif`, it is AVIF.',

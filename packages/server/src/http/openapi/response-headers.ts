@@ -82,9 +82,11 @@ export const responseHeaders = {
     example: 'nosniff',
   },
   'WWW-Authenticate': {
-    description: 'The challenge (RFC 6750), with the scope where one is missing.',
+    description:
+      'The challenge (RFC 6750), with the scope where one is missing. A 403 that is not about a token lacks it.',
     schema: { type: 'string', pattern: '^Bearer ' },
     example: 'Bearer realm="mediabucket"',
+    optional: true,
   },
   'Retry-After': {
     description: 'Seconds to wait before the next attempt.',
