@@ -65,7 +65,8 @@ export interface Client {
 
   /**
    * Fetches the bytes of an item: a `Response` with a status of 2xx. Reading its body rejects on a timeout. A URL is
-   * fetched unchanged: with the token if it has the client's origin, without it otherwise.
+   * fetched unchanged: with the token if it has the client's origin, without it otherwise. If another origin has the
+   * bytes, and needs a signed URL for them, the client creates one.
    */
   get(idOrUrl: string | URL, options?: CallOptions): Promise<Response>
 

@@ -5,13 +5,13 @@ import { type DeletedItems, deleteMany } from './delete-many.ts'
 import { type DescribeOptions, describeMedia, describeTagged, type TaggedMedia } from './describe-media.ts'
 import { locate } from './endpoints.ts'
 import { AnswerError } from './errors/answer-error.ts'
+import { getBytes } from './get-bytes.ts'
 import { type ItemOptions, iterateItems } from './item-list.ts'
 import { createLink, createLinks, type LinkOptions } from './links.ts'
 import type { Media } from './media.ts'
-import { mediaIdOf, mediaUrlOf } from './media-reference.ts'
+import { mediaIdOf } from './media-reference.ts'
 import { nextPageNumber, type Page, readPage, type TaggedPage } from './page.ts'
 import { acceptJson, jsonReader } from './read-json.ts'
-import { withTimeout } from './response-body.ts'
 import { send } from './send.ts'
 import { readToken, type Token } from './token.ts'
 import { createTokenManager } from './token-manager.ts'
@@ -98,15 +98,8 @@ export function createClient(options: ClientOptions): Client {
     return await uploadForm({ settings, endpoints, resuming }, files, options)
   }
 
-  async function get(idOrUrl: string | URL, { signal }: CallOptions = {}): Promise<Response> {
-    return await send(settings, {
-      method: 'GET',
-      url: mediaUrlOf(idOrUrl, endpoints.bytes),
-      mayLeaveOrigin: true,
-      repeatable: true,
-      signal,
-      read: async (response, timer) => withTimeout(response, timer),
-    })
+  async function get(idOrUrl: string | URL, options: CallOptions = {}): Promise<Response> {
+    return await getBytes(settings, endpoints, idOrUrl, options)
   }
 
   async function describe(idOrUrl: string | URL, options: DescribeOptions = {}): Promise<Media> {

@@ -9,12 +9,17 @@ const isUrl = (reference: string | URL): boolean =>
 /** The id in an id or in the URL of an item's bytes, with or without extension. Throws a `TypeError` for any other value. */
 export function mediaIdOf(reference: string | URL): string {
   const id = isUrl(reference)
-    ? /\/media\/([^/.]+)(?:\.[^/]*)?$/.exec(httpUrl(reference, 'the URL of an item').pathname)?.[1]
-    : String(reference)
-  if (id === undefined || !idShape.test(id))
-    throw new TypeError('expected a media id, or a URL that ends in /media/<id>')
+    ? itemIdIn(httpUrl(reference, 'the URL of an item').pathname)
+    : validId(String(reference))
+  if (id === null) throw new TypeError('expected a media id, or a URL that ends in /media/<id>')
   return id
 }
+
+/** The id in the path of a URL of an item's bytes; null if it has none. */
+export const itemIdIn = (pathname: string): string | null =>
+  validId(/\/media\/([^/.]+)(?:\.[^/]*)?$/.exec(pathname)?.[1] ?? '')
+
+const validId = (id: string): string | null => (idShape.test(id) ? id : null)
 
 /** The URL itself, or the URL of an id. Throws a `TypeError` for any other value. */
 export const mediaUrlOf = (reference: string | URL, urlOfId: (id: string) => string): string =>

@@ -8,7 +8,8 @@ export const get = clientCommand({
   summary: 'Download the bytes of an item.',
   help: `Usage: mediabucket get ID|URL [-o FILE]
 
-Writes the bytes to standard output, or to a file. The token is sent to the service only, never to a URL of another server.
+Writes the bytes to standard output, or to a file. The token is sent to the service only, never to a URL of another
+server; files of a private bucket that a media host serves are requested by a signed URL.
 
 Options:
   -o, --output FILE  Write to FILE, which is created or replaced when the download is complete. If it is a link, its target

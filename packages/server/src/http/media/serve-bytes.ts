@@ -1,6 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { CorsPolicy } from '../headers/cors.ts'
-import { exampleBase, type OperationDescription, readIfPrivate, routeOptions } from '../openapi/operation-description.ts'
+import {
+  exampleBase,
+  type OperationDescription,
+  readIfPrivate,
+  routeOptions,
+} from '../openapi/operation-description.ts'
 import { BytesParams, BytesQuery } from '../openapi/request-schemas.ts'
 import type { ResponseHeader } from '../openapi/response-headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'

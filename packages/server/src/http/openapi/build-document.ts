@@ -117,7 +117,9 @@ export function requirement(needs: OperationDescription['needs']): string {
   }
 }
 
-function securityOf(needs: OperationDescription['needs']): readonly { readonly bearer?: readonly string[] }[] {
+function securityOf(
+  needs: OperationDescription['needs'],
+): readonly { readonly bearer?: readonly string[] }[] {
   switch (needs) {
     case 'nothing':
       return []

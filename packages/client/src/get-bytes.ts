@@ -1,0 +1,65 @@
+import type { CallOptions } from './client-options.ts'
+import type { Endpoints } from './endpoints.ts'
+import { AnswerError } from './errors/answer-error.ts'
+import { RedirectError } from './errors/redirect-error.ts'
+import { createLink } from './links.ts'
+import { itemIdIn, mediaUrlOf } from './media-reference.ts'
+import { withTimeout } from './response-body.ts'
+import { type SendSettings, send } from './send.ts'
+
+/**
+ * Fetches the bytes of an item. No other origin receives the token, so bytes of a private bucket that are at another origin are
+ * fetched by a signed URL that the service creates. Those of a public bucket need no further request.
+ */
+export async function getBytes(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  reference: string | URL,
+  options: CallOptions,
+): Promise<Response> {
+  const url = mediaUrlOf(reference, endpoints.bytes)
+  try {
+    return await fetchBytes(settings, url, options)
+  } catch (error) {
+    const link = mayNeedLink(error, endpoints.origin) ? await linkTo(settings, endpoints, url, options) : null
+    if (link === null) throw error
+    return await fetchBytes(settings, link, options)
+  }
+}
+
+const fetchBytes = (settings: SendSettings, url: string, { signal }: CallOptions): Promise<Response> =>
+  send(settings, {
+    method: 'GET',
+    url,
+    mayLeaveOrigin: true,
+    repeatable: true,
+    signal,
+    read: async (response, timer) => withTimeout(response, timer),
+  })
+
+/** Whether an item may exist whose bytes another origin sends only by a signed URL. Browsers hide the target of a redirect. */
+const mayNeedLink = (error: unknown, origin: string): boolean =>
+  error instanceof AnswerError
+    ? error.status === 404 && new URL(error.url).origin !== origin
+    : error instanceof RedirectError && error.location === null
+
+/** Null if the service has no link for the URL. */
+async function linkTo(
+  settings: SendSettings,
+  endpoints: Endpoints,
+  url: string,
+  { signal }: CallOptions,
+): Promise<string | null> {
+  const { pathname, searchParams } = new URL(url)
+  const id = itemIdIn(pathname)
+  if (id === null) return null
+  const variant = searchParams.get('variant') ?? undefined
+  const download = searchParams.has('download') || undefined
+  try {
+    return (await createLink(settings, endpoints, id, { variant, download, signal })).url
+  } catch (error) {
+    // Another refusal than that of the token says less than the first response.
+    if (error instanceof AnswerError && error.status !== 401) return null
+    throw error
+  }
+}
