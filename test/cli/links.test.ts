@@ -120,6 +120,17 @@ test('H8, H9 keys are rotated and removed, in every process, and valid after a r
   await runHere(server.data, 'bucket set', 'default', '--private', 'off')
   expect((await onAll()).map(([, , plain]) => plain)).toEqual([200, 200])
   await runHere(server.data, 'bucket set', 'default', '--private', 'on')
+  // The newest key, of which no older one takes the place.
+  await server.command('keys', 'rotate')
+  const [older, newest] = (await keys()).map((key) => (key as { readonly id: string }).id)
+  await server.command('keys', 'remove', newest ?? '')
+  const after = (await link(item.id)).stdout.trim()
+  expect(await keys()).toEqual([
+    expect.objectContaining({ id: older, state: 'verifies' }),
+    expect.objectContaining({ id: new URL(after).searchParams.get('key'), state: 'signs' }),
+  ])
+  expect([older, newest]).not.toContain(new URL(after).searchParams.get('key'))
+  expect([await statusOf(late), await statusOf(after)]).toEqual([200, 200])
   for (const worker of workers) worker[Symbol.dispose]()
   await expect(server.command('keys', 'remove', 'x')).rejects.toMatchObject({ code: 4 })
 
