@@ -16,8 +16,8 @@ export const bucketSet: Command = {
   summary: 'Change the settings of a bucket.',
   help: `Usage: mediabucket bucket set NAME ${bucketUsage}
 
-Works while the service is running, and applies from the next upload and the next delete. Existing items stay, even if they exceed the quota,
-and so do items that are in the trash, until the time that they had.
+Works while the service is running. --private and --signed-pages apply from the next request, the other settings from the next upload and
+the next delete. Existing items stay, even if they exceed the quota, and so do items that are in the trash, until the time that they had.
 
 Options:
 ${bucketHelp}`,

@@ -29,19 +29,17 @@ export async function readLinkRequest(
 ): Promise<LinkRequest & { readonly ids: unknown }> {
   const body = await readJsonObject(request, readBody, [...otherMembers, ...members])
   const { expires_in: lifetime = null, variant = null, download: isDownload = false } = body
+  const hasLifetime = isLifetime(lifetime, maxLifetime)
+  const hasVariant = isVariant(variant, variantNames)
+  const hasDownload = typeof isDownload === 'boolean'
+  if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload, ids: body['ids'] }
   const faults: ParameterFault[] = []
-  if (!isLifetime(lifetime, maxLifetime))
+  if (!hasLifetime)
     faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })
-  if (!isVariant(variant, variantNames))
+  if (!hasVariant)
     faults.push({ parameter: 'variant', detail: `One of: ${variantNames.join(', ')}; or null.` })
-  if (typeof isDownload !== 'boolean') faults.push({ parameter: 'download', detail: 'true or false.' })
-  if (
-    !isLifetime(lifetime, maxLifetime) ||
-    !isVariant(variant, variantNames) ||
-    typeof isDownload !== 'boolean'
-  )
-    throw malformed(faults)
-  return { lifetime, variant, isDownload, ids: body['ids'] }
+  if (!hasDownload) faults.push({ parameter: 'download', detail: 'true or false.' })
+  throw malformed(faults)
 }
 
 const isLifetime = (value: unknown, most: number): value is number | null =>
