@@ -113,6 +113,8 @@ describe('B11 with a media host, which receives no token, the client gets bytes'
     ] as const)
       await expect(client(token).get(reference)).rejects.toMatchObject({ status: 404, url: reference })
     await expect(client('wrong').get(item.url)).rejects.toMatchObject({ status: 401 })
+    const refused = await runClient({ url: base, token: 'wrong' }, 'get', item.url)
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining(`${base} rejects the token`)])
     // A URL that is not one of an item.
     const [reference] = [`${new URL(item.url).origin}/media/`]
     expect(

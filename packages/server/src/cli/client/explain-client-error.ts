@@ -13,7 +13,9 @@ export function explainClientError(
 ): CommandError | UsageError | null {
   if (error instanceof CommandError || error instanceof UsageError) return error
   if (!(error instanceof Error)) return null
-  const elsewhere = originElsewhere(target, url)
+  // The service itself may refuse a link to what another server has.
+  const isOwn = isResponseError(error) && originElsewhere(error.url, url) === null
+  const elsewhere = isOwn ? null : originElsewhere(target, url)
   if (elsewhere !== null) return explainElsewhere(error, elsewhere)
   if (isResponseError(error)) return explainResponse(error, url)
   switch (error.name) {
@@ -65,10 +67,10 @@ function explainElsewhere(error: Error, origin: string): CommandError | null {
   return explainCall(error)
 }
 
-type ResponseError = Error & Pick<ProblemError, 'status'> & Partial<Pick<ProblemError, 'problem'>>
+type ResponseError = Error & Pick<ProblemError, 'status' | 'url'> & Partial<Pick<ProblemError, 'problem'>>
 
 const isResponseError = (error: Error): error is ResponseError =>
-  (error.name === 'AnswerError' || error.name === 'ProblemError') && 'status' in error
+  (error.name === 'AnswerError' || error.name === 'ProblemError') && 'status' in error && 'url' in error
 
 function explainResponse({ status, problem, message }: ResponseError, url: string): CommandError {
   const detail = problem?.detail ?? problem?.title ?? message
