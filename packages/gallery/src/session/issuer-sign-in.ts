@@ -57,7 +57,7 @@ export async function finishSignIn(
   return sessionOf(result, null, Date.now() + sessionLength)
 }
 
-/** Replaces the token of a session. Rejects with oauth.ResponseBodyError if the issuer refuses. */
+/** Replaces the token of a session. Rejects with an error that isRefusal knows if the issuer refuses. */
 export async function renew(session: StoredSession): Promise<StoredSession> {
   const { metadata, client, resource } = await requireIssuer()
   const refreshToken = session.renewal?.refreshToken ?? ''
@@ -69,7 +69,9 @@ export async function renew(session: StoredSession): Promise<StoredSession> {
   return sessionOf(result, refreshToken, session.until)
 }
 
-export const isRefusal = (error: unknown): boolean => error instanceof oauth.ResponseBodyError
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof oauth.ResponseBodyError ||
+  (error instanceof oauth.WWWAuthenticateChallengeError && error.status === 401)
 
 function sessionOf(
   result: oauth.TokenEndpointResponse,

@@ -8,34 +8,43 @@ const reserve = 30_000
 const isCurrent = ({ renewal }: StoredSession): boolean =>
   !renewal || renewal.refreshToken === null || renewal.expiresAt - reserve > Date.now()
 
-let renewing: Promise<StoredSession> | null = null
+/** Renewals in progress by the ends of their sessions, which renewals do not change. */
+const renewals = new Map<number, Promise<StoredSession>>()
 
 /**
  * Returns the session, with a new token if its token is about to expire. Only one tab renews it, since issuers accept a refresh token
- * once. If the issuer refuses, returns the session unchanged, whose token the service then refuses. Rejects with ConnectionError.
+ * once. If the issuer refuses, returns its latest token, which the service then refuses. Rejects with ConnectionError.
  */
 export async function renewedSession(session: StoredSession): Promise<StoredSession> {
   if (isCurrent(session)) return session
-  renewing ??= exclusively(() => renew(session)).finally(() => {
-    renewing = null
-  })
-  return renewing
+  const { until } = session
+  const renewal =
+    renewals.get(until) ?? exclusively(() => renew(session)).finally(() => renewals.delete(until))
+  renewals.set(until, renewal)
+  return renewal
 }
 
 async function renew(session: StoredSession): Promise<StoredSession> {
-  // Another tab may have renewed it.
-  const stored = storedSession()
-  if (stored?.renewal && stored.until === session.until && isCurrent(stored)) return stored
+  const latest = latestOf(session)
+  if (isCurrent(latest)) return latest
   const issuer = await import('./issuer-sign-in.ts')
   try {
-    const next = await issuer.renew(session)
-    replaceSession(session.token, next)
+    const next = await issuer.renew(latest)
+    replaceSession(latest.token, next)
     return next
   } catch (error) {
     if (!issuer.isRefusal(error)) throw new ConnectionError(error)
     // Without a refresh token, so that it is not tried again.
-    return { ...session, renewal: { expiresAt: 0, refreshToken: null } }
+    return { ...latest, renewal: { expiresAt: 0, refreshToken: null } }
   }
+}
+
+/** Another tab may have renewed the session, also if it is due again: then only its refresh token is still accepted. */
+function latestOf(session: StoredSession): StoredSession {
+  const stored = storedSession()
+  const isNewer =
+    stored?.until === session.until && (stored.renewal?.expiresAt ?? 0) > (session.renewal?.expiresAt ?? 0)
+  return isNewer ? stored : session
 }
 
 /** Locks exist only on pages with TLS and on the own machine. */

@@ -43,6 +43,11 @@ export interface Session {
   end(): void
 }
 
+/** A session of this tab. */
+interface Opened {
+  session: StoredSession
+}
+
 const signedOut = (message: string, failed: boolean): SessionState => ({
   at: 'signed-out',
   message,
@@ -57,7 +62,8 @@ export function createSession(callback: IssuerCallback | null): Session {
       ? signedOut('', false)
       : { at: 'resuming', unreachable: false },
   )
-  let current: StoredSession | null = null
+  /** Renewals replace its session. */
+  let current: Opened | null = null
   let endTimer: ReturnType<typeof setTimeout> | undefined
 
   function close(message: string, failed: boolean, token?: string): void {
@@ -75,7 +81,7 @@ export function createSession(callback: IssuerCallback | null): Session {
   function scheduleEnd(): void {
     clearTimeout(endTimer)
     if (state.value.at !== 'signed-in' || current === null) return
-    const { token, until, renewal } = current
+    const { token, until, renewal } = current.session
     const end = renewal?.refreshToken === null ? Math.min(until, renewal.expiresAt) : until
     const left = end - Date.now()
     if (left > 0) endTimer = setTimeout(scheduleEnd, left)
@@ -84,27 +90,20 @@ export function createSession(callback: IssuerCallback | null): Session {
 
   async function open(session: StoredSession, store: (session: StoredSession) => void): Promise<void> {
     const { token } = session
-    const currentToken = tokenSource(session)
+    const opened = { session }
+    current = opened
+    const currentToken = tokenSource(opened)
     const client = clientFor(currentToken)
     const tokenInfo = await client.whoami()
+    // The person has signed out, or in with another token.
+    if (current !== opened) return
     if (!tokenInfo.scopes.includes('media:read')) {
       const scopes = tokenInfo.scopes.join(', ') || strings.signIn.noScopes
       return close(strings.signIn.cannotRead(scopes), true, token)
     }
-    // It may have been renewed.
-    store(current ?? session)
+    store(opened.session)
     state.value = { at: 'signed-in', signedIn: { token, currentToken, tokenInfo, client } }
     scheduleEnd()
-  }
-
-  /** The token as it is, or as the issuer renews it. */
-  function tokenSource(session: StoredSession): TokenSource {
-    current = session
-    if (!session.renewal) return () => session.token
-    return async () => {
-      current = await renewedSession(current ?? session)
-      return current.token
-    }
   }
 
   /** Finishes what signInWithIssuer has begun. */
@@ -171,8 +170,18 @@ export function createSession(callback: IssuerCallback | null): Session {
       otherTabs.signOut()
     },
     end() {
-      close(strings.signIn.ended, true, state.value.at === 'signed-in' ? current?.token : undefined)
+      close(strings.signIn.ended, true, state.value.at === 'signed-in' ? current?.session.token : undefined)
     },
+  }
+}
+
+/** The token as it is, or as the issuer renews it. A renewal that ends after the session changes no other one. */
+function tokenSource(opened: Opened): TokenSource {
+  const { token, renewal } = opened.session
+  if (!renewal) return () => token
+  return async () => {
+    opened.session = await renewedSession(opened.session)
+    return opened.session.token
   }
 }
 
