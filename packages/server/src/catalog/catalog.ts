@@ -1,6 +1,5 @@
 import type { Actor } from '../core/actor.ts'
 import type { MediaId } from '../core/media-id.ts'
-import type { UploadId } from '../core/upload-id.ts'
 import type { AuditEvent } from './audit-log/events.ts'
 import type { KeyCatalog } from './key-catalog.ts'
 import type {
@@ -31,14 +30,14 @@ import type {
   UpkeepRun,
 } from './records.ts'
 import type { TokenCatalog } from './token-catalog.ts'
-import type { NewUpload, OffsetMove, StoredParts, Upload, UploadParts } from './upload-records.ts'
+import type { UploadCatalog } from './upload-catalog.ts'
 
 /**
- * Stores buckets, media, tokens and uploads. A change is durable when its promise resolves. A read returns every change whose promise
+ * Stores buckets, media, tokens, keys and uploads. A change is durable when its promise resolves. A read returns every change whose promise
  * resolved before the read began, including changes of other processes. Throws Fault `catalog-busy`, `overloaded` and
  * `storage-full`; any other error is unexpected. `by` is who makes a change, for the audit log: the service itself if it is left out.
  */
-export interface Catalog extends TokenCatalog, KeyCatalog {
+export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
   /** A random value that identifies this data. A restore generates a new one, so that no revision identifies two states. */
   readonly epoch: string
 
@@ -176,58 +175,9 @@ export interface Catalog extends TokenCatalog, KeyCatalog {
   /** Removes the tombstones of items whose bytes and variants were removed. */
   clearTombstones(ids: readonly MediaId[]): Promise<void>
 
-  /** Creates an upload, and reserves one item and its length if known. Throws Fault `quota-exceeded`. */
-  createUpload(upload: NewUpload): Promise<void>
-
-  upload(id: UploadId): Promise<Upload | null>
-
-  /** Sets and reserves the length if it was unknown; false if there is no such upload. Throws Fault `quota-exceeded`. */
-  declareLength(id: UploadId, length: number): Promise<boolean>
-
-  /** Sets an unfinished upload's offset if it was `from`, else returns false. Throws Fault `quota-exceeded`. */
-  moveUpload(id: UploadId, from: number, to: number, expiresAt: number): Promise<boolean>
-
-  /** What a remote blob store holds of an upload; null if there is no such unfinished upload. */
-  uploadParts(id: UploadId): Promise<UploadParts | null>
-
-  /** Bytes of the upload in the catalog, which follow those of its parts, in their order. */
-  uploadPieces(id: UploadId): Promise<Uint8Array[]>
-
-  /** Records the id of the multipart upload, unless one is recorded. Returns the recorded one; null as uploadParts. */
-  beginParts(id: UploadId, multipart: string): Promise<string | null>
-
-  /** As moveUpload; in the same transaction adds the parts and the piece. If there are parts, removes the pieces before them. */
-  storeParts(id: UploadId, stored: StoredParts, move: OffsetMove): Promise<boolean>
-
-  /**
-   * Adds the item, and its bytes if given, and marks the upload as finished in one transaction; false if no unfinished upload
-   * has this id and the length `received`, by default the item's size. Throws Fault `quota-exceeded`.
-   */
-  finishUpload(
-    id: UploadId,
-    added: NewMediaContent,
-    expiresAt: number,
-    by?: Actor,
-    received?: number,
-  ): Promise<boolean>
-
-  /**
-   * Removes the upload and releases its reservation; its item, if it has one, stays. With `onlyUnfinished`, keeps a finished
-   * upload. False if there is no such upload.
-   */
-  removeUpload(id: UploadId, onlyUnfinished?: boolean): Promise<boolean>
-
-  unfinishedUploads(): Promise<Upload[]>
-
-  /** Uploads, finished or not, that expired at `now` or before. */
-  expiredUploads(now: number): Promise<Upload[]>
-
   bucket(id: BucketId): Promise<Bucket | null>
 
   bucketNamed(name: string): Promise<NamedBucket | null>
-
-  /** Uploads of the bucket, finished or not. */
-  uploadsOf(bucketId: BucketId): Promise<Upload[]>
 
   /** Settings that are left out have their defaults. False if a bucket has this name. */
   createBucket(

@@ -90,8 +90,8 @@ export interface Changes {
     output: boolean
   }
   'revoke-token': { input: Audited & { id: TokenId; at: number }; output: boolean }
-  'add-key': { input: { key: SigningKey; onlyFirst: boolean }; output: undefined }
-  'remove-key': { input: { id: string }; output: boolean }
+  'add-key': { input: Audited & { key: SigningKey; onlyFirst: boolean }; output: undefined }
+  'remove-key': { input: Audited & { id: string }; output: boolean }
   'touch-token': { input: { id: TokenId; at: number }; output: undefined }
   'record-upkeep': { input: Audited & UpkeepRun; output: undefined }
   'record-events': { input: { events: readonly AuditEvent[] }; output: undefined }

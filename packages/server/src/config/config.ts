@@ -5,7 +5,8 @@ import type { S3Location } from '../core/s3-location.ts'
 import type { SendFile } from '../core/send-file.ts'
 import type { VariantSize } from '../core/variant.ts'
 import { readIssuerSettings } from './issuer-config.ts'
-import { type Setting, settings, type Values } from './settings.ts'
+import type { Setting } from './setting.ts'
+import { settings, type Values } from './settings.ts'
 
 /** All settings of the service, validated and frozen. Durations are milliseconds, sizes bytes. */
 export interface Config {

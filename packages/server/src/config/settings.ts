@@ -1,58 +1,28 @@
+import { issuerSettings } from './issuer-settings.ts'
 import {
   addressRanges,
-  algorithms,
   baseUrl,
   blobsUrl,
-  bucketPattern,
-  claimName,
-  clockSkew,
-  countOrNone,
   databaseUrl,
   directory,
   duration,
   hostName,
-  issuerUrl,
   linkLifetime,
   oneOf,
   onOrOff,
   processes,
-  queryParameters,
-  type Reader,
   rate,
-  scopeNames,
   sendFile,
   size,
   sizeOrAuto,
-  sizeOrNone,
   sizeOrZero,
   sizeUpTo,
-  textOrNone,
   timerDuration,
-  variantSizes,
   webOrigins,
   wholeNumber,
 } from './readers.ts'
-
-export interface Setting<T> {
-  readonly reader: Reader<T>
-  readonly defaultText: string
-  readonly defaultValue: T
-  /** What the setting does, its unit, and when to change it. */
-  readonly description: string
-  /** The value contains a password, and is not shown. */
-  readonly isSecret: boolean
-}
-
-function setting<T>(
-  defaultText: string,
-  reader: Reader<T>,
-  description: string,
-  isSecret = false,
-): Setting<T> {
-  const defaultValue = reader.read(defaultText)
-  if (defaultValue === undefined) throw new TypeError(`the default ${defaultText} is not ${reader.accepts}`)
-  return { reader, defaultText, defaultValue, description, isSecret }
-}
+import { type Setting, setting } from './setting.ts'
+import { variantSettings } from './variant-settings.ts'
 
 /** Every setting of the service. docs/settings.md and `mediabucket help` show this table. */
 const table = {
@@ -168,91 +138,7 @@ const table = {
     addressRanges,
     'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. The address is used for limits only. None by default.',
   ),
-  MEDIABUCKET_JWT_ISSUER: setting(
-    '',
-    issuerUrl,
-    'The issuer of JWTs that are accepted besides tokens of the service: the users of an app. Equals their claim `iss`. The keys are found by OpenID Connect Discovery. None by default.',
-  ),
-  MEDIABUCKET_JWT_JWKS_URL: setting(
-    '',
-    issuerUrl,
-    'The URL of the issuer’s keys (JSON Web Key Set). By default the discovery document names it.',
-  ),
-  MEDIABUCKET_JWT_AUDIENCE: setting(
-    '',
-    textOrNone('a text without control characters'),
-    'The audience of accepted JWTs, a value of their claim `aud`. Required with an issuer, because the issuer also signs tokens for other services.',
-  ),
-  MEDIABUCKET_JWT_ALGORITHMS: setting(
-    'RS256, ES256, EdDSA',
-    algorithms,
-    'The accepted signature algorithms of JWTs. Algorithms with a shared secret (`HS256`) are never accepted.',
-  ),
-  MEDIABUCKET_JWT_CLOCK_SKEW: setting(
-    '30s',
-    clockSkew,
-    'The accepted difference between the clocks of the issuer and of the service.',
-  ),
-  MEDIABUCKET_JWT_BUCKET: setting(
-    'user-{sub}',
-    bucketPattern,
-    'The name of the bucket of a JWT’s user, with the value of a claim. Different values never name the same bucket.',
-  ),
-  MEDIABUCKET_JWT_CREATE_BUCKETS: setting(
-    'off',
-    onOrOff,
-    'Whether the first request of a user creates the bucket. With `off`, the operator creates it.',
-  ),
-  MEDIABUCKET_JWT_BUCKET_MAX_ITEMS: setting(
-    'none',
-    countOrNone,
-    'The maximum number of items in a bucket that is created so.',
-  ),
-  MEDIABUCKET_JWT_BUCKET_MAX_BYTES: setting(
-    'none',
-    sizeOrNone,
-    'The maximum size of all items together in a bucket that is created so.',
-  ),
-  MEDIABUCKET_JWT_BUCKET_PRIVATE: setting(
-    'off',
-    onOrOff,
-    'Whether a bucket that is created so is private: its files need a token of the bucket or a signed URL.',
-  ),
-  MEDIABUCKET_JWT_SCOPES: setting(
-    'scope',
-    claimName,
-    'The claim of JWTs with the scopes: a text with spaces, or an array. Other scopes than those of the service are ignored.',
-  ),
-  MEDIABUCKET_JWT_DEFAULT_SCOPES: setting(
-    '',
-    scopeNames,
-    'The scopes of JWTs that name none of the service. Set it if the issuer cannot add scopes. None by default.',
-  ),
-  MEDIABUCKET_JWT_MANAGE_TOKENS: setting(
-    'off',
-    onOrOff,
-    'Whether JWTs may have the scope `tokens:manage`, with which users create tokens that remain valid after their JWT expires.',
-  ),
-  MEDIABUCKET_OIDC_CLIENT_ID: setting(
-    '',
-    textOrNone('a text without control characters'),
-    'The id of the gallery as a public client of the issuer. With it, people sign in at the gallery with the issuer; its redirect URI is the URL of the gallery. None by default.',
-  ),
-  MEDIABUCKET_OIDC_NAME: setting(
-    '',
-    textOrNone('a text without control characters'),
-    'The name of the issuer on the button of the gallery. By default its host name.',
-  ),
-  MEDIABUCKET_OIDC_SCOPES: setting(
-    'openid media:read media:write media:delete',
-    textOrNone('scopes separated by spaces'),
-    'The scopes that the gallery requests. Add `offline_access` if the issuer requires it for refresh tokens, without which people sign in again when their JWT expires.',
-  ),
-  MEDIABUCKET_OIDC_PARAMETERS: setting(
-    '',
-    queryParameters,
-    'Further parameters of the authorization request, with which issuers select the audience of the JWT: `resource=…` (RFC 8707), or `audience=…` for Auth0.',
-  ),
+  ...issuerSettings,
   MEDIABUCKET_TOKEN_RATE: setting(
     '60000/1m',
     rate,
@@ -278,36 +164,7 @@ const table = {
     linkLifetime,
     'The longest lifetime of a signed URL that a client can request. Longer ones are refused with 400.',
   ),
-  MEDIABUCKET_VARIANTS: setting(
-    'thumb=400, medium=1600',
-    variantSizes,
-    'The sizes of variants (smaller pictures) by the names that requests use, in pixels. One number is a square; a number without a name is its own name. A picture fits into its size (`contain`, the default) or fills it (`cover`), and is never enlarged. `thumb` and `medium` always exist. Other sizes are never rendered.',
-  ),
-  MEDIABUCKET_VARIANT_PROCESSES: setting(
-    '2',
-    wholeNumber(1, 64),
-    'The maximum number of processes that generate variants (thumbnails) of pictures. Pictures of videos, PDF and HEIC files have further processes: half as many, rounded up. They run only while there is work. Raise it on a machine with many cores.',
-  ),
-  MEDIABUCKET_VARIANT_QUEUE: setting(
-    '500',
-    wholeNumber(0, 100_000),
-    'The maximum number of variants that wait to be generated. Those of videos, PDF and HEIC files wait in a queue of their own, of the same length. Further requests for new variants are refused with 503.',
-  ),
-  MEDIABUCKET_VARIANT_TIMEOUT: setting(
-    '20s',
-    timerDuration,
-    'The maximum time to generate one variant. A picture that takes longer has no variants.',
-  ),
-  MEDIABUCKET_VARIANT_MEMORY: setting(
-    '600MB',
-    size('600MB or 2GB'),
-    'The maximum memory of each of these processes; the process itself needs about 80 MB. A picture that needs more has no variants.',
-  ),
-  MEDIABUCKET_VARIANT_MEGAPIXELS: setting(
-    '200',
-    wholeNumber(1, 10_000),
-    'The maximum number of pixels of a picture, in millions. A larger picture has no variants.',
-  ),
+  ...variantSettings,
   MEDIABUCKET_MAX_CONNECTIONS: setting(
     '5000',
     wholeNumber(0, 1_000_000),

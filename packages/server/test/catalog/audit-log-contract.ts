@@ -112,6 +112,19 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect(await recorded()).toEqual(expected)
     })
 
+    test('Y1 the keys that sign URLs have events, without their secrets', async () => {
+      const { catalog, events } = await opened()
+      const key = (id: string) => ({ id, secret: new Uint8Array(32).fill(7), createdAt: 1 })
+      await catalog.addSigningKey(key('first'), true)
+      await catalog.addSigningKey(key('second'), true)
+      expect(await catalog.removeSigningKey('first')).toBe(true)
+      expect(await catalog.removeSigningKey('first')).toBe(false)
+      expect((await events()).filter(({ action }) => action.startsWith('key-')).map(brief)).toEqual([
+        ['key-create', 'first', null, {}, 'ada'],
+        ['key-remove', 'first', null, {}, 'ada'],
+      ])
+    })
+
     test('Y1 tokens and buckets have events, without the hash of a token', async () => {
       const { catalog, log, events, bucketId } = await opened()
       expect(await catalog.createBucket('c', { maxItems: 5 }, 1)).toBe(true)

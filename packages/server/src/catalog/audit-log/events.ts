@@ -4,10 +4,9 @@ import { settingValues } from '../bucket-settings.ts'
 import type { BucketId, BucketSettings, Item, NewMedia, NewMediaContent, UpkeepRun } from '../records.ts'
 import type { GrantedToken, TokenSuccessor } from '../token-records.ts'
 
-/** What happened, and its number in the rows. Numbers are never reused. */
+/** What happened, and its number in the rows. Numbers are never reused; 2 is for downloads. */
 export const auditActions = {
   upload: 1,
-  download: 2,
   edit: 3,
   delete: 4,
   trash: 5,
@@ -18,6 +17,8 @@ export const auditActions = {
   'token-create': 20,
   'token-rotate': 21,
   'token-revoke': 22,
+  'key-create': 23,
+  'key-remove': 24,
   'bucket-create': 30,
   'bucket-set': 31,
   'bucket-delete': 32,
@@ -88,6 +89,14 @@ export const editEvent = (bucketId: BucketId, item: Item, edited: Item, by: Acto
   const detail = { changed: changed.map((text) => texts[text]) }
   return { action: 'edit', by, bucketId, target: id, name, size, detail }
 }
+
+/** A key that signs URLs. */
+export const keyEvent = (action: 'key-create' | 'key-remove', id: string, by: Actor): AuditEvent => ({
+  action,
+  by,
+  bucketId: null,
+  target: id,
+})
 
 /** The key of `meta` that marks a bucket whose deletion has begun. */
 export const deletionKey = (id: BucketId): string => `deleting ${id}`

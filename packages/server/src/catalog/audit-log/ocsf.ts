@@ -10,7 +10,6 @@ const schemaVersion = '1.3.0'
 const activities: Readonly<Record<AuditAction, readonly [classUid: 6006 | 3004, id: number, name: string]>> =
   {
     upload: [6006, 1, 'Upload'],
-    download: [6006, 2, 'Download'],
     edit: [6006, 3, 'Update'],
     delete: [6006, 4, 'Delete'],
     trash: [6006, 4, 'Delete'],
@@ -21,6 +20,8 @@ const activities: Readonly<Record<AuditAction, readonly [classUid: 6006 | 3004, 
     'token-create': [3004, 1, 'Create'],
     'token-rotate': [3004, 1, 'Create'],
     'token-revoke': [3004, 4, 'Delete'],
+    'key-create': [3004, 1, 'Create'],
+    'key-remove': [3004, 4, 'Delete'],
     'bucket-create': [3004, 1, 'Create'],
     'bucket-set': [3004, 3, 'Update'],
     'bucket-delete': [3004, 4, 'Delete'],
@@ -90,7 +91,7 @@ const fileOf = (uid: string, name: string | null, size: number | null, bucket: s
 })
 
 const entityTypeOf = (action: AuditAction): string =>
-  action.startsWith('token') ? 'token' : action.startsWith('bucket') ? 'bucket' : 'catalog'
+  /^(token|key|bucket)(?=-)/.exec(action)?.[0] ?? 'catalog'
 
 /** At least one of both is required. The name of a token may be empty. */
 const entityNames = (uid: string | null, name: string | null): object =>

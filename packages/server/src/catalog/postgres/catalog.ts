@@ -154,8 +154,8 @@ export async function openPostgresCatalog(options: PostgresCatalogOptions): Prom
     revokeToken: (id, at, by) => apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
     touchToken: (id, at) => apply({ kind: 'touch-token', input: { id, at } }),
     signingKeys: () => keys.read('all'),
-    addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: { key, onlyFirst } }),
-    removeSigningKey: (id) => apply({ kind: 'remove-key', input: { id } }),
+    addSigningKey: (key, onlyFirst) => apply({ kind: 'add-key', input: signed({ key, onlyFirst }) }),
+    removeSigningKey: (id) => apply({ kind: 'remove-key', input: signed({ id }) }),
     recordUpkeep: (upkeep, by) => apply({ kind: 'record-upkeep', input: signed(upkeep, by) }),
     async recordEvents(events) {
       if (options.actor) await apply({ kind: 'record-events', input: { events } })

@@ -182,8 +182,8 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
     revokeToken: (id, at, by) => writer.apply({ kind: 'revoke-token', input: signed({ id, at }, by) }),
     touchToken: (id, at) => writer.apply({ kind: 'touch-token', input: { id, at } }),
     signingKeys: async () => reading(() => reads.signingKeys()),
-    addSigningKey: (key, onlyFirst) => writer.apply({ kind: 'add-key', input: { key, onlyFirst } }),
-    removeSigningKey: (id) => writer.apply({ kind: 'remove-key', input: { id } }),
+    addSigningKey: (key, onlyFirst) => writer.apply({ kind: 'add-key', input: signed({ key, onlyFirst }) }),
+    removeSigningKey: (id) => writer.apply({ kind: 'remove-key', input: signed({ id }) }),
     statistics: async () =>
       reading(() => ({
         ...statistics(),
