@@ -183,7 +183,7 @@ describe.skipIf(!hasTerminal && !process.env['CI'])('on a terminal', () => {
 
   test('tables have a header on a terminal only', async () => {
     expect((await terminal('', 'bucket', 'list')).shown).toMatch(
-      /^BUCKET +ITEMS +MAX ITEMS +SIZE +MAX SIZE\r\n/,
+      /^BUCKET +ITEMS +MAX ITEMS +SIZE +MAX SIZE +ACCESS\r\n/,
     )
     expect((await terminal('', 'token', 'list')).shown).toMatch(/^ID +BUCKET +NAME +STATE +SCOPES/)
     expect((await run('token', 'list')).stdout).toMatch(/^tok_\w+ /)

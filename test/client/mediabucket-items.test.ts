@@ -128,7 +128,11 @@ test('Z2, Z3, Z4 deleted items are restored, or deleted permanently', async () =
   const trashed = []
   for await (const item of client.trash()) trashed.push(item)
   expect(trashed.map(({ url }) => url)).toEqual([two, one])
-  expect(trashed[0]).toMatchObject({ ...items[1], deleted_at: expect.any(String) })
+  expect(trashed[0]).toMatchObject({
+    ...items[1],
+    deleted_at: expect.any(String),
+    expires_at: expect.any(String),
+  })
   expect(await client.restore([one, 'nobody'])).toEqual({ restored: [one], missing: ['nobody'] })
   expect(await client.deleteFromTrash([one, two])).toEqual({ deleted: [two], missing: [one] })
   await client.delete(one)
@@ -220,5 +224,6 @@ test('Q3 a client returns the usage and the quotas of its bucket', async () => {
     private: false,
     signed_pages: false,
     remove_metadata: false,
+    item_days: null,
   })
 })

@@ -32,6 +32,23 @@ async function newBucket(...settings: string[]) {
   return { bucket, request, upload }
 }
 
+test('E1, I2 a keyed request that is repeated after the expiry gets the first response', async () => {
+  const { request } = await newBucket()
+  for (const size of [5, 100_000]) {
+    const at = Date.now() + 2_000
+    const init = {
+      method: 'POST',
+      body: 'k'.repeat(size),
+      headers: { 'idempotency-key': `late-${size}`, 'mediabucket-expires-at': iso(at) },
+    }
+    const first = await readMedia(await request('/api/media', init))
+    await until('the expiry has passed', () => Date.now() > at)
+    const again = await request('/api/media', init)
+    expect(again.status).toBe(201)
+    expect((await readMedia(again)).id).toBe(first.id)
+  }
+})
+
 test('E1 an upload states when its items expire, by every kind of upload', async () => {
   const { request, upload } = await newBucket()
   const at = iso(Date.now() + day)

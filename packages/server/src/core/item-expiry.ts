@@ -6,10 +6,10 @@ const day = 86_400_000
 export const defaultExpiry = (itemDays: number | null, now: number): number | null =>
   itemDays === null ? null : now + itemDays * day
 
-/** A time in the future; undefined for any other text. Milliseconds since 1970. */
-export function parseExpiry(text: string, now: number): number | undefined {
+/** A time after `earliest`; undefined for any other text. Milliseconds since 1970. */
+export function parseExpiry(text: string, earliest: number): number | undefined {
   const time = parseTimestamp(text)
-  return time !== null && time > now && time <= latest ? time : undefined
+  return time !== null && time > earliest && time <= latest ? time : undefined
 }
 
 /** The last time that RFC 3339 can express. */

@@ -5,15 +5,20 @@ import { countHeader } from './raw-headers.ts'
 
 const name = 'mediabucket-expires-at'
 
-/** When the items of an upload expire (docs/interface.md E1): milliseconds since 1970, null for never. Throws Fault `request-malformed`. */
+/**
+ * When the items of an upload expire (docs/interface.md E1): milliseconds since 1970, null for never. Throws Fault `request-malformed`.
+ * A request that can be a repetition (`isKeyed`) may state a time that has passed since the first one.
+ */
 export function itemExpiryOf(
   request: IncomingMessage,
   { itemDays }: { readonly itemDays: number | null },
+  isKeyed: boolean,
 ): number | null {
   const header = request.headers[name]
   const now = Date.now()
   if (header === undefined) return defaultExpiry(itemDays, now)
-  const expiry = countHeader(request, name) > 1 ? undefined : parseExpiry(header.toString(), now)
+  const expiry =
+    countHeader(request, name) > 1 ? undefined : parseExpiry(header.toString(), isKeyed ? 0 : now)
   if (expiry === undefined)
     throw new Fault(
       'request-malformed',

@@ -59,7 +59,7 @@ export async function storeMediaRoute(app: FastifyInstance, parts: Parts): Promi
       if (declared > (isForm ? maxParts * (maxFileSize + partOverhead) : maxFileSize))
         throw fileTooLarge(maxFileSize)
       const key = requestKey(request.raw, grant)
-      const expiresAt = itemExpiryOf(request.raw, grant)
+      const expiresAt = itemExpiryOf(request.raw, grant, key !== null)
       const files = isForm
         ? readFormFiles(request.raw, readBody, maxParts)
         : readRawFile(request.raw, readBody)

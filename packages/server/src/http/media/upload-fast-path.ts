@@ -53,7 +53,7 @@ export function createUploadFastPath(
     const grant = await authorize({ raw: request, id: requestId }, 'media:write')
     const key = requestKey(request, grant)
     const headers = rawFileHeaders(request)
-    const expiresAt = itemExpiryOf(request, grant)
+    const expiresAt = itemExpiryOf(request, grant, key !== null)
     // Null if the memory for bodies is used up. Then the body is streamed.
     const bytes = await readWholeBody(request)
     const { media, repeated } =
