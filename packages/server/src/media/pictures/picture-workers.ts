@@ -91,7 +91,12 @@ export function createPictureWorkers(limits: {
       sandbox ??= findPictureSandbox()
       child = fork(file, [String(limits.niceness), String(limits.memory)], {
         execPath: sandbox.execPath,
-        execArgv: [...sandbox.execArgv, ...(limits.startPrograms ? ['--allow-child-process'] : [])],
+        execArgv: [
+          ...sandbox.execArgv,
+          // The worker cannot check its memory during synchronous work. Half, since buffers and the decoder are not in the heap.
+          `--max-old-space-size=${Math.ceil(limits.memory / 2 ** 21)}`,
+          ...(limits.startPrograms ? ['--allow-child-process'] : []),
+        ],
         env: sandbox.env,
         serialization: 'advanced',
         // The decoder writes to standard error, which is the service's log.

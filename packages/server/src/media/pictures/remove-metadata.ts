@@ -3,7 +3,7 @@ import type { BucketId } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
 import { createMediaIds } from '../../core/media-id.ts'
 import { type ReceivedFile, received } from '../receive-files.ts'
-import { lengthOf, type Piece } from './metadata/pieces.ts'
+import { lengthOf, type Piece, requireBounded, UnreadableFile } from './metadata/pieces.ts'
 import { hasRemovableMetadata } from './metadata/plan-removal.ts'
 import {
   PictureOverLimits,
@@ -44,10 +44,14 @@ export function removeMetadataOperation(parts: {
     try {
       const task = { type: 'plan-removal', contentType, size: file.size, bytes } as const
       const result = await workers.run(task, `${bucketId}`, read)
-      if (result.outcome === 'planned') return result.pieces
+      if (result.outcome === 'planned') {
+        requireBounded(result.pieces, file.size)
+        return result.pieces
+      }
       throw unreadable(contentType)
     } catch (error) {
-      if (error instanceof PictureOverLimits) throw unreadable(contentType, error)
+      if (error instanceof PictureOverLimits || error instanceof UnreadableFile)
+        throw unreadable(contentType, error)
       if (error instanceof PictureWorkersBusy)
         throw new Fault('overloaded', 'Metadata is being removed from too many files.', { cause: error })
       throw error

@@ -1,6 +1,6 @@
 import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtempDisposable, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -42,6 +42,18 @@ const others: Readonly<Record<string, string>> = {
 }
 
 const onLinux = process.platform === 'linux'
+
+test.runIf(onLinux)(
+  'V11 a worker has a limit of its heap, which synchronous work cannot exceed',
+  async () => {
+    await start({ memory: 600 * 2 ** 20 }).run(shrink('/dev/null'))
+    const children = readdirSync('/proc/self/task').flatMap((thread) =>
+      readFileSync(`/proc/self/task/${thread}/children`, 'utf8').trim().split(' '),
+    )
+    const commands = children.filter(Boolean).map((child) => readFileSync(`/proc/${child}/cmdline`, 'utf8'))
+    expect(commands.some((command) => command.includes('--max-old-space-size=300\0'))).toBe(true)
+  },
+)
 
 describe('V11 the sandbox of a process that decodes pictures', () => {
   /** Reports its environment and privileges, and which operations succeed, in scripts and in native code. */

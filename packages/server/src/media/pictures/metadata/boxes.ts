@@ -1,4 +1,4 @@
-import { type ByteSource, type Edit, type Range, UnreadableFile } from './pieces.ts'
+import { type ByteSource, type Edit, maxTable, type Range, UnreadableFile } from './pieces.ts'
 
 // Files of boxes (ISO 14496-12): MP4, MOV, HEIC and AVIF.
 
@@ -37,6 +37,7 @@ function boxesIn({ bytes, base }: LoadedBoxes, { start, end }: Range): Box[] {
     if (rest.byteLength < 8 && rest.every((byte) => byte === 0)) return boxes
     const box = boxAt(rest, position, end)
     if (box === null) throw new UnreadableFile('a box ends after its parent')
+    if (boxes.length >= maxTable) throw new UnreadableFile('a box has too many boxes')
     boxes.push(box)
     position = box.end
   }

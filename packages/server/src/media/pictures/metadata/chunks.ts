@@ -1,5 +1,5 @@
 import { type Box, childOf, dataOf, type LoadedBoxes } from './boxes.ts'
-import { UnreadableFile } from './pieces.ts'
+import { maxTable, UnreadableFile } from './pieces.ts'
 
 /** The chunks of a track; `end` is null if the sizes of its samples are those of QuickTime's sounds, which mean something else. */
 export type TrackChunks = readonly { readonly start: number; readonly end: number | null }[]
@@ -27,11 +27,11 @@ export function chunksOf(loaded: LoadedBoxes, table: Box): TrackChunks {
 
 function readStarts(short: Buffer | null, long: Buffer | null): number[] {
   if (short) {
-    const count = countIn(short, 4, 8, 4)
+    const count = requireShort(countIn(short, 4, 8, 4))
     return Array.from({ length: count }, (_, at) => short.readUInt32BE(8 + at * 4))
   }
   if (!long) throw damaged()
-  const count = countIn(long, 4, 8, 8)
+  const count = requireShort(countIn(long, 4, 8, 8))
   return Array.from({ length: count }, (_, at) => {
     const start = long.readBigUInt64BE(8 + at * 8)
     if (start > Number.MAX_SAFE_INTEGER) throw damaged()
@@ -41,7 +41,7 @@ function readStarts(short: Buffer | null, long: Buffer | null): number[] {
 
 function readRuns(table: Buffer | null): { readonly firstChunk: number; readonly samples: number }[] {
   if (!table) throw damaged()
-  const count = countIn(table, 4, 8, 12)
+  const count = requireShort(countIn(table, 4, 8, 12))
   return Array.from({ length: count }, (_, at) => ({
     firstChunk: table.readUInt32BE(8 + at * 12),
     samples: table.readUInt32BE(12 + at * 12),
@@ -76,6 +76,12 @@ function countIn(table: Buffer, position: number, header: number, entry: number)
   if (table.byteLength < header) throw damaged()
   const count = table.readUInt32BE(position)
   if (header + count * entry > table.byteLength) throw damaged()
+  return count
+}
+
+/** Of the tables that are read into arrays. */
+function requireShort(count: number): number {
+  if (count > maxTable) throw damaged()
   return count
 }
 

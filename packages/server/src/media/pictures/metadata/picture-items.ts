@@ -23,6 +23,10 @@ const keptProperties: ReadonlySet<string> = new Set([
 
 const xmpType = 'application/rdf+xml'
 const emptyXmp = Buffer.from('<x:xmpmeta xmlns:x="adobe:ns:meta/"/>')
+const emptyExif = Buffer.concat([Buffer.alloc(4), emptyBlock])
+
+/** What follows in a packet of XMP; zeros in a longer one. */
+const spaces = Buffer.alloc(65_536, ' ')
 
 /** Whether a `meta` box of the file lists pictures. Others are metadata. */
 export function isPictureList(loaded: LoadedBoxes, list: Box): boolean {
@@ -50,18 +54,23 @@ export function planPictureItems(loaded: LoadedBoxes, list: Box, fileSize: numbe
   const items = readItems(loaded, edits, information)
   const places = readItemPlaces(dataOf(loaded, locations), data, fileSize)
   const pictures: Range[] = []
-  const cleared: Edit[] = []
+  const others: OtherItem[] = []
   for (const [id, ranges] of places) {
     const { kind, isXmp } = items.get(id) ?? { kind: '', isXmp: false }
-    if (!pictureKinds.has(kind)) cleared.push(...ranges.flatMap((range) => emptied(range, kind, isXmp)))
+    if (!pictureKinds.has(kind))
+      for (const { start, end } of ranges) {
+        if (start < end) others.push({ start, end, kind, isXmp })
+      }
     else if (ranges.some(({ start, end }) => start === end)) throw damaged('a picture has no length')
     else pictures.push(...ranges)
   }
   if (pictures.length === 0) throw damaged('it has no pictures')
-  const needed = [...pictures, ...cleared]
+  // Without overlaps, what is cleared is not longer than the file.
+  requireApart(pictures, others)
+  const cleared = others.flatMap(emptied)
+  const needed = [...pictures, ...others]
   const unused = data === null ? [] : gapsBetween(needed, { start: data.data, end: data.end })
   for (const gap of unused) edits.clear(gap)
-  requireApart(pictures, cleared)
   return { edits: [...edits.edits, ...cleared], needed }
 }
 
@@ -91,13 +100,18 @@ function readItems(loaded: LoadedBoxes, edits: BoxEdits, information: Box): Map<
   return items
 }
 
+/** A part of an item that is no picture. */
+interface OtherItem extends Range, Item {}
+
 /** Content of the same length that says nothing: readers of pictures refuse Exif items without a header. */
-function emptied({ start, end }: Range, kind: string, isXmp: boolean): Edit[] {
-  if (start === end) return []
-  const bytes = Buffer.alloc(end - start, isXmp ? ' ' : 0)
-  const content = kind === 'Exif' ? Buffer.concat([Buffer.alloc(4), emptyBlock]) : isXmp ? emptyXmp : null
-  if (content !== null && content.byteLength <= bytes.byteLength) bytes.set(content)
-  return [{ start, end, bytes }]
+function emptied({ start, end, kind, isXmp }: OtherItem): Edit[] {
+  const content = kind === 'Exif' ? emptyExif : isXmp ? emptyXmp : Buffer.alloc(0)
+  const rest = content.byteLength <= end - start ? start + content.byteLength : start
+  const bytes = isXmp && end - rest <= spaces.byteLength ? spaces.subarray(0, end - rest) : null
+  return [
+    { start, end: rest, bytes: content },
+    { start: rest, end, bytes },
+  ].filter((edit) => edit.start < edit.end)
 }
 
 /** Turns unknown properties into free space. They keep their places, because other boxes refer to them by number. */

@@ -16,6 +16,15 @@ export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile'
 }
 
+/** Entries of a table that is read into memory. */
+export const maxTable = 1_000_000
+
+/** Parts of a plan, which the event loop of the service reads at once. */
+const maxPieces = 100_000
+
+/** Bytes in all parts of a plan. */
+const maxLiterals = 8 * 1024 * 1024
+
 /** Bytes `start` to `end` (exclusive) of a file. */
 export interface Range {
   readonly start: number
@@ -44,12 +53,31 @@ export const lengthOf = (piece: Piece): number => {
   return 'zeros' in piece ? piece.zeros : piece.to - piece.from
 }
 
-/** Appends a piece, and joins it with the one before if both are copies of adjacent bytes. */
+/** Throws UnreadableFile if the plan for a file of `size` bytes is too large, or copies what is not in the file. */
+export function requireBounded(pieces: readonly Piece[], size: number): void {
+  if (pieces.length > maxPieces) throw new UnreadableFile('the file has too many parts')
+  let [literals, total] = [0, 0]
+  for (const piece of pieces) {
+    const length = lengthOf(piece)
+    const isInFile = !('from' in piece) || (piece.from >= 0 && piece.to <= size)
+    if (!Number.isSafeInteger(length) || length < 0 || !isInFile)
+      throw new UnreadableFile('a part is not in the file')
+    if ('bytes' in piece) literals += length
+    total += length
+  }
+  if (literals > maxLiterals || total > size + maxLiterals)
+    throw new UnreadableFile('the parts are too large')
+}
+
+/** Appends a piece, and joins it with the one before if both are copies of adjacent bytes, or zeros. Throws UnreadableFile. */
 export function append(pieces: Piece[], piece: Piece): void {
   if (lengthOf(piece) === 0) return
   const last = pieces.at(-1)
   if (last && 'from' in last && 'from' in piece && last.to === piece.from)
     pieces[pieces.length - 1] = { from: last.from, to: piece.to }
+  else if (last && 'zeros' in last && 'zeros' in piece)
+    pieces[pieces.length - 1] = { zeros: last.zeros + piece.zeros }
+  else if (pieces.length >= maxPieces) throw new UnreadableFile('the file has too many parts')
   else pieces.push(piece)
 }
 

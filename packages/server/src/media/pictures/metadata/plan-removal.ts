@@ -1,6 +1,6 @@
 import { planBoxedFile } from './boxed-file.ts'
 import { planJpeg } from './jpeg.ts'
-import type { ByteSource, Piece } from './pieces.ts'
+import { type ByteSource, type Piece, requireBounded } from './pieces.ts'
 import { planPng } from './png.ts'
 import { planTiff } from './tiff.ts'
 import { planWebp } from './webp.ts'
@@ -34,5 +34,7 @@ export const hasRemovableMetadata = (contentType: string): boolean => plans.has(
 export async function planRemoval(source: ByteSource, contentType: string): Promise<Piece[]> {
   const plan = plans.get(contentType)
   if (plan === undefined) throw new TypeError(`metadata of ${contentType} is not removed`)
-  return plan(source)
+  const pieces = await plan(source)
+  requireBounded(pieces, source.size)
+  return pieces
 }

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { BucketId } from '../../../../src/catalog/records.ts'
+import { createByteSource } from '../../../../src/media/pictures/metadata/byte-source.ts'
+import { chunksOf } from '../../../../src/media/pictures/metadata/chunks.ts'
+import { type Piece, requireBounded, UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
+import { planRemoval } from '../../../../src/media/pictures/metadata/plan-removal.ts'
+import { removeMetadataOperation } from '../../../../src/media/pictures/remove-metadata.ts'
+import { received } from '../../../../src/media/receive-files.ts'
+
+afterEach(() => void vi.restoreAllMocks())
+
+const bytesOf = (...numbers: readonly (readonly [value: number, size: 2 | 4])[]): Buffer =>
+  Buffer.concat(
+    numbers.map(([value, size]) => {
+      const bytes = Buffer.alloc(size)
+      bytes.writeUIntBE(value, 0, size)
+      return bytes
+    }),
+  )
+const box = (type: string, ...content: readonly (string | Buffer)[]): Buffer => {
+  const data = Buffer.concat([Buffer.from(type), ...content.map((each) => Buffer.from(each))])
+  return Buffer.concat([bytesOf([data.length + 4, 4]), data])
+}
+const plan = (bytes: Buffer, type: string) =>
+  planRemoval(
+    createByteSource(bytes.length, async (at, length) => bytes.subarray(at, at + length), 1e6),
+    type,
+  )
+const megabyte = 1024 * 1024
+
+/** A HEIC file with a picture of one byte, and an Exif item with these extents in the data. */
+function heic(extents: readonly { readonly at: number; readonly length: number }[], size: number): Buffer {
+  const brand = box('ftyp', 'heic\0\0\0\0heic')
+  const entry = (id: number, kind: string) =>
+    box('infe', bytesOf([0x0200_0000, 4], [id, 2], [0, 2]), kind, '\0')
+  const pictures = (data: number) =>
+    box(
+      'meta',
+      bytesOf([0, 4]),
+      box('hdlr', bytesOf([0, 4], [0, 4]), 'pict', Buffer.alloc(13)),
+      box('iinf', bytesOf([0, 4], [2, 2]), entry(1, 'hvc1'), entry(2, 'Exif')),
+      box(
+        'iloc',
+        bytesOf([0, 4], [0x4400, 2], [2, 2], [1, 2], [0, 2], [1, 2], [data, 4], [1, 4]),
+        bytesOf([2, 2], [0, 2], [extents.length, 2]),
+        ...extents.map(({ at, length }) => bytesOf([data + 1 + at, 4], [length, 4])),
+      ),
+    )
+  const data = brand.length + pictures(0).length + 8
+  return Buffer.concat([brand, pictures(data), box('mdat', Buffer.alloc(1 + size, 'x'))])
+}
+
+describe('X4 a small file cannot need much memory', () => {
+  test('with overlapping parts of metadata', async () => {
+    const sent = heic(
+      Array.from({ length: 1_000 }, () => ({ at: 0, length: megabyte })),
+      megabyte,
+    )
+    const alloc = vi.spyOn(Buffer, 'alloc')
+    await expect(plan(sent, 'image/heic')).rejects.toBeInstanceOf(UnreadableFile)
+    const allocated = alloc.mock.calls.reduce((sum, [size]) => sum + size, 0)
+    expect(allocated).toBeLessThan(megabyte)
+  })
+
+  test('with a large part of metadata, which is zeros in the plan', async () => {
+    const pieces = await plan(heic([{ at: 0, length: 5 * megabyte }], 5 * megabyte), 'image/heic')
+    const literals = pieces.reduce((sum, piece) => sum + ('bytes' in piece ? piece.bytes.byteLength : 0), 0)
+    expect(literals).toBeLessThan(1_000)
+    expect(pieces.some((piece) => 'zeros' in piece && piece.zeros > 5 * megabyte - 100)).toBe(true)
+  })
+
+  test('with a table of chunks of more than a million entries', () => {
+    const chunks = (count: number) => {
+      const bytes = box(
+        'stbl',
+        box('stco', bytesOf([0, 4], [count, 4]), Buffer.alloc(count * 4)),
+        box('stsc', bytesOf([0, 4], [1, 4], [1, 4], [1, 4], [1, 4])),
+        box('stsz', bytesOf([0, 4], [0, 4], [count, 4]), Buffer.alloc(count * 4)),
+      )
+      const table = { type: 'stbl', start: 0, data: 8, end: bytes.length }
+      return chunksOf({ bytes, base: 0 }, table)
+    }
+    expect(chunks(1_000)).toHaveLength(1_000)
+    expect(() => chunks(1_000_001)).toThrow(UnreadableFile)
+  })
+})
+
+describe('X4 the plan for a file is bounded', () => {
+  test('in its parts', async () => {
+    const parts = (count: number) =>
+      Buffer.concat([
+        Buffer.from('ffd8', 'hex'),
+        Buffer.from('ffdc0002fffe0002'.repeat(count), 'hex'),
+        Buffer.from('ffc00002ffda0002ffd9', 'hex'),
+      ])
+    expect((await plan(parts(1_000), 'image/jpeg')).length).toBe(1_001)
+    await expect(plan(parts(100_001), 'image/jpeg')).rejects.toBeInstanceOf(UnreadableFile)
+  })
+
+  test('in its bytes, its length and its positions, also if the process that made it is not to be trusted', async () => {
+    const plans: readonly Piece[][] = [
+      [{ bytes: new Uint8Array(8 * megabyte + 1) }],
+      [{ zeros: 1e12 }],
+      [{ zeros: -1 }],
+      [{ zeros: Number.NaN }],
+      [{ from: 0, to: 101 }],
+      [{ from: -1, to: 5 }],
+      Array.from({ length: 100_001 }, () => ({ zeros: 0 })),
+    ]
+    expect(() =>
+      requireBounded([{ from: 0, to: 100 }, { bytes: new Uint8Array(megabyte) }], 100),
+    ).not.toThrow()
+    const unused = () => Promise.reject(new Error('the bytes are in memory'))
+    for (const pieces of plans) {
+      expect(() => requireBounded(pieces, 100)).toThrow(UnreadableFile)
+      const remove = removeMetadataOperation({
+        blobs: { openReceived: unused, receive: unused },
+        workers: { run: async () => ({ outcome: 'planned', pieces }) },
+        now: Date.now,
+      })
+      const file = received(Buffer.alloc(100))
+      await expect(remove(file, 'image/jpeg', 1 as BucketId)).rejects.toMatchObject({
+        code: 'file-unreadable',
+      })
+    }
+  })
+})
