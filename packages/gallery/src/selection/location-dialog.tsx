@@ -2,21 +2,23 @@ import { Modal } from '../components/modal.tsx'
 import { useGallery } from '../gallery.ts'
 import { strings } from '../strings.ts'
 
-/** Asks whether a picture with a location is to be shared. */
+/** Asks whether a picture that has, or may have, a location is to be shared. */
 export function LocationDialog() {
   const { locationWarning } = useGallery()
-  const media = locationWarning.pending.value
-  if (media === null) return null
+  const question = locationWarning.pending.value
+  if (question === null) return null
+  const name = question.media.filename ?? strings.unnamed
+  const { title, warning, notExaminedTitle, notExamined, share } = strings.location
   return (
     <Modal class="dialog" labelledBy="location-title" onCancel={locationWarning.cancel}>
-      <h2 id="location-title">{strings.location.title}</h2>
-      <p class="wrap">{strings.location.warning(media.filename ?? strings.unnamed)}</p>
+      <h2 id="location-title">{question.examined ? title : notExaminedTitle}</h2>
+      <p class="wrap">{question.examined ? warning(name) : notExamined(name)}</p>
       <div class="dialog-actions">
         <button type="button" class="button" onClick={locationWarning.cancel}>
           {strings.cancel}
         </button>
         <button type="button" class="button primary" onClick={locationWarning.confirm}>
-          {strings.location.share}
+          {share}
         </button>
       </div>
     </Modal>

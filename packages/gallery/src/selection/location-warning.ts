@@ -4,11 +4,20 @@ import { mayHaveCameraData, readCameraData } from '../service/camera-data.ts'
 import type { FileAccess } from '../service/file-access.ts'
 import { isPrivate } from '../service/urls.ts'
 
-/** Asks before the links or the bytes of pictures with a location are shared. */
+/** A picture that the person decides about: it has a location, or could not be loaded to examine it. */
+export interface LocationQuestion {
+  readonly media: Media
+  readonly examined: boolean
+}
+
+/** Asks before the links or the bytes of pictures that have, or may have, a location are shared. */
 export interface LocationWarning {
-  /** The picture that the question is about; null while there is no question. */
-  readonly pending: ReadonlySignal<Media | null>
-  /** Whether the files may be shared: none of them has a location, or the person confirms it. Asks once for each picture. */
+  /** Null while there is no question. */
+  readonly pending: ReadonlySignal<LocationQuestion | null>
+  /**
+   * Whether the files may be shared: none of them has a location, or the person confirms it. Asks once for each picture with a location,
+   * and each time about one that could not be examined.
+   */
   allows(media: readonly Media[]): Promise<boolean>
   confirm(): void
   cancel(): void
@@ -21,12 +30,12 @@ const maxExamined = 100
 const parallelism = 4
 
 export function createLocationWarning(renew: FileAccess['renew'], closing: AbortSignal): LocationWarning {
-  const pending = signal<Media | null>(null)
+  const pending = signal<LocationQuestion | null>(null)
   const harmless = new Set<string>()
   let answer: ((allowed: boolean) => void) | null = null
 
   const decide = (allowed: boolean) => {
-    if (allowed && pending.value) harmless.add(pending.value.id)
+    if (allowed && pending.value?.examined) harmless.add(pending.value.media.id)
     pending.value = null
     answer?.(allowed)
     answer = null
@@ -36,32 +45,37 @@ export function createLocationWarning(renew: FileAccess['renew'], closing: Abort
   const read = async (media: Media) =>
     readCameraData((isPrivate(media) && (await renew(media.id))) || media, closing)
 
-  /** The first picture that has a location; null if none is found. */
-  async function findLocation(media: readonly Media[]): Promise<Media | null> {
+  /** The first picture that has a location, or else the first that could not be examined; null if there is none. */
+  async function findQuestion(media: readonly Media[]): Promise<LocationQuestion | null> {
     const pictures = media.filter(
       ({ id, content_type }) => mayHaveCameraData(content_type) && !harmless.has(id),
     )
     const waiting = pictures.slice(0, maxExamined)
-    let found: Media | null = null
+    let located: Media | null = null
+    let failed: Media | null = null
     const examine = async () => {
-      for (let next = waiting.shift(); next && found === null; next = waiting.shift()) {
-        // A picture that cannot be read is shared without a question.
-        const data = await read(next).catch(() => null)
-        if (data?.location) found ??= next
-        else harmless.add(next.id)
-      }
+      for (let next = waiting.shift(); next && located === null; next = waiting.shift())
+        try {
+          const data = await read(next)
+          if (data?.location) located ??= next
+          else harmless.add(next.id)
+        } catch {
+          failed ??= next
+        }
     }
     await Promise.all(Array.from({ length: parallelism }, examine))
-    return found
+    if (located) return { media: located, examined: true }
+    return failed && { media: failed, examined: false }
   }
 
   return {
     pending,
     async allows(media) {
-      const found = await findLocation(media)
-      if (found === null) return true
+      const question = await findQuestion(media)
+      if (question === null) return true
+      if (closing.aborted) return false
       decide(false)
-      pending.value = found
+      pending.value = question
       return new Promise((resolve) => {
         answer = resolve
       })

@@ -14,5 +14,8 @@ export const location = {
   title: 'Location in the picture',
   warning: (name: string) =>
     `“${name}” contains the place where it was taken. Everyone who gets the file or its link can read it.`,
+  notExaminedTitle: 'Location not checked',
+  notExamined: (name: string) =>
+    `“${name}” could not be loaded to check whether it contains the place where it was taken. If it does, everyone who gets the file or its link can read it.`,
   share: 'Share anyway',
 }
