@@ -13,6 +13,7 @@ import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { picture } from './files.ts'
+import { newGuest, uploadHeading } from './uploading.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
@@ -124,6 +125,30 @@ browserTest(
       'a link is copied at once',
       async () => (await clipboard(guest)) === items.get('plain.webp')?.url,
     )
+  },
+)
+
+browserTest(
+  'G28 the links of uploaded pictures that were not shown are copied after a question',
+  async () => {
+    await using guest = await newGuest(browser, server, {
+      options: { permissions: ['clipboard-read', 'clipboard-write'] },
+    })
+    const notes = Array.from({ length: 10 }, (_, at) => ({
+      source: new Blob([`${at}`]),
+      filename: `${at}.txt`,
+    }))
+    await guest.client.uploadAll(notes)
+    const buffer = await picture(3).withExif({ IFD3: place }).jpeg().toBuffer()
+    // The first page is full.
+    await guest.choose(strings.header.upload, [{ name: 'sea.jpg', mimeType: 'image/jpeg', buffer }])
+    await uploadHeading(guest, strings.uploads.finished(1))
+    await guest.button(strings.uploads.copy).click()
+    const question = guest.page.getByRole('dialog', { name: strings.location.title })
+    await question.getByText(strings.location.warning('sea.jpg')).waitFor()
+    await question.getByRole('button', { name: strings.location.share }).click()
+    const [url] = (await guest.client.listPage(2)).data
+    await until('the link is copied', async () => (await clipboard(guest)) === url)
   },
 )
 

@@ -1,8 +1,7 @@
-import type { Client, Media, Token } from '@mediabucket/client'
+import type { Client, Token } from '@mediabucket/client'
 import { computed, effect, type ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import { copyText } from './copy-text.ts'
 import { type BucketUsage, createBucketUsage } from './listing/bucket-usage.ts'
 import { createChanges } from './listing/changes.ts'
 import { createListing, type Listing } from './listing/listing.ts'
@@ -12,15 +11,13 @@ import type { Preferences } from './preferences.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import { showDeletion } from './selection/after-deletion.ts'
 import { createDeletion, type Deletion } from './selection/deletion.ts'
-import { type LinkForm, linkText } from './selection/link-text.ts'
 import { createLocationWarning, type LocationWarning } from './selection/location-warning.ts'
 import { createSelectMany, type SelectMany } from './selection/select-many.ts'
 import { createSelection, type Selection } from './selection/selection.ts'
+import { createSharing, type Sharing } from './selection/sharing.ts'
 import { type Connection, createConnection } from './service/connection.ts'
 import { createEdits, type Edits } from './service/edits.ts'
-import { errorMessage } from './service/errors.ts'
 import { createFileAccess, type FileAccess } from './service/file-access.ts'
-import { plainUrl } from './service/urls.ts'
 import type { Session, SignedIn } from './session/session.ts'
 import { createNotices, type Notices } from './shell/notices.ts'
 import { strings } from './strings.ts'
@@ -60,13 +57,8 @@ export interface Gallery {
   extendSelection(id: string): Promise<void>
   /** Selects all items of the page, or of the whole timeline. */
   selectAll(): Promise<void>
-  copyLinks(ids: readonly string[], form?: LinkForm): Promise<void>
-  /** Copies links that expire after this many seconds. */
-  copyExpiringLinks(ids: readonly string[], seconds: number): Promise<void>
   readonly files: FileAccess
-  /** Downloads a file of a private bucket. */
-  saveFile(media: Media): Promise<void>
-  downloadZip(ids: readonly string[]): Promise<void>
+  readonly sharing: Sharing
   /** Copies the links of all uploaded files in the list of uploads. */
   copyUploaded(): Promise<void>
   signOut(): void
@@ -155,19 +147,16 @@ export function openGallery(
     if (inTimeline.value ? await changes.show(refresh) : await refresh()) await usage.refresh()
   })
 
-  const urlOf = async (id: string) => {
-    const media = await mediaCache.load(id)
-    return media && plainUrl(media)
-  }
-
-  const plainNotice = (count: number) =>
-    strings.link.copied(count) + (usage.bucket.peek()?.private ? ` ${strings.link.needsToken}` : '')
-
-  async function copyLines(lines: readonly string[], notice = plainNotice): Promise<void> {
-    const copied = lines.length > 0 && (await copyText(lines.join('\n')))
-    if (copied) notices.show(notice(lines.length))
-    else notices.show(strings.link.failed, { tone: 'bad' })
-  }
+  const sharing = createSharing({
+    client,
+    connection,
+    notices,
+    usage,
+    selectMany,
+    locationWarning,
+    files,
+    closing: closing.signal,
+  })
 
   return {
     client,
@@ -203,49 +192,9 @@ export function openGallery(
       if (inTimeline.value) await selectMany.all()
       else selection.add(listing.ids.value)
     },
-    async copyLinks(ids, form = 'plain') {
-      const media = await selectMany.describe(ids)
-      if (await locationWarning.allows(media)) await copyLines(media.map((each) => linkText(form, each)))
-    },
-    async copyExpiringLinks(ids, seconds) {
-      try {
-        if (!(await locationWarning.allows(await selectMany.describe(ids)))) return
-        const { urls } = await connection.watch(() => client.createLinks(ids, { expiresIn: seconds }))
-        const time = strings.link.lifetime(seconds / 3_600)
-        await copyLines(
-          [...urls.values()],
-          (count) => `${strings.link.copied(count)} ${strings.link.validFor(time)}.`,
-        )
-      } catch (error) {
-        notices.show(errorMessage(error), { tone: 'bad' })
-      }
-    },
     files,
-    async saveFile(media) {
-      try {
-        await connection.watch(() => files.save(media))
-      } catch (error) {
-        notices.show(errorMessage(error), { tone: 'bad' })
-      }
-    },
-    async downloadZip(ids) {
-      try {
-        const { saveAsZip } = await import('./zip/download-zip.ts')
-        const media = await selectMany.describe(ids)
-        if (!(await locationWarning.allows(media))) return
-        notices.show(strings.selection.zipStarted(ids.length))
-        await saveAsZip(media, `${tokenInfo.bucket}.zip`, files.renew, closing.signal)
-      } catch {
-        if (!closing.signal.aborted) notices.show(strings.selection.zipFailed, { tone: 'bad' })
-      }
-    },
-    async copyUploaded() {
-      const items = uploads.uploader.value?.uploadedItems() ?? []
-      const known = items.flatMap(({ id }) => mediaCache.get(id).peek() ?? [])
-      if (!(await locationWarning.allows(known))) return
-      const urls = await Promise.all(items.map(async ({ id, url }) => url ?? (await urlOf(id))))
-      await copyLines(urls.filter((url) => url !== null))
-    },
+    sharing,
+    copyUploaded: () => sharing.copyLinks(uploads.uploader.value?.uploadedIds() ?? []),
     signOut() {
       uploads.cancelAll()
       session.signOut()

@@ -7,7 +7,7 @@ const lifetimes = [3_600, 86_400, 604_800] as const
 
 /** A menu to copy links that expire, of items of a private bucket. `menu` is the id of its element. */
 export function ExpiringLinks({ menu, ids }: { menu: string; ids: () => readonly string[] }) {
-  const { usage, copyExpiringLinks } = useGallery()
+  const { usage, sharing } = useGallery()
   if (usage.bucket.value?.private !== true) return null
   return (
     <>
@@ -28,7 +28,7 @@ export function ExpiringLinks({ menu, ids }: { menu: string; ids: () => readonly
             class="button quiet"
             popovertarget={menu}
             popovertargetaction="hide"
-            onClick={() => void copyExpiringLinks(ids(), seconds)}
+            onClick={() => void sharing.copyExpiringLinks(ids(), seconds)}
           >
             {strings.link.validFor(strings.link.lifetime(seconds / 3_600))}
           </button>

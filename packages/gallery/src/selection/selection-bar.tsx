@@ -7,8 +7,7 @@ import { linkForms } from './link-text.ts'
 
 /** The actions for the selected items. */
 export function SelectionBar() {
-  const { selection, selectMany, selectAll, router, deletion, copyLinks, downloadZip, canDelete } =
-    useGallery()
+  const { selection, selectMany, selectAll, router, deletion, sharing, tokenInfo, canDelete } = useGallery()
   const count = selection.count.value
   const ids = () => [...selection.ids.value]
   const onPage = router.page.value !== null
@@ -26,7 +25,7 @@ export function SelectionBar() {
           <Action icon="check" onClick={() => void selectAll()}>
             {onPage ? strings.selection.allOnPage : strings.selection.all}
           </Action>
-          <Action icon="link" onClick={() => void copyLinks(ids())}>
+          <Action icon="link" onClick={() => void sharing.copyLinks(ids())}>
             {strings.selection.copy}
           </Action>
           <button
@@ -45,14 +44,14 @@ export function SelectionBar() {
                 type="button"
                 class="button quiet"
                 popovertarget="link-forms"
-                onClick={() => void copyLinks(ids(), form)}
+                onClick={() => void sharing.copyLinks(ids(), form)}
               >
                 {strings.selection.form[form]}
               </button>
             ))}
           </div>
           <ExpiringLinks menu="selected-links" ids={ids} />
-          <Action icon="download" onClick={() => void downloadZip(ids())}>
+          <Action icon="download" onClick={() => void sharing.downloadZip(ids(), `${tokenInfo.bucket}.zip`)}>
             {strings.selection.zip}
           </Action>
           {canDelete && (

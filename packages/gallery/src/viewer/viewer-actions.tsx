@@ -13,12 +13,16 @@ interface ViewerActionsProps {
 }
 
 export function ViewerActions({ media, detailsOpen, onDetails }: ViewerActionsProps) {
-  const { copyLinks, deletion, canDelete, saveFile } = useGallery()
-  const link = downloadLink(media, saveFile)
+  const { sharing, deletion, canDelete } = useGallery()
+  const link = downloadLink(media, sharing.saveFile)
   return (
     <div class="viewer-actions">
       <IconButton icon="info" label={strings.viewer.details} pressed={detailsOpen} onClick={onDetails} />
-      <IconButton icon="link" label={strings.viewer.copy} onClick={() => void copyLinks([media.id])} />
+      <IconButton
+        icon="link"
+        label={strings.viewer.copy}
+        onClick={() => void sharing.copyLinks([media.id])}
+      />
       <ExpiringLinks menu="viewer-links" ids={() => [media.id]} />
       <a
         class="icon-button"

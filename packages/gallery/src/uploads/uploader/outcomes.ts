@@ -20,7 +20,7 @@ export interface Outcomes {
   waitForRetry(error: unknown, tries: number): Promise<Refusal | null>
 }
 
-type Stored = Pick<Media, 'id'> & { readonly url: string | null }
+type Stored = Pick<Media, 'id'>
 
 export function createOutcomes(list: UploadList, server: ServerWait, options: SendOptions): Outcomes {
   /** The reason for which the bucket is full, and the size from which files do not fit. Bytes. */
@@ -48,7 +48,7 @@ export function createOutcomes(list: UploadList, server: ServerWait, options: Se
     stored(entries, items) {
       for (const [index, entry] of entries.entries()) {
         const item = items[index]
-        if (item) entry.item = { id: item.id, url: item.url }
+        if (item) entry.itemId = item.id
         if (list.get(entry.id)) list.move(entry, 'done')
         entry.file = null
       }

@@ -43,7 +43,7 @@ export async function sendLargeFile(context: SendContext, entry: UploadEntry): P
     context.begin(request)
     try {
       const id = await Promise.race([upload.finished, stopped])
-      if (id !== null) return outcomes.stored([entry], [{ id, url: null }])
+      if (id !== null) return outcomes.stored([entry], [{ id }])
     } catch (error) {
       // A request also ends without response when the file changes on the disk.
       if (error instanceof NoResponse && (await context.reader.readableFile(entry)) === null) return

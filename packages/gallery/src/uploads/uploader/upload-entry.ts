@@ -30,8 +30,8 @@ export interface UploadEntry {
   uploadUrl: string | null
   /** The form that it was last sent in; null if there is none. */
   form: FormKey | null
-  /** The stored item, whose URL may be unknown; null before it is stored. */
-  item: { readonly id: string; readonly url: string | null } | null
+  /** The id of the stored item; null before it is stored. */
+  itemId: string | null
   /** The `sampleHash` of the content that an earlier visit sent; null if any content may continue it. */
   sample: number | null
   /** Whether the browser stores it for a later visit. */
@@ -54,7 +54,7 @@ export function newEntry({ file, path, reread }: ChosenFile, id: string): Upload
     reason: '',
     uploadUrl: null,
     form: null,
-    item: null,
+    itemId: null,
     sample: null,
     isSaved: false,
     addedAt: Date.now(),

@@ -41,8 +41,8 @@ export interface Uploader {
   cancelAll(): void
   /** Sets the maximum number of rows in the view. */
   setMaxRows(count: number): void
-  /** The stored items in order; the URL is null if only the id is known. */
-  uploadedItems(): readonly { readonly id: string; readonly url: string | null }[]
+  /** The ids of the stored items in order. */
+  uploadedIds(): readonly string[]
   /** Saves all unfinished uploads for a later visit, because the page is about to close. */
   saveNow(): void
   /** Stops without cancelling, so that a later visit can continue the uploads. */
@@ -215,7 +215,7 @@ export function createUploader(options: UploaderOptions): Uploader {
       maxRows = count
       changed()
     },
-    uploadedItems: () => [...list.in('done')].flatMap(({ item }) => item ?? []),
+    uploadedIds: () => [...list.in('done')].flatMap(({ itemId }) => itemId ?? []),
     saveNow: () => saved.saveNow(),
     close() {
       saved.saveNow()

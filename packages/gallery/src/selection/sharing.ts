@@ -1,0 +1,102 @@
+import type { Client, Media } from '@mediabucket/client'
+import { copyText } from '../copy-text.ts'
+import type { BucketUsage } from '../listing/bucket-usage.ts'
+import type { Connection } from '../service/connection.ts'
+import { errorMessage } from '../service/errors.ts'
+import type { FileAccess } from '../service/file-access.ts'
+import type { Notices } from '../shell/notices.ts'
+import { strings } from '../strings.ts'
+import { type LinkForm, linkText } from './link-text.ts'
+import type { LocationWarning } from './location-warning.ts'
+import type { SelectMany } from './select-many.ts'
+
+/** Copies links of items and downloads items. Never rejects. */
+export interface Sharing {
+  copyLinks(ids: readonly string[], form?: LinkForm): Promise<void>
+  /** Copies links that expire after this many seconds. */
+  copyExpiringLinks(ids: readonly string[], seconds: number): Promise<void>
+  /** Downloads a file of a private bucket. */
+  saveFile(media: Media): Promise<void>
+  /** Downloads the files as an archive with this name. */
+  downloadZip(ids: readonly string[], filename: string): Promise<void>
+}
+
+interface Dependencies {
+  readonly client: Pick<Client, 'createLinks'>
+  readonly connection: Pick<Connection, 'watch'>
+  readonly notices: Pick<Notices, 'show'>
+  readonly usage: Pick<BucketUsage, 'bucket'>
+  readonly selectMany: Pick<SelectMany, 'describe'>
+  readonly locationWarning: Pick<LocationWarning, 'allows'>
+  readonly files: Pick<FileAccess, 'renew' | 'save'>
+  readonly closing: AbortSignal
+}
+
+export function createSharing({
+  client,
+  connection,
+  notices,
+  usage,
+  selectMany,
+  locationWarning,
+  files,
+  closing,
+}: Dependencies): Sharing {
+  const fail = (text: string) => notices.show(text, { tone: 'bad' })
+
+  /** The items that exist; null if the person does not want to share them. */
+  async function toShare(ids: readonly string[]): Promise<readonly Media[] | null> {
+    const media = await selectMany.describe(ids)
+    return (await locationWarning.allows(media)) ? media : null
+  }
+
+  async function copyLines(lines: readonly string[], note: string): Promise<void> {
+    const copied = lines.length > 0 && (await copyText(lines.join('\n')))
+    if (copied) notices.show(strings.link.copied(lines.length) + note)
+    else fail(strings.link.failed)
+  }
+
+  return {
+    async copyLinks(ids, form = 'plain') {
+      try {
+        const media = await toShare(ids)
+        if (media === null) return
+        const note = usage.bucket.peek()?.private ? ` ${strings.link.needsToken}` : ''
+        await copyLines(
+          media.map((each) => linkText(form, each)),
+          note,
+        )
+      } catch (error) {
+        fail(errorMessage(error))
+      }
+    },
+    async copyExpiringLinks(ids, seconds) {
+      try {
+        if ((await toShare(ids)) === null) return
+        const { urls } = await connection.watch(() => client.createLinks(ids, { expiresIn: seconds }))
+        const time = strings.link.lifetime(seconds / 3_600)
+        await copyLines([...urls.values()], ` ${strings.link.validFor(time)}.`)
+      } catch (error) {
+        fail(errorMessage(error))
+      }
+    },
+    async saveFile(media) {
+      try {
+        await connection.watch(() => files.save(media))
+      } catch (error) {
+        fail(errorMessage(error))
+      }
+    },
+    async downloadZip(ids, filename) {
+      try {
+        const { saveAsZip } = await import('../zip/download-zip.ts')
+        const media = await toShare(ids)
+        if (media === null) return
+        notices.show(strings.selection.zipStarted(ids.length))
+        await saveAsZip(media, filename, files.renew, closing)
+      } catch {
+        if (!closing.aborted) fail(strings.selection.zipFailed)
+      }
+    },
+  }
+}
