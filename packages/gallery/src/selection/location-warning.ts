@@ -5,7 +5,7 @@ import type { FileAccess } from '../service/file-access.ts'
 import { isPrivate } from '../service/urls.ts'
 
 /** A picture that the person decides about: it has a location, or could not be loaded to examine it. */
-export interface LocationQuestion {
+interface LocationQuestion {
   readonly media: Media
   readonly examined: boolean
 }
