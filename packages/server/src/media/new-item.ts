@@ -1,9 +1,10 @@
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { Grant, NewMedia } from '../catalog/records.ts'
-import { cleanFilename } from '../core/filename.ts'
+import { cleanFilename, extensionOf } from '../core/filename.ts'
 import type { MediaId } from '../core/media-id.ts'
 import { storedType } from '../core/stored-type.ts'
 import type { MeasurePicture } from './pictures/measure-picture.ts'
+import { isRawExtension } from './pictures/metadata/raw-tiff.ts'
 import type { RemoveMetadata } from './pictures/remove-metadata.ts'
 import type { ReceivedFile } from './receive-files.ts'
 import { sniffType } from './sniff-type.ts'
@@ -38,7 +39,10 @@ export async function newItem(
   const filename = cleanFilename(given.filename)
   const sniffed = await sniffType(parts.blobs, file)
   const type = storedType({ sniffed, declared: given.declaredType, filename })
-  const stored = removesMetadata ? await parts.removeMetadata(file, type.contentType, bucketId) : file
+  // A RAW file that is detected as TIFF is stored as it is sent.
+  const isRaw = type.contentType === 'image/tiff' && isRawExtension(extensionOf(filename ?? ''))
+  const stored =
+    removesMetadata && !isRaw ? await parts.removeMetadata(file, type.contentType, bucketId) : file
   const dimensions = await parts.measurePicture(stored, type.contentType)
   const item = {
     id: 'id' in stored && stored !== file ? stored.id : given.id,

@@ -23,7 +23,7 @@ export const maxTable = 1_000_000
 const maxPieces = 100_000
 
 /** Bytes in all parts of a plan. */
-const maxLiterals = 8 * 1024 * 1024
+export const maxLiterals = 8 * 1024 * 1024
 
 /** Bytes `start` to `end` (exclusive) of a file. */
 export interface Range {
