@@ -36,19 +36,19 @@ export async function planJpeg(source: ByteSource): Promise<Piece[]> {
   return pieces
 }
 
-/** The segments up to the first scan, which is the last one. */
+/** The segments up to the first scan, which is the last one; and the orientation in the first Exif segment, as decoders read it. */
 async function readHeader(source: ByteSource): Promise<{ segments: Segment[]; orientation: number }> {
   const segments: Segment[] = []
-  let orientation = 1
+  let orientation: number | null = null
   for (let position = 2; ; ) {
     const segment = await readSegment(source, position)
     segments.push(segment)
     if (segment.marker === 0xe1 && (await text(source, segment, exifPrefix.length)) === exifPrefix)
-      orientation = orientationOf(await source.read(segment.data, segment.end - segment.data))
+      orientation ??= orientationOf(await source.read(segment.data, segment.end - segment.data))
     position = segment.end
     if (segment.marker !== startOfScan) continue
     if (!segments.some(({ marker }) => isFrame(marker))) throw damaged('no frame')
-    return { segments, orientation }
+    return { segments, orientation: orientation ?? 1 }
   }
 }
 

@@ -11,6 +11,9 @@ const kept: ReadonlySet<string> = new Set([
   ...['bKGD', 'hIST', 'pHYs'],
 ])
 
+/** The last chunk, which has no data. */
+const emptyEnd = Buffer.from('0000000049454e44ae426082', 'hex')
+
 /** The largest Exif chunk whose orientation is read. Bytes. */
 const maxExif = 1024 * 1024
 
@@ -31,7 +34,8 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
       const orientation = orientationOf(await source.read(start + 8, length))
       if (orientation !== 1) append(pieces, { bytes: exifChunk(orientation) })
     }
-    if (kept.has(type)) append(pieces, { from: start, to: end })
+    if (type === 'IEND' && length > 0) append(pieces, { bytes: emptyEnd })
+    else if (kept.has(type)) append(pieces, { from: start, to: end })
     hasData ||= type === 'IDAT'
     if (type === 'IEND') break
     start = end

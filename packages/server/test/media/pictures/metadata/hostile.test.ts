@@ -61,6 +61,30 @@ describe('X2 hidden metadata', () => {
     expect((await pixelsOf(stored)).equals(await pixelsOf(sent))).toBe(true)
   })
 
+  test('in the last chunk of a PNG file is removed', async () => {
+    const png = await noise(16).png().toBuffer()
+    const end = Buffer.concat([Buffer.from([0, 0, 0, 6]), Buffer.from(`IEND${secret}crc!`)])
+    const stored = await withoutMetadata(Buffer.concat([png.subarray(0, -12), end]), 'image/png')
+    expect(stored.equals(png)).toBe(true)
+  })
+
+  test('of two Exif segments of a JPEG file, the orientation of the first one is kept', async () => {
+    const plain = await jpeg()
+    const exif = (orientation: number) =>
+      segment(
+        0xe1,
+        `Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0${String.fromCharCode(orientation)}\0\0\0\0\0\0`,
+      )
+    for (const [first, second] of [
+      [6, 3],
+      [1, 3],
+    ] as const) {
+      const sent = Buffer.concat([plain.subarray(0, 2), exif(first), exif(second), plain.subarray(2)])
+      const { orientation } = await sharp(await withoutMetadata(sent, 'image/jpeg')).metadata()
+      expect(orientation ?? 1).toBe(first)
+    }
+  })
+
   test('in unknown chunks of PNG and WebP files, in frames and after the end is removed', async () => {
     const png = await noise(16).png().toBuffer()
     const chunk = Buffer.concat([Buffer.from([0, 0, 0, 6]), Buffer.from(`prVt${secret}crc!`)])
