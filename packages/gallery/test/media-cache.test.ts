@@ -45,3 +45,16 @@ test('G23 a list with other signed URLs changes those of a shown item only when 
   cache.put(item('/media/a?signature=z'))
   expect(cache.get('a').value?.url).toBe('/media/a?signature=z')
 })
+
+test('M5 an edited item is not replaced by responses to earlier requests, and not by lists', async () => {
+  const { cache, clock } = cacheOf('/media/a?')
+  const checked = cache.check('a')
+  clock.mockReturnValue(1)
+  cache.putEdited({ ...item('/media/a'), filename: 'new' })
+  await checked
+  cache.put(item('/media/a'))
+  expect(cache.get('a').value?.filename).toBe('new')
+  clock.mockReturnValue(2)
+  await cache.check('a')
+  expect(cache.get('a').value?.filename).toBeNull()
+})

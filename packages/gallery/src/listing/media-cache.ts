@@ -12,8 +12,10 @@ export interface MediaCache {
   load(id: string): Promise<Media | null>
   /** Requests the item even if it is cached; resolves with whether it exists, null if that is unknown. Never rejects. */
   check(id: string): Promise<boolean | null>
-  /** Caches an item that was loaded elsewhere. */
+  /** Caches an item of a list, unless it was edited on this page: the list may be older. */
   put(media: Media): void
+  /** Caches an item after an edit. Responses to earlier requests are ignored from now on. */
+  putEdited(media: Media): void
   forget(id: string): void
 }
 
@@ -29,6 +31,11 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
   const pending = new Map<string, Promise<Media | null>>()
   /** When the signed URLs of items were loaded. */
   const signedAt = new Map<string, number>()
+  const editedAt = new Map<string, number>()
+
+  /** Whether the response may have the state before an edit. */
+  const isOutdated = (id: string, requestedAt: number): boolean =>
+    requestedAt <= (editedAt.get(id) ?? Number.NEGATIVE_INFINITY)
 
   const isCurrent = (media: Media): boolean =>
     !isPrivate(media) || performance.now() - (signedAt.get(media.id) ?? Number.NEGATIVE_INFINITY) < signedTime
@@ -52,8 +59,10 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
   }
 
   async function check(id: string): Promise<boolean | null> {
+    const requestedAt = performance.now()
     try {
-      store(await connection.watch(() => client.describe(id, { urls: 'signed' })))
+      const media = await connection.watch(() => client.describe(id, { urls: 'signed' }))
+      if (!isOutdated(id, requestedAt)) store(media)
       return true
     } catch (error) {
       // `watch` has handled lost connections and invalid tokens.
@@ -79,7 +88,12 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
       pending.set(id, promise)
       return await promise
     },
+    putEdited(media) {
+      editedAt.set(media.id, performance.now())
+      get(media.id).value = media
+    },
     put(media) {
+      if (editedAt.has(media.id)) return
       const former = get(media.id).peek()
       // The same URLs as before, so that the browser does not load shown pictures again.
       if (former && isPrivate(former) && isPrivate(media) && isCurrent(former))

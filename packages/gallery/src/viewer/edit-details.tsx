@@ -41,7 +41,7 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       }
       // An edit changes no URL, and its response has no signed ones.
       const { url, variants } = media
-      mediaCache.put({ ...(await edits.save(media.id, changes, etag)), url, variants })
+      mediaCache.putEdited({ ...(await edits.save(media.id, changes, etag)), url, variants })
       notices.show(strings.details.saved)
       onDone()
     } catch (error) {
