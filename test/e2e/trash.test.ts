@@ -105,6 +105,7 @@ browserTest('G22 the trash restores selected files, deletes some permanently, an
   await row(before[1]).press('Space')
   await guest.button(strings.trash.restore).press('Enter')
   await page.getByText(strings.trash.restored(1)).first().waitFor()
+  await until('three rows', async () => (await rows.count()) === 3)
 
   await row(before[2]).press('Space')
   await guest.button(strings.trash.delete).press('Enter')

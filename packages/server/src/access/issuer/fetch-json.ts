@@ -7,7 +7,8 @@ const maxSize = 512 * 1024
 /** Gets a JSON document. Follows no redirect, and reads no more than half a megabyte. Throws an Error without data of the response. */
 export async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
-    headers: { accept: 'application/json' },
+    // A connection that was kept open may be closed by the issuer at the moment of the next request.
+    headers: { accept: 'application/json', connection: 'close' },
     redirect: 'error',
     signal: AbortSignal.timeout(timeout),
   })
