@@ -108,7 +108,7 @@ export interface Client {
 
   /**
    * Creates a link of an item that expires: a signed URL, which needs no token. Only the id of a URL is used. The token needs
-   * `media:read`. Whoever has a URL can use it until it expires.
+   * `media:read`. A client that has the URL can use it until it expires.
    */
   createLink(idOrUrl: string | URL, options?: LinkOptions): Promise<Link>
 

@@ -6,7 +6,7 @@ export interface Route {
   readonly item: string | null
   /** Whether it is the trash. Then there is no page and no item. */
   readonly trash?: true
-  /** Whether it is the list of tokens, likewise. */
+  /** Whether the page shows the list of tokens instead of files. */
   readonly tokens?: true
 }
 

@@ -162,7 +162,7 @@ function prepareItems(db: DatabaseSync, afterChunk: () => Promise<void>) {
   }
 }
 
-/** The same for the audit log. Its numbers increase. Events that are removed meanwhile, because they are old, stay in the copy. */
+/** Copies the audit log in the order of its numbers. Old events that the service removes during the copy stay in the copy. */
 function prepareEvents(db: DatabaseSync, afterChunk: () => Promise<void>) {
   const last = db.prepare('SELECT coalesce(max(id), 0) FROM main.audit_events')
   const copy = prepareCopy(db, 'audit_events', 'id > ? ORDER BY id')
