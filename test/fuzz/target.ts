@@ -42,8 +42,8 @@ const secrets = /mbkt_[0-9a-z]{8}|\/tmp\/|node_modules|\.[tj]s:\d+| at \w+ \(/
 const patience = 2_000
 /** Resident bytes that the service may use beyond those after the first round. */
 const growth = 200_000_000
-/** Descriptors that may be open beyond those at the start: threads and caches of the service. */
-const spareFiles = 25
+/** Descriptors that may be open beyond those at the start: idle connections, caches, and about seven for each thread that starts on demand. */
+const spareFiles = 60
 /** Items that remain from one round to the next. */
 const remainingItems = 60
 
