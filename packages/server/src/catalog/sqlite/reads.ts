@@ -2,7 +2,6 @@ import type { DatabaseSync } from 'node:sqlite'
 import { bucketDeleted } from '../../core/fault.ts'
 import type { MediaId } from '../../core/media-id.ts'
 import { pageSize } from '../../core/page.ts'
-import type { UploadId } from '../../core/upload-id.ts'
 import { bucketColumnCount, bucketColumns, bucketOf } from '../bucket-columns.ts'
 import { isPrivateColumn, itemColumns, readMedia, unlessExpired } from '../item-columns.ts'
 import type { SigningKey } from '../key-catalog.ts'
@@ -28,14 +27,12 @@ import { integer, type Row, text, textOrNull } from '../rows.ts'
 import { readGrant, readToken } from '../token-columns.ts'
 import type { TokenRecord } from '../token-records.ts'
 import { readTrashed, readTrashState, trashedColumns, trashOf, trashStateColumns } from '../trash.ts'
-import { uploadColumns, uploadOf } from '../upload-columns.ts'
-import type { Upload, UploadParts } from '../upload-records.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareReadItems } from './item-lists.ts'
 import type { LocateItem } from './item-locations.ts'
 import { all, one } from './rows.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
-import { prepareReadParts } from './upload-parts.ts'
+import { prepareUploadReads, type UploadReads } from './upload-reads.ts'
 
 /** Identifies a page, which is numbered from 1. */
 export interface PageKey {
@@ -44,7 +41,7 @@ export interface PageKey {
 }
 
 /** The reads of one connection. None leaves a transaction open that it has begun. */
-export interface Reads {
+export interface Reads extends UploadReads {
   epoch(): string
   authorise(tokenHash: Uint8Array): Grant | null
   /** In the transaction in progress, or in one of its own. */
@@ -61,14 +58,8 @@ export interface Reads {
   intents(): MediaId[]
   expiredIntents(): MediaId[]
   tombstones(): MediaId[]
-  upload(id: UploadId): Upload | null
-  uploadParts(id: UploadId): UploadParts | null
-  uploadPieces(id: UploadId): Uint8Array[]
-  unfinishedUploads(): Upload[]
-  expiredUploads(now: number): Upload[]
   bucket(id: BucketId): Bucket | null
   bucketNamed(name: string): NamedBucket | null
-  uploadsOf(id: BucketId): Upload[]
   buckets(): Bucket[]
   token(id: TokenId): TokenRecord | null
   tokensAfter(bucketId: BucketId, after: TokenId | null, limit: number): TokenRecord[]
@@ -80,7 +71,6 @@ export interface Reads {
 }
 
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
-  const uploadParts = prepareReadParts(db)
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
     revision, total, private + (private & signed_pages), remove_metadata, next_expiry, item_days
@@ -117,12 +107,8 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const tokens = db.prepare(`${tokenRows}
     WHERE buckets.name = ?1 OR ?1 IS NULL ORDER BY tokens.created_at, tokens.rowid`)
   const keys = db.prepare(selectKeys)
-  const upload = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE id = ?`)
-  const unfinished = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE finished = 0`)
-  const expired = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE expires_at <= ?`)
   const bucket = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id = ?`)
   const bucketNamed = db.prepare(`SELECT ${bucketColumns}, id FROM buckets WHERE name = ? AND id > 0`)
-  const uploadsOf = db.prepare(`SELECT ${uploadColumns} FROM uploads WHERE bucket_id = ?`)
   const buckets = db.prepare(`SELECT ${bucketColumns} FROM buckets WHERE id > 0 ORDER BY name`)
   const idempotency = prepareIdempotencyRecords(db)
   const readItems = prepareReadItems(db)
@@ -159,6 +145,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   }
 
   return {
+    ...prepareUploadReads(db),
     epoch: () => text(one(epoch) ?? [], 0),
 
     authorise(tokenHash) {
@@ -200,18 +187,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
 
     findRepeated: (request) => idempotency.find(request),
 
-    uploadParts: uploadParts.parts,
-    uploadPieces: uploadParts.pieces,
-
-    upload(id) {
-      const row = one(upload, id)
-      return row && uploadOf(row)
-    },
-
-    unfinishedUploads: () => all(unfinished).map(uploadOf),
-
-    expiredUploads: (now) => all(expired, now).map(uploadOf),
-
     bucket(id) {
       const row = one(bucket, id)
       return row && bucketOf(row)
@@ -221,8 +196,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
       const row = one(bucketNamed, name)
       return row && { ...bucketOf(row), id: bucketId(row, bucketColumnCount) }
     },
-
-    uploadsOf: (id) => all(uploadsOf, id).map(uploadOf),
 
     buckets: () => all(buckets).map(bucketOf),
 

@@ -1,29 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { UploadId } from '../../core/upload-id.ts'
-import { bytes, integer, text, textOrNull } from '../rows.ts'
-import type { StoredParts, UploadParts } from '../upload-records.ts'
-import { all, one } from './rows.ts'
+import { bytes, integer, text } from '../rows.ts'
+import type { StoredParts } from '../upload-records.ts'
+import { one } from './rows.ts'
 
 /** Pieces are joined up to this length, so that short chunks do not become many rows. Bytes. */
 const maxPiece = 65_536
-
-/** Reads the parts and pieces of uploads. */
-export function prepareReadParts(db: DatabaseSync) {
-  const unfinished = db.prepare('SELECT multipart FROM uploads WHERE id = ? AND finished = 0')
-  const parts = db.prepare('SELECT number, size, etag FROM upload_parts WHERE upload_id = ? ORDER BY number')
-  const pieces = db.prepare('SELECT bytes FROM upload_pieces WHERE upload_id = ? ORDER BY number')
-  return {
-    parts(id: UploadId): UploadParts | null {
-      const row = one(unfinished, id)
-      if (!row) return null
-      const found = all(parts, id).map((part) => ({
-        ...{ number: integer(part, 0), size: integer(part, 1), etag: text(part, 2) },
-      }))
-      return { multipart: textOrNull(row, 0), parts: found }
-    },
-    pieces: (id: UploadId): Uint8Array[] => all(pieces, id).map((row) => bytes(row, 0)),
-  }
-}
 
 /** Writes the parts and pieces of uploads. Call the functions for an unfinished upload, within a transaction. */
 export function prepareWriteParts(db: DatabaseSync) {

@@ -1,36 +1,23 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { TObject } from 'typebox'
-import type { FaultCode } from '../../core/fault.ts'
 import { version } from '../../core/version.ts'
 import type { DescribedOperation, OperationList } from './collect-operations.ts'
 import {
-  exampleBase,
-  type OperationDescription,
-  type ResponseDescription,
-  readIfPrivate,
-  tags,
-} from './operation-description.ts'
+  type Components,
+  contentOf,
+  type Envelope,
+  headersOf,
+  type JsonObject,
+  problemContent,
+  shareResponse,
+} from './components.ts'
+import { exampleBase, type OperationDescription, readIfPrivate, tags } from './operation-description.ts'
 import {
   describeProblems,
-  exampleProblem,
   problemHeaderNames,
   problemsByStatus,
   responseComponentName,
 } from './problem-responses.ts'
 import { requestHeaders } from './request-headers.ts'
-import { type ResponseHeader, responseHeaders } from './response-headers.ts'
-import { Problem, WrappedPage } from './schemas.ts'
-
-type JsonObject = Readonly<Record<string, unknown>>
-type Envelope = 'bare' | 'wrapped'
-
-/** The components that operations share, by name. */
-interface Components {
-  readonly schemas: Record<string, unknown>
-  readonly headers: Record<string, unknown>
-  readonly responses: Record<string, unknown>
-  readonly examples: Record<string, unknown>
-}
 
 export const introduction = `A media bucket: stores files, lists them ten to a page with an exact total, and serves them by permanent URLs.
 
@@ -193,78 +180,6 @@ function responsesOf(
 
 /** RFC 9110, section 14.2: Range is defined for GET only. */
 const rangeStatuses: ReadonlySet<number> = new Set([206, 416])
-
-/** Returns a reference to the response as a component, or the response itself where another component has its name. */
-function shareResponse(name: string, response: JsonObject, components: Components): JsonObject {
-  components.responses[name] ??= response
-  return isDeepStrictEqual(components.responses[name], response)
-    ? { $ref: `#/components/responses/${name}` }
-    : response
-}
-
-function headersOf(names: readonly ResponseHeader[], components: Components): JsonObject {
-  if (names.length === 0) return {}
-  const headers: Record<string, unknown> = {}
-  for (const name of names) {
-    const { optional, ...header }: JsonObject = responseHeaders[name]
-    components.headers[name] = { ...header, required: optional !== true }
-    headers[name] = { $ref: `#/components/headers/${name}` }
-  }
-  return { headers }
-}
-
-function contentOf(
-  { content = {} }: Pick<ResponseDescription, 'content'>,
-  envelope: Envelope,
-  components: Components,
-): JsonObject {
-  const entries = Object.entries(content).map(([type, { schema, examples, enveloped }]) => {
-    const isWrapped = enveloped && envelope === 'wrapped'
-    return [
-      type,
-      {
-        ...(schema ? { schema: hoist(isWrapped ? WrappedPage : schema, components) } : {}),
-        ...(examples
-          ? {
-              examples: Object.fromEntries(
-                Object.entries(examples).map(([name, value]) => [
-                  name,
-                  { value: isWrapped ? { data: value } : value },
-                ]),
-              ),
-            }
-          : {}),
-      },
-    ]
-  })
-  return Object.fromEntries(entries)
-}
-
-function problemContent(status: number, codes: readonly FaultCode[], components: Components): JsonObject {
-  for (const code of codes) {
-    components.examples[code] = { summary: exampleProblem(code).title, value: exampleProblem(code) }
-  }
-  const constraints = { properties: { status: { const: status }, code: { enum: codes } } }
-  return {
-    'application/problem+json': {
-      schema: { allOf: [hoist(Problem, components), constraints] },
-      examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
-    },
-  }
-}
-
-/** Moves each schema with a title to the components and returns a reference to it. */
-function hoist(schema: unknown, components: Components): unknown {
-  if (Array.isArray(schema)) return schema.map((item) => hoist(item, components))
-  if (typeof schema !== 'object' || schema === null) return schema
-  const { title, ...rest }: JsonObject = { ...schema }
-  if (typeof title !== 'string') return hoistMembers(schema, components)
-  components.schemas[title] ??= hoistMembers(rest, components)
-  return { $ref: `#/components/schemas/${title}` }
-}
-
-const hoistMembers = (members: object, components: Components): JsonObject =>
-  Object.fromEntries(Object.entries(members).map(([name, member]) => [name, hoist(member, components)]))
 
 const sorted = (named: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))

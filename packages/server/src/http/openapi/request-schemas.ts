@@ -4,9 +4,6 @@ import { type ListedUrls, listedUrls } from '../../core/listed-urls.ts'
 import { maxIds } from '../../core/media-id.ts'
 import { maxSearchLength, maxSearchTerms } from '../../core/name-search.ts'
 import { defaultListLimit, maxListLimit } from '../../core/query-parameters.ts'
-import { type Scope, scopes } from '../../core/scopes.ts'
-import { maxTokenName, tokenNameRule } from '../../core/token-name.ts'
-import { defaultOverlap, maxOverlap } from '../../core/token-rotation.ts'
 
 // The schemas of queries and of path parameters.
 
@@ -29,7 +26,8 @@ export const ListingQuery = Type.Object({
   ),
 })
 
-const limit = (entries: string) =>
+/** The parameter for the length of a list. */
+export const limit = (entries: string) =>
   Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -40,16 +38,6 @@ const limit = (entries: string) =>
     }),
   )
 
-export const TokenListQuery = Type.Object({
-  limit: limit('tokens'),
-  after: Type.Optional(
-    Type.String({
-      examples: ['tok_4k9m2x7c1v8q'],
-      description: 'The `next_cursor` of the previous response.',
-    }),
-  ),
-})
-
 export const TrashQuery = Type.Object({
   limit: limit('items'),
   after: Type.Optional(
@@ -59,52 +47,6 @@ export const TrashQuery = Type.Object({
     }),
   ),
 })
-
-export const TokenParams = Type.Object({
-  id: Type.String({ description: 'The id of a token.', examples: ['tok_4k9m2x7c1v8q'] }),
-})
-export type TokenParams = Static<typeof TokenParams>
-
-export const NewTokenBody = Type.Object(
-  {
-    scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...scopes] }), {
-      minItems: 1,
-      uniqueItems: true,
-      description: 'Its scopes. The token of the request must have them all.',
-    }),
-    name: Type.Optional(
-      Type.String({ maxLength: maxTokenName, default: '', description: `The name. ${tokenNameRule}` }),
-    ),
-    expires_at: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        format: 'date-time',
-        default: null,
-        description: 'The time of expiry (RFC 3339), or null for a token that does not expire.',
-      }),
-    ),
-  },
-  { title: 'NewToken', description: 'The properties of a new token.', additionalProperties: false },
-)
-
-export const TokenRotation = Type.Object(
-  {
-    overlap_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: maxOverlap,
-        default: defaultOverlap,
-        description: 'The seconds for which the replaced token remains valid, unless it expires earlier.',
-      }),
-    ),
-    expires_at: Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      format: 'date-time',
-      description: 'When the new token expires (RFC 3339), or null if it does not expire.',
-    }),
-  },
-  { title: 'TokenRotation', description: 'How a token is replaced.', additionalProperties: false },
-)
 
 const linkMembers = {
   expires_in: Type.Optional(

@@ -3,9 +3,8 @@ import { listTokens } from '../../access/list-tokens.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { parseTokenListQuery } from '../../core/token-list-query.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
-import { TokenListQuery } from '../openapi/request-schemas.ts'
 import { sampleToken } from '../openapi/samples.ts'
-import { TokenList } from '../openapi/token-schemas.ts'
+import { TokenList, TokenListQuery } from '../openapi/token-schemas.ts'
 import type { Authorizer } from './authorizer.ts'
 
 /** `GET /api/tokens` (docs/interface.md T4). */

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import { revokeToken } from '../../access/revoke-token.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
-import { TokenParams } from '../openapi/request-schemas.ts'
 import { sampleCreatedToken } from '../openapi/samples.ts'
+import { TokenParams } from '../openapi/token-schemas.ts'
 import type { Authorizer } from './authorizer.ts'
 
 /** `DELETE /api/tokens/{id}` (docs/interface.md T7). */
