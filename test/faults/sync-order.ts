@@ -1,6 +1,6 @@
 import type { SystemCall } from './system-calls.ts'
 
-// Checks the order of a durable upload (docs/architecture.md) in a trace. Each function yields the violations.
+// Checks the order of a durable upload (docs/architecture/uploads.md) in a trace. Each function yields the violations.
 
 const isSync = ({ name }: SystemCall) => name === 'fsync' || name === 'fdatasync'
 const isWrite = ({ name }: SystemCall) => /^p?writev?(64)?$|^send/.test(name)

@@ -18,7 +18,8 @@ async function createUrls({ server }: Target['instance']): Promise<readonly [str
     const type = { 'content-type': 'application/json' }
     const created = await post(
       `/api/media/${id}/links`,
-      JSON.stringify({ expires_in: 600, ...options }),
+      // Valid for the longest run.
+      JSON.stringify({ expires_in: 86_400, ...options }),
       type,
     )
     const url = /"url":"([^"]+)"/.exec(created)?.[1]

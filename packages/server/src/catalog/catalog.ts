@@ -49,7 +49,7 @@ export interface Catalog extends TokenCatalog, KeyCatalog, UploadCatalog {
 
   /**
    * Up to `limit` of the selected items: those that follow `after`, or the first ones if it is null. Takes O(log n) and a time
-   * for each returned item; with a name, see docs/architecture.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
+   * for each returned item; with a name, see docs/architecture/listing.md, Search by name. Throws Fault `token-revoked` if the bucket was deleted.
    */
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): Promise<ItemRows>
 

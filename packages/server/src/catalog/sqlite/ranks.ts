@@ -6,7 +6,7 @@ import { RankNode } from './rank-nodes.ts'
 import { one } from './rows.ts'
 
 /**
- * A tree of counters of live items (docs/architecture.md, Ranks). With it, the n-th item of a bucket is found by one read
+ * A tree of counters of live items (docs/architecture/listing.md, Ranks). With it, the n-th item of a bucket is found by one read
  * for each level of the tree. `nextSeq` is the next sequence number of the bucket.
  */
 export interface Ranks {

@@ -129,7 +129,7 @@ CREATE TABLE batches (
 
 CREATE INDEX batches_by_time ON batches (created_at);
 
--- The rank tree (docs/architecture.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
+-- The rank tree (docs/architecture/listing.md, Ranks): a counter of level 1 covers 64 numbers, a node has 128 counters. A node stores the sum
 -- of its counters up to each one, in which width_bucket finds a position by binary search.
 CREATE FUNCTION change_rank(_bucket int8, _level int4, _counter int8, _delta int8) RETURNS void
 LANGUAGE plpgsql AS $$

@@ -1,5 +1,5 @@
 /**
- * The audit log (docs/architecture.md, Audit log). Events are in the order of their times and numbers. `tx` is the transaction that added
+ * The audit log (docs/architecture/storage.md, Audit log). Events are in the order of their times and numbers. `tx` is the transaction that added
  * the event: numbers do not become visible in their order, so a reader that follows the log compares snapshots. Nearly all events are
  * uploads, so the index by action has only the others.
  */

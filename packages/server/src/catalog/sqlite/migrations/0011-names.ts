@@ -1,5 +1,5 @@
 /**
- * The index of names (docs/architecture.md, Search by name). The chunks of a segment have ids from 4096 times its id. A block of 4,096
+ * The index of names (docs/architecture/listing.md, Search by name). The chunks of a segment have ids from 4096 times its id. A block of 4,096
  * numbers has marks if its items were deleted or renamed. A claim prevents two processes from indexing the same block.
  */
 export const names = `

@@ -1,5 +1,5 @@
 /**
- * The audit log (docs/architecture.md, Audit log). The number of an event is at least 2048 times its time, and increases with each event,
+ * The audit log (docs/architecture/storage.md, Audit log). The number of an event is at least 2048 times its time, and increases with each event,
  * so that numbers are both the order of the events and an index by time. Numbers are not reused. Nearly all events are uploads, so the
  * index by action has only the others.
  */
