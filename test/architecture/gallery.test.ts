@@ -15,7 +15,7 @@ const onDemand: Readonly<Record<string, RegExp>> = {
   'packages/gallery/src/viewer/photo-swipe.tsx': /^photoswipe/,
   'packages/gallery/src/zip/download-zip.ts': /^client-zip$/,
 }
-const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals)$/
+const library = /^(@mediabucket\/client|preact(\/hooks)?|@preact\/signals|thumbhash)$/
 
 test('the gallery imports the client but not the server, and only the allowed libraries', () => {
   const strangers = files.flatMap((path) => {

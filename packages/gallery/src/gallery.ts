@@ -6,6 +6,7 @@ import { type BucketUsage, createBucketUsage } from './listing/bucket-usage.ts'
 import { createChanges } from './listing/changes.ts'
 import { createListing, type Listing } from './listing/listing.ts'
 import { createMediaCache, type MediaCache } from './listing/media-cache.ts'
+import { createPlaceholders, type Placeholders } from './listing/placeholders.ts'
 import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
 import type { Preferences } from './preferences.ts'
 import { createRouter, type Router } from './routing/router.ts'
@@ -44,6 +45,7 @@ export interface Gallery {
   /** Whether the items of the page or of the timeline are known. */
   readonly isShown: ReadonlySignal<boolean>
   readonly mediaCache: MediaCache
+  readonly placeholders: Placeholders
   readonly usage: BucketUsage
   readonly selection: Selection
   readonly selectMany: SelectMany
@@ -173,6 +175,7 @@ export function openGallery(
     timeline,
     isShown,
     mediaCache,
+    placeholders: createPlaceholders(),
     usage,
     selection,
     selectMany,

@@ -1,6 +1,17 @@
 import { expect, test } from 'vitest'
+import { formatDuration } from '../src/format/duration.ts'
 import { kindOf, shortType } from '../src/format/kind.ts'
 import { formatSize } from '../src/format/size.ts'
+
+test.each([
+  [0.2, '0:01'],
+  [7, '0:07'],
+  [59.6, '1:00'],
+  [750, '12:30'],
+  [3725, '1:02:05'],
+])('%d seconds are %s', (seconds, text) => {
+  expect(formatDuration(seconds)).toBe(text)
+})
 
 test.each([
   [0, '0 bytes'],

@@ -7,6 +7,7 @@ import { hasExcerpt } from '../service/text-preview.ts'
 import { pictureUrl, thumbnailRetryDelay } from '../service/thumbnail.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
+import { Placeholder } from './placeholder.tsx'
 import { TextExcerpt } from './text-excerpt.tsx'
 
 /** After this many failures the icon is shown. */
@@ -69,19 +70,24 @@ export function Thumbnail({ id, media }: { id: string; media: Media | null }) {
       </span>
     )
   }
-  if (state === 'waiting') return <span class="tile-picture skeleton" />
+  const placeholder = media.thumbhash && (
+    <Placeholder thumbHash={media.thumbhash} loaded={state === 'shown'} />
+  )
   return (
-    <span class={state === 'shown' ? 'tile-picture' : 'tile-picture skeleton'}>
-      <img
-        src={url}
-        alt=""
-        loading="lazy"
-        decoding="async"
-        draggable={false}
-        data-state={state}
-        onLoad={() => setState('shown')}
-        onError={() => setState('waiting')}
-      />
+    <span class={state === 'shown' || placeholder ? 'tile-picture' : 'tile-picture skeleton'}>
+      {placeholder}
+      {state !== 'waiting' && (
+        <img
+          src={url}
+          alt=""
+          loading="lazy"
+          decoding="async"
+          draggable={false}
+          data-state={state}
+          onLoad={() => setState('shown')}
+          onError={() => setState('waiting')}
+        />
+      )}
     </span>
   )
 }

@@ -7,6 +7,7 @@ import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
 import { formatHash } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
+import { DurationBadge } from './duration-badge.tsx'
 import { Thumbnail } from './thumbnail.tsx'
 import { useLongPress } from './use-long-press.ts'
 
@@ -52,6 +53,7 @@ export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
         }}
       >
         <Thumbnail id={id} media={media} />
+        {media !== null && <DurationBadge media={media} />}
         <span class="tile-caption">
           {media === null ? (
             <span class="skeleton line">

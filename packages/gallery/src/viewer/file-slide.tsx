@@ -38,7 +38,16 @@ export function FileSlide({ media: opened, files }: { media: Media; files: FileA
     },
   } as const
   if (kind === 'video' && !failed) {
-    return <video class="slide-video" playsInline {...player} />
+    const { width, height } = media
+    return (
+      <video
+        class="slide-video"
+        playsInline
+        {...(media.variants ? { poster: bytesUrl(media, 'medium') } : {})}
+        style={width && height ? { '--width': `${width}px`, '--ratio': `${width / height}` } : {}}
+        {...player}
+      />
+    )
   }
   if (kind === 'audio' && !failed) {
     return (

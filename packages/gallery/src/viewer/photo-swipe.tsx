@@ -3,12 +3,14 @@ import PhotoSwipe, { type SlideData } from 'photoswipe'
 import 'photoswipe/style.css'
 import { render } from 'preact'
 import { kindOf } from '../format/kind.ts'
+import type { Placeholders } from '../listing/placeholders.ts'
 import type { FileAccess } from '../service/file-access.ts'
 import { isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
 import { FileSlide, PictureErrorCard } from './file-slide.tsx'
 import { isPartlyShown } from './picture-damage.ts'
 import { pictureSlide } from './picture-slide.ts'
+import { fillPlaceholder } from './slide-placeholder.ts'
 
 export interface SlideViewOptions {
   readonly container: HTMLElement
@@ -16,6 +18,7 @@ export interface SlideViewOptions {
   readonly media: readonly (Media | null)[]
   readonly start: number
   readonly files: FileAccess
+  readonly placeholders: Placeholders
   readonly onMove: (index: number) => void
   readonly onPastEnd: (forward: boolean) => void
   /** Called with the id of a damaged picture of which the browser draws only a part. */
@@ -31,7 +34,7 @@ export interface SlideView {
 
 /** Opens PhotoSwipe for gestures and zoom only. The dialog around it has the bar, the buttons and the focus. */
 export function openPhotoSwipe(options: SlideViewOptions): SlideView {
-  const { container, start, files, onMove, onPartlyShown, onClose } = options
+  const { container, start, files, placeholders, onMove, onPartlyShown, onClose } = options
   const media = [...options.media]
   let closing = false
   const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches
@@ -74,7 +77,13 @@ export function openPhotoSwipe(options: SlideViewOptions): SlideView {
   })
   pswp.on('contentActivate', ({ content }) => setActive(content.element, true))
   pswp.on('contentDeactivate', ({ content }) => setActive(content.element, false))
-  pswp.on('contentAppend', ({ content }) => setActive(content.element, content.slide?.isActive ?? false))
+  pswp.on('contentAppend', ({ content }) => {
+    setActive(content.element, content.slide?.isActive ?? false)
+    const item = media[content.index]
+    const placeholder = content.placeholder?.element
+    if (item && placeholder)
+      fillPlaceholder(placeholder, item, placeholders, content.slide?.isFirstSlide ?? false)
+  })
 
   pswp.addFilter('contentErrorElement', (element, { index }) => {
     const item = media[index]

@@ -5,8 +5,6 @@ import { bytesUrl } from '../service/urls.ts'
 export interface PictureSlide {
   readonly src: string
   readonly srcset?: string
-  /** The placeholder until the picture is loaded. */
-  readonly msrc: string
   readonly width: number
   readonly height: number
   readonly alt: string
@@ -27,7 +25,7 @@ export function pictureSlide(media: Media, alt: string): PictureSlide {
     media.width && media.height ? { width: media.width, height: media.height } : defaultSize
   const original = bytesUrl(media)
   const medium = bytesUrl(media, 'medium')
-  const slide = { msrc: bytesUrl(media, 'thumb'), width, height, alt }
+  const slide = { width, height, alt }
   if (!shownByBrowsers.test(media.content_type)) return { ...slide, src: medium }
   const longest = Math.max(width, height)
   if (media.width === null || longest <= mediumEdge || mayBeAnimated.test(media.content_type)) {

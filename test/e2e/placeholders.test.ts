@@ -1,0 +1,78 @@
+import type { Browser, Locator } from 'playwright-core'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { beforeAll, expect, test } from 'vitest'
+import { browserTest } from '../harness/browser.ts'
+import { sharedBrowser } from '../harness/chromium.ts'
+import { canFilm, film } from '../harness/films.ts'
+import type { SharedServer } from '../harness/server.ts'
+import { sharedServer } from '../harness/shared-server.ts'
+import { until } from '../harness/until.ts'
+import { upload } from '../harness/upload.ts'
+import { picture } from './files.ts'
+import { visit } from './visit.ts'
+
+let browser: Browser
+let server: SharedServer
+beforeAll(async () => {
+  server = await sharedServer()
+  browser = await sharedBrowser()
+})
+
+/** Whether a canvas is drawn: whether it has a pixel that is not transparent. */
+const isPainted = (canvas: Locator): Promise<boolean> =>
+  canvas.evaluate((element) =>
+    element
+      .getContext('2d')
+      ?.getImageData(0, 0, element.width, element.height)
+      .data.some((value: number) => value > 0),
+  )
+
+browserTest(
+  'G29 a placeholder is shown until the picture is loaded, and nothing moves; in the viewer too',
+  async () => {
+    const own = await sharedServer()
+    const { id } = await upload(own, new Uint8Array(await picture(1, 900, 600).jpeg().toBuffer()), {
+      name: 'harbour.jpg',
+    })
+    // The first variant records the ThumbHash (V13).
+    await own.request(`/media/${id}?variant=thumb`)
+    await until('the ThumbHash', async () => {
+      const media = await (await own.request(`/api/media/${id}`)).json()
+      return Value.Parse(Type.Object({ thumbhash: Type.Union([Type.Null(), Type.String()]) }), media)
+        .thumbhash
+    })
+
+    await using guest = await visit(browser, own, { hash: '' })
+    const { page } = guest
+    const held = Promise.withResolvers<void>()
+    await page.route('**/media/**', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    await guest.signIn(own.token)
+    const tile = page.locator(`.timeline [data-id="${id}"]`)
+    await until('the placeholder', () => isPainted(tile.locator('canvas')))
+    const before = await tile.boundingBox()
+    await tile.locator('a').click()
+    const placeholder = page.getByRole('dialog').locator('.pswp__img--placeholder canvas')
+    await until('the placeholder of the viewer', () => isPainted(placeholder))
+    await page.keyboard.press('Escape')
+    held.resolve()
+    await tile.locator('img[data-state=shown]').waitFor()
+    await tile.locator('canvas').waitFor({ state: 'detached' })
+    expect(await tile.boundingBox()).toEqual(before)
+  },
+)
+
+const filmTest = canFilm ? browserTest : test.skip
+filmTest('G29 the tile of a video shows its duration', async () => {
+  const { id } = await upload(server, new Uint8Array(await film('mp4')), {
+    name: 'ferry.mp4',
+    type: 'video/mp4',
+  })
+  await server.request(`/media/${id}?variant=thumb`)
+  await using guest = await visit(browser, server, { hash: '' })
+  await guest.signIn(server.token)
+  await guest.page.locator(`[data-id="${id}"]`).getByText('0:05', { exact: true }).waitFor()
+})
