@@ -54,7 +54,7 @@ const textColumns: readonly (readonly [
   (event: RecordedEvent, bucket: string | null) => string,
 ])[] = [
   ['TIME', 20, ({ time }) => new Date(time).toISOString().replace(/\.\d+/, '')],
-  ['ACTION', 13, ({ action }) => action],
+  ['ACTION', 14, ({ action }) => action],
   ['BUCKET', 14, (_, bucket) => bucket ?? '-'],
   ['TARGET', 26, ({ target }) => target ?? '-'],
   ['BY', 26, ({ by }) => actorText(by)],

@@ -66,7 +66,7 @@ export interface Config {
   /** Bytes per second; 0 for none. */
   readonly minSendRate: number
   readonly shutdownTimeout: number
-  readonly audit: 'off' | 'changes'
+  readonly audit: 'off' | 'changes' | 'all'
   readonly auditDays: number
   readonly logLevel: string
   /** `auto` is `text` on a terminal, `json` elsewhere. */

@@ -202,8 +202,8 @@ const table = {
   ),
   MEDIABUCKET_AUDIT: setting(
     'off',
-    oneOf('off', 'changes'),
-    'Whether changes are recorded in the audit log, which `mediabucket audit` prints. Set it for the service and for the commands.',
+    oneOf('off', 'changes', 'all'),
+    'What the audit log records, which `mediabucket audit` prints: nothing, changes, or changes and downloads (`all`). Set it for the service and for the commands.',
   ),
   MEDIABUCKET_AUDIT_DAYS: setting(
     '365',

@@ -12,6 +12,7 @@ import type { CachedBytesOperations } from '../media/caching/cached-bytes.ts'
 import type { Readiness } from '../media/check-readiness.ts'
 import type { MediaRemover } from '../media/deletion/remove-media.ts'
 import type { TrashOperations } from '../media/deletion/trash.ts'
+import type { DownloadLog } from '../media/download-log.ts'
 import type { EditMedia } from '../media/edit-media.ts'
 import type { ListItems } from '../media/items/list-items.ts'
 import type { ListMedia } from '../media/listing/list-media.ts'
@@ -87,6 +88,8 @@ export interface AppParts {
   readonly gallery: Gallery | null
   /** Null where people sign in with tokens only. */
   readonly signIn: GallerySignIn | null
+  /** Null where downloads are not recorded. */
+  readonly downloadLog: DownloadLog | null
   readonly metrics: Metrics
   readonly limits: RequestLimits
   readonly addresses: ClientAddresses

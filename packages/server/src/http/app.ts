@@ -13,6 +13,7 @@ import { createCorsPolicy, varyHeader } from './headers/cors.ts'
 import { createListingResponder } from './listing/listing-response.ts'
 import { createBytesResponder } from './media/bytes-response.ts'
 import { createCachedResponses } from './media/cached-responses.ts'
+import { createDownloadRecorder } from './media/download-recorder.ts'
 import { createMediaHost } from './media/media-host.ts'
 import { createBodyPreparer } from './media/prepare-body.ts'
 import { createAccessCheck } from './media/private-access.ts'
@@ -29,7 +30,7 @@ const maxUnprocessedBytes = 8 * 1024 * 1024
 
 /** Creates the HTTP service, ready to listen. */
 export async function createApp(operations: Operations, parts: AppParts): Promise<FastifyInstance> {
-  const { catalog, settings, log, metrics, limits, addresses, gallery } = parts
+  const { catalog, settings, log, metrics, limits, addresses, gallery, downloadLog } = parts
   const { baseUrl, corsOrigins } = settings
   const verifyAuthorization = createAuthorizationVerifier(operations.verifyToken)
   const authorize = createAuthorizer(verifyAuthorization, limits, addresses)
@@ -50,6 +51,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
     ...pictures,
     servability: catalog.servability,
   })
+  const recordDownload = downloadLog && createDownloadRecorder(downloadLog, addresses.wholeOfRequest)
   const respondToBytes = createBytesResponder({
     ...operations,
     ...cachedResponses,
@@ -59,6 +61,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
       countStorageError(err)
       log.error({ requestId, err }, 'a response was aborted')
     }),
+    recordDownload,
     maxAge: settings.mediaMaxAge,
     sendFile: settings.sendFile,
     vary: {
@@ -96,6 +99,7 @@ export async function createApp(operations: Operations, parts: AppParts): Promis
           respondToListing,
           respondToBytes,
           cachedResponses,
+          recordDownload,
           reportFault,
           baseUrl,
           isStopping: parts.isStopping,

@@ -8,6 +8,7 @@ import type { ListingResponder } from './listing/listing-response.ts'
 import { createBytesFastPath } from './media/bytes-fast-path.ts'
 import type { BytesResponder } from './media/bytes-response.ts'
 import type { CachedResponses } from './media/cached-responses.ts'
+import type { DownloadRecorder } from './media/download-recorder.ts'
 import type { MediaHost } from './media/media-host.ts'
 import { createUploadFastPath, type UploadFastPathParts } from './media/upload-fast-path.ts'
 import type { RequestLogger } from './metrics/request-log.ts'
@@ -22,6 +23,7 @@ export function createRequestListener(
     readonly respondToListing: ListingResponder
     readonly respondToBytes: BytesResponder
     readonly cachedResponses: CachedResponses
+    readonly recordDownload: DownloadRecorder | null
     readonly logRequest: RequestLogger
     readonly limits: RequestLimits
     readonly reportFault: FaultReporter

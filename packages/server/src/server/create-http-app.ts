@@ -8,6 +8,7 @@ import type { Gallery } from '../http/gallery/gallery-files.ts'
 import type { GallerySignIn } from '../http/gallery/sign-in-route.ts'
 import { createClientAddresses } from '../http/limits/client-address.ts'
 import { createRequestLimits } from '../http/limits/request-limits.ts'
+import type { DownloadLog } from '../media/download-log.ts'
 import type { BoundAddress } from './bind-address.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -28,10 +29,11 @@ export async function createHttpApp(
     readonly operations: Operations
     readonly gallery: Gallery | null
     readonly signIn: GallerySignIn | null
+    readonly downloadLog: DownloadLog | null
     readonly writeLine: (line: string) => void
   },
 ): Promise<HttpApp> {
-  const { catalog, settings, baseUrl, closePort, operations, gallery, signIn, writeLine } = parts
+  const { catalog, settings, baseUrl, closePort, operations, gallery, signIn, downloadLog, writeLine } = parts
   const addresses = createClientAddresses(config.trustedProxies)
   const limits = createRequestLimits(config, { addresses, metrics, log, peers })
   let stopping = false
@@ -43,6 +45,7 @@ export async function createHttpApp(
     isStopping: () => stopping,
     gallery,
     signIn,
+    downloadLog,
     metrics,
     limits,
     addresses,

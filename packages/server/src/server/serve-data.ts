@@ -8,6 +8,7 @@ import { loadGallery } from './load-gallery.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 import { startDimensionWorkers } from './start-dimension-workers.ts'
+import { startDownloadLog } from './start-download-log.ts'
 import { startIssuer } from './start-issuer.ts'
 import { startMetadataWorkers } from './start-metadata-workers.ts'
 import { startRemovals } from './start-removals.ts'
@@ -59,7 +60,16 @@ export async function serveData(
     issuer,
   })
   const signIn = issuer?.signIn ?? null
-  const app = await createHttpApp(context, { ...data, ...address, operations, gallery, signIn, writeLine })
+  const downloadLog = startDownloadLog(context, data)
+  const app = await createHttpApp(context, {
+    ...data,
+    ...address,
+    operations,
+    gallery,
+    signIn,
+    downloadLog,
+    writeLine,
+  })
   await address.serve(app.server)
   // In the background. The catalog reports errors itself.
   void data.catalog.indexNames()

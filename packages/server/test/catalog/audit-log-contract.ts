@@ -214,6 +214,31 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect(uploads.map(({ target, by }) => [target, by.requestId]).toSorted()).toEqual(stored.toSorted())
     })
 
+    test('Y8 downloads keep their own times, and the names that they have', async () => {
+      const { catalog, events, bucketId } = await opened()
+      const item = newItem({ filename: 'one.jpg' })
+      await catalog.addMedia(bucketId, inBlobStore([item]))
+      const now = Date.now()
+      const download = { action: 'download', by: client, bucketId, target: item.id, size: 1_000 } as const
+      const times = [now - 4_000, now - 2_000]
+      const [first, second] = times
+      await catalog.recordEvents([
+        { ...download, name: 'earlier.jpg', detail: { range: '0-9' }, time: now - 4_000 },
+        { ...download, name: null, time: now - 2_000 },
+      ])
+      const found = await events({ action: 'download' })
+      expect(found.map(({ time }) => time)).toEqual(times)
+      expect(found.map(brief)).toEqual([
+        ['download', item.id, 'earlier.jpg', { range: '0-9' }, client.requestId],
+        ['download', item.id, null, {}, client.requestId],
+      ])
+      const timesOf = async (filter: Partial<EventFilter>) =>
+        (await events({ action: 'download', ...filter })).map(({ time }) => time)
+      expect(await timesOf({ since: now - 3_000 })).toEqual([second])
+      expect(await timesOf({ until: now - 3_000 })).toEqual([first])
+      expect(await timesOf({ target: item.id, tokenId: client.tokenId })).toEqual(times)
+    })
+
     test('Y3 without an actor nothing is recorded', async () => {
       const { catalog, events, bucketId } = await opened(null)
       await catalog.addMedia(bucketId, inBlobStore(newItems(2)), client)

@@ -50,10 +50,11 @@ export const batchLength = 500
 /** Milliseconds between two reads of new events. */
 export const followInterval = 250
 
-const fileName = `coalesce(event.name,
+// Downloads have the name if there is one. Reading all events of their item for each of them would take quadratic time.
+const fileName = `CASE WHEN event.action = ${auditActions.download} THEN event.name ELSE coalesce(event.name,
     (SELECT filename FROM media WHERE media.id = event.target),
     (SELECT tokens.name FROM tokens WHERE tokens.id = event.target),
-    (SELECT upload.name FROM audit_events AS upload WHERE upload.target = event.target AND upload.action = 1 LIMIT 1))`
+    (SELECT upload.name FROM audit_events AS upload WHERE upload.target = event.target AND upload.action = 1 LIMIT 1)) END`
 
 /** The columns that `readEvent` reads from a row of `audit_events AS event`. */
 export const recordedColumns = `time, action, bucket_id, target, ${fileName}, size, detail, actor, event.token_id, subject,

@@ -4,9 +4,10 @@ import { settingValues } from '../bucket-settings.ts'
 import type { BucketId, BucketSettings, Item, NewMedia, NewMediaContent, UpkeepRun } from '../records.ts'
 import type { GrantedToken, TokenSuccessor } from '../token-records.ts'
 
-/** What happened, and its number in the rows. Numbers are never reused; 2 is for downloads. */
+/** What happened, and its number in the rows. Numbers are never reused. */
 export const auditActions = {
   upload: 1,
+  download: 2,
   edit: 3,
   delete: 4,
   trash: 5,
@@ -24,6 +25,7 @@ export const auditActions = {
   'bucket-delete': 32,
   backup: 40,
   fsck: 41,
+  'downloads-lost': 42,
 } as const
 
 export type AuditAction = keyof typeof auditActions
@@ -46,6 +48,8 @@ export interface AuditEvent {
   /** Of the file, in bytes. */
   readonly size?: number | null
   readonly detail?: AuditDetail
+  /** Milliseconds since 1970; left out if the event is stored when it happens. */
+  readonly time?: number
 }
 
 /** An item that is added, and who adds it. Nobody if the audit log is off. */
@@ -169,10 +173,13 @@ export const upkeepEvent = ({ kind, faults }: UpkeepRun, by: Actor): AuditEvent 
 const timeOf = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString()
 
-/** The values of the columns of a row, but its number, in the order of `eventColumns`. */
-export const eventValues = ({ action, by, bucketId, target, name, size, detail }: AuditEvent, time: number) =>
+/** The values of the columns of a row, but its number, in the order of `eventColumns`. `now` is the time of events without one. */
+export const eventValues = (
+  { action, by, bucketId, target, name, size, detail, time }: AuditEvent,
+  now: number,
+) =>
   [
-    time,
+    time ?? now,
     auditActions[action],
     bucketId,
     target,

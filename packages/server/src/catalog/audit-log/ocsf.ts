@@ -1,7 +1,7 @@
 import type { Actor } from '../../core/actor.ts'
 import { version } from '../../core/version.ts'
 import type { RecordedEvent } from './audit-log.ts'
-import type { AuditAction } from './events.ts'
+import type { AuditAction, AuditDetail } from './events.ts'
 
 /** The version of the OCSF schema (https://schema.ocsf.io). */
 const schemaVersion = '1.3.0'
@@ -10,6 +10,7 @@ const schemaVersion = '1.3.0'
 const activities: Readonly<Record<AuditAction, readonly [classUid: 6006 | 3004, id: number, name: string]>> =
   {
     upload: [6006, 1, 'Upload'],
+    download: [6006, 2, 'Download'],
     edit: [6006, 3, 'Update'],
     delete: [6006, 4, 'Delete'],
     trash: [6006, 4, 'Delete'],
@@ -27,6 +28,7 @@ const activities: Readonly<Record<AuditAction, readonly [classUid: 6006 | 3004, 
     'bucket-delete': [3004, 4, 'Delete'],
     backup: [3004, 2, 'Read'],
     fsck: [3004, 2, 'Read'],
+    'downloads-lost': [3004, 99, 'Other'],
   }
 
 const classes = {
@@ -56,7 +58,7 @@ export function toOcsf(event: RecordedEvent, bucket: string | null): object {
       event_code: action,
       ...(by.requestId !== null && { correlation_uid: by.requestId }),
     },
-    actor: actorOf(by),
+    actor: actorOf(by, detail),
     src_endpoint: by.address === null ? { name: 'mediabucket' } : { ip: by.address },
     ...(classUid === 6006
       ? { file: fileOf(target ?? '', name, size, bucket) }
@@ -65,9 +67,13 @@ export function toOcsf(event: RecordedEvent, bucket: string | null): object {
   }
 }
 
-function actorOf({ kind, tokenId, subject }: Actor): object {
+function actorOf({ kind, tokenId, subject }: Actor, { key }: AuditDetail): object {
   if (kind === 'service') return { app_name: 'mediabucket' }
   if (kind === 'operator') return { user: { name: subject ?? 'unknown', type_id: 2, type: 'Admin' } }
+  if (tokenId === null && subject === null) {
+    const credential = typeof key === 'string' ? { credential_uid: key } : {}
+    return { user: { name: 'anonymous', type_id: 0, type: 'Unknown', ...credential } }
+  }
   // `issuer|subject` of a user, who may have no token of this service.
   const [issuer, ...rest] = subject?.split('|') ?? []
   return {

@@ -3,12 +3,14 @@ import { parseSignedUrl } from '../../core/signed-url.ts'
 import { type CorsPolicy, noCorsHeaders } from '../headers/cors.ts'
 import { countHeader } from '../headers/raw-headers.ts'
 import type { DirectServer } from '../problems/serve-directly.ts'
-import { type BytesResponder, corsHead, hasConditions, problemHeaders, sendBytes } from './bytes-response.ts'
+import { type BytesResponder, corsHead, hasConditions, sendBytes } from './bytes-response.ts'
 import type { CachedResponse, CachedResponses } from './cached-responses.ts'
+import type { DownloadRecorder } from './download-recorder.ts'
 import { refusesDestination } from './fetch-metadata.ts'
 import type { MediaHost } from './media-host.ts'
 import { closeWhenSent, wholeLength } from './prepare-body.ts'
 import type { SentLink } from './private-access.ts'
+import { problemHeaders } from './representation.ts'
 import { bytesPath } from './serve-bytes.ts'
 import { createWholeWriter } from './write-whole.ts'
 
@@ -21,6 +23,8 @@ interface Parts {
   readonly direct: DirectServer
   readonly corsHeaders: CorsPolicy
   readonly mediaHost: MediaHost | null
+  /** Null if downloads are not recorded. */
+  readonly recordDownload: DownloadRecorder | null
   /** While the service stops, responses must close their connections, which the framework does. */
   readonly isStopping: () => boolean
 }
@@ -47,7 +51,8 @@ interface Exchange {
  * and no row is kept for a later one.
  */
 export function createBytesFastPath(parts: Parts, framework: RequestListener): RequestListener {
-  const { respondToBytes, cachedResponses, direct, corsHeaders, mediaHost, isStopping } = parts
+  const { respondToBytes, cachedResponses, direct, corsHeaders, mediaHost, recordDownload, isStopping } =
+    parts
   const writeWhole = createWholeWriter()
   let requests: WaitingRequest[] = []
 
@@ -62,13 +67,16 @@ export function createBytesFastPath(parts: Parts, framework: RequestListener): R
     })
 
   function sendCached(
-    { request, response }: WaitingRequest,
+    { request, response, id: requestId }: WaitingRequest,
     { id, variant, ...cached }: CachedResponse,
   ): void {
     const { head, bytes, blob } = cached
     const cors = corsHeaders(request.headers)
     cachedResponses.countRequest(id, variant)
-    if (request.method === 'HEAD') response.writeHead(200, [...corsHead(cors), ...head]).end()
+    const isHead = request.method === 'HEAD'
+    if (recordDownload !== null && !isHead)
+      recordDownload({ id: requestId, raw: request }, cached.item, { variant, access: null })
+    if (isHead) response.writeHead(200, [...corsHead(cors), ...head]).end()
     else if (cors === noCorsHeaders) writeWhole(request, response, head, bytes)
     else response.writeHead(200, [...corsHead(cors), ...head]).end(bytes)
     // Closing frees only the memory of long bytes.

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { create } from 'content-disposition'
 import { signatureInvalid } from '../../access/verify-link.ts'
 import type { Media } from '../../catalog/records.ts'
 import { Fault } from '../../core/fault.ts'
@@ -9,13 +8,14 @@ import type { OpenVariant, Variants } from '../../media/pictures/open-variant.ts
 import { parseByteRange } from '../headers/byte-range.ts'
 import type { CorsPolicy } from '../headers/cors.ts'
 import { matchesWeakly } from '../headers/entity-tag.ts'
-import { checkPreconditions, rangeApplies, type Validators } from '../headers/preconditions.ts'
+import { checkPreconditions, rangeApplies } from '../headers/preconditions.ts'
 import { RangeFault } from '../headers/range-fault.ts'
 import type { CachedResponses } from './cached-responses.ts'
-import { deliveryOf } from './delivery.ts'
+import type { DownloadRecorder, Sender } from './download-recorder.ts'
 import { handOver } from './hand-over.ts'
 import type { BodyPreparer, BodyWriter } from './prepare-body.ts'
 import type { AccessCheck, PrivateAccess, SentLink } from './private-access.ts'
+import { describeRepresentation, type Representation } from './representation.ts'
 
 export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   /** Finds the item for a name (`id` or `id.ext`); null if there is none. */
@@ -27,6 +27,8 @@ export interface BytesParts extends Pick<CachedResponses, 'headOf'> {
   readonly variants: Pick<VariantList, 'parse'>
   readonly formatFor: (accept: string | undefined) => VariantFormat
   readonly prepareBody: BodyPreparer
+  /** Null if downloads are not recorded. */
+  readonly recordDownload: DownloadRecorder | null
   /** Milliseconds. */
   readonly maxAge: number
   /** Who sends large items; null where the service does. */
@@ -53,123 +55,45 @@ export interface BytesResponse {
   readonly head: string[]
   /** Null where no bytes are sent. Must be called once. */
   readonly write: BodyWriter | null
+  /** Who sends the bytes. */
+  readonly sentBy?: Sender
+  /** The range that is sent, such as `0-99`; left out for all bytes. */
+  readonly range?: string
+}
+
+/** An item that the client may read. */
+interface Target {
+  readonly media: Media
+  readonly variant: Variant | null
+  readonly access: PrivateAccess | null
 }
 
 /** Throws Fault. */
 export type BytesResponder = (request: BytesRequest) => Promise<BytesResponse>
 
-/** Forbids scripts and all external sources; allows inline styles, which SVG pictures need. */
-const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-
-const embeddingHeaders = {
-  'x-content-type-options': 'nosniff',
-  'cross-origin-resource-policy': 'cross-origin',
-  // The URL of an item grants access to it, so links in a PDF must not send it as their referrer.
-  'referrer-policy': 'no-referrer',
-}
-const sandboxHeaders = { ...embeddingHeaders, 'content-security-policy': policy }
-
 const acceptRanges = ['accept-ranges', 'bytes']
-
-/** Headers of every problem (docs/interface.md B5). */
-export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
-
-/** The representation that is sent of an item: its bytes or a variant (RFC 9110, section 3.2). */
-interface Representation {
-  readonly validators: Validators
-  /** The headers of every success. */
-  readonly common: string[]
-  /** The first of them (docs/interface.md B5). */
-  readonly security: readonly string[]
-  /** The further headers of responses with bytes, except those of ranges and of the length. */
-  readonly content: readonly string[]
-  readonly contentType: string
-  readonly contentDisposition: string
-  readonly cacheControl: string
-  /** Milliseconds for which others may send the bytes instead of the service; null for any time. */
-  readonly validFor: number | null
-}
-
-/** A token can be revoked. Milliseconds. */
-const tokenHandOver = 60_000
 
 /** Responds to `GET` and `HEAD /media/{id}[.ext]` (docs/interface.md, Bytes and Variants). */
 export function createBytesResponder(parts: BytesParts): BytesResponder {
   const { findByName, checkAccess, openBytes, openVariant, variants, formatFor, headOf, prepareBody } = parts
-  const { sendFile, vary } = parts
-  const maxAge = Math.floor(parts.maxAge / 1000)
-  const publicCaching = { cacheControl: `public, max-age=${maxAge}, immutable`, validFor: null }
-  // A cache asks each time, so that it does not keep an item that has expired (E2).
-  const expiringCaching = { cacheControl: 'public, no-cache', validFor: null }
-  const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
-
-  /** How long a response may be used after its request (docs/interface.md H4). */
-  function cachingOf({ expiresAt }: Media, access: PrivateAccess | null) {
-    if (access === null) return expiresAt == null ? publicCaching : expiringCaching
-    if (access.by === 'token') return { cacheControl: 'private, no-cache', validFor: tokenHandOver }
-    const end = Math.min(access.expires, Math.floor((expiresAt ?? Number.POSITIVE_INFINITY) / 1000))
-    const left = Math.max(0, end - Math.ceil(Date.now() / 1000))
-    return { cacheControl: `private, max-age=${Math.min(maxAge, left)}, immutable`, validFor: left * 1000 }
-  }
-
-  function describe(
-    media: Media,
-    variant: Variant | null,
-    isDownload: boolean,
-    access: PrivateAccess | null,
-  ): Representation {
-    const { sha256, id, filename: name } = media
-    const key = sha256 ? Buffer.from(sha256).toString('base64url') : id
-    const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
-    const filename =
-      variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`
-    const { contentType, disposition, isSandboxed } = deliveryOf(
-      variant === null ? media.contentType : `image/${variant.format}`,
-    )
-    const type = isDownload ? 'attachment' : disposition
-    const contentDisposition = create(filename ?? undefined, { type })
-    const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
-    const caching = cachingOf(media, access)
-    return {
-      ...{ contentType, contentDisposition, ...caching, security },
-      validators: { etag, lastModified: media.createdAt },
-      common: [
-        ...security,
-        ...varyOf(variant, type, access?.by === 'token'),
-        ...['etag', etag],
-        ...['last-modified', new Date(media.createdAt).toUTCString()],
-        ...['cache-control', caching.cacheControl],
-      ],
-      content: ['content-type', contentType, 'content-disposition', contentDisposition],
-    }
-  }
-
-  function varyOf(variant: Variant | null, type: string, hasToken: boolean): readonly string[] {
-    // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
-    const values = [
-      ...(hasToken ? ['Authorization'] : []),
-      ...(type === 'attachment' ? [vary.attachment] : []),
-      ...(variant === null ? [] : [vary.variant]),
-    ]
-    if (values.length === 0) return inlineVary
-    return ['vary', (hasToken && vary.inline !== '' ? [vary.inline, ...values] : values).join(', ')]
-  }
+  const { sendFile, recordDownload } = parts
+  const describe = describeRepresentation(parts)
 
   async function fullResponse(
     blob: OpenVariant,
-    { extension, filename }: Media,
-    { id, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
+    { id, bucketId, size, extension, filename }: Media,
+    { id: requestId, isHead }: Pick<BytesRequest, 'id' | 'isHead'>,
     describeIt: () => Representation,
     isPublic: boolean,
-  ) {
+  ): Promise<BytesResponse> {
     const build = () => {
       const { common, content } = describeIt()
       const head = [...common, ...content, ...acceptRanges, 'content-length', `${blob.size}`]
-      return { head, extension, filename }
+      return { head, extension, item: { id, bucketId, size, filename } }
     }
     const { head } =
       isPublic && blob.content.type === 'bytes' ? headOf(blob.content.bytes, filename, build) : build()
-    return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, id) } as const
+    return { status: 200, head, write: await bodyOf(blob, isHead, 0, blob.size - 1, requestId) }
   }
 
   async function bodyOf(blob: OpenVariant, isHead: boolean, start: number, end: number, id: string) {
@@ -178,15 +102,10 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     return null
   }
 
-  return async ({ id, isHead, name, variant: variantText, isDownload, link, raw }) => {
+  async function respond(request: BytesRequest, target: Target): Promise<BytesResponse> {
+    const { id, isHead, isDownload, link, raw } = request
     const { headers } = raw
-    if (link === 'malformed') throw signatureInvalid()
-    const variant = variants.parse(variantText, formatFor(headers.accept))
-    const found = await findByName(name)
-    const isPublic = found !== null && !found.isPrivate && link === null
-    const { media, access } = isPublic
-      ? { media: found, access: null }
-      : await checkAccess(found, { id, raw, link })
+    const { media, variant, access } = target
     const open = () => (variant === null ? openBytes(media) : openVariant(media, variant))
     const canHandOver = sendFile !== null && !isHead && variant === null && !hasConditions(headers)
     if (!isDownload && headers.range === undefined && !hasConditions(headers)) {
@@ -195,7 +114,7 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
       const handedOver = canHandOver && (await handOver(sendFile, blob, describeIt))
       return handedOver
         ? { ...handedOver, write: null }
-        : fullResponse(blob, media, { id, isHead }, describeIt, isPublic)
+        : fullResponse(blob, media, { id, isHead }, describeIt, access === null && link === null)
     }
 
     const representation = describe(media, variant, isDownload, access)
@@ -220,14 +139,31 @@ export function createBytesResponder(parts: BytesParts): BytesResponder {
     const blob = opened ?? (await open())
     // A proxy would evaluate conditions too, but against the time of the file.
     const handedOver = canHandOver && (await handOver(sendFile, blob, () => representation))
-    if (handedOver) return { ...handedOver, write: null }
     const { start, end } = range === 'whole' ? { start: 0, end: size - 1 } : range
+    const sentRange = range === 'whole' ? {} : { range: `${start}-${end}` }
+    if (handedOver) return { ...handedOver, ...sentRange, write: null }
     const part = range === 'whole' ? [] : ['content-range', `bytes ${start}-${end}/${size}`]
     return {
+      ...sentRange,
       status: range === 'whole' ? 200 : 206,
       head: [...common, ...content, ...acceptRanges, ...part, 'content-length', `${end - start + 1}`],
       write: await bodyOf(blob, isHead, start, end, id),
     }
+  }
+
+  return async (request) => {
+    const { id, isHead, name, link, raw } = request
+    if (link === 'malformed') throw signatureInvalid()
+    const variant = variants.parse(request.variant, formatFor(raw.headers.accept))
+    const found = await findByName(name)
+    const isPublic = found !== null && !found.isPrivate && link === null
+    const { media, access } = isPublic
+      ? { media: found, access: null }
+      : await checkAccess(found, { id, raw, link })
+    const response = await respond(request, { media, variant, access })
+    if (recordDownload !== null && !isHead && response.status !== 304)
+      recordDownload(request, media, { ...response, variant, access })
+    return response
   }
 }
 

@@ -3,6 +3,7 @@ import { isMediaId, type MediaId } from '../../core/media-id.ts'
 import type { Variant, VariantFormat, VariantList } from '../../core/variant.ts'
 import type { CachedBytes } from '../../media/caching/cached-bytes.ts'
 import type { OpenVariant } from '../../media/pictures/open-variant.ts'
+import type { DownloadedItem } from './download-recorder.ts'
 
 /** The measured memory of the headers of a response, for as long as its bytes are in memory. Bytes. */
 export const headersMemory = 900
@@ -10,14 +11,14 @@ export const headersMemory = 900
 /** The headers of a response with all bytes, as alternating names and values. */
 interface PreparedHead {
   readonly head: string[]
-  /** The extension and the filename of the item. */
   readonly extension: string | null
-  readonly filename: string | null
+  readonly item: DownloadedItem
 }
 
 /** A response that may be sent if its item is servable. */
 export interface CachedResponse {
   readonly id: MediaId
+  readonly item: DownloadedItem
   readonly variant: Variant | null
   readonly head: string[]
   /** They have `headRoom` in front of them. */
@@ -64,7 +65,7 @@ export function createCachedResponses(parts: {
       const bytes = blob.content.type === 'bytes' ? blob.content.bytes : null
       const prepared = bytes && heads.get(bytes)
       if (bytes && prepared && (dot < 0 || name.slice(dot + 1) === prepared.extension))
-        return { id, variant, head: prepared.head, bytes, blob }
+        return { id, item: prepared.item, variant, head: prepared.head, bytes, blob }
       void blob.close()
       return null
     },
@@ -73,7 +74,7 @@ export function createCachedResponses(parts: {
     remove: cachedBytes.remove,
     headOf(bytes, filename, build) {
       const prepared = heads.get(bytes)
-      if (prepared && prepared.filename === filename) return prepared
+      if (prepared && prepared.item.filename === filename) return prepared
       const built = build()
       heads.set(bytes, built)
       return built

@@ -24,6 +24,7 @@ interface OwnResponse {
 export interface HandedOver {
   readonly status: 200 | 302
   readonly head: string[]
+  readonly sentBy: 'proxy' | 'store'
 }
 
 /**
@@ -42,7 +43,7 @@ export async function handOver(
 
   async function leave(status: 200 | 302, head: readonly string[]): Promise<HandedOver> {
     await blob.close()
-    return { status, head: [...head, 'content-length', '0'] }
+    return { status, head: [...head, 'content-length', '0'], sentBy: status === 302 ? 'store' : 'proxy' }
   }
 
   const head = [...own.common, 'content-type', contentType, 'content-disposition', contentDisposition]

@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import type { VerifyLink } from '../../access/verify-link.ts'
 import type { Media } from '../../catalog/records.ts'
+import type { Actor } from '../../core/actor.ts'
 import { hasSignature, parseSignedUrl, type SignedUrl } from '../../core/signed-url.ts'
 import { mediaUnknown } from '../../media/find-media.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
 
 /** By what a request reads bytes that are not public. `expires` is in seconds since 1970. */
-export type PrivateAccess = { readonly by: 'token' } | { readonly by: 'link'; readonly expires: number }
+export type PrivateAccess =
+  | { readonly by: 'token'; readonly actor: Actor }
+  | { readonly by: 'link'; readonly expires: number; readonly keyId: string }
 
 /** The signature of a request for bytes; null if it has none. */
 export type SentLink = SignedUrl | 'malformed' | null
@@ -34,11 +37,11 @@ export const createAccessCheck =
       // Before the item is looked at: without a valid signature the response is the same for every item.
       await verifyLink(link)
       if (media === null) throw mediaUnknown()
-      return { media, access: { by: 'link', expires: link.expires } }
+      return { media, access: { by: 'link', expires: link.expires, keyId: link.keyId } }
     }
     if (raw.headers.authorization !== undefined) {
-      const { bucketId } = await authorize({ id, raw }, 'media:read')
-      if (media !== null && media.bucketId === bucketId) return { media, access: { by: 'token' } }
+      const { bucketId, actor } = await authorize({ id, raw }, 'media:read')
+      if (media !== null && media.bucketId === bucketId) return { media, access: { by: 'token', actor } }
     }
     throw mediaUnknown()
   }

@@ -9,8 +9,9 @@ import {
 import { BytesParams, BytesQuery } from '../openapi/request-schemas.ts'
 import type { ResponseHeader } from '../openapi/response-headers.ts'
 import { sampleMedia } from '../openapi/samples.ts'
-import { type BytesResponder, problemHeaders, sendBytes } from './bytes-response.ts'
+import { type BytesResponder, sendBytes } from './bytes-response.ts'
 import { linkOf } from './private-access.ts'
+import { problemHeaders } from './representation.ts'
 
 /** The route of every item's bytes. */
 export const bytesPath = '/media/:name'

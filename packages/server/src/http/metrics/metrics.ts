@@ -82,6 +82,11 @@ export function createMetrics() {
     help: 'Upload requests in progress: to /api/media, or chunks of resumable uploads.',
     registers: [registry],
   })
+  const lostDownloadEvents = new Counter({
+    name: 'mediabucket_audit_downloads_lost_total',
+    help: 'Downloads that were not recorded in the audit log, because events were added faster than they could be stored.',
+    registers: [registry],
+  })
   const buildInfo = new Gauge({
     name: 'mediabucket_build_info',
     help: 'Always 1; the labels are the versions of Mediabucket and Node.js.',
@@ -160,6 +165,7 @@ export function createMetrics() {
     countConnections,
     slowReaders,
     workerRestarts,
+    lostDownloadEvents,
     variantSeconds,
     activeUploads,
     storage,

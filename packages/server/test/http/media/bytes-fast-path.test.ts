@@ -4,6 +4,7 @@ import { type AddressInfo, connect, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { openMemoryBlob } from '../../../src/blobs/memory-blob.ts'
+import type { BucketId } from '../../../src/catalog/records.ts'
 import { newMediaId } from '../../../src/core/media-id.ts'
 import { noCorsHeaders } from '../../../src/http/headers/cors.ts'
 import { createBytesFastPath } from '../../../src/http/media/bytes-fast-path.ts'
@@ -42,6 +43,7 @@ function takesFastPath(
       },
       corsHeaders: () => ({}),
       mediaHost: createMediaHost('http://main', mediaBaseUrl || null),
+      recordDownload: null,
       isStopping: () => isStopping,
     },
     () => {
@@ -107,7 +109,8 @@ test('a response that fails is logged, and delays none of the other responses of
             closed += 1
           }
           const blob = { ...openMemoryBlob(bytes), close }
-          return { id, variant: null, head: heads[name] ?? expect.unreachable(), bytes, blob }
+          const item = { id, bucketId: 1 as BucketId, filename: null, size: 1 }
+          return { id, item, variant: null, head: heads[name] ?? expect.unreachable(), bytes, blob }
         },
         servability: async (ids) => ids.map(() => 'servable' as const),
         countRequest: () => undefined,
@@ -123,6 +126,7 @@ test('a response that fails is logged, and delays none of the other responses of
       },
       corsHeaders: () => noCorsHeaders,
       mediaHost: null,
+      recordDownload: null,
       isStopping: () => false,
     },
     () => expect.unreachable(),

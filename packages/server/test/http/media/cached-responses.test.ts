@@ -51,6 +51,7 @@ async function fill(capacity: number, size: number) {
     findByName: async () => media,
     checkAccess: () => expect.unreachable(),
     prepareBody: async () => () => undefined,
+    recordDownload: null,
     maxAge: 1_000,
     sendFile: null,
     vary: { inline: 'Origin', attachment: 'Origin, Sec-Fetch-Dest', variant: 'Origin, Accept' },

@@ -1,0 +1,119 @@
+import { create } from 'content-disposition'
+import type { Media } from '../../catalog/records.ts'
+import type { Variant } from '../../core/variant.ts'
+import type { Validators } from '../headers/preconditions.ts'
+import { deliveryOf } from './delivery.ts'
+import type { PrivateAccess } from './private-access.ts'
+
+/** Forbids scripts and all external sources; allows inline styles, which SVG pictures need. */
+const policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+const embeddingHeaders = {
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'cross-origin',
+  // The URL of an item grants access to it, so links in a PDF must not send it as their referrer.
+  'referrer-policy': 'no-referrer',
+}
+const sandboxHeaders = { ...embeddingHeaders, 'content-security-policy': policy }
+
+/** Headers of every problem (docs/interface.md B5). */
+export const problemHeaders: Readonly<Record<string, string>> = sandboxHeaders
+
+/** The representation that is sent of an item: its bytes or a variant (RFC 9110, section 3.2). */
+export interface Representation {
+  readonly validators: Validators
+  /** The headers of every success. */
+  readonly common: string[]
+  /** The first of them (docs/interface.md B5). */
+  readonly security: readonly string[]
+  /** The further headers of responses with bytes, except those of ranges and of the length. */
+  readonly content: readonly string[]
+  readonly contentType: string
+  readonly contentDisposition: string
+  readonly cacheControl: string
+  /** Milliseconds for which others may send the bytes instead of the service; null for any time. */
+  readonly validFor: number | null
+}
+
+/** `access` is null for public items. */
+export type Describe = (
+  media: Media,
+  variant: Variant | null,
+  isDownload: boolean,
+  access: PrivateAccess | null,
+) => Representation
+
+/** A token can be revoked. Milliseconds. */
+const tokenHandOver = 60_000
+
+/** Describes the representations of items. `maxAge` is in milliseconds. */
+export function describeRepresentation(parts: {
+  readonly maxAge: number
+  /** The values of `Vary`; the first may be empty. */
+  readonly vary: { readonly inline: string; readonly attachment: string; readonly variant: string }
+}): Describe {
+  const { vary } = parts
+  const maxAge = Math.floor(parts.maxAge / 1000)
+  const inlineVary = vary.inline === '' ? [] : ['vary', vary.inline]
+
+  /** How long a response may be used after its request (docs/interface.md H4). */
+  function cachingOf({ expiresAt }: Media, access: PrivateAccess | null) {
+    const left = expiresAt == null ? null : Math.max(0, expiresAt - Date.now())
+    if (access === null)
+      return left === null
+        ? { cacheControl: `public, max-age=${maxAge}, immutable`, validFor: null }
+        : // A cache asks each time, so that it does not keep an item that has expired (E2).
+          { cacheControl: 'public, no-cache', validFor: left }
+    if (access.by === 'token')
+      return { cacheControl: 'private, no-cache', validFor: Math.min(tokenHandOver, left ?? tokenHandOver) }
+    const seconds = Math.max(
+      0,
+      Math.min(
+        access.expires - Math.ceil(Date.now() / 1000),
+        left === null ? Number.POSITIVE_INFINITY : Math.floor(left / 1000),
+      ),
+    )
+    return {
+      cacheControl: `private, max-age=${Math.min(maxAge, seconds)}, immutable`,
+      validFor: seconds * 1000,
+    }
+  }
+
+  function varyOf(variant: Variant | null, type: string, hasToken: boolean): readonly string[] {
+    // A cache must not give a download to a page that loads it as code (B10). Browsers do not run inline types.
+    const values = [
+      ...(hasToken ? ['Authorization'] : []),
+      ...(type === 'attachment' ? [vary.attachment] : []),
+      ...(variant === null ? [] : [vary.variant]),
+    ]
+    if (values.length === 0) return inlineVary
+    return ['vary', (hasToken && vary.inline !== '' ? [vary.inline, ...values] : values).join(', ')]
+  }
+
+  return (media, variant, isDownload, access) => {
+    const { sha256, id, filename: name } = media
+    const key = sha256 ? Buffer.from(sha256).toString('base64url') : id
+    const etag = variant === null ? `"${key}"` : `"${key}.${variant.key}"`
+    const filename =
+      variant === null ? name : name && `${name.replace(/(?<=.)\.[^.]*$/, '')}.${variant.format}`
+    const { contentType, disposition, isSandboxed } = deliveryOf(
+      variant === null ? media.contentType : `image/${variant.format}`,
+    )
+    const type = isDownload ? 'attachment' : disposition
+    const contentDisposition = create(filename ?? undefined, { type })
+    const security = Object.entries(isSandboxed ? sandboxHeaders : embeddingHeaders).flat()
+    const caching = cachingOf(media, access)
+    return {
+      ...{ contentType, contentDisposition, ...caching, security },
+      validators: { etag, lastModified: media.createdAt },
+      common: [
+        ...security,
+        ...varyOf(variant, type, access?.by === 'token'),
+        ...['etag', etag],
+        ...['last-modified', new Date(media.createdAt).toUTCString()],
+        ...['cache-control', caching.cacheControl],
+      ],
+      content: ['content-type', contentType, 'content-disposition', contentDisposition],
+    }
+  }
+}
