@@ -22,7 +22,7 @@ const startOnTerminal = (settings: Readonly<Record<string, string>> = {}) =>
 const send = ({ url }: Started, path: string) =>
   sendRaw(url, Buffer.from(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, 'latin1'))
 
-/** What moves a cursor, colours apart; lines of a terminal end in \r\n. */
+/** Control characters, except those of colours and line ends. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for them
 const controls = /[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one

@@ -9,7 +9,8 @@ import { TrashList } from './trash-list.tsx'
 export function TrashView() {
   const { trash, usage, router } = useGallery()
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
-  const [asking, setAsking] = useState<'delete' | 'empty' | null>(null)
+  // The ids that the question is about: the list may change before the dialog closes.
+  const [asking, setAsking] = useState<readonly string[] | 'all' | null>(null)
   const [busy, setBusy] = useState(false)
   useEffect(() => void trash.reload(), [trash])
   const items = trash.items.value
@@ -79,11 +80,11 @@ export function TrashView() {
               type="button"
               class="button bad"
               disabled={chosen.length === 0 || busy}
-              onClick={() => setAsking('delete')}
+              onClick={() => setAsking(chosen)}
             >
               {strings.trash.delete}
             </button>
-            <button type="button" class="button bad" disabled={busy} onClick={() => setAsking('empty')}>
+            <button type="button" class="button bad" disabled={busy} onClick={() => setAsking('all')}>
               {strings.trash.empty}
             </button>
           </div>
@@ -98,7 +99,7 @@ export function TrashView() {
       {asking !== null && (
         <Modal class="dialog" labelledBy="trash-question" onCancel={() => setAsking(null)}>
           <h2 id="trash-question">
-            {asking === 'empty' ? strings.trash.confirmEmpty : strings.trash.confirmDelete(chosen.length)}
+            {asking === 'all' ? strings.trash.confirmEmpty : strings.trash.confirmDelete(asking.length)}
           </h2>
           <p>{strings.trash.forGood}</p>
           <div class="dialog-actions">
@@ -110,10 +111,10 @@ export function TrashView() {
               class="button danger"
               aria-disabled={busy}
               onClick={() =>
-                !busy && void run(() => (asking === 'empty' ? trash.empty() : trash.deleteForGood(chosen)))
+                !busy && void run(() => (asking === 'all' ? trash.empty() : trash.deleteForGood(asking)))
               }
             >
-              {asking === 'empty' ? strings.trash.empty : strings.trash.delete}
+              {asking === 'all' ? strings.trash.empty : strings.trash.delete}
             </button>
           </div>
         </Modal>

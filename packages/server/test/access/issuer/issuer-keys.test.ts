@@ -53,8 +53,11 @@ function setUp(url = issuer.url, jwksUrl: string | null = null) {
       now += time
     },
     outcomeOf,
-    outcome: async (header: object = {}) =>
-      outcomeOf(await issuer.sign({ exp: Math.floor(now / 1000) + 60 }, header)),
+    /** Of a new token, whose times are of this clock. */
+    outcome: async (header: object = {}) => {
+      const iat = Math.floor(now / 1000)
+      return outcomeOf(await issuer.sign({ iat, exp: iat + 60 }, header))
+    },
   }
 }
 
@@ -72,7 +75,7 @@ test('J8 keys are requested once, and again in the background when they are four
 
 test('J8 after hours without a request, a withdrawn key is refused', async () => {
   const { outcomeOf, wait } = setUp()
-  const token = await issuer.sign({ exp: Math.floor((Date.now() + 24 * hour) / 1000) })
+  const token = await issuer.sign({ iat: 0, exp: Math.floor((Date.now() + 24 * hour) / 1000) })
   expect(await outcomeOf(token)).toBe('valid')
   issuer.rotateKey()
   wait(23 * hour)
