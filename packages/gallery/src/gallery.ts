@@ -9,6 +9,7 @@ import { createMediaCache, type MediaCache } from './listing/media-cache.ts'
 import { createPlaceholders, type Placeholders } from './listing/placeholders.ts'
 import { refreshWhileVisible } from './listing/refresh-while-visible.ts'
 import type { Preferences } from './preferences.ts'
+import { noChoice } from './routing/list-choice.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import { showDeletion } from './selection/after-deletion.ts'
 import { createDeletion, type Deletion } from './selection/deletion.ts'
@@ -22,6 +23,7 @@ import { createFileAccess, type FileAccess } from './service/file-access.ts'
 import type { Session, SignedIn } from './session/session.ts'
 import { createNotices, type Notices } from './shell/notices.ts'
 import { strings } from './strings.ts'
+import { createShownList, type ShownList } from './timeline/shown-list.ts'
 import { createTimeline, type Timeline } from './timeline/timeline.ts'
 import { createTrash, type Trash } from './trash/trash.ts'
 import { createUploads, type Uploads } from './uploads/uploads.ts'
@@ -40,6 +42,7 @@ export interface Gallery {
   readonly preferences: Preferences
   /** The numbered page that the URL names. */
   readonly listing: Listing
+  readonly shownList: ShownList
   /** The whole bucket, shown if the URL names no page. */
   readonly timeline: Timeline
   /** Whether the items of the page or of the timeline are known. */
@@ -78,7 +81,8 @@ export function openGallery(
 ): Gallery {
   const closing = new AbortController()
   const notices = createNotices()
-  const router = createRouter()
+  const { order, layout } = preferences
+  const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() })
   const connection = createConnection(() => client.whoami(), session.end)
   const listing = createListing(client, router, connection)
   const mediaCache = createMediaCache(client, connection, () => void reload())
@@ -86,13 +90,15 @@ export function openGallery(
   const locationWarning = createLocationWarning(files.renew, closing.signal)
   const usage = createBucketUsage(client, connection)
   const inTimeline = computed(() => router.page.value === null)
+  const shownList = createShownList(router, preferences)
   const timeline = createTimeline({
     client,
     connection,
     mediaCache,
     total: computed(() => usage.bucket.value?.items ?? null),
     active: computed(() => inTimeline.value && !router.trash.value && !router.tokens.value),
-    order: preferences.order.value,
+    order: shownList.order,
+    filter: shownList.filter,
   })
   const changes = createChanges(client, connection)
   const selection = createSelection()
@@ -172,6 +178,7 @@ export function openGallery(
     notices,
     preferences,
     listing,
+    shownList,
     timeline,
     isShown,
     mediaCache,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { formatHash, hasInvalidPage, pageNumberOf, parseHash } from '../src/routing/hash-route.ts'
+import { formatHash, hasInvalidPage, pageNumberOf, parseHash, type Route } from '../src/routing/hash-route.ts'
+import { noChoice } from '../src/routing/list-choice.ts'
 
 test.each([
   ['', null, null],
@@ -15,7 +16,16 @@ test.each([
   ['#page=2&item=<img src=x>', 2, null],
   ['#media', null, null],
 ])('the hash %j leads to page %j and item %j', (hash, page, item) => {
-  expect(parseHash(hash)).toEqual({ page, item })
+  expect(parseHash(hash)).toMatchObject({ page, item })
+})
+
+test.each([
+  ['#kind=video&time=week&name=lake+view', { ...noChoice, kind: 'video', time: 'week', name: 'lake view' }],
+  ['#order=oldest&view=list', { ...noChoice, order: 'oldest', view: 'list' }],
+  ['#kind=toString&time=&order=up&view=pages', noChoice],
+  [`#name=${'a+'.repeat(12)}`, { ...noChoice, name: 'a a a a a a a a' }],
+])('G30 the hash %j shows the list %j', (hash, list) => {
+  expect(parseHash(hash).list).toEqual(list)
 })
 
 test('#trash is the trash, without a page and an item', () => {
@@ -29,13 +39,15 @@ test('#tokens is the list of tokens', () => {
 })
 
 test('a formatted route is parsed to the same route', () => {
-  for (const route of [
-    { page: null, item: null },
-    { page: null, item: '2v8d' },
+  const routes: readonly Route[] = [
+    { page: null, item: null, list: noChoice },
+    { page: null, item: '2v8d', list: noChoice },
+    { page: null, item: '2v8d', list: { ...noChoice, kind: 'video', name: 'a & b=ü#', order: 'oldest' } },
+    { page: null, item: null, list: { ...noChoice, time: 'week', view: 'list' } },
     { page: 1, item: null },
     { page: 99_999, item: 'k92v8d0q3h5wkc9r1n6x7zjy4tam' },
-  ])
-    expect(parseHash(formatHash(route))).toEqual(route)
+  ]
+  for (const route of routes) expect(parseHash(formatHash(route))).toEqual(route)
 })
 
 test('an invalid page number is detected; none, and one with leading zeros, are valid', () => {

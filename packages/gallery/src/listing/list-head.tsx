@@ -5,13 +5,9 @@ import { strings } from '../strings.ts'
 
 /** The name of the bucket, what is shown of it, and how. */
 export function ListHead({ about, children }: { about: string; children?: ComponentChildren }) {
-  const { tokenInfo, router, preferences } = useGallery()
+  const { tokenInfo, router, shownList } = useGallery()
   const paged = router.page.value !== null
-  const layout = preferences.layout.value
-  const show = (next: 'grid' | 'list') => {
-    preferences.layout.value = next
-    router.go({ page: null, item: null })
-  }
+  const view = shownList.view.value
   return (
     <div class="listing-head">
       <h1>{tokenInfo.bucket}</h1>
@@ -23,14 +19,14 @@ export function ListHead({ about, children }: { about: string; children?: Compon
           <Segment
             icon="grid"
             label={strings.view.grid}
-            chosen={!paged && layout === 'grid'}
-            onChoose={() => show('grid')}
+            chosen={!paged && view === 'grid'}
+            onChoose={() => shownList.choose({ view: 'grid' })}
           />
           <Segment
             icon="list"
             label={strings.view.list}
-            chosen={!paged && layout === 'list'}
-            onChoose={() => show('list')}
+            chosen={!paged && view === 'list'}
+            onChoose={() => shownList.choose({ view: 'list' })}
           />
           <Segment
             icon="pages"

@@ -5,7 +5,6 @@ import { MiddleName } from '../components/middle-name.tsx'
 import { formatTime } from '../format/date.ts'
 import { formatSize } from '../format/size.ts'
 import { useGallery } from '../gallery.ts'
-import { formatHash } from '../routing/hash-route.ts'
 import { strings } from '../strings.ts'
 import { DurationBadge } from './duration-badge.tsx'
 import { Thumbnail } from './thumbnail.tsx'
@@ -40,7 +39,7 @@ export function Tile({ id, detailed = false, tabIndex = 0, style }: TileProps) {
     <li class={selected ? 'tile selected' : 'tile'} data-id={id} style={style}>
       <a
         class="tile-open"
-        href={formatHash(route)}
+        href={router.hashOf(route)}
         data-item={id}
         draggable={false}
         tabIndex={tabIndex}

@@ -1,9 +1,13 @@
-/** The route in a hash such as `#page=3&item=2v8d…`. */
+import { formatChoice, type ListChoice, parseChoice } from './list-choice.ts'
+
+/** The route in a hash such as `#page=3&item=2v8d…` or `#kind=video&name=harbour`. */
 export interface Route {
   /** The number of a page; null for the timeline. */
   readonly page: number | null
   /** The id of the open item; null if none is open. */
   readonly item: string | null
+  /** What the timeline shows; nothing if there is a page. */
+  readonly list?: ListChoice
   /** Whether it is the trash. Then there is no page and no item. */
   readonly trash?: true
   /** Whether the page shows the list of tokens instead of files. */
@@ -22,11 +26,10 @@ export function parseHash(hash: string): Route {
   if (hash === trashHash) return { page: null, item: null, trash: true }
   if (hash === tokensHash) return { page: null, item: null, tokens: true }
   const page = fields.get('page')
-  const item = fields.get('item') ?? ''
-  return {
-    page: page === null ? null : (pageNumberOf(page) ?? 1),
-    item: /^[\w~-]+$/.test(item) ? item : null,
-  }
+  const id = fields.get('item') ?? ''
+  const item = /^[\w~-]+$/.test(id) ? id : null
+  if (page !== null) return { page: pageNumberOf(page) ?? 1, item }
+  return { page: null, item, list: parseChoice(fields) }
 }
 
 /** Whether a hash contains an invalid page number. */
@@ -35,11 +38,11 @@ export function hasInvalidPage(hash: string): boolean {
   return page !== null && pageNumberOf(page) === null
 }
 
-export function formatHash({ page, item, trash, tokens }: Route): string {
+export function formatHash({ page, item, list, trash, tokens }: Route): string {
   if (trash) return trashHash
   if (tokens) return tokensHash
-  const fields = [page === null ? [] : `page=${page}`, item === null ? [] : `item=${item}`]
-  return `#${fields.flat().join('&')}`
+  const shown = page === null ? formatChoice(list) : `page=${page}`
+  return `#${[shown, item === null ? '' : `item=${item}`].filter(Boolean).join('&')}`
 }
 
 /** The page number in typed text; null if it is not one. */

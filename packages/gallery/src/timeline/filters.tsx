@@ -2,25 +2,33 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Choice } from '../components/choice.tsx'
 import { Icon } from '../components/icon.tsx'
 import { useGallery } from '../gallery.ts'
+import { noChoice } from '../routing/list-choice.ts'
 import { strings } from '../strings.ts'
-import { isFiltered, kindChoices, noFilter, timeChoices, wordsOf } from './item-list-query.ts'
+import { isFiltered, wordsOf } from './item-list-query.ts'
 
 /** A search begins when nothing was typed for this time. Milliseconds. */
 const searchDelay = 200
 
 /** Controls that select the items of the timeline. */
 export function Filters() {
-  const { timeline } = useGallery()
-  const filter = timeline.filter.value
+  const { router, shownList } = useGallery()
+  const { kind, time, name } = router.list.value
   const input = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  // The text of an earlier visit to the timeline.
+  /** The words that this field has searched for. Others come from the address. */
+  const searched = useRef('')
   useEffect(() => {
-    if (input.current) input.current.value = timeline.filter.value.name
-    return () => clearTimeout(timer.current)
-  }, [timeline])
-  const show = (changes: Partial<typeof filter>) =>
-    timeline.show(timeline.order.value, { ...timeline.filter.value, ...changes })
+    if (input.current && name !== searched.current) input.current.value = name
+    searched.current = name
+  }, [name])
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const search = (words: string) => {
+    const { name } = router.list.peek()
+    if (words === name) return
+    searched.current = words
+    // While a person types, Back does not lead to each part of the text.
+    shownList.choose({ name: words }, name !== '' && words !== '')
+  }
   return (
     <search class="filters" aria-label={strings.filter.label}>
       <input
@@ -33,34 +41,34 @@ export function Filters() {
         placeholder={strings.filter.search}
         onInput={({ currentTarget }) => {
           clearTimeout(timer.current)
-          const name = wordsOf(currentTarget.value)
-          timer.current = setTimeout(() => {
-            if (name !== timeline.filter.value.name) show({ name })
-          }, searchDelay)
+          const words = wordsOf(currentTarget.value)
+          timer.current = setTimeout(() => search(words), searchDelay)
         }}
       />
       <Choice
         quiet
         label={strings.filter.kind}
         options={strings.filter.kinds}
-        value={filter.kind ?? 'all'}
-        onChoose={(kind) => show({ kind: kindChoices[kind] })}
+        value={kind}
+        onChoose={(chosen) => shownList.choose({ kind: chosen })}
       />
       <Choice
         quiet
         label={strings.filter.time}
         options={strings.filter.times}
-        value={filter.time}
-        onChoose={(time) => show({ time, from: timeChoices[time](Date.now()) })}
+        value={time}
+        onChoose={(chosen) => shownList.choose({ time: chosen })}
       />
-      {isFiltered(filter) && (
+      {isFiltered(shownList.filter.value) && (
         <button
           type="button"
           class="button small quiet"
           onClick={() => {
             clearTimeout(timer.current)
             if (input.current) input.current.value = ''
-            timeline.show(timeline.order.value, noFilter)
+            searched.current = ''
+            const { kind, time, name } = noChoice
+            shownList.choose({ kind, time, name })
           }}
         >
           <Icon name="close" size={16} />

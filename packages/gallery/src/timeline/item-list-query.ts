@@ -8,7 +8,6 @@ export interface ItemFilter {
   readonly kind: NonNullable<ItemOptions['kind']> | null
   /** Words of the name (docs/interface.md, K11); empty for all names. */
   readonly name: string
-  readonly time: TimeChoice
   /** The begin of the time that was chosen; null for all. */
   readonly from: Date | null
 }
@@ -23,16 +22,15 @@ export const kindChoices = {
 } as const
 
 const day = 24 * 3_600_000
-export type TimeChoice = 'all' | 'day' | 'week' | 'month' | 'year'
-export const timeChoices: Readonly<Record<TimeChoice, (now: number) => Date | null>> = {
+export const timeChoices: Readonly<
+  Record<'all' | 'day' | 'week' | 'month' | 'year', (now: number) => Date | null>
+> = {
   all: () => null,
   day: (now) => new Date(now - day),
   week: (now) => new Date(now - 7 * day),
   month: (now) => new Date(now - 30 * day),
   year: (now) => new Date(now - 365 * day),
 }
-
-export const noFilter: ItemFilter = { kind: null, name: '', time: 'all', from: null }
 
 export const isFiltered = ({ kind, name, from }: ItemFilter): boolean =>
   kind !== null || name !== '' || from !== null

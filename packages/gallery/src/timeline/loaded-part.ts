@@ -61,3 +61,11 @@ export async function readAgain(
   }
   return items
 }
+
+/** A part without this many items at its begin and its end. */
+export const withoutEnds = (part: LoadedPart, fromBegin: number, fromEnd: number): LoadedPart => ({
+  ...part,
+  items: part.items.slice(fromBegin, part.items.length - fromEnd),
+  before: part.before + fromBegin,
+  after: part.after + fromEnd,
+})

@@ -9,7 +9,7 @@ import { TimelineGrid } from './timeline-grid.tsx'
 
 /** The whole bucket as one list that loads items as it is scrolled, or the reason why there is none. */
 export function TimelineView() {
-  const { timeline, preferences } = useGallery()
+  const { timeline, shownList } = useGallery()
   const loaded = timeline.loaded.value
   const loading = timeline.loading.value
   const error = timeline.error.value
@@ -29,13 +29,13 @@ export function TimelineView() {
       ) : loaded === null ? (
         <PageSkeleton />
       ) : loaded.items.length === 0 ? (
-        isFiltered(timeline.filter.value) ? (
+        isFiltered(shownList.filter.value) ? (
           <NoMatch />
         ) : (
           <EmptyBucket />
         )
       ) : (
-        <TimelineGrid list={preferences.layout.value === 'list'} />
+        <TimelineGrid list={shownList.view.value === 'list'} />
       )}
     </>
   )
@@ -52,18 +52,15 @@ function NoMatch() {
 }
 
 function OrderButton() {
-  const { timeline, preferences } = useGallery()
-  const order = timeline.order.value
+  const { shownList } = useGallery()
+  const order = shownList.order.value
   const label = order === 'newest' ? strings.timeline.newestFirst : strings.timeline.oldestFirst
   return (
     <button
       type="button"
       class="button small order"
       title={strings.timeline.switchOrder}
-      onClick={() => {
-        preferences.order.value = reverse(order)
-        timeline.show(reverse(order), timeline.filter.value)
-      }}
+      onClick={() => shownList.choose({ order: reverse(order) })}
     >
       <Icon name={order === 'newest' ? 'down' : 'up'} size={18} />
       {label}

@@ -1,20 +1,12 @@
 import type { Client, Media } from '@mediabucket/client'
-import { batch, computed, effect, type ReadonlySignal, signal } from '@preact/signals'
+import { batch, computed, effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
 import type { MediaCache } from '../listing/media-cache.ts'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage, isUnauthorized } from '../service/errors.ts'
-import { mediaIdOf } from '../service/urls.ts'
-import {
-  type ItemFilter,
-  isAfter,
-  isFiltered,
-  noFilter,
-  type Order,
-  queryFrom,
-  reverse,
-} from './item-list-query.ts'
+import { type ItemFilter, isFiltered, type Order, queryFrom, reverse } from './item-list-query.ts'
 import { type ItemStream, openItemStream } from './item-stream.ts'
-import { endsOf, type LoadedPart, placeItems, readAgain } from './loaded-part.ts'
+import { chunk, findAt, loadBegin, loadEnd, loadFrom, skipUntil, type Window } from './load-window.ts'
+import { endsOf, type LoadedPart, placeItems, readAgain, withoutEnds } from './loaded-part.ts'
 
 /** The items of the bucket or those that match a filter, of which a part is loaded. */
 export interface Timeline {
@@ -26,10 +18,8 @@ export interface Timeline {
   /** Why they could not be loaded; null if they are loaded or loading. */
   readonly error: ReadonlySignal<string | null>
   readonly order: ReadonlySignal<Order>
-  readonly filter: ReadonlySignal<ItemFilter>
   /** The number of all items, if it is known. */
   readonly total: ReadonlySignal<number | null>
-  show(order: Order, filter: ItemFilter): void
   /** The items of the whole list in its order, from one on, or from the begin. Independent of what is loaded. */
   open(start: Media | null, batchSize: number): ItemStream
   /** Loads the items after (`forward`) or before the loaded ones. */
@@ -49,8 +39,6 @@ export interface Timeline {
   close(): void
 }
 
-/** Items that one request loads: more than a screen shows. */
-const chunk = 100
 /** Items per request when the loaded part is loaded again. */
 const refreshChunk = 500
 
@@ -61,15 +49,22 @@ export interface TimelineParts {
   readonly total: ReadonlySignal<number | null>
   /** Whether the timeline is shown. It loads nothing before. */
   readonly active: ReadonlySignal<boolean>
-  readonly order: Order
+  /** When the order or the filter changes, the items from the begin replace the loaded ones. */
+  readonly order: ReadonlySignal<Order>
+  readonly filter: ReadonlySignal<ItemFilter>
 }
 
-export function createTimeline({ client, connection, mediaCache, ...parts }: TimelineParts): Timeline {
+export function createTimeline({
+  client,
+  connection,
+  mediaCache,
+  order,
+  filter,
+  ...parts
+}: TimelineParts): Timeline {
   const loaded = signal<LoadedPart | null>(null)
   const loading = signal(true)
   const error = signal<string | null>(null)
-  const order = signal(parts.order)
-  const filter = signal(noFilter)
   const total = computed(() => (isFiltered(filter.value) ? null : parts.total.value))
   let aborter = new AbortController()
   /** The streams that continue at the end and at the begin of the loaded part; null if they must be opened. */
@@ -100,7 +95,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
   ) => placeItems(items, position, ends, total.peek(), jumps)
 
   /** Replaces the loaded items. `load` returns null if they cannot be found. */
-  async function replace(load: () => Promise<LoadedPart | null>): Promise<void> {
+  async function replace(load: () => Promise<Window | null>): Promise<void> {
     aborter.abort()
     aborter = new AbortController()
     const { signal: abort } = aborter
@@ -108,10 +103,14 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     Object.assign(extending, { forward: false, backward: false })
     loading.value = true
     try {
-      const next = await load()
+      const window = await load()
       if (abort.aborted) return
+      const jumps = (loaded.peek()?.jumps ?? 0) + 1
       batch(() => {
-        if (next !== null) setLoaded(next)
+        if (window !== null) {
+          Object.assign(streams, { forward: window.forward, backward: window.backward })
+          setLoaded(place(window.items, window.position, window.ends, jumps))
+        }
         error.value = null
         loading.value = false
       })
@@ -124,24 +123,8 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     }
   }
 
-  const nextJump = () => (loaded.peek()?.jumps ?? 0) + 1
-
-  const goToBegin = () =>
-    replace(async () => {
-      const stream = openPart(order.value, null)
-      streams.forward = stream
-      const items = await stream.take(chunk)
-      return place(items, 0, { begins: true, ends: stream.ended }, nextJump())
-    })
-
-  const goToEnd = () =>
-    replace(async () => {
-      const stream = openPart(reverse(order.value), null)
-      streams.backward = stream
-      const items = [...(await stream.take(chunk))].reverse()
-      const position = (total.peek() ?? 0) - items.length
-      return place(items, position, { begins: stream.ended, ends: true }, nextJump())
-    })
+  const goToBegin = () => replace(() => loadBegin(openPart, order.value))
+  const goToEnd = () => replace(() => loadEnd(openPart, order.value, total.peek() ?? 0))
 
   /** Numbered pages lead to the item at a position, and its time to the items that follow it. */
   async function goTo(position: number): Promise<void> {
@@ -149,19 +132,12 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     if (count === null || position <= 0) return goToBegin()
     if (position >= count - chunk / 2) return goToEnd()
     await replace(async () => {
-      const uploaded = order.value === 'oldest' ? position : count - 1 - position
-      const { data } = await connection.watch(() => client.listPage(Math.floor(uploaded / 10) + 1))
-      const url = data[Math.min(uploaded % 10, data.length - 1)]
-      if (url === undefined) return null
-      const start = await connection.watch(() => client.describe(mediaIdOf(url)))
-      const stream = openPart(order.value, start)
-      streams.forward = stream
-      let found = false
-      const items = await stream.take(chunk, (item) => {
-        found ||= item.id === start.id || isAfter(order.value, item, start)
-        return !found
-      })
-      return place(items, position, { begins: false, ends: stream.ended }, nextJump())
+      const start = await findAt(
+        client,
+        connection,
+        order.value === 'oldest' ? position : count - 1 - position,
+      )
+      return start && (await loadFrom(openPart, order.value, start, position))
     })
   }
 
@@ -177,7 +153,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
       const continued = streams[key]
       const stream = continued ?? openPart(direction, edge)
       streams[key] = stream
-      const more = await stream.take(chunk, continued ? undefined : skipUntil(edge, direction))
+      const more = await stream.take(chunk, continued ? undefined : skipUntil(edge, direction, has))
       const current = loaded.peek()
       if (abort.aborted || current === null) return
       const items = forward ? [...current.items, ...more] : [...more.toReversed(), ...current.items]
@@ -193,18 +169,6 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     }
   }
 
-  /**
-   * Skips the items of one millisecond that precede the edge in a stream that begins with it, among them items that were
-   * dropped, and the loaded items.
-   */
-  function skipUntil(edge: Media | null, direction: Order): (item: Media) => boolean {
-    let found = edge === null
-    return (item) => {
-      found ||= has(item.id) || (edge !== null && isAfter(direction, item, edge))
-      return !found || has(item.id)
-    }
-  }
-
   const ids = computed(() => loaded.value?.items.map(({ id }) => id) ?? [])
   const idSet = computed(() => new Set(ids.value))
   const has = (id: string) => idSet.peek().has(id)
@@ -214,12 +178,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     if (now === null || extending.forward || extending.backward) return
     if (fromBegin > 0) streams.backward = null
     if (fromEnd > 0) streams.forward = null
-    setLoaded({
-      ...now,
-      items: now.items.slice(fromBegin, now.items.length - fromEnd),
-      before: now.before + fromBegin,
-      after: now.after + fromEnd,
-    })
+    setLoaded(withoutEnds(now, fromBegin, fromEnd))
   }
 
   async function refresh(canShow = () => true): Promise<boolean> {
@@ -244,10 +203,15 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     }
   }
 
+  let shown: { readonly order: Order; readonly filter: ItemFilter } | null = null
   connection.onRestored(() => void refresh())
   const stops = [
     effect(() => {
-      if (parts.active.value && loaded.peek() === null) void goToBegin()
+      const query = { order: order.value, filter: filter.value }
+      if (!parts.active.value) return
+      if (loaded.peek() !== null && query.order === shown?.order && query.filter === shown.filter) return
+      shown = query
+      untracked(() => void goToBegin())
     }),
     effect(() => {
       const now = total.value === null ? null : loaded.peek()
@@ -261,15 +225,7 @@ export function createTimeline({ client, connection, mediaCache, ...parts }: Tim
     loading,
     error,
     order,
-    filter,
     total,
-    show(nextOrder, nextFilter) {
-      batch(() => {
-        order.value = nextOrder
-        filter.value = nextFilter
-      })
-      void goToBegin()
-    },
     open: (start, batchSize) =>
       openItemStream(client, connection, { ...queryFrom(order.value, filter.value, start), batchSize }),
     extend,

@@ -1,0 +1,78 @@
+import type { Client, Media } from '@mediabucket/client'
+import type { Connection } from '../service/connection.ts'
+import { mediaIdOf } from '../service/urls.ts'
+import { isAfter, type Order, reverse } from './item-list-query.ts'
+import type { ItemStream } from './item-stream.ts'
+
+/** Items that one request loads: more than a screen shows. */
+export const chunk = 100
+
+/** Items that replace the loaded ones, and the streams that continue at their ends. */
+export interface Window {
+  readonly items: readonly Media[]
+  /** Of the first item in the list, from 0. */
+  readonly position: number
+  /** Whether the first and the last item of the list are included. */
+  readonly ends: { readonly begins: boolean; readonly ends: boolean }
+  readonly forward: ItemStream | null
+  readonly backward: ItemStream | null
+}
+
+/** Opens the items of the list in an order, from one on or from the begin. */
+export type OpenList = (direction: Order, start: Media | null) => ItemStream
+
+export async function loadBegin(open: OpenList, order: Order): Promise<Window> {
+  const forward = open(order, null)
+  const items = await forward.take(chunk)
+  return { items, position: 0, ends: { begins: true, ends: forward.ended }, forward, backward: null }
+}
+
+export async function loadEnd(open: OpenList, order: Order, total: number): Promise<Window> {
+  const backward = open(reverse(order), null)
+  const items = [...(await backward.take(chunk))].reverse()
+  const position = total - items.length
+  return { items, position, ends: { begins: backward.ended, ends: true }, forward: null, backward }
+}
+
+/** Loads the items from one on, which is at this position. */
+export async function loadFrom(
+  open: OpenList,
+  order: Order,
+  start: Media,
+  position: number,
+): Promise<Window> {
+  const forward = open(order, start)
+  let found = false
+  const items = await forward.take(chunk, (item) => {
+    found ||= item.id === start.id || isAfter(order, item, start)
+    return !found
+  })
+  return { items, position, ends: { begins: false, ends: forward.ended }, forward, backward: null }
+}
+
+/**
+ * Skips the items of one millisecond that precede the edge in a stream that begins with it, among them items that were
+ * dropped, and the loaded items.
+ */
+export function skipUntil(
+  edge: Media | null,
+  direction: Order,
+  isLoaded: (id: string) => boolean,
+): (item: Media) => boolean {
+  let found = edge === null
+  return (item) => {
+    found ||= isLoaded(item.id) || (edge !== null && isAfter(direction, item, edge))
+    return !found || isLoaded(item.id)
+  }
+}
+
+/** Finds the item at a position of the whole bucket, by its numbered page; null if there is none. */
+export async function findAt(
+  client: Client,
+  connection: Connection,
+  position: number,
+): Promise<Media | null> {
+  const { data } = await connection.watch(() => client.listPage(Math.floor(position / 10) + 1))
+  const url = data[Math.min(position % 10, data.length - 1)]
+  return url === undefined ? null : await connection.watch(() => client.describe(mediaIdOf(url)))
+}
