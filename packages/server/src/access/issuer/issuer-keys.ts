@@ -14,14 +14,17 @@ const staleAfter = 5 * 60_000
 /** Keys of this age are not used, even if the issuer cannot be reached: it may have withdrawn them. Milliseconds. */
 const maxAge = 24 * 3_600_000
 
-/** Between two requests that unknown keys cause. Milliseconds. */
+/** After a successful request that an unknown key has caused. Milliseconds. */
 const unknownKeyPause = 30_000
 
 /** After a failed request. Milliseconds. */
 const failurePause = 5_000
 
 export interface IssuerKeys {
-  /** Finds the key of a token. Throws Fault `issuer-unavailable` if there are no keys, and errors of jose. */
+  /**
+   * Finds the key of a token. Throws Fault `issuer-unavailable` if there are no keys, or if the key is unknown and the current keys cannot be
+   * requested, and errors of jose.
+   */
   readonly find: JWTVerifyGetKey
   /** Requests the keys. Resolves also after a failure, which has been reported. */
   refresh(): Promise<void>
@@ -37,7 +40,7 @@ interface Loaded {
 
 /**
  * The public keys of an issuer, in memory. They stay in use while the issuer cannot be reached, for up to a day. A token with an unknown
- * key causes a request to the issuer, at most one in 30 seconds; a failed request is repeated after 5 seconds at the earliest.
+ * key causes a request to the issuer, at most one in 30 seconds, and after a failed one at most one in 5 seconds.
  */
 export function createIssuerKeys(
   { issuer, jwksUrl, signIn }: Pick<IssuerSettings, 'issuer' | 'jwksUrl' | 'signIn'>,
@@ -75,7 +78,7 @@ export function createIssuerKeys(
 
   // A clock that is set back does not prolong a pause.
   const hasFailed = () => loading === null && Math.abs(now() - failedAt) < failurePause
-  const isPaused = () => hasFailed() || (loading === null && Math.abs(now() - unknownAt) < unknownKeyPause)
+  const isPaused = () => loading === null && Math.abs(now() - unknownAt) < unknownKeyPause
 
   // A clock that is set back makes keys old.
   const ageOf = (keys: Loaded | null) => (keys === null ? maxAge : Math.abs(now() - keys.at))
@@ -89,10 +92,7 @@ export function createIssuerKeys(
       if (age >= maxAge || (age >= staleAfter && isReachable)) await refreshing
     }
     if (loaded !== null && ageOf(loaded) < maxAge) return loaded
-    throw new Fault(
-      'issuer-unavailable',
-      'Tokens of the issuer cannot be verified at the moment, because its keys cannot be requested.',
-    )
+    throw unavailable()
   }
 
   return {
@@ -103,9 +103,11 @@ export function createIssuerKeys(
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey) || isPaused()) throw error
       }
+      if (!hasFailed()) await refresh()
+      // The key may be a new one.
+      if (loaded === null || loaded === keys) throw unavailable()
       unknownAt = now()
-      await refresh()
-      return (loaded ?? keys).find(header, token)
+      return loaded.find(header, token)
     },
     refresh,
     discovery() {
@@ -115,6 +117,12 @@ export function createIssuerKeys(
     },
   }
 }
+
+const unavailable = (): Fault =>
+  new Fault(
+    'issuer-unavailable',
+    'This token of the issuer cannot be verified at the moment, because the keys of the issuer cannot be requested.',
+  )
 
 function keySet(document: unknown): { keys: object[] } {
   const keys: unknown = isClaims(document) ? document['keys'] : null

@@ -31,7 +31,7 @@ export const serviceProblems = {
     status: 503,
     title: 'Tokens of the issuer cannot be verified',
     cause:
-      'The service needs the keys of the issuer to verify the token, and has not received them yet, or not for a day.',
+      'The service needs the keys of the issuer to verify the token, and cannot request them: it has not received them yet, or not for a day, or the key of the token is a new one.',
     cure: 'Try again after the seconds in `Retry-After`; the operator finds the reason in the log.',
   },
   'shutting-down': {

@@ -110,6 +110,24 @@ test('J8 an unknown key id causes one request in 30 seconds', async () => {
   expect(issuer.keyRequests() - before).toBe(2)
 })
 
+test('J8 without the issuer, a token with an unknown key cannot be verified until it is back; known keys remain in use', async () => {
+  const { outcome, outcomeOf, wait } = setUp()
+  const known = await issuer.sign()
+  expect(await outcomeOf(known)).toBe('valid')
+  issuer.rotateKey()
+  issuer.setReachable(false)
+  const before = issuer.keyRequests()
+  for (let round = 0; round < 3; round += 1) expect(await outcome()).toBe('issuer-unavailable')
+  expect(await outcomeOf(known)).toBe('valid')
+  issuer.setReachable(true)
+  expect(await outcome()).toBe('issuer-unavailable')
+  wait(5_000)
+  expect(await outcome()).toBe('valid')
+  expect(await outcomeOf(known)).toBe('token-refused')
+  expect(await outcome({ kid: 'x' })).toBe('token-refused')
+  expect(issuer.keyRequests() - before).toBe(1)
+})
+
 test('J8 a new key is found when a token has it, and the withdrawn one is refused', async () => {
   const { outcome } = setUp()
   const old = { kid: issuer.publicKey().kid }
