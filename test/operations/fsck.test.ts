@@ -49,6 +49,7 @@ test('F1 fsck finds every kind of fault, reports it with a stable code, and repa
     server,
     `DELETE FROM media WHERE id IN ('${gone}', '${alsoGone}');
     INSERT INTO tombstones VALUES ('${gone}'), ('${alsoGone}');
+    UPDATE media SET item_expires_at = 9000000000000 WHERE id = '${kept}';
     UPDATE buckets SET bytes = bytes + 7, reserved_items = 2, next_seq = 1 WHERE name = 'default'`,
   )
   await unlink(blobPath(server, alsoGone))
@@ -57,6 +58,7 @@ test('F1 fsck finds every kind of fault, reports it with a stable code, and repa
     'bucket-bytes-wrong': 1,
     'bucket-reserved-wrong': 1,
     'bucket-sequence-wrong': 1,
+    'bucket-expiry-wrong': 1,
     'bucket-ranks-wrong': 1,
     'bytes-missing': 1,
     'size-wrong': 1,

@@ -5,7 +5,7 @@ import { runHere } from '../harness/commands.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
 import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
-import { readLink } from '../harness/wire.ts'
+import { readLink, readMedia } from '../harness/wire.ts'
 
 const size = 1_500_000
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
@@ -125,6 +125,28 @@ describe.skipIf(!hasCeph)('MEDIABUCKET_SENDFILE=redirect', () => {
     } finally {
       await runHere(server.data, 'bucket set', 'default', '--private', 'off')
     }
+  })
+
+  test('E2, B12 the URL of the store expires with the item; shortly before, the service sends the bytes itself', async () => {
+    const statusOf = async (seconds: number) => {
+      const expiry = new Date(Date.now() + seconds * 1_000).toISOString()
+      const headers = { 'mediabucket-expires-at': expiry, 'content-type': 'image/png' }
+      const stored = await server.request('/api/media', {
+        method: 'POST',
+        body: Uint8Array.from(png),
+        headers,
+      })
+      const response = await get((await readMedia(stored)).url)
+      await response.body?.cancel()
+      const location = response.headers.get('location')
+      const lifetime = location && Number(new URL(location).searchParams.get('X-Amz-Expires'))
+      return { status: response.status, lifetime }
+    }
+    const { status, lifetime } = await statusOf(600)
+    expect(status).toBe(302)
+    expect(lifetime).toBeGreaterThan(500)
+    expect(lifetime).toBeLessThanOrEqual(600)
+    expect(await statusOf(10)).toEqual({ status: 200, lifetime: null })
   })
 
   test('G2 the gallery may show what the store sends, from no other origin', async () => {

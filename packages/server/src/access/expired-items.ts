@@ -1,23 +1,26 @@
-import type { Catalog } from '../catalog/catalog.ts'
-import { expiryLimit } from '../catalog/changes.ts'
-import type { Grant } from '../catalog/records.ts'
+import type { BucketId, Grant } from '../catalog/records.ts'
 
-type ExpiringCatalog = Pick<Catalog, 'authorise' | 'expireItems'>
+/** Removes the items of a bucket that have expired. Throws Fault `catalog-busy` if there are too many to wait for. */
+export type RemoveExpired = (bucketId: BucketId) => Promise<void>
 
 /**
- * Removes the expired items of the bucket before the request reads it, so that no list, total or entity tag includes them
- * (docs/interface.md E2). Returns the grant after the removal.
+ * The grant after the items that have expired at `at` were removed, so that no list, total or entity tag includes them (docs/interface.md
+ * E2). Null if the token no longer exists.
  */
 export async function withoutExpiredItems(
-  catalog: ExpiringCatalog,
-  { bucketId }: Grant,
-  tokenHash: Uint8Array,
-  now: number,
+  parts: { readonly removeExpired: RemoveExpired; readonly authorise: () => Promise<Grant | null> },
+  grant: Grant,
+  at: number,
 ): Promise<Grant | null> {
-  while ((await catalog.expireItems(bucketId, now)).ids.length === expiryLimit);
-  return catalog.authorise(tokenHash)
+  let current: Grant | null = grant
+  // Work that was shared with an earlier request may have begun before the last item expired.
+  for (let round = 0; round < 2 && current !== null && hasExpiredItems(current, at); round += 1) {
+    await parts.removeExpired(current.bucketId)
+    current = await parts.authorise()
+  }
+  return current
 }
 
 /** Whether the bucket has items that have expired. */
-export const hasExpiredItems = ({ nextExpiry }: Pick<Grant, 'nextExpiry'>, now: number): boolean =>
+const hasExpiredItems = ({ nextExpiry }: Pick<Grant, 'nextExpiry'>, now: number): boolean =>
   nextExpiry !== null && nextExpiry <= now

@@ -2,25 +2,26 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
 import { Fault, tokenRevoked } from '../core/fault.ts'
 import { hashToken, isWellFormedToken } from '../core/token-format.ts'
-import { hasExpiredItems, withoutExpiredItems } from './expired-items.ts'
+import { type RemoveExpired, withoutExpiredItems } from './expired-items.ts'
 import { recordUseOperation } from './record-use.ts'
 
 /**
  * Looks up a token, without a cache: a token is refused from the moment it is revoked or expires (docs/interface.md A2, A7, A9). Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
  */
 export function verifyTokenOperation(parts: {
-  readonly catalog: Pick<Catalog, 'authorise' | 'touchToken' | 'expireItems'>
+  readonly catalog: Pick<Catalog, 'authorise' | 'touchToken'>
+  readonly removeExpired: RemoveExpired
   readonly now: () => number
   /** Receives the error if a use could not be recorded; the request is not affected. */
   readonly onTouchFailure: (error: unknown) => void
 }): (token: string) => Promise<Grant> {
-  const { catalog, now } = parts
+  const { catalog, removeExpired, now } = parts
   const recordUse = recordUseOperation(parts)
   return async (token) => {
     const tokenHash = hashToken(token)
-    let grant = await catalog.authorise(tokenHash)
-    if (grant !== null && hasExpiredItems(grant, now()))
-      grant = await withoutExpiredItems(catalog, grant, tokenHash, now())
+    const authorise = () => catalog.authorise(tokenHash)
+    const found = await authorise()
+    const grant = found && (await withoutExpiredItems({ removeExpired, authorise }, found, now()))
     if (grant === null) {
       // The format is checked last: issued tokens are well-formed, and the lookup costs a tenth of the check.
       if (isWellFormedToken(token))

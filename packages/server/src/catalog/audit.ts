@@ -18,10 +18,10 @@ export interface AuditedItem {
   readonly contentId: ContentId | null
 }
 
-/** A stored counter of a bucket that does not match its rows. */
+/** A stored counter, or the time of the next expiry, of a bucket that does not match its rows. */
 export interface BucketFault {
   readonly bucket: string
-  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'ranks'
+  readonly what: 'total' | 'bytes' | 'reserved' | 'sequence' | 'expiry' | 'ranks'
   /** A message with the stored value and that of the rows. */
   readonly detail: string
 }
@@ -99,3 +99,13 @@ export const readAuditedItem = (row: Row): AuditedItem => ({
   damaged: integer(row, 5) === 1,
   contentId: integerOrNull(row, 6) as ContentId | null,
 })
+
+/**
+ * What is wrong with the stored time of the next expiry; null if nothing is. It may be earlier than that of the items, because deletions do
+ * not change it: then the next request after it corrects it.
+ */
+export function lateExpiry(stored: number | null, first: number | null): string | null {
+  if (first === null || (stored !== null && stored <= first)) return null
+  const textOf = (time: number | null) => (time === null ? 'no expiry' : new Date(time).toISOString())
+  return `${textOf(stored)} is stored, the first item expires at ${textOf(first)}`
+}

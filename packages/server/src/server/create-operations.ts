@@ -41,7 +41,7 @@ export function createOperations(
     readonly openBytes: OpenBytes
     readonly openVariant: Variants['open']
     readonly uploading: UploadParts
-    readonly remover: Pick<MediaRemover, 'remove' | 'removeMany' | 'purge'>
+    readonly remover: Pick<MediaRemover, 'remove' | 'removeMany' | 'purge' | 'removeExpired'>
     readonly space: FreeSpace
     readonly settings: BoundAddress['settings']
     readonly issuer: Issuer | null
@@ -56,6 +56,7 @@ export function createOperations(
   const storeMedia = storeMediaOperation(uploading)
   const verifyToken = verifyTokenOperation({
     catalog,
+    removeExpired: remover.removeExpired,
     now: Date.now,
     onTouchFailure: (err) => log.warn({ err }, 'the last use of a token was not recorded'),
   })

@@ -49,7 +49,7 @@ export async function serveData(
   const address = { ...bound, settings: { ...bound.settings, tools: toolNames(tools) } }
   const variants = startThumbnailWorkers(context, { ...data, space, tools })
   const gallery = await loadGallery(context)
-  const issuer = await startIssuer(context, data)
+  const issuer = await startIssuer(context, { ...data, ...remover })
   const operations = createOperations(context, {
     ...data,
     ...uploads,

@@ -1,3 +1,4 @@
+import type { RemoveExpired } from '../access/expired-items.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Grant } from '../catalog/records.ts'
 import type { GallerySignIn } from '../http/gallery/sign-in-route.ts'
@@ -16,7 +17,7 @@ export interface Issuer {
 /** Prepares the verification of JWTs; null if no issuer is configured. The start does not wait for the issuer. */
 export async function startIssuer(
   { config, log }: StartContext,
-  { catalog }: { readonly catalog: Catalog },
+  { catalog, removeExpired }: { readonly catalog: Catalog; readonly removeExpired: RemoveExpired },
 ): Promise<Issuer | null> {
   const settings = config.issuer
   if (settings === null) return null
@@ -59,6 +60,7 @@ export async function startIssuer(
   const verifyUser = verifyUserOperation(settings, {
     verifyJwt,
     catalog,
+    removeExpired,
     now: Date.now,
     onTouchFailure: (err) => log.warn({ err }, 'the last use of a user was not recorded'),
   })

@@ -14,6 +14,10 @@ export const findingKinds = {
     title: 'Buckets whose sequence is lower than that of their items',
     cure: 'Run fsck --repair.',
   },
+  'bucket-expiry-wrong': {
+    title: 'Buckets whose items would expire too late',
+    cure: 'Run fsck --repair.',
+  },
   'bucket-ranks-wrong': { title: 'Buckets with wrong ranks', cure: 'Run fsck --repair.' },
   'bytes-missing': {
     title: 'Items whose bytes are missing',

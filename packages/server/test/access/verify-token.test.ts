@@ -42,6 +42,7 @@ async function temporaryAccess(): Promise<Access> {
 function verifying(catalog: Catalog, now: () => number) {
   return verifyTokenOperation({
     catalog,
+    removeExpired: () => expect.unreachable(),
     now,
     onTouchFailure: (error) => {
       throw error

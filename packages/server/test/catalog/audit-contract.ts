@@ -17,7 +17,7 @@ interface Audited {
   readonly catalog: Catalog
   readonly audit: CatalogAudit
   /** Changes rows with statements of the engine, without the catalog. */
-  tamper(fault: 'counters' | 'ranks' | 'contents'): void | Promise<void>
+  tamper(fault: 'counters' | 'ranks' | 'contents' | 'expiry'): void | Promise<void>
 }
 
 interface Copied {
@@ -127,6 +127,28 @@ export function describeAudit(engine: string, fresh: () => Promise<Audited>): vo
       await audit.markDamaged([item.id])
       expect((await catalog.removeMedia(bucketId, [item.id])).ids).toEqual([item.id])
       expect(await catalog.media(item.id)).toBeNull()
+    })
+
+    test('F1 a bucket that misses the expiry of an item is found and corrected; one that expects it earlier is right', async () => {
+      const { catalog, audit, tamper } = await open()
+      const bucketId = await newBucket(catalog, 'b')
+      await catalog.setBucket('b', { trashDays: 1 })
+      const at = Date.now() + 60_000
+      const [first, second, trashed] = [
+        newItem({ expiresAt: at }),
+        newItem({ expiresAt: at + 1 }),
+        newItem({ expiresAt: at + 2 }),
+      ]
+      await catalog.addMedia(bucketId, [first, second, trashed].map(withBytes))
+      await catalog.removeMedia(bucketId, [first.id, trashed.id])
+      expect(await audit.bucketFaults()).toEqual([])
+      await tamper('expiry')
+      const detail = `no expiry is stored, the first item expires at ${new Date(at + 1).toISOString()}`
+      expect(await audit.bucketFaults()).toEqual([{ bucket: 'b', what: 'expiry', detail }])
+      expect(await audit.recount()).toHaveLength(1)
+      expect(await audit.bucketFaults()).toEqual([])
+      expect(await catalog.expiringBuckets(at)).toEqual([])
+      expect(await catalog.expiringBuckets(at + 1)).toEqual([bucketId])
     })
 
     test.each(['counters', 'ranks'] as const)(

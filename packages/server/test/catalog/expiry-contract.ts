@@ -1,9 +1,25 @@
-import { describe, expect, test } from 'vitest'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { service } from '../../src/core/actor.ts'
+import type { MediaId } from '../../src/core/media-id.ts'
 import { type Fresh, openOne, openTwo } from './fresh-data.ts'
 import { allPages, hashOf, newBucket, newItem, newItems, newUpload, withBytes } from './samples.ts'
 
 const hour = 3_600_000
+
+/** An item of the model, which is listed or in the trash. */
+interface Modelled {
+  readonly id: MediaId
+  readonly expiresAt: number
+  trashedUntil: number | null
+}
+
+/** Whole hours, so that items expire at the moment of a step too. `nth` chooses the item. */
+const step = fc.record({
+  kind: fc.constantFrom('add', 'wait', 'edit', 'remove', 'restore', 'sweep'),
+  hours: fc.option(fc.integer({ min: 1, max: 5 }), { freq: 2 }),
+  nth: fc.nat(),
+})
 
 /** Items that expire, on every catalog engine. */
 export function describeExpiry(engine: string, fresh: Fresh): void {
@@ -41,6 +57,82 @@ export function describeExpiry(engine: string, fresh: Fresh): void {
       expect(await catalog.expiringBuckets(now)).toEqual([])
       expect((await catalog.expireItems(bucketId, now + hour)).ids).toEqual([later.id])
       expect(await catalog.authorise(hashOf('b'))).toMatchObject({ nextExpiry: null, total: 1 })
+    })
+
+    test('E2, E3 after any uploads, edits, deletions, restores, sweeps and moves of the clock, every read equals that of an array', async () => {
+      vi.useFakeTimers({ toFake: ['Date'], now: 1_900_000_000_000 })
+      onTestFinished(() => void vi.useRealTimers())
+      const catalog = await openOne(fresh)
+      let run = 0
+      const property = fc.asyncProperty(
+        fc.constantFrom(true, true, false),
+        fc.array(step, { minLength: 15, maxLength: 30 }),
+        async (hasTrash, steps) => {
+          const name = `run ${run++}`
+          const bucketId = await newBucket(catalog, name)
+          await catalog.setBucket(name, { trashDays: hasTrash ? 1 : 0 })
+          let model: Modelled[] = []
+          let listed: Modelled[] = []
+          for (const { kind, hours, nth } of steps) {
+            if (kind === 'wait') vi.setSystemTime(Date.now() + (hours ?? 1) * hour)
+            const now = Date.now()
+            // As a request does before it reads the bucket (access/expired-items.ts).
+            const { nextExpiry } = (await catalog.authorise(hashOf(name))) ?? expect.unreachable()
+            const due = model.filter((item) => item.trashedUntil === null && item.expiresAt <= now)
+            if (nextExpiry === null || nextExpiry > now) expect(due).toEqual([])
+            else
+              expect(new Set((await catalog.expireItems(bucketId)).ids)).toEqual(
+                new Set(due.map(({ id }) => id)),
+              )
+            model = model.filter((item) => !due.includes(item))
+            listed = model.filter(({ trashedUntil }) => trashedUntil === null)
+            const chosen = listed[nth % listed.length]
+            const trashed = model.filter(({ trashedUntil }) => trashedUntil !== null)
+            const inTrash = trashed[nth % trashed.length]
+            if (kind === 'add') {
+              const expiresAt = hours === null ? null : now + hours * hour
+              const items = [newItem({ expiresAt })]
+              await catalog.addMedia(bucketId, items.map(withBytes))
+              for (const item of items)
+                model.push({ id: item.id, expiresAt: item.expiresAt ?? Infinity, trashedUntil: null })
+            } else if (kind === 'edit' && chosen) {
+              await catalog.editMedia(bucketId, chosen.id, { caption: `${now} ${nth}` }, null)
+            } else if (kind === 'remove' && chosen) {
+              await catalog.removeMedia(bucketId, [chosen.id])
+              model = hasTrash ? model : model.filter((item) => item !== chosen)
+              chosen.trashedUntil = Math.min(now + 24 * hour, chosen.expiresAt)
+            } else if (kind === 'restore' && inTrash) {
+              const isLate = (inTrash.trashedUntil ?? 0) <= now
+              expect(await catalog.restoreMedia(bucketId, [inTrash.id])).toEqual(isLate ? [] : [inTrash.id])
+              if (!isLate) inTrash.trashedUntil = null
+            } else if (kind === 'sweep') {
+              const late = trashed.filter(({ trashedUntil }) => (trashedUntil ?? 0) <= now)
+              const found = (await catalog.expiredTrash(now, 99)).filter((item) => item.bucketId === bucketId)
+              expect(new Set(found.map(({ id }) => id))).toEqual(new Set(late.map(({ id }) => id)))
+              await catalog.purgeMedia(
+                bucketId,
+                late.map(({ id }) => id),
+              )
+              model = model.filter((item) => !late.includes(item))
+            }
+
+            listed = model.filter(({ trashedUntil }) => trashedUntil === null)
+            expect(await allPages(catalog, bucketId)).toEqual(listed.map(({ id }) => id))
+            expect(await catalog.authorise(hashOf(name))).toMatchObject({ total: listed.length })
+            const shown = model.filter(({ trashedUntil }) => (trashedUntil ?? 0) > now)
+            const trash = await catalog.trash(bucketId, null, 99)
+            expect(new Set(trash.map(({ item, expiresAt }) => `${item.id} ${expiresAt}`))).toEqual(
+              new Set(shown.map(({ id, trashedUntil }) => `${id} ${trashedUntil}`)),
+            )
+            expect(await catalog.servability(model.map(({ id }) => id))).toEqual(
+              model.map(({ trashedUntil }) => (trashedUntil === null ? 'servable' : 'not')),
+            )
+          }
+          const counted = { items: listed.length, bytes: model.length * 1_000 }
+          expect(await catalog.bucket(bucketId)).toMatchObject(counted)
+        },
+      )
+      await fc.assert(property, { numRuns: 25 })
     })
 
     test('E3 an item in the trash leaves it when it expires, and one that is restored keeps its expiry', async () => {

@@ -17,6 +17,7 @@ const tampering = {
   counters: 'UPDATE buckets SET total = 7, bytes = 3, reserved_items = 0',
   ranks: 'DELETE FROM ranks WHERE level = 1 AND slot = 0; UPDATE ranks SET counts = zeroblob(512)',
   contents: "INSERT INTO contents (bytes) VALUES (X'00')",
+  expiry: 'UPDATE buckets SET next_expiry = NULL',
 }
 
 const openBoth = async (directory: string) => ({

@@ -5,7 +5,7 @@ import type { Grant } from '../../catalog/records.ts'
 import { service } from '../../core/actor.ts'
 import { Fault } from '../../core/fault.ts'
 import type { IssuerSettings } from '../../core/issuer-settings.ts'
-import { hasExpiredItems, withoutExpiredItems } from '../expired-items.ts'
+import { type RemoveExpired, withoutExpiredItems } from '../expired-items.ts'
 import { recordUseOperation } from '../record-use.ts'
 import { newUserId } from '../token-id.ts'
 import type { VerifiedUser } from './verify-jwt.ts'
@@ -32,13 +32,14 @@ export function verifyUserOperation(
   settings: Pick<IssuerSettings, 'issuer' | 'clockSkew' | 'newBuckets'>,
   parts: {
     readonly verifyJwt: (token: string) => Promise<VerifiedUser>
-    readonly catalog: Pick<Catalog, 'authorise' | 'bucketNamed' | 'addUser' | 'touchToken' | 'expireItems'>
+    readonly catalog: Pick<Catalog, 'authorise' | 'bucketNamed' | 'addUser' | 'touchToken'>
+    readonly removeExpired: RemoveExpired
     readonly now: () => number
     readonly onTouchFailure: (error: unknown) => void
   },
 ): (token: string) => Promise<Grant> {
   const { issuer, clockSkew, newBuckets } = settings
-  const { verifyJwt, catalog, now } = parts
+  const { verifyJwt, catalog, removeExpired, now } = parts
   const recordUse = recordUseOperation(parts)
   const verified = new LRUCache<string, Verified>({ max: maxVerified })
 
@@ -72,9 +73,9 @@ export function verifyUserOperation(
     const key = hash('sha256', token, 'base64')
     const known = verified.get(key)
     const user = known && isFresh(known, now()) ? known : await verify(token, key)
-    let row = (await catalog.authorise(user.hash)) ?? (await addUser(user))
-    if (row !== null && hasExpiredItems(row, now()))
-      row = await withoutExpiredItems(catalog, row, user.hash, now())
+    const authorise = () => catalog.authorise(user.hash)
+    const found = (await authorise()) ?? (await addUser(user))
+    const row = found && (await withoutExpiredItems({ removeExpired, authorise }, found, now()))
     if (row === null)
       throw new Fault('bucket-unknown', 'The token is valid, but this service has no bucket for its user.')
     if (row.revokedAt !== null) throw new Fault('token-revoked', 'The access of this user has been revoked.')

@@ -1,7 +1,8 @@
-import type { BucketFault } from '../audit.ts'
+import { type BucketFault, lateExpiry } from '../audit.ts'
 import { indexOf, defaultShape as shape, slotOf, topLevel } from '../rank-shape.ts'
 import type { BucketId } from '../records.ts'
-import { integer, text } from '../rows.ts'
+import { integer, integerOrNull, text } from '../rows.ts'
+import { isTrash } from '../trash.ts'
 import type { Session } from './session.ts'
 
 /** The stored counters of a bucket, and those that its rows give. */
@@ -11,6 +12,7 @@ interface Counted {
   readonly bytes: number
   readonly nextSeq: number
   readonly reserved: readonly [items: number, bytes: number]
+  readonly nextExpiry: number | null
   readonly nodes: readonly RankNode[]
 }
 
@@ -23,7 +25,9 @@ interface RankNode {
 /** Compares the counters of the bucket with its rows, in the transaction of the caller. Null if there is no bucket. */
 async function count(session: Session, id: BucketId): Promise<Counted | null> {
   const [row] = await session.run(
-    'SELECT name, total, bytes, next_seq, reserved_items, reserved_bytes FROM buckets WHERE id = $1',
+    `SELECT name, total, bytes, next_seq, reserved_items, reserved_bytes, next_expiry,
+      (SELECT min(item_expires_at) FROM media WHERE bucket_id = $1 AND item_expires_at IS NOT NULL)
+    FROM buckets WHERE id = $1`,
     id,
   )
   if (!row) return null
@@ -62,9 +66,12 @@ async function count(session: Session, id: BucketId): Promise<Counted | null> {
     `${integer(row, 4)} items, ${integer(row, 5)} bytes`,
     `${reserved[0]} items, ${reserved[1]} bytes`,
   )
+  const nextExpiry = isTrash(id) ? null : integerOrNull(row, 7)
+  const late = lateExpiry(integerOrNull(row, 6), nextExpiry)
+  if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
   const wrong = await wrongNodes(session, id, nodes)
   if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
-  return { faults, total, bytes, nextSeq, reserved, nodes }
+  return { faults, total, bytes, nextSeq, reserved, nextExpiry, nodes }
 }
 
 /** The rank tree of blocks of items: the number of each block, and of its items. */
@@ -118,7 +125,7 @@ export async function correctBucket(session: Session, id: BucketId): Promise<Buc
   await session.run('SELECT FROM buckets WHERE id = $1 FOR UPDATE', id)
   const counted = await count(session, id)
   if (counted === null || counted.faults.length === 0) return []
-  const { faults, total, bytes, nextSeq, reserved, nodes } = counted
+  const { faults, total, bytes, nextSeq, reserved, nextExpiry, nodes } = counted
   await session.run('DELETE FROM ranks WHERE bucket_id = $1', id)
   await session.run(
     `INSERT INTO ranks (bucket_id, level, slot, sums)
@@ -131,11 +138,12 @@ export async function correctBucket(session: Session, id: BucketId): Promise<Buc
   )
   await session.run(
     `UPDATE buckets SET revision = revision + revision_step(), total = $1, bytes = $2, next_seq = $3,
-      reserved_items = $4, reserved_bytes = $5 WHERE id = $6`,
+      reserved_items = $4, reserved_bytes = $5, next_expiry = $6 WHERE id = $7`,
     total,
     bytes,
     nextSeq,
     ...reserved,
+    nextExpiry,
     id,
   )
   return faults

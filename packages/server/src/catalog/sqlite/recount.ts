@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { BucketFault } from '../audit.ts'
+import { type BucketFault, lateExpiry } from '../audit.ts'
 import { indexOf, defaultShape as shape, slotOf, topLevel } from '../rank-shape.ts'
 import type { BucketId } from '../records.ts'
-import { bytes, integer, text } from '../rows.ts'
+import { bytes, integer, integerOrNull, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
 import { RankNode } from './rank-nodes.ts'
 import { all, one } from './rows.ts'
@@ -23,6 +23,7 @@ interface Counted {
   readonly bytes: number
   readonly nextSeq: number
   readonly reserved: readonly [items: number, bytes: number]
+  readonly nextExpiry: number | null
   readonly nodes: ReadonlyMap<string, RankNode>
 }
 
@@ -30,8 +31,10 @@ const keyOf = (level: number, slot: number) => `${level}/${slot}`
 
 export function prepareRecount(db: DatabaseSync): Recount {
   const buckets = db.prepare('SELECT id FROM buckets ORDER BY name')
-  const bucketRow = db.prepare(`SELECT id, name, total, bytes, next_seq, reserved_items, reserved_bytes
-    FROM buckets WHERE id = ?`)
+  const bucketRow = db.prepare(`SELECT id, name, total, bytes, next_seq, reserved_items, reserved_bytes,
+    next_expiry FROM buckets WHERE id = ?`)
+  const firstExpiry = db.prepare(`SELECT min(item_expires_at) FROM media INDEXED BY media_item_expiry
+    WHERE bucket_id = ? AND item_expires_at IS NOT NULL`)
   // One row for each leaf block, so that a million items are not a million rows here.
   const blocks = db.prepare(`SELECT seq / ${shape.leaf}, count(*), sum(size), max(seq) FROM media
     WHERE bucket_id = ? GROUP BY seq / ${shape.leaf}`)
@@ -42,7 +45,7 @@ export function prepareRecount(db: DatabaseSync): Recount {
   const dropRanks = db.prepare('DELETE FROM ranks WHERE bucket_id = ?')
   const addRank = db.prepare('INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (?, ?, ?, ?)')
   const update = db.prepare(`UPDATE buckets SET revision = revision + 1, total = ?, bytes = ?, next_seq = ?,
-    reserved_items = ?, reserved_bytes = ? WHERE id = ?`)
+    reserved_items = ?, reserved_bytes = ?, next_expiry = ? WHERE id = ?`)
 
   function count(bucketId: BucketId): Counted | null {
     const row = one(bucketRow, bucketId)
@@ -80,9 +83,12 @@ export function prepareRecount(db: DatabaseSync): Recount {
       `${integer(row, 5)} items, ${integer(row, 6)} bytes`,
       `${reserved[0]} items, ${reserved[1]} bytes`,
     )
+    const nextExpiry = isTrash(id) ? null : integerOrNull(one(firstExpiry, id) ?? [null], 0)
+    const late = lateExpiry(integerOrNull(row, 7), nextExpiry)
+    if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
     const wrong = wrongNodes(id, nodes)
     if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
-    return { id, faults, total, bytes: size, nextSeq, reserved, nodes }
+    return { id, faults, total, bytes: size, nextSeq, reserved, nextExpiry, nodes }
   }
 
   function wrongNodes(bucketId: number, nodes: ReadonlyMap<string, RankNode>): number {
@@ -106,13 +112,13 @@ export function prepareRecount(db: DatabaseSync): Recount {
     correct(bucketId) {
       const counted = count(bucketId)
       if (counted === null || counted.faults.length === 0) return []
-      const { id, faults, total, bytes, nextSeq, reserved, nodes } = counted
+      const { id, faults, total, bytes, nextSeq, reserved, nextExpiry, nodes } = counted
       dropRanks.run(id)
       for (const [key, node] of nodes) {
         const [level = 0, slot = 0] = key.split('/').map(Number)
         addRank.run(id, level, slot, node.bytes)
       }
-      update.run(total, bytes, nextSeq, ...reserved, id)
+      update.run(total, bytes, nextSeq, ...reserved, nextExpiry, id)
       return faults
     },
   }

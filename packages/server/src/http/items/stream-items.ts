@@ -13,7 +13,9 @@ export async function* streamItems(
 ): AsyncGenerator<readonly Item[], void, undefined> {
   for (let after = query.after; ; ) {
     const { items, next } = await listItems(bucketId, { ...query, limit: batchSize, after })
-    yield items
+    // Items may have expired since the stream began (E2).
+    const now = Date.now()
+    yield items.filter(({ expiresAt }) => expiresAt == null || expiresAt > now)
     if (next === null) return
     after = next
   }

@@ -34,6 +34,7 @@ function watchedRemoval(
     catalog: {
       removeMedia: (bucketId, ids) => step('commit', () => media.catalog.removeMedia(bucketId, ids)),
       purgeMedia: media.catalog.purgeMedia,
+      expireItems: media.catalog.expireItems,
       clearTombstones: (ids) => step(`clear ${ids.length}`, () => media.catalog.clearTombstones(ids)),
     },
     blobs: { remove: (id) => step('unlink', () => media.blobs.remove(id)) },
@@ -57,6 +58,60 @@ async function clearWay(media: TemporaryMedia, item: Media): Promise<void> {
   await unlink(shardOf(media, item))
   await rename(join(media.disk.directory, 'away'), shardOf(media, item))
 }
+
+describe('E2, E3 removing expired items', () => {
+  test('concurrent calls share the work, and remove the bytes at once', async () => {
+    await using media = await temporaryMedia()
+    const { bucketId } = await media.store('text')
+    const late = newItem({ expiresAt: Date.now() - 1 })
+    await media.catalog.addMedia(bucketId, [withBytes(late)])
+    let calls = 0
+    const remover = createMediaRemover({
+      ...media,
+      catalog: {
+        ...media.catalog,
+        async expireItems(id) {
+          calls += 1
+          return media.catalog.expireItems(id)
+        },
+      },
+      onDeletionFailure: unexpected,
+    })
+    await Promise.all([remover.removeExpired(bucketId), remover.removeExpired(bucketId)])
+    expect(calls).toBe(1)
+    expect(await media.listed(bucketId)).toHaveLength(1)
+    await remover.settled()
+    expect(await media.catalog.tombstones()).toEqual([])
+    await remover.removeExpired(bucketId)
+    expect(calls).toBe(2)
+  })
+
+  test('a call that takes long fails, and the work continues', async () => {
+    await using media = await temporaryMedia()
+    const { bucketId } = await media.store('text')
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const steps = [500, 3]
+    const remover = createMediaRemover({
+      ...media,
+      catalog: {
+        ...media.catalog,
+        async expireItems() {
+          begun.resolve()
+          await ended.promise
+          return { ids: Array.from({ length: steps.shift() ?? 0 }, newMediaId), tombstones: [] }
+        },
+      },
+      longestExpiry: 1,
+      onDeletionFailure: unexpected,
+    })
+    await expect(remover.removeExpired(bucketId)).rejects.toMatchObject({ code: 'catalog-busy' })
+    await begun.promise
+    await expect(remover.removeExpired(bucketId)).rejects.toMatchObject({ code: 'catalog-busy' })
+    ended.resolve()
+    await remover.settled()
+    expect(steps).toEqual([])
+  })
+})
 
 describe('M2: removing', () => {
   test('a deleted item is removed from the listing and the disk, and leaves no tombstone', async () => {

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import type { BucketId, Item } from '../../../src/catalog/records.ts'
+import { streamItems } from '../../../src/http/items/stream-items.ts'
+import { newItem } from '../../catalog/samples.ts'
+
+const item = (expiresAt: number | null): Item => ({
+  ...newItem({ expiresAt }),
+  ...{ thumbhash: null, duration: null, altText: null, caption: null },
+})
+
+test('E2, K10 a stream omits the items that have expired when their batch is read', async () => {
+  const now = Date.now()
+  const [gone, later, lasting] = [item(now - 1), item(now + 3_600_000), item(null)]
+  const pages = [
+    { revision: 1, items: [lasting, gone], next: 'after' },
+    { revision: 2, items: [gone, later], next: null },
+  ]
+  const query = {
+    order: 'oldest',
+    kind: null,
+    from: null,
+    to: null,
+    name: null,
+    limit: 50,
+    after: null,
+  } as const
+  const batches = streamItems(async () => pages.shift() ?? expect.unreachable(), 1 as BucketId, query)
+  const seen: (readonly Item[])[] = []
+  for await (const batch of batches) seen.push(batch)
+  expect(seen).toEqual([[lasting], [later]])
+})
