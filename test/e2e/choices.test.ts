@@ -57,6 +57,11 @@ browserTest('K11 files are found as their names are typed', async () => {
 browserTest('the language is that of the browser, changes without a reload, and stays', async () => {
   await using guest = await visit(browser, server, { hash: '', options: { locale: 'de-DE' } })
   const { page } = guest
+  await page.getByLabel(de.settings.language).selectOption('es')
+  await page.getByRole('button', { name: es.signIn.submit }).waitFor()
+  await page.getByLabel(es.settings.theme).selectOption('dark')
+  expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
+  await page.getByLabel(es.settings.language).selectOption('de')
   await page.getByLabel(de.signIn.token, { exact: true }).fill(server.token)
   await guest.button(de.signIn.submit).click()
   await page.getByText('3 Dateien').waitFor()

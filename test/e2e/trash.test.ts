@@ -103,6 +103,11 @@ browserTest('G22 the trash restores selected files, deletes some permanently, an
   expect(await rows.filter({ hasText: strings.trash.left(30) }).count()).toBe(4)
   const row = (id: string | undefined) => list.locator(`[data-id="${id}"]`).getByRole('checkbox')
   await row(before[1]).press('Space')
+  await page.setViewportSize({ width: 375, height: 700 })
+  const [restore, remove] = await Promise.all(
+    [strings.trash.restore, strings.trash.delete].map((name) => guest.button(name).boundingBox()),
+  )
+  expect(restore?.y).toBe(remove?.y)
   await guest.button(strings.trash.restore).press('Enter')
   await page.getByText(strings.trash.restored(1)).first().waitFor()
   await until('three rows', async () => (await rows.count()) === 3)

@@ -16,5 +16,5 @@ export function App({ session, preferences }: { session: Session; preferences: P
       />
     )
   if (state.at === 'resuming') return <Resuming session={session} unreachable={state.unreachable} />
-  return <SignIn session={session} state={state} />
+  return <SignIn session={session} state={state} preferences={preferences} />
 }

@@ -84,8 +84,8 @@ export function openGallery(
   const { order, layout } = preferences
   const router = createRouter({ ...noChoice, order: order.peek(), view: layout.peek() })
   const connection = createConnection(() => client.whoami(), session.end)
-  const listing = createListing(client, router, connection)
   const mediaCache = createMediaCache(client, connection, () => void reload())
+  const listing = createListing(client, router, connection, mediaCache)
   const files = createFileAccess(client, mediaCache)
   const locationWarning = createLocationWarning(files.renew, closing.signal)
   const usage = createBucketUsage(client, connection)

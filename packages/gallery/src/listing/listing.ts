@@ -4,6 +4,7 @@ import type { Router } from '../routing/router.ts'
 import type { Connection } from '../service/connection.ts'
 import { errorMessage, isUnauthorized, isUnreachable } from '../service/errors.ts'
 import { mediaIdOf } from '../service/urls.ts'
+import type { MediaCache } from './media-cache.ts'
 
 /** The page of the listing that the URL names. Nothing is loaded while it names none. */
 export interface Listing {
@@ -22,7 +23,12 @@ export interface Listing {
   close(): void
 }
 
-export function createListing(client: Client, router: Router, connection: Connection): Listing {
+export function createListing(
+  client: Client,
+  router: Router,
+  connection: Connection,
+  mediaCache: Pick<MediaCache, 'loadRow'>,
+): Listing {
   const page = signal<Page | null>(null)
   const loading = signal(true)
   const error = signal<string | null>(null)
@@ -39,6 +45,7 @@ export function createListing(client: Client, router: Router, connection: Connec
       const next = await connection.watch(() => client.listPageUnless(null, number, { signal: abort }))
       if (next === null) return
       etag = next.etag
+      mediaCache.loadRow(idsOf(next.page))
       batch(() => {
         page.value = next.page
         error.value = null
@@ -63,6 +70,7 @@ export function createListing(client: Client, router: Router, connection: Connec
       const next = await connection.watch(() => client.listPageUnless(etag, number, { signal: abort }))
       if (next === null || abort.aborted || !canShow()) return false
       etag = next.etag
+      mediaCache.loadRow(idsOf(next.page))
       page.value = next.page
       return true
     } catch {
@@ -79,7 +87,7 @@ export function createListing(client: Client, router: Router, connection: Connec
   connection.onRestored(() => void reload())
   return {
     page,
-    ids: computed(() => page.value?.data.map(mediaIdOf).filter((id) => id !== '') ?? []),
+    ids: computed(() => (page.value ? idsOf(page.value) : [])),
     loading,
     error,
     reload,
@@ -90,3 +98,5 @@ export function createListing(client: Client, router: Router, connection: Connec
     },
   }
 }
+
+const idsOf = ({ data }: Page): readonly string[] => data.map(mediaIdOf).filter((id) => id !== '')

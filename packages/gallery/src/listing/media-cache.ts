@@ -3,6 +3,7 @@ import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Connection } from '../service/connection.ts'
 import { isNotFound } from '../service/errors.ts'
 import { isPrivate } from '../service/urls.ts'
+import { readFrom } from './read-from.ts'
 
 /** The media objects of the items that were shown. Each is loaded once; those of a private bucket again before their URLs expire. */
 export interface MediaCache {
@@ -10,6 +11,11 @@ export interface MediaCache {
   get(id: string): ReadonlySignal<Media | null>
   /** Loads the item unless it is cached; resolves with null if that fails. Never rejects. */
   load(id: string): Promise<Media | null>
+  /**
+   * Begins to load items that follow one another in the order of their upload: the first one, and then all others with one
+   * request. `load` waits for it.
+   */
+  loadRow(ids: readonly string[]): void
   /** Requests the item even if it is cached; resolves with whether it exists, null if that is unknown. Never rejects. */
   check(id: string): Promise<boolean | null>
   /** Caches an item of a list, unless it was edited on this page: the list may be older. */
@@ -72,34 +78,63 @@ export function createMediaCache(client: Client, connection: Connection, onDelet
     }
   }
 
+  const currentOf = (id: string): Media | null => {
+    const media = get(id).peek()
+    return media && isCurrent(media) ? media : null
+  }
+
+  async function load(id: string): Promise<Media | null> {
+    const media = currentOf(id)
+    if (media) return media
+    const promise = pending.get(id) ?? request(id)
+    pending.set(id, promise)
+    return await promise
+  }
+
   async function request(id: string): Promise<Media | null> {
     await check(id)
     pending.delete(id)
     return get(id).peek()
   }
 
+  function put(media: Media): void {
+    if (editedAt.has(media.id)) return
+    const former = get(media.id).peek()
+    // The same URLs as before, so that the browser does not load shown pictures again.
+    if (former && isPrivate(former) && isPrivate(media) && isCurrent(former))
+      get(media.id).value = { ...media, url: former.url, variants: former.variants }
+    else store(media)
+  }
+
+  async function takeOrRequest(id: string): Promise<Media | null> {
+    const media = currentOf(id)
+    if (media === null) return await request(id)
+    pending.delete(id)
+    return media
+  }
+
   return {
     get,
     check,
-    async load(id) {
-      const media = get(id).peek()
-      if (media && isCurrent(media)) return media
-      const promise = pending.get(id) ?? request(id)
-      pending.set(id, promise)
-      return await promise
+    load,
+    loadRow(ids) {
+      const [first, ...others] = ids.filter((id) => currentOf(id) === null && !pending.has(id))
+      if (first === undefined || others.length === 0) return
+      const row = load(first).then((media) => media && readFrom(client, connection, media, others, put))
+      for (const id of others)
+        pending.set(
+          id,
+          row.then(
+            () => takeOrRequest(id),
+            () => takeOrRequest(id),
+          ),
+        )
     },
     putEdited(media) {
       editedAt.set(media.id, performance.now())
       get(media.id).value = media
     },
-    put(media) {
-      if (editedAt.has(media.id)) return
-      const former = get(media.id).peek()
-      // The same URLs as before, so that the browser does not load shown pictures again.
-      if (former && isPrivate(former) && isPrivate(media) && isCurrent(former))
-        get(media.id).value = { ...media, url: former.url, variants: former.variants }
-      else store(media)
-    },
+    put,
     forget(id) {
       cached.delete(id)
       signedAt.delete(id)

@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { IconButton } from '../components/icon-button.tsx'
 import { Logo } from '../components/logo.tsx'
+import type { Preferences } from '../preferences.ts'
+import { DisplaySettings } from '../shell/display-settings.tsx'
 import { strings } from '../strings.ts'
 import { type IssuerInfo, loadIssuer } from './issuer.ts'
 import type { Session, SessionState } from './session.ts'
@@ -28,7 +30,15 @@ function IssuerButton({ busy, onSignIn }: { busy: boolean; onSignIn: (issuer: Is
 }
 
 /** The sign-in form. Password managers store the host as the user name and the token as the password. */
-export function SignIn({ session, state }: { session: Session; state: Out }) {
+export function SignIn({
+  session,
+  state,
+  preferences,
+}: {
+  session: Session
+  state: Out
+  preferences: Preferences
+}) {
   const input = useRef<HTMLInputElement>(null)
   const keepSignedIn = useRef<HTMLInputElement>(null)
   const [visible, setVisible] = useState(false)
@@ -109,6 +119,9 @@ export function SignIn({ session, state }: { session: Session; state: Out }) {
         </button>
         <p class="muted small">{strings.signIn.noToken}</p>
       </form>
+      <div class="sign-in-settings">
+        <DisplaySettings preferences={preferences} quiet />
+      </div>
     </main>
   )
 }

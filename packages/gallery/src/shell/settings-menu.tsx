@@ -1,15 +1,14 @@
 import { useRef } from 'preact/hooks'
-import { Choice } from '../components/choice.tsx'
 import { Icon } from '../components/icon.tsx'
 import { formatCount } from '../format/count.ts'
 import { useGallery } from '../gallery.ts'
 import { tokensHash, trashHash } from '../routing/hash-route.ts'
-import { languages, strings } from '../strings.ts'
+import { strings } from '../strings.ts'
+import { DisplaySettings } from './display-settings.tsx'
 
 /** A button that opens the settings of this browser. */
 export function SettingsMenu() {
   const { preferences, usage, canDelete, canManageTokens } = useGallery()
-  const { theme, language } = preferences
   const { trash_days = 0, trash_items = 0 } = usage.bucket.value ?? {}
   const menu = useRef<HTMLDivElement>(null)
   return (
@@ -24,22 +23,7 @@ export function SettingsMenu() {
         <Icon name="settings" />
       </button>
       <div ref={menu} id="settings" class="menu settings" popover="auto">
-        <Choice
-          label={strings.settings.theme}
-          options={strings.settings.themes}
-          value={theme.value}
-          onChoose={(next) => {
-            theme.value = next
-          }}
-        />
-        <Choice
-          label={strings.settings.language}
-          options={languages}
-          value={language.value}
-          onChoose={(next) => {
-            language.value = next
-          }}
-        />
+        <DisplaySettings preferences={preferences} />
         {canManageTokens && (
           <a class="button" href={tokensHash} onClick={() => menu.current?.hidePopover()}>
             <Icon name="key" />

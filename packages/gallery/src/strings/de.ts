@@ -192,6 +192,7 @@ export const de: Texts = {
     download: 'Herunterladen',
     delete: 'Löschen',
     openPdf: 'PDF öffnen',
+    firstPage: 'Die erste Seite der PDF-Datei',
     open: 'In neuem Tab öffnen',
     noPreview: 'Für diese Art von Datei gibt es keine Vorschau. Lade sie herunter, um sie zu öffnen.',
     noPicture: 'Der Browser kann dieses Bild nicht anzeigen. Lade es herunter, um es anzusehen.',

@@ -186,6 +186,7 @@ export const en = {
     download: 'Download',
     delete: 'Delete',
     openPdf: 'Open the PDF',
+    firstPage: 'The first page of the PDF',
     open: 'Open in a new tab',
     noPreview: 'There is no preview for this type of file. Download it to open it.',
     noPicture: 'The browser cannot display this picture. Download it to view it.',

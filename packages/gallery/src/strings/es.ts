@@ -187,6 +187,7 @@ export const es: Texts = {
     download: 'Descargar',
     delete: 'Eliminar',
     openPdf: 'Abrir el PDF',
+    firstPage: 'La primera página del PDF',
     open: 'Abrir en otra pestaña',
     noPreview: 'No hay vista previa para este tipo de archivo. Descárgalo para abrirlo.',
     noPicture: 'El navegador no puede mostrar esta imagen. Descárgala para verla.',

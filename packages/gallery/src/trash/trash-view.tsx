@@ -35,6 +35,11 @@ export function TrashView() {
             <Icon name="previous" size={18} />
             {strings.trash.back}
           </button>
+          {items !== null && items.length > 0 && (
+            <button type="button" class="button small bad" disabled={busy} onClick={() => setAsking('all')}>
+              {strings.trash.empty}
+            </button>
+          )}
         </div>
       </div>
       <p class="off-screen" role="status">
@@ -71,21 +76,21 @@ export function TrashView() {
               type="button"
               class="button"
               disabled={chosen.length === 0 || busy}
+              title={strings.trash.restore}
               onClick={() => void run(() => trash.restore(chosen))}
             >
               <Icon name="retry" size={18} />
-              {strings.trash.restore}
+              <span>{strings.trash.restore}</span>
             </button>
             <button
               type="button"
               class="button bad"
               disabled={chosen.length === 0 || busy}
+              title={strings.trash.delete}
               onClick={() => setAsking(chosen)}
             >
-              {strings.trash.delete}
-            </button>
-            <button type="button" class="button bad" disabled={busy} onClick={() => setAsking('all')}>
-              {strings.trash.empty}
+              <Icon name="trash" size={18} />
+              <span>{strings.trash.delete}</span>
             </button>
           </div>
           <TrashList items={items} selected={selected} onSelect={setSelected} />

@@ -2,12 +2,11 @@ import type { Media } from '@mediabucket/client'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
 import { type Kind, kindOf } from '../format/kind.ts'
-import { formatSize } from '../format/size.ts'
 import type { FileAccess } from '../service/file-access.ts'
 import { isShownAsText } from '../service/text-preview.ts'
-import { bytesUrl, isPrivate, plainUrl } from '../service/urls.ts'
+import { bytesUrl, isPrivate } from '../service/urls.ts'
 import { strings } from '../strings.ts'
-import { downloadLink } from './download-link.ts'
+import { FileCard } from './file-card.tsx'
 import { isThumbnailRefused } from './picture-damage.ts'
 import { TextSlide } from './text-slide.tsx'
 
@@ -77,48 +76,4 @@ export function PictureErrorCard({ media, files }: { media: Media; files: FileAc
   useEffect(() => void isThumbnailRefused(media).then(setDamaged), [media])
   const about = damaged ? strings.viewer.damaged : strings.viewer.noPicture
   return <FileCard media={media} files={files} kind="picture" about={about} />
-}
-
-/** A file as a card with its name, its size and buttons to open or download it. */
-function FileCard({
-  media,
-  files,
-  kind,
-  about,
-}: {
-  media: Media
-  files: FileAccess
-  kind: Kind
-  about: string
-}) {
-  const opening = isPrivate(media)
-    ? {
-        href: plainUrl(media),
-        onClick(event: Event) {
-          event.preventDefault()
-          void files.open(media).catch(() => files.save(media))
-        },
-      }
-    : { href: bytesUrl(media) }
-  const opens = kind === 'pdf' || media.content_type.startsWith('text/plain')
-  return (
-    <div class="slide-card">
-      <Icon name={kind} size={64} />
-      <strong class="wrap">{media.filename ?? strings.unnamed}</strong>
-      <span>{formatSize(media.size)}</span>
-      {about && <span class="slide-about">{about}</span>}
-      <span class="slide-actions">
-        {opens && (
-          <a class="button primary" {...opening} target="_blank" rel="noopener">
-            <Icon name="external" />
-            {kind === 'pdf' ? strings.viewer.openPdf : strings.viewer.open}
-          </a>
-        )}
-        <a class={opens ? 'button' : 'button primary'} {...downloadLink(media, files.save)}>
-          <Icon name="download" />
-          {strings.viewer.download}
-        </a>
-      </span>
-    </div>
-  )
 }
