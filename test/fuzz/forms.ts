@@ -164,23 +164,45 @@ async function* arriving(body: string, lengths: readonly number[]) {
   }
 }
 
-/** The files that the service reads from a form; null if it refuses the form. */
-async function readFiles(body: string, boundary: string, lengths: readonly number[]) {
+/** The files that the service reads from a form; the code of the fault if it refuses the form. */
+async function readFiles(
+  body: string,
+  boundary: string,
+  lengths: readonly number[],
+): Promise<ReferenceFile[] | string> {
   const files: ReferenceFile[] = []
   try {
-    for await (const { filename, source } of readFilesBetween(boundary, arriving(body, lengths), 100)) {
+    for await (const { filename, source, whole } of readFilesBetween(
+      boundary,
+      arriving(body, lengths),
+      100,
+    )) {
+      const inMemory = whole ? Buffer.from(whole) : null
       const chunks: Buffer[] = []
       for await (const chunk of source) chunks.push(Buffer.from(chunk))
-      files.push({ filename, bytes: Buffer.concat(chunks).toString('latin1') })
+      const bytes = Buffer.concat(chunks)
+      if (inMemory !== null && !inMemory.equals(bytes)) throw new Error('the source yields other bytes')
+      files.push({ filename, bytes: bytes.toString('latin1') })
     }
     return files
   } catch (error) {
-    if (error instanceof Fault) return error.code === 'form-without-file' ? [] : null
+    if (error instanceof Fault) return error.code === 'form-without-file' ? [] : error.code
     throw error
   }
 }
 
-const shown = (files: readonly ReferenceFile[] | null) => JSON.stringify(files)
+/** Throws if the result is another one when the form arrives in one chunk, so that no part is streamed. */
+async function readBothWays(body: string, boundary: string, lengths: readonly number[]) {
+  const [streamed, atOnce] = [
+    await readFiles(body, boundary, lengths),
+    await readFiles(body, boundary, [body.length]),
+  ]
+  if (shown(streamed) !== shown(atOnce))
+    throw new Error(`read ${shown(atOnce)} at once, ${shown(streamed)} in chunks`)
+  return streamed
+}
+
+const shown = (files: readonly ReferenceFile[] | string | null) => JSON.stringify(files)
 const readBody = (files: readonly ReferenceFile[]) => files.map(({ bytes }) => bytes)
 
 /**
@@ -190,7 +212,7 @@ const readBody = (files: readonly ReferenceFile[]) => files.map(({ bytes }) => b
 export async function fuzzForms(rounds: number, seed = Date.now() % 2 ** 31): Promise<FormRounds> {
   await fc.assert(
     fc.asyncProperty(forms, chunkLengths, async ({ boundary, body, files }, lengths) => {
-      const found = await readFiles(body, boundary, lengths)
+      const found = await readBothWays(body, boundary, lengths)
       if (shown(found) !== shown(files)) throw new Error(`read ${shown(found)} of ${shown(files)}`)
       const reference = referenceFiles(body, boundary)
       if (shown(reference) !== shown(files)) throw new Error(`the reference read ${shown(reference)}`)
@@ -201,8 +223,8 @@ export async function fuzzForms(rounds: number, seed = Date.now() % 2 ** 31): Pr
   let refused = 0
   await fc.assert(
     fc.asyncProperty(mutated, chunkLengths, async ({ boundary, body }, lengths) => {
-      const found = await readFiles(body, boundary, lengths)
-      if (found === null) {
+      const found = await readBothWays(body, boundary, lengths)
+      if (typeof found === 'string') {
         refused += 1
         return
       }

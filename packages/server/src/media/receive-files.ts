@@ -35,6 +35,8 @@ export interface FileReceiver {
     limit: number,
     atMost: number | null,
   ): Promise<ReceivedFile>
+  /** Copies a file that has arrived completely. Null if it is not small, or there is no memory. Throws Fault `file-too-large` above `limit` bytes. */
+  receiveWhole(bytes: Uint8Array, limit: number): ReceivedBytes | null
   /** Reserves memory for a file of `size` bytes that the caller receives. False if it is not small, or there is no memory. */
   reserve(size: number): boolean
   /** A complete resumable upload of `size` bytes, for the item `mediaId`. Throws PartialUploadLost. */
@@ -42,6 +44,9 @@ export interface FileReceiver {
   /** The bytes in memory do not count any more. Call it when the request has ended. */
   release(): void
 }
+
+const tooLarge = (limit: number) =>
+  new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
 
 /** Limit for the bytes in memory of all requests. Further files are received by the blob store. Bytes. */
 const maxHeld = 16 * 1024 * 1024
@@ -79,8 +84,7 @@ export function createFileReceivers(parts: {
           const { done, value } = await chunks.next()
           if (done) return received(joined(start, size))
           const { byteLength } = value
-          if (size + byteLength > limit)
-            throw new Fault('file-too-large', `The file is larger than the limit of ${limit} bytes.`)
+          if (size + byteLength > limit) throw tooLarge(limit)
           if (!fits(size + byteLength, byteLength)) {
             count(-size)
             size = 0
@@ -101,6 +105,14 @@ export function createFileReceivers(parts: {
     return {
       receive: (id, source, limit, atMost) =>
         fits(atMost ?? 0, 0) ? receiveSmall(id, source, limit) : blobs.receive(id, source, limit),
+
+      receiveWhole(bytes, limit) {
+        const size = bytes.byteLength
+        if (size > limit) throw tooLarge(limit)
+        if (!fits(size, size)) return null
+        count(size)
+        return receivedBytes(bytes)
+      },
 
       reserve(size) {
         if (!fits(size, size)) return false

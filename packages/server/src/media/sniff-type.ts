@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { FileTypeParser } from 'file-type'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
+import { createSignatureTest } from './has-signature.ts'
 import type { ReceivedFile } from './receive-files.ts'
 
 export interface SniffedType {
@@ -13,6 +14,8 @@ export interface SniffedType {
 /** Milliseconds. Each scan of the library is bounded; this limits the time on a slow disk. */
 const sniffTimeout = 2_000
 
+const signatureTest = createSignatureTest()
+
 /**
  * The type of the bytes; null if no signature matches. Reads the whole file only where its head may not be enough. Never
  * throws: if the bytes break the parser, their type is unknown.
@@ -21,6 +24,7 @@ export async function sniffType(
   blobs: Pick<BlobStore, 'peek'>,
   file: ReceivedFile,
 ): Promise<SniffedType | null> {
+  if ('bytes' in file && !(await signatureTest)(file.bytes)) return null
   const byHead = await orNull(new SignatureParser().fromBuffer(file.head))
   if (byHead !== null && isTextWithSignature(byHead.mime, file.head)) return null
   if ('bytes' in file || file.size === file.head.byteLength) return byHead

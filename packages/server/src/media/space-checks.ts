@@ -50,7 +50,10 @@ async function* countedFiles(
   files: AsyncIterable<IncomingFile>,
   claim: SpaceClaim,
 ): AsyncGenerator<IncomingFile> {
-  for await (const file of files) yield { ...file, source: counted(file.source, claim) }
+  for await (const file of files) {
+    if (file.whole) claim.arrived(file.whole.byteLength)
+    yield file.whole ? file : { ...file, source: counted(file.source, claim) }
+  }
 }
 
 async function* counted(source: AsyncIterable<Uint8Array>, claim: SpaceClaim): AsyncGenerator<Uint8Array> {

@@ -16,6 +16,8 @@ import { createQuotaReservations, noReservation, type QuotaReservation } from '.
 
 /** A file being received; `filename` and `declaredType` are as sent by the client. */
 export interface IncomingFile {
+  /** All bytes, if they have arrived already. Valid until the next file is requested. The source yields the same bytes. */
+  readonly whole?: Uint8Array | null
   readonly source: AsyncIterable<Uint8Array>
   readonly filename: string | null
   readonly declaredType: string | null
@@ -76,18 +78,18 @@ export function storeMediaOperation(
     }
     try {
       await reservation.hold({ items: 1, bytes: declaredBytes })
-      for await (const sent of files) {
-        await reservation.hold({ items: arrivals.length + 1, bytes })
+      for await (const { source, whole = null, filename, declaredType } of files) {
+        await reservation.hold({ items: arrivals.length + 1, bytes: bytes + (whole?.byteLength ?? 0) })
         const id = newId()
-        const file = await receiver.receive(id, reserving(sent.source), maxFileSize, atMost)
+        const inMemory = whole && receiver.receiveWhole(whole, maxFileSize)
+        if (inMemory) bytes += inMemory.size
+        const file = inMemory ?? (await receiver.receive(id, reserving(source), maxFileSize, atMost))
         received.push({ file })
         const { item, stored } = await newItem(parts, file, bucket, {
-          ...sent,
-          id,
+          ...{ id, filename, declaredType, expiresAt },
           createdAt: now(),
-          expiresAt,
         })
-        arrivals.push({ sent: { ...sent, sha256: file.sha256 }, file: stored, item })
+        arrivals.push({ sent: { filename, declaredType, sha256: file.sha256 }, file: stored, item })
         if (stored === file) continue
         received.push({ file: stored })
         await blobs.discard(blobsOf([{ file }]))

@@ -47,7 +47,8 @@ describe('a batch', () => {
     run(...Array.from({ length: 50 }, () => adding()))
     const calls = exec.mock.calls.map(([sql]) => sql)
     expect(calls.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
-    expect(calls.filter((sql) => sql.startsWith('SAVEPOINT'))).toHaveLength(1)
+    // A savepoint would copy every page that changes.
+    expect(calls.filter((sql) => sql.startsWith('SAVEPOINT'))).toHaveLength(0)
     expect(total()).toEqual([50, 50])
   })
 

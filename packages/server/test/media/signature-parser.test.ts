@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { FileTypeParser, fileTypeFromBuffer } from 'file-type'
 import { expect, test } from 'vitest'
+import { createSignatureTest } from '../../src/media/has-signature.ts'
 import { SignatureParser } from '../../src/media/sniff-type.ts'
 
 const known = (bytes: Uint8Array) => fileTypeFromBuffer(bytes).catch(() => 'broken')
@@ -85,6 +86,28 @@ test('U7 the fast sniffer equals the library for all first bytes', async () => {
       expect(await ours(bytes), bytes.toString('hex')).toEqual(await known(bytes))
     }
   }
+})
+
+test('U7 every file in which the library detects a type passes the test for signatures', async () => {
+  const hasSignature = await createSignatureTest()
+  const firstBytes = Array.from({ length: 256 }, (_, first) => Buffer.from([first, first]))
+  for (const signature of [...signatures, ...firstBytes]) {
+    for (const rest of [Buffer.alloc(0), Buffer.alloc(600), Buffer.alloc(600, 'CWS'), randomBytes(5_000)]) {
+      const bytes = Buffer.concat([signature, rest])
+      const found = await known(bytes)
+      if (found !== undefined) expect(hasSignature(bytes), JSON.stringify(found)).toBe(true)
+    }
+  }
+  const image = Buffer.alloc(40_000)
+  image.write('CD001', 32_769, 'latin1')
+  expect(await known(image)).toMatchObject({ ext: 'iso' })
+  expect(hasSignature(image)).toBe(true)
+})
+
+test('most texts have no signature, so that the library does not read them', async () => {
+  const hasSignature = await createSignatureTest()
+  for (const text of ['a text like any other', '{"a": 1}', '0123456789', 'id,name,size\r\n1,a,2\r\n'])
+    expect(hasSignature(Buffer.alloc(5_000, text)), text).toBe(false)
 })
 
 test('nearly all checks of the library are decided by the first byte', async () => {

@@ -16,9 +16,13 @@ export function commitBatch(
   functions: ChangeFunctions,
   changes: readonly Change[],
 ): Outcome<Output>[] {
+  const groups = groupUploads(changes)
   const apply = () => {
     begin(db)
-    const outcomes = groupUploads(changes).flatMap((group) => applyGroup(db, functions, group))
+    const [only, ...others] = groups
+    const outcomes =
+      (only && others.length === 0 ? applyAlone(db, functions, only) : null) ??
+      groups.flatMap((group) => applyGroup(db, functions, group))
     commit(db)
     return outcomes
   }
@@ -38,22 +42,48 @@ export function commitBatch(
 }
 
 /**
- * Applies uploads to one bucket as one change, because a savepoint copies every page that changes in it. If they fail
- * together, applies each alone, so that only those fail that must.
+ * Applies the only group of a transaction without a savepoint, which would copy every page that changes. If it fails,
+ * begins the transaction again and returns null.
+ */
+function applyAlone(
+  db: DatabaseSync,
+  functions: ChangeFunctions,
+  group: readonly Change[],
+): Outcome<Output>[] | null {
+  try {
+    const output = applyChange(functions, asOne(group))
+    return group.map(() => ({ output }))
+  } catch (error) {
+    if (endsTransaction(error) || !db.isTransaction) throw error
+    rollback(db)
+    begin(db)
+    return null
+  }
+}
+
+/**
+ * Applies uploads to one bucket as one change, so that they share a savepoint. If they fail together, applies each alone,
+ * so that only those fail that must.
  */
 function applyGroup(
   db: DatabaseSync,
   functions: ChangeFunctions,
   group: readonly Change[],
 ): Outcome<Output>[] {
-  const uploads = group.filter(isUpload)
-  const [first, ...others] = uploads
-  if (first && others.length > 0) {
-    const items = uploads.flatMap(({ input }) => input.items)
-    const outcome = applyInSavepoint(db, functions, { ...first, input: { ...first.input, items } })
+  if (group.length > 1) {
+    const outcome = applyInSavepoint(db, functions, asOne(group))
     if (!('error' in outcome)) return group.map(() => outcome)
   }
   return group.map((change) => applyInSavepoint(db, functions, change))
+}
+
+/** The group as one change: a single change, or uploads to one bucket. */
+function asOne(group: readonly Change[]): Change {
+  const [first, ...others] = group
+  if (first === undefined) throw new RangeError('a group has no change')
+  if (others.length === 0 || !isUpload(first)) return first
+  const items = group.filter(isUpload).flatMap(({ input }) => input.items)
+  return { ...first, input: { ...first.input, items } }
 }
 
 function applyInSavepoint(db: DatabaseSync, functions: ChangeFunctions, change: Change): Outcome<Output> {

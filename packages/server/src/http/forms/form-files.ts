@@ -42,7 +42,7 @@ export async function* readFilesBetween(
 }
 
 /** Returns null where the part is a field. Throws Fault `form-malformed`. */
-function parseFilePart({ headers, body }: Part): IncomingFile | null {
+function parseFilePart({ headers, body, whole }: Part): IncomingFile | null {
   const disposition = parseParameters(headers.get('content-disposition') ?? '')
   if (disposition?.value !== 'form-data' || !disposition.parameters.get('name'))
     throw malformedForm('every part needs a Content-Disposition of form-data with a name')
@@ -56,13 +56,13 @@ function parseFilePart({ headers, body }: Part): IncomingFile | null {
   const declaredType = headers.get('content-type') ?? null
   if (filename !== null) {
     const isEscaped = !disposition.parameters.has('filename*')
-    return { source: body, filename: isEscaped ? unescapeName(filename) : filename, declaredType }
+    return { source: body, whole, filename: isEscaped ? unescapeName(filename) : filename, declaredType }
   }
   // RFC 7578, section 4.4: text/plain unless another type is given.
   const type = essenceOf(declaredType ?? 'text/plain')
   if (type.startsWith('multipart/'))
     throw malformedForm('a part contains parts; send each file as a part of the form')
-  return isFieldType(type) ? null : { source: body, filename, declaredType }
+  return isFieldType(type) ? null : { source: body, whole, filename, declaredType }
 }
 
 /** The types of fields. A part of any other type is a file, even without a filename. */

@@ -4,10 +4,16 @@ const empty: Buffer = Buffer.alloc(0)
 const cr = 0x0d
 const lf = 0x0a
 
-/** The received bytes of a form that are not consumed yet: at most one chunk of the source and the start of a delimiter. */
+/**
+ * The received bytes of a form that are not consumed yet: at most one chunk of the source and the start of a delimiter. The
+ * `take` methods are synchronous, because most parts of small files arrive within one chunk. They return null if they
+ * need more bytes. The returned bytes are valid until the next `readMore`.
+ */
 export class FormInput {
   /** Starts with a line break, because the first delimiter can be the first line of the body. */
   #buffer: Buffer = Buffer.from('\r\n')
+  /** The position of the first byte that is not consumed. */
+  #at = 0
   readonly #source: AsyncIterator<Uint8Array>
   readonly #delimiter: Buffer
   readonly #afterBareLf: Buffer
@@ -23,7 +29,8 @@ export class FormInput {
   /** Reads the next chunk. Returns false at the end of the body. */
   async readMore(): Promise<boolean> {
     // The source frees the memory of a chunk when the next one is requested.
-    if (this.#buffer.length > 0) this.#buffer = Buffer.from(this.#buffer)
+    this.#buffer = this.#at < this.#buffer.length ? Buffer.from(this.#buffer.subarray(this.#at)) : empty
+    this.#at = 0
     const { done, value } = await this.#source.next()
     if (done) return false
     const chunk = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
@@ -32,84 +39,91 @@ export class FormInput {
   }
 
   /**
-   * Yields the bytes up to the next delimiter (RFC 2046, section 5.1.1) and consumes the delimiter. Returns false where the
-   * body ends first. Throws Fault `form-malformed` where the boundary starts a line after a bare CR or LF.
+   * Takes the bytes up to the next delimiter (RFC 2046, section 5.1.1) and consumes the delimiter. Null if it has not
+   * arrived, and if the bytes are malformed, which readToDelimiter reports.
+   */
+  takeToDelimiter(): Buffer | null {
+    const at = this.#buffer.indexOf(this.#delimiter, this.#at)
+    if (at < 0 || this.#hasBareLineBreak(at)) return null
+    const bytes = this.#take(at)
+    this.#at += this.#delimiter.length
+    return bytes
+  }
+
+  /** Whether the boundary starts a line after a bare CR or LF in the bytes before `end`. */
+  #hasBareLineBreak(end: number): boolean {
+    const bytes = this.#buffer.subarray(this.#at, end)
+    return bytes.indexOf(this.#afterBareLf) >= 0 || bytes.indexOf(this.#afterBareCr) >= 0
+  }
+
+  /**
+   * Yields the bytes up to the next delimiter as they arrive, and consumes the delimiter. Returns false where the body ends
+   * first. Throws Fault `form-malformed` where the boundary starts a line after a bare CR or LF.
    */
   async *readToDelimiter(): AsyncGenerator<Buffer, boolean, void> {
     for (;;) {
-      const at = this.#findDelimiter()
-      if (at >= 0) {
-        const bytes = this.#consume(at)
-        this.#consume(this.#delimiter.length)
-        if (bytes.length > 0) yield bytes
+      const last = this.takeToDelimiter()
+      if (last !== null) {
+        if (last.length > 0) yield last
         return true
       }
-      const bytes = this.#consume(this.#partialDelimiterAt())
+      if (this.#hasBareLineBreak(this.#buffer.length))
+        throw malformedForm('a boundary starts a line after a bare CR or LF; lines end in CRLF')
+      const bytes = this.#take(this.#partialDelimiterAt())
       if (bytes.length > 0) yield bytes
       if (await this.readMore()) continue
-      if (this.#buffer.length > 0) yield this.#consume(this.#buffer.length)
+      const rest = this.takeRest()
+      if (rest.length > 0) yield rest
       return false
     }
   }
 
-  #findDelimiter(): number {
-    const at = this.#buffer.indexOf(this.#delimiter)
-    const before = at < 0 ? this.#buffer : this.#buffer.subarray(0, at)
-    const bareLf = before.indexOf(this.#afterBareLf)
-    if (bareLf >= 0 || before.indexOf(this.#afterBareCr) >= 0)
-      throw malformedForm('a boundary starts a line after a bare CR or LF; lines end in CRLF')
-    return at
-  }
-
   /** The position from which the last bytes may be the start of a delimiter. */
   #partialDelimiterAt(): number {
-    const from = Math.max(0, this.#buffer.length - this.#delimiter.length + 1)
+    const from = Math.max(this.#at, this.#buffer.length - this.#delimiter.length + 1)
     const starts = [this.#buffer.indexOf(cr, from), this.#buffer.indexOf(lf, from)].filter((at) => at >= 0)
     return starts.length > 0 ? Math.min(...starts) : this.#buffer.length
   }
 
-  /** Consumes the rest of a line and its CRLF. `ended` is true where the body ends before the CRLF. */
-  async readLine(maxLength: number): Promise<{ text: string; ended: boolean }> {
-    for (;;) {
-      const end = this.#buffer.indexOf('\r\n')
-      if (end > maxLength || (end < 0 && this.#buffer.length > maxLength))
-        throw malformedForm('a boundary line is too long')
-      if (end >= 0) {
-        const text = this.#consume(end).toString('latin1')
-        this.#consume('\r\n'.length)
-        return { text, ended: false }
-      }
-      if (!(await this.readMore()))
-        return { text: this.#consume(this.#buffer.length).toString('latin1'), ended: true }
-    }
+  /** Takes the rest of a line and its CRLF. Null if the CRLF has not arrived. */
+  takeLine(maxLength: number): string | null {
+    const end = this.#buffer.indexOf('\r\n', this.#at)
+    const length = (end < 0 ? this.#buffer.length : end) - this.#at
+    if (length > maxLength) throw malformedForm('a boundary line is too long')
+    if (end < 0) return null
+    const text = this.#take(end).toString('latin1')
+    this.#at += '\r\n'.length
+    return text
   }
 
   /**
-   * Consumes the header lines of a part; returns null where the body ends first. The CRLF of the blank line stays, because
-   * it belongs to the delimiter where the part has no body.
+   * Takes the header lines of a part. Null if the blank line after them has not arrived. The CRLF of the blank line stays,
+   * because it belongs to the delimiter where the part has no body.
    */
-  async readHeaderBlock(maxLength: number): Promise<string | null> {
-    for (;;) {
-      const end = this.#buffer.indexOf('\r\n\r\n')
-      if (end > maxLength || (end < 0 && this.#buffer.length > maxLength + '\r\n\r\n'.length))
-        throw malformedForm('the headers of a part are too long')
-      if (end >= 0) {
-        const block = this.#consume(end).toString('latin1')
-        this.#consume('\r\n'.length)
-        return block
-      }
-      if (!(await this.readMore())) return null
-    }
+  takeHeaderBlock(maxLength: number): string | null {
+    const end = this.#buffer.indexOf('\r\n\r\n', this.#at)
+    const length = (end < 0 ? this.#buffer.length - '\r\n\r\n'.length : end) - this.#at
+    if (length > maxLength) throw malformedForm('the headers of a part are too long')
+    if (end < 0) return null
+    const block = this.#take(end).toString('latin1')
+    this.#at += '\r\n'.length
+    return block
+  }
+
+  /** Takes all bytes that have arrived. */
+  takeRest(): Buffer {
+    return this.#take(this.#buffer.length)
   }
 
   /** Inserts a line break, so that the next line can be a delimiter. */
   insertLineBreak(): void {
-    this.#buffer = Buffer.concat([Buffer.from('\r\n'), this.#buffer])
+    this.#buffer = Buffer.concat([Buffer.from('\r\n'), this.takeRest()])
+    this.#at = 0
   }
 
-  #consume(length: number): Buffer {
-    const taken = this.#buffer.subarray(0, length)
-    this.#buffer = length < this.#buffer.length ? this.#buffer.subarray(length) : empty
+  #take(end: number): Buffer {
+    const taken = this.#buffer.subarray(this.#at, end)
+    this.#at = end
     return taken
   }
 

@@ -6,6 +6,8 @@ import { FormInput } from './form-input.ts'
 export interface Part {
   /** Keyed by names in lower case; the values are decoded as Latin-1. */
   readonly headers: ReadonlyMap<string, string>
+  /** The body, if it has arrived completely, otherwise null. Valid until the next part is requested. */
+  readonly whole: Uint8Array | null
   /** Can be left unread. */
   readonly body: AsyncIterable<Uint8Array>
 }
@@ -27,18 +29,32 @@ export async function* readParts(
   try {
     if (!(await input.readMore())) return
     if (!(await skipToDelimiter(input))) throw malformedForm('the body does not contain its boundary')
-    for (let count = 1; (await readDelimiterLine(input)) === 'delimiter'; count += 1) {
+    for (let count = 1; ; count += 1) {
+      if (isClosing(input.takeLine(maxHeaderSize) ?? (await readLine(input)))) break
       if (count > maxParts) throw new Fault('parts-too-many', `A form may have at most ${maxParts} parts.`)
-      const headerBlock = await input.readHeaderBlock(maxHeaderSize)
-      if (headerBlock === null) throw incompleteForm()
-      const state: BodyState = { ended: false, blankLine: '\r\n'.length }
-      yield { headers: parsePartHeaders(headerBlock, boundary), body: readBody(input, state) }
+      const headerBlock = input.takeHeaderBlock(maxHeaderSize) ?? (await readHeaderBlock(input))
+      const headers = parsePartHeaders(headerBlock, boundary)
+      const whole = input.takeToDelimiter()?.subarray(blankLine) ?? null
+      if (whole !== null) {
+        yield { headers, whole, body: inOneChunk(whole) }
+        continue
+      }
+      const state: BodyState = { ended: false, blankLine }
+      yield { headers, whole, body: readBody(input, state) }
       while (!state.ended) for await (const _ of readBody(input, state));
     }
+    input.insertLineBreak()
     if (await skipToDelimiter(input)) throw malformedForm('a boundary follows the closing boundary')
   } finally {
     await input.close()
   }
+}
+
+/** The length of the line break before the body of a part. */
+const blankLine = '\r\n'.length
+
+async function* inOneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  if (bytes.length > 0) yield bytes
 }
 
 interface BodyState {
@@ -63,16 +79,32 @@ async function* readBody(input: FormInput, state: BodyState): AsyncGenerator<Buf
   }
 }
 
-/** Reads the rest of a delimiter line: transport padding, after `--` in the closing delimiter. */
-async function readDelimiterLine(input: FormInput): Promise<'delimiter' | 'close-delimiter'> {
-  const { text, ended } = await input.readLine(maxHeaderSize)
-  if (/^--[ \t]*$/.test(text)) {
-    if (!ended) input.insertLineBreak()
-    return 'close-delimiter'
+/** Whether the rest of a delimiter line is that of the closing one: `--`, then transport padding. Throws Fault `form-malformed`. */
+function isClosing(line: string): boolean {
+  if (line === '') return false
+  if (/^--[ \t]*$/.test(line)) return true
+  if (!/^[ \t]*$/.test(line)) throw malformedForm('a boundary line has other characters after the boundary')
+  return false
+}
+
+/** As takeLine, with bytes that arrive later. Only the closing delimiter needs no CRLF. */
+async function readLine(input: FormInput): Promise<string> {
+  while (await input.readMore()) {
+    const line = input.takeLine(maxHeaderSize)
+    if (line !== null) return line
   }
-  if (ended && /^(--?)?[ \t]*\r?$/.test(text)) throw incompleteForm()
-  if (!/^[ \t]*$/.test(text)) throw malformedForm('a boundary line has other characters after the boundary')
-  return 'delimiter'
+  const rest = input.takeRest().toString('latin1')
+  if (/^-?[ \t]*\r?$|^--[ \t]*\r$/.test(rest)) throw incompleteForm()
+  return rest
+}
+
+/** As takeHeaderBlock, with bytes that arrive later. */
+async function readHeaderBlock(input: FormInput): Promise<string> {
+  while (await input.readMore()) {
+    const block = input.takeHeaderBlock(maxHeaderSize)
+    if (block !== null) return block
+  }
+  throw incompleteForm()
 }
 
 const partHeader = 'content-disposition'
