@@ -20,7 +20,8 @@ export interface ItemParts {
 
 /**
  * Builds the item of a received file: its name, type and dimensions (docs/interface.md U7, U8). If the bucket removes metadata, `stored`
- * may be another file, with an id of its own; then the caller discards the received one. Throws as RemoveMetadata.
+ * may be another file, with an id of its own; then the caller discards the received one. Throws as RemoveMetadata,
+ * and Fault `overloaded` if the type is needed for that and cannot be read.
  */
 export async function newItem(
   parts: ItemParts,
@@ -37,7 +38,8 @@ export async function newItem(
   },
 ): Promise<{ readonly item: NewMedia; readonly stored: ReceivedFile }> {
   const filename = cleanFilename(given.filename)
-  const sniffed = await sniffType(parts.blobs, file)
+  // With another type, the file would be stored with its metadata.
+  const sniffed = await sniffType(parts.blobs, file, { isRequired: removesMetadata })
   const type = storedType({ sniffed, declared: given.declaredType, filename })
   // A RAW file that is detected as TIFF is stored as it is sent.
   const isRaw = type.contentType === 'image/tiff' && isRawExtension(extensionOf(filename ?? ''))

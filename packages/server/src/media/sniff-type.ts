@@ -2,6 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { FileTypeParser } from 'file-type'
 import type { BlobStore } from '../blobs/blobs.ts'
 import type { ReceivedBlob } from '../blobs/received-blob.ts'
+import { errorCode } from '../core/error-code.ts'
+import { Fault } from '../core/fault.ts'
 import { createSignatureTest } from './has-signature.ts'
 import type { ReceivedFile } from './receive-files.ts'
 
@@ -11,25 +13,30 @@ export interface SniffedType {
   readonly ext: string
 }
 
-/** Milliseconds. Each scan of the library is bounded; this limits the time on a slow disk. */
+/** Milliseconds. Each scan of the library is bounded; this limits the time on a slow disk or store. */
 const sniffTimeout = 2_000
 
 const signatureTest = createSignatureTest()
 
 /**
- * The type of the bytes; null if no signature matches. Reads the whole file only where its head may not be enough. Never
- * throws: if the bytes break the parser, their type is unknown.
+ * The type of the bytes; null if no signature matches. Reads the whole file only where its head may not be enough. If the bytes break the
+ * parser, their type is unknown. If they cannot be read in time, it is that of the head, or with `isRequired` a Fault `overloaded` is thrown.
  */
 export async function sniffType(
   blobs: Pick<BlobStore, 'peek'>,
   file: ReceivedFile,
+  { isRequired = false } = {},
 ): Promise<SniffedType | null> {
   if ('bytes' in file && !(await signatureTest)(file.bytes)) return null
   const byHead = await orNull(new SignatureParser().fromBuffer(file.head))
   if (byHead !== null && isTextWithSignature(byHead.mime, file.head)) return null
   if ('bytes' in file || file.size === file.head.byteLength) return byHead
   if (byHead !== null && !isContainer(file.head)) return byHead
-  return (await sniffWhole(blobs, file)) ?? byHead
+  const whole = await sniffWhole(blobs, file)
+  if (whole !== 'unread') return whole ?? byHead
+  if (isRequired)
+    throw new Fault('overloaded', 'The type of the file could not be determined in time; try again.')
+  return byHead
 }
 
 /** The start of ZIP files and of ID3 tags. What follows them decides the type, and may be beyond the head. */
@@ -39,18 +46,33 @@ const isContainer = (head: Uint8Array): boolean =>
     Buffer.from(head.subarray(0, signature.length)).equals(Buffer.from(signature)),
   )
 
-async function sniffWhole(blobs: Pick<BlobStore, 'peek'>, blob: ReceivedBlob): Promise<SniffedType | null> {
+async function sniffWhole(
+  blobs: Pick<BlobStore, 'peek'>,
+  blob: ReceivedBlob,
+): Promise<SniffedType | 'unread' | null> {
   let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, sniffTimeout, null)
+  const timeout = new Promise<'unread'>((resolve) => {
+    timer = setTimeout(resolve, sniffTimeout, 'unread')
   })
-  const sniff = async () => new SignatureParser().fromBlob(await blobs.peek(blob))
+  const sniff = async () => {
+    const bytes = await blobs.peek(blob).catch(() => null)
+    if (bytes === null) return 'unread'
+    try {
+      return (await new SignatureParser().fromBlob(bytes)) ?? null
+    } catch (error) {
+      return isReadError(error) ? 'unread' : null
+    }
+  }
   try {
-    return await orNull(Promise.race([sniff(), timeout]))
+    return await Promise.race([sniff(), timeout])
   } finally {
     clearTimeout(timer)
   }
 }
+
+/** Errors of the disk have a code or are DOMExceptions, those of a store are Faults or have a code. All others are of the parser. */
+const isReadError = (error: unknown): boolean =>
+  error instanceof Fault || error instanceof DOMException || errorCode(error) !== null
 
 async function orNull(sniffing: Promise<SniffedType | null | undefined>): Promise<SniffedType | null> {
   try {

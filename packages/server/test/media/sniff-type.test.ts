@@ -132,6 +132,25 @@ test('a read that hangs does not block the upload', async () => {
   expect(await sniffed).toMatchObject({ mime: 'application/zip' })
 })
 
+test('X1, X4 where the type is required, bytes that cannot be read in time are refused', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const isRequired = { isRequired: true }
+  const fail = () => Promise.reject(new Error('EIO'))
+  const hang = () => new Promise<Blob>(() => undefined)
+  const file = received(zip([['a', long]]))
+  await expect(sniffType({ peek: fail }, file, isRequired)).rejects.toMatchObject({ code: 'overloaded' })
+  const sniffed = expect(sniffType({ peek: hang }, file, isRequired)).rejects.toMatchObject({
+    code: 'overloaded',
+  })
+  await vi.advanceTimersByTimeAsync(10_000)
+  await sniffed
+  const jpeg = received(Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), long]))
+  expect(await sniffType({ peek: fail }, jpeg, isRequired)).toMatchObject({ mime: 'image/jpeg' })
+  const text = new Blob(['text '.repeat(2_000)])
+  const plain = received(Buffer.alloc(10_000, 'text '))
+  expect(await sniffType({ peek: async () => text }, plain, isRequired)).toBeNull()
+})
+
 test('U7: a text that starts with the letters of a signature has no binary type', async () => {
   for (const text of [
     'BMW is a make of cars.\n',

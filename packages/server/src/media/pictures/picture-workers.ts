@@ -13,6 +13,12 @@ import {
 /** A worker ended during the task: the task exceeded its time or memory limit, or crashed the decoder. */
 export class PictureOverLimits extends Error {
   override readonly name = 'PictureOverLimits'
+  /** Whether it was the time limit, which a slow disk or store can cause too. */
+  readonly isTimeout: boolean
+  constructor(message: string, { isTimeout = false } = {}) {
+    super(message)
+    this.isTimeout = isTimeout
+  }
 }
 
 /** The queue is full, the queue timeout expired, or no process can be started. */
@@ -46,6 +52,8 @@ interface Worker {
   job: Job | null
   /** Its task was preempted for another bucket and runs again later. */
   preempted: boolean
+  /** Its task exceeded the time limit. */
+  timedOut: boolean
   /** Ends the process after the task timeout or the idle time. */
   timer: NodeJS.Timeout
 }
@@ -105,7 +113,8 @@ export function createPictureWorkers(limits: {
     } catch {
       return null
     }
-    const worker: Worker = { process: child, job: null, preempted: false, timer: setTimeout(() => undefined) }
+    const timer = setTimeout(() => undefined)
+    const worker: Worker = { process: child, job: null, preempted: false, timedOut: false, timer }
     workers.add(worker)
     child.on('message', (result: PictureResult | ReadRequest) => {
       if (result.outcome === 'read') return void sendBytes(worker, result)
@@ -126,7 +135,9 @@ export function createPictureWorkers(limits: {
       worker.job?.reject(
         child.pid === undefined
           ? new PictureWorkersBusy(`no process can be started: ${how}`)
-          : new PictureOverLimits(`the process that decodes pictures ended: ${how}`),
+          : new PictureOverLimits(`the process that decodes pictures ended: ${how}`, {
+              isTimeout: worker.timedOut,
+            }),
       )
       next()
     }
@@ -148,7 +159,10 @@ export function createPictureWorkers(limits: {
 
   const endAfter = (worker: Worker, time: number) => {
     clearTimeout(worker.timer)
-    worker.timer = setTimeout(() => worker.process.kill('SIGKILL'), time).unref()
+    worker.timer = setTimeout(() => {
+      worker.timedOut = worker.job !== null
+      worker.process.kill('SIGKILL')
+    }, time).unref()
   }
   const endWhenIdle = (worker: Worker) => endAfter(worker, idleTime)
 

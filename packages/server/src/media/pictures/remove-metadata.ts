@@ -50,10 +50,12 @@ export function removeMetadataOperation(parts: {
       }
       throw unreadable(contentType)
     } catch (error) {
+      if (error instanceof PictureWorkersBusy || (error instanceof PictureOverLimits && error.isTimeout))
+        throw new Fault('overloaded', 'Removing the metadata of the file takes too long at the moment.', {
+          cause: error,
+        })
       if (error instanceof PictureOverLimits || error instanceof UnreadableFile)
         throw unreadable(contentType, error)
-      if (error instanceof PictureWorkersBusy)
-        throw new Fault('overloaded', 'Metadata is being removed from too many files.', { cause: error })
       throw error
     }
   }

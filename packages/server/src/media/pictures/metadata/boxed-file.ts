@@ -57,10 +57,7 @@ export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
   const data = boxes.filter(({ type }) => type === 'mdat')
   const ranges = withinBoxes(needed, hasPictures ? [...data, pictures] : data)
   // In a fragmented file, all data belongs to frames and sounds, because no other track is accepted.
-  if (!isFragmented)
-    for (const box of data)
-      for (const gap of gapsBetween(ranges, { start: box.data, end: box.end }))
-        edits.push({ ...gap, bytes: null })
+  if (!isFragmented) for (const gap of gapsInBoxes(ranges, data)) edits.push({ ...gap, bytes: null })
   for (const box of boxes) if (!used.has(box)) edits.push(...freed(box))
   return applyEdits(edits, boxes.findLast((box) => used.has(box))?.end ?? 0)
 }
@@ -107,6 +104,17 @@ function withinBoxes(needed: readonly NeededRange[], boxes: readonly Box[]): Ran
         throw damaged('bytes of a picture or frame are not in it')
       return { start, end: Math.min(end, place.end) }
     })
+}
+
+/** The parts of the boxes that are in none of the ranges. Both are in the order of the file, and no range crosses the end of a box. */
+function gapsInBoxes(ranges: readonly Range[], boxes: readonly Box[]): Range[] {
+  let at = 0
+  return boxes.flatMap(({ data, end }) => {
+    while ((ranges[at]?.start ?? end) < data) at += 1
+    const first = at
+    while ((ranges[at]?.start ?? end) < end) at += 1
+    return gapsBetween(ranges.slice(first, at), { start: data, end })
+  })
 }
 
 const damaged = (what: string) => new UnreadableFile(`not a file of pictures, video or audio: ${what}`)

@@ -4,6 +4,7 @@ import { createByteSource } from '../../../../src/media/pictures/metadata/byte-s
 import { chunksOf } from '../../../../src/media/pictures/metadata/chunks.ts'
 import { type Piece, requireBounded, UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { planRemoval } from '../../../../src/media/pictures/metadata/plan-removal.ts'
+import { PictureOverLimits } from '../../../../src/media/pictures/picture-workers.ts'
 import { removeMetadataOperation } from '../../../../src/media/pictures/remove-metadata.ts'
 import { received } from '../../../../src/media/receive-files.ts'
 
@@ -83,6 +84,59 @@ describe('X4 a small file cannot need much memory', () => {
     expect(chunks(1_000)).toHaveLength(1_000)
     expect(() => chunks(1_000_001)).toThrow(UnreadableFile)
   })
+})
+
+test('X2 a video with 49,000 boxes of data, each with a frame and another byte, is planned in linear time', async () => {
+  const count = 49_000
+  const brand = box('ftyp', 'isom\0\0\0\0isom')
+  const numbers = (of: (at: number) => number) =>
+    Array.from({ length: count }, (_, at) => [of(at), 4] as const)
+  const table = (first: number) =>
+    box(
+      'stbl',
+      box('stsd', bytesOf([0, 4], [1, 4]), box('avc1', Buffer.alloc(78))),
+      box('stco', bytesOf([0, 4], [count, 4], ...numbers((at) => first + at * 10))),
+      box('stsc', bytesOf([0, 4], [1, 4], [1, 4], [1, 4], [1, 4])),
+      box('stsz', bytesOf([0, 4], [0, 4], [count, 4], ...numbers(() => 1))),
+    )
+  const movie = (first: number) =>
+    box(
+      'moov',
+      box(
+        'trak',
+        box('tkhd', Buffer.alloc(84)),
+        box(
+          'mdia',
+          box('hdlr', bytesOf([0, 4], [0, 4]), 'vide', Buffer.alloc(13)),
+          box('minf', table(first)),
+        ),
+      ),
+    )
+  const first = brand.length + movie(0).length + 8
+  const data = box('mdat', 'fx')
+  const sent = Buffer.concat([brand, movie(first), ...Array<Buffer>(count).fill(data)])
+  const sorted = vi.spyOn(Array.prototype, 'toSorted')
+  const pieces = await plan(sent, 'video/mp4')
+  expect(pieces).toHaveLength(2 * count)
+  expect(pieces.at(-1)).toEqual({ zeros: 1 })
+  const sortedLength = sorted.mock.contexts.reduce<number>(
+    (sum, list) => sum + (Array.isArray(list) ? list.length : 0),
+    0,
+  )
+  expect(sortedLength).toBeLessThan(10 * count)
+})
+
+test.each([
+  ['exceeds the time limit', 'overloaded', { isTimeout: true }],
+  ['crashes', 'file-unreadable', {}],
+])('X4 a file whose process %s is refused as %s', async (_what, code, reason) => {
+  const unused = () => Promise.reject(new Error('the bytes are in memory'))
+  const remove = removeMetadataOperation({
+    blobs: { openReceived: unused, receive: unused },
+    workers: { run: () => Promise.reject(new PictureOverLimits('SIGKILL', reason)) },
+    now: Date.now,
+  })
+  await expect(remove(received(Buffer.alloc(9)), 'image/jpeg', 1 as BucketId)).rejects.toMatchObject({ code })
 })
 
 describe('X4 the plan for a file is bounded', () => {
