@@ -9,10 +9,14 @@ export interface EventFormat {
   readonly line: (event: RecordedEvent, bucket: string | null) => string
 }
 
-/** One OCSF object in each line. */
+/** One OCSF object in each line. Characters that a terminal could interpret are escaped, which changes no value. */
 export const jsonLines: EventFormat = {
   header: null,
-  line: (event, bucket) => JSON.stringify(toOcsf(event, bucket)),
+  line: (event, bucket) =>
+    JSON.stringify(toOcsf(event, bucket)).replace(
+      /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
+      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    ),
 }
 
 const csvColumns: Readonly<
@@ -32,14 +36,17 @@ const csvColumns: Readonly<
   request_id: ({ by }) => by.requestId,
 }
 
-/** RFC 4180, with LF. */
-export const csv: EventFormat = {
+/** RFC 4180, with LF. On a terminal, the values are printable; elsewhere they are exact. */
+export const csv = ({ isTerminal }: { readonly isTerminal: boolean }): EventFormat => ({
   header: Object.keys(csvColumns).join(','),
   line: (event, bucket) =>
     Object.values(csvColumns)
-      .map((column) => csvCell(column(event, bucket)))
+      .map((column) => {
+        const value = column(event, bucket)
+        return csvCell(isTerminal && typeof value === 'string' ? printableText(value) : value)
+      })
       .join(','),
-}
+})
 
 /** A spreadsheet would take a name that begins with one of these characters for a formula. */
 function csvCell(value: string | number | null): string {

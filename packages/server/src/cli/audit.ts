@@ -24,7 +24,7 @@ Options:
   --item ID|URL    Events of this item.
   --token ID       Events of requests with this token (tok_…).
   --action ACTION  One of: ${Object.keys(auditActions).join(', ')}.
-  --follow         Go on with events as they are recorded. Without --since, begin with the next one.
+  --follow         Go on with events as they are recorded, until the time of --until. Without --since, begin with the next one.
   --json           Print one JSON object per line, in the fields of OCSF.
   --csv            Print comma-separated values, with a header.`,
 
@@ -56,7 +56,7 @@ Options:
     await requireData(config)
     const log = await openAuditLog(config)
     const output = standardOutput()
-    const format = values.json ? jsonLines : values.csv ? csv : table({ header: output.isTerminal })
+    const format = values.json ? jsonLines : values.csv ? csv(output) : table({ header: output.isTerminal })
     try {
       const buckets = values.bucket === undefined ? null : await findBuckets(log, values.bucket)
       await print(log, { ...filter, buckets }, format, output, values.follow)

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AuditLog, EventFilter, RecordedEvent } from '../../src/catalog/audit-log/audit-log.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { TokenId } from '../../src/catalog/records.ts'
@@ -282,6 +282,20 @@ export function describeAuditLog(engine: string, fresh: FreshLog): void {
       expect((await events()).length).toBeLessThanOrEqual(1)
       await catalog.addMedia(bucketId, inBlobStore(newItems(1)))
       expect((await events()).length).toBeGreaterThanOrEqual(1)
+    })
+
+    test('Y5 a follower ends after the end of its range of times', async () => {
+      const { catalog, log, bucketId } = await opened()
+      await catalog.addMedia(bucketId, inBlobStore(newItems(2)))
+      const seen: string[] = []
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
+      onTestFinished(() => void vi.useRealTimers())
+      const filter = { ...all, action: 'upload', until: Date.now() + 1 } as const
+      for await (const batch of log.follow(filter, new AbortController().signal)) {
+        seen.push(...batch.flatMap(({ target }) => target ?? []))
+        vi.setSystemTime(Date.now() + 60_000)
+      }
+      expect(seen).toHaveLength(2)
     })
 
     test('Y5 a follower receives each later event once, also of another process', async () => {

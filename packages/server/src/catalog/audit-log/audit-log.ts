@@ -37,7 +37,7 @@ export interface EventFilter {
 export interface AuditLog {
   /** Batches of the selected events. Each batch is one short read. */
   events(filter: EventFilter): AsyncIterable<readonly RecordedEvent[]>
-  /** As `events`; then waits for further events, until the signal is aborted. Each event is returned once. */
+  /** As `events`; then waits for further events, until the signal is aborted or no further events can be selected. Each event is returned once. */
   follow(filter: EventFilter, signal: AbortSignal): AsyncIterable<readonly RecordedEvent[]>
   /** The names of buckets, also of deleted ones. */
   bucketNames(): Promise<ReadonlyMap<BucketId, string>>
@@ -49,6 +49,13 @@ export const batchLength = 500
 
 /** Milliseconds between two reads of new events. */
 export const followInterval = 250
+
+/** Milliseconds after which an event of a moment has been stored, unless the catalog is busy: downloads wait for a second (Y8). */
+const longestDelay = 3_000
+
+/** Whether no further events of the range of times are expected. */
+export const isOver = ({ until }: Pick<EventFilter, 'until'>): boolean =>
+  until !== null && Date.now() > until + longestDelay
 
 // Downloads have the name if there is one. Reading all events of their item for each of them would take quadratic time.
 const fileName = `CASE WHEN event.action = ${auditActions.download} THEN event.name ELSE coalesce(event.name,

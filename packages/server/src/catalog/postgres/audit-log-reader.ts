@@ -5,6 +5,7 @@ import {
   bucketNameRows,
   type EventFilter,
   followInterval,
+  isOver,
   type RecordedEvent,
   readBucketNames,
   readEvent,
@@ -67,7 +68,7 @@ export async function openPostgresAuditLog(url: string): Promise<AuditLog> {
       const recent: Condition = ['time >= ?', Date.now() - longestTransaction]
       let seen = await snapshot()
       yield* read([...conditions, ['pg_visible_in_snapshot(tx::text::xid8, ?::pg_snapshot)', seen]])
-      while (!signal.aborted) {
+      while (!signal.aborted && !isOver(filter)) {
         const now = await snapshot()
         if (now !== seen)
           yield* read([

@@ -6,6 +6,7 @@ import {
   bucketNameRows,
   type EventFilter,
   followInterval,
+  isOver,
   type RecordedEvent,
   readBucketNames,
   readEvent,
@@ -52,6 +53,7 @@ export async function openSqliteAuditLog(directory: string): Promise<AuditLog> {
     events: (filter) => read(filter, async () => false),
     follow: (filter, signal) =>
       read(filter, async () => {
+        if (isOver(filter)) return false
         await sleep(followInterval, undefined, { signal }).catch(() => undefined)
         return !signal.aborted
       }),

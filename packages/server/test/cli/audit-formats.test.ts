@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import type { RecordedEvent } from '../../src/catalog/audit-log/audit-log.ts'
+import { csv, jsonLines, table } from '../../src/cli/audit-formats.ts'
+import { service } from '../../src/core/actor.ts'
+
+const name = '\u001b[2J \u009b2J \u202e"\n'
+const event: RecordedEvent = {
+  time: 0,
+  uid: '1',
+  action: 'upload',
+  by: service,
+  bucketId: null,
+  target: 'id',
+  name,
+  size: 1,
+  detail: {},
+}
+const control = /[\p{Cc}\p{Bidi_Control}]/u
+
+test('Y6 a name with control characters does not reach a terminal', () => {
+  expect(csv({ isTerminal: true }).line(event, null)).not.toMatch(control)
+  expect(table({ header: true }).line(event, null)).not.toMatch(control)
+})
+
+test('Y6 JSON has no control characters, and CSV that is not for a terminal has the exact name', () => {
+  const line = jsonLines.line(event, null)
+  expect(line).not.toMatch(control)
+  expect(JSON.parse(line)).toMatchObject({ file: { name } })
+  expect(csv({ isTerminal: false }).line(event, null)).toContain(name.replaceAll('"', '""'))
+})
