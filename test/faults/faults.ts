@@ -48,7 +48,7 @@ export const randomKills: readonly FaultRow[] = [row('U2, R6, M2', killDuringUpl
 
 /** Processes killed at chosen steps. */
 export const kills: readonly FaultRow[] = [
-  row('U2, R6, M2', killAtSteps, 1, 2),
+  row('U2, R6, M2', killAtSteps, 10, 60),
   row('M2, R6', killAtStart, 2, 5),
   row('S8', killInARow, 3, 100),
   row('M2', killDuringDeletes, 4, 25),
