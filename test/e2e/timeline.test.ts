@@ -215,6 +215,14 @@ describe('keyboard', () => {
       expect(await focused()).toBe(all[0])
       await page.keyboard.press('ArrowRight')
       await until('the second', async () => (await focused()) === all[1])
+      // A key that is pressed before the browser has painted the focus moves it too.
+      await page.evaluate(`(async () => {
+        const [first] = document.querySelectorAll('.timeline [data-item="${all[0]}"]')
+        first.focus()
+        await new Promise((resolve) => queueMicrotask(() => queueMicrotask(resolve)))
+        first.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }))
+      })()`)
+      await until('the second again', async () => (await focused()) === all[1])
       await page.keyboard.press('ArrowDown')
       await until('the next row', async () => !all.slice(0, 3).includes(`${await focused()}`))
       await page.keyboard.press('ArrowUp')

@@ -18,7 +18,8 @@ export function TimelineGrid({ list }: { list: boolean }) {
   const layout = useScrollLayout(container, list)
   /** The item that has the focus, or will have it. */
   const [focused, setFocused] = useState<string | null>(null)
-  const moving = useRef(false)
+  /** The item to which a key moves the focus, until it has it. */
+  const moving = useRef<string | null>(null)
 
   const view = currentView(container)
   const near = layout === null || view === null ? [] : rowsNear(layout, view, drawWithin * view.height)
@@ -27,10 +28,11 @@ export function TimelineGrid({ list }: { list: boolean }) {
   const inTabOrder = isDrawn ? focused : firstShown(layout, near, view?.top ?? 0)
 
   useEffect(() => {
-    if (!moving.current || focused === null) return
+    // The effect of an earlier render can run after the key.
+    if (focused === null || moving.current !== focused) return
     const target = container.current?.querySelector<HTMLElement>(`[data-item="${CSS.escape(focused)}"]`)
     if (!target) return
-    moving.current = false
+    moving.current = null
     target.focus({ preventScroll: true })
     target.scrollIntoView({ block: 'nearest' })
   }, [focused, layout])
@@ -46,7 +48,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
     const next = moveFrom(layout.placed, focused, event.key)
     if (next === null) return
     event.preventDefault()
-    moving.current = true
+    moving.current = next
     setFocused(next)
   }
 
