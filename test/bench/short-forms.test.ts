@@ -10,8 +10,7 @@ const missing = ['wrk', 'nginx', 'taskset', 'chromium-headless-shell', 'postgres
 )
 
 /** `npm run test:benches` runs all. */
-const isChosen = (suite: string) =>
-  suite === 'listing' || suite === 'uploads' || process.env['MEDIABUCKET_TEST_BENCHES'] === 'all'
+const isChosen = (suite: string) => suite === 'listing' || process.env['MEDIABUCKET_TEST_BENCHES'] === 'all'
 
 const suites = [
   { suite: 'listing', bars: 14 },

@@ -73,3 +73,6 @@ export default function installTools(): void {
     if (!hasPolicy) rmSync(startPolicy, { force: true })
   }
 }
+
+// `.ci/run` installs them while it runs the static checks.
+if (import.meta.main) installTools()
