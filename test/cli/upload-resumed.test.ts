@@ -234,3 +234,18 @@ test('without a writable state directory files are uploaded, and one warning is 
   expect(stderr.match(/the state of uploads cannot be stored/g)).toHaveLength(1)
   expect((await at.client.listPage(1)).total).toBe(2)
 })
+
+test('E1, R6 --expires: a killed upload continues with the expiry of its first run', async () => {
+  await using at = await scene('expiring')
+  const options = [at.file, '--expires', '12h']
+  const before = Date.now()
+  expect(await at.stopped('SIGKILL', ...options)).toMatchObject({ signal: 'SIGKILL', stdout: '' })
+  const between = Date.now()
+  const { code, stdout, stderr } = await at.run(...options)
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^\S+\/big\.bin: resumed at 69 %\n/)])
+  const { expires_at } = await at.client.describe(stdout.split('\t')[0] ?? '')
+  const start = Date.parse(expires_at ?? '') - 12 * 3_600_000
+  expect(start).toBeGreaterThanOrEqual(before)
+  expect(start).toBeLessThanOrEqual(between)
+  expect(await readdir(at.states)).toEqual([])
+})

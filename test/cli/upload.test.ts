@@ -180,3 +180,36 @@ test('large files are sent while they are read', async () => {
   const media = await createClient(service).describe(stdout.split('\t')[0] ?? '')
   expect([media.size, media.sha256]).toEqual([bytes.length, createHash('sha256').update(bytes).digest('hex')])
 })
+
+test('E1 --expires: items expire after a duration or at a time; other values are explained', async () => {
+  await using directory = await temporaryDirectory()
+  const service = await bucket('expiring')
+  const client = createClient(service)
+  const [one, two] = [join(directory.path, 'one'), join(directory.path, 'two')]
+  await Promise.all([one, two].map((path) => writeFile(path, path)))
+  const expiries = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runClient(service, 'upload', ...args)
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Uploaded')])
+    const urls = stdout.split('\n').flatMap((line) => line.split('\t')[0] || [])
+    return Promise.all(urls.map(async (url) => (await client.describe(url)).expires_at))
+  }
+  const time = '2099-01-31T08:00:00Z'
+  const both = await expiries(directory.path, '--expires', time)
+  expect(both.map((at) => Date.parse(at ?? ''))).toEqual([Date.parse(time), Date.parse(time)])
+  const before = Date.now()
+  const [after] = await expiries(one, '--expires=7d')
+  const start = Date.parse(after ?? '') - 7 * 86_400_000
+  expect(start).toBeGreaterThanOrEqual(before)
+  expect(start).toBeLessThanOrEqual(Date.now())
+  expect(await expiries(two)).toEqual([null])
+  for (const [wrong, reason] of [
+    ['soon', 'takes a duration such as 12h'],
+    ['0s', 'takes a duration such as 12h'],
+    ['2099-01-31', 'takes a duration such as 12h'],
+    ['2020-01-31T08:00:00Z', 'takes a time in the future'],
+    ['999999999w', 'takes a duration such as 12h'],
+  ]) {
+    const { code, stderr } = await runClient(service, 'upload', one, `--expires=${wrong}`)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(reason ?? '')])
+  }
+})

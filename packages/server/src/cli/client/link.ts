@@ -3,9 +3,7 @@ import { CommandError, exitCodes, UsageError } from '../command.ts'
 import { formatCount } from '../table.ts'
 import { clientCommand } from './client-command.ts'
 import { itemReference } from './item-reference.ts'
-
-/** Seconds of each unit. */
-const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 }
+import { readDuration } from './time-options.ts'
 
 export const link = clientCommand({
   summary: 'Create links of items that expire.',
@@ -34,7 +32,7 @@ Options:
     return {
       references: positionals.map(itemReference),
       options: {
-        expiresIn: secondsOf(values.expires),
+        expiresIn: readDuration('--expires', values.expires),
         variant: values.variant,
         download: values.download,
       },
@@ -59,10 +57,3 @@ Options:
       )
   },
 })
-
-function secondsOf(text: string): number {
-  const [, amount, unit = ''] = /^([1-9]\d{0,8})([smhdw])$/.exec(text) ?? []
-  const seconds = Number(amount) * (units[unit] ?? Number.NaN)
-  if (Number.isSafeInteger(seconds)) return seconds
-  throw new UsageError(`--expires takes a duration such as 30m, 12h or 7d, not "${text}"`)
-}

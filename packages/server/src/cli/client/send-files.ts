@@ -32,14 +32,22 @@ export interface Outcome {
  */
 export async function sendFiles(
   files: readonly PlannedFile[],
-  { states, journal }: { readonly states: UploadStates; readonly journal: UploadJournal },
+  {
+    states,
+    journal,
+    expiresAt,
+  }: {
+    readonly states: UploadStates
+    readonly journal: UploadJournal
+    readonly expiresAt: Date | null
+  },
   context: ClientContext,
 ): Promise<Outcome> {
   const { client, tokenHash, output, interrupted, explain, report } = context
   const bars = createProgressBars(process.stderr)
   const stopped = new AbortController()
   const signal = AbortSignal.any([interrupted, stopped.signal])
-  const small = smallUploads({ client, journal })
+  const small = smallUploads({ client, journal, expiresAt })
   const running = new Map<UploadUnit, Progress>()
   const results = new Array<Result | null>(files.length).fill(null)
   const total = files.reduce((sum, { size }) => sum + size, 0)
@@ -71,6 +79,7 @@ export async function sendFiles(
     let isInProgress = false
     return await client.upload(source, {
       filename: basename(path),
+      expiresAt: expiresAt ?? undefined,
       signal,
       piecesAbove: resumableAbove,
       resume: states,

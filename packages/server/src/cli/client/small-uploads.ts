@@ -35,9 +35,12 @@ const readConcurrency = 16
 export function smallUploads({
   client,
   journal,
+  expiresAt,
 }: {
   readonly client: Client
   readonly journal: UploadJournal
+  /** When the items expire; null for the settings of the bucket. */
+  readonly expiresAt: Date | null
 }) {
   /** The item that an earlier run stored, if it still exists; null to upload the file. */
   async function storedBefore(file: PlannedFile, signal: AbortSignal): Promise<Result | null> {
@@ -72,7 +75,7 @@ export function smallUploads({
       source,
       filename: basename(path),
     }))
-    const callOptions = { ...options, idempotencyKey: batch.key }
+    const callOptions = { ...options, idempotencyKey: batch.key, expiresAt: expiresAt ?? undefined }
     try {
       const [only, ...others] = parts
       const media =

@@ -23,6 +23,10 @@ export interface Batch {
 export interface UploadJournal {
   /** Random for each first run; keys are derived from it. */
   readonly run: string
+  /** When the first run began, in milliseconds since 1970. */
+  readonly startedAt: number
+  /** Records the run before its first request. */
+  readonly begin: () => Promise<void>
   /** True if a later run can continue this one. */
   readonly begun: () => boolean
   /** The item that an earlier run stored for a file; `lost` if the response was lost. */
@@ -38,7 +42,7 @@ export interface UploadJournal {
 }
 
 type Entry =
-  | { readonly run: string }
+  | { readonly run: string; readonly at?: number }
   | { readonly sending: Batch }
   | { readonly answered: string; readonly items: readonly StoredItem[] | null }
   | { readonly refused: string }
@@ -47,8 +51,8 @@ type Entry =
 export async function openJournal(files: StateFiles, command: string): Promise<UploadJournal> {
   const found = await files.use(command, (path) => readFile(path, 'utf8').catch(nullIfMissing))
   const entries = (found ?? '').split('\n').flatMap(readEntry)
-  const earlier = entries.flatMap((entry) => ('run' in entry ? [entry.run] : []))[0]
-  const run = earlier ?? randomUUID()
+  const earlier = entries.find((entry) => 'run' in entry)
+  const { run, at: startedAt = Date.now() } = earlier ?? { run: randomUUID() }
   const open = new Map<string, Batch>()
   const items = new Map<string, StoredItem | 'lost'>()
   for (const entry of entries) {
@@ -64,7 +68,7 @@ export async function openJournal(files: StateFiles, command: string): Promise<U
   let isNew = !begun
 
   async function append(...added: readonly Entry[]): Promise<void> {
-    const lines = isNew ? [{ run }, ...added] : added
+    const lines = isNew ? [{ run, at: startedAt }, ...added] : added
     isNew = false
     begun = true
     // The file may end with an incomplete line of a killed process.
@@ -74,6 +78,10 @@ export async function openJournal(files: StateFiles, command: string): Promise<U
 
   return {
     run,
+    startedAt,
+    async begin() {
+      if (isNew) await append()
+    },
     begun: () => begun,
     stored: (file) => items.get(file) ?? null,
     unanswered: [...open.values()],
@@ -89,8 +97,8 @@ export async function openJournal(files: StateFiles, command: string): Promise<U
 function readEntry(line: string): Entry[] {
   const entry: unknown = parseJson(line)
   if (!isObject(entry)) return []
-  const { run, sending, answered, items, refused } = entry
-  if (typeof run === 'string') return [{ run }]
+  const { run, at, sending, answered, items, refused } = entry
+  if (typeof run === 'string') return [typeof at === 'number' ? { run, at } : { run }]
   if (typeof refused === 'string') return [{ refused }]
   if (isBatch(sending)) return [{ sending }]
   if (typeof answered !== 'string') return []

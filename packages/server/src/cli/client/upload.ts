@@ -9,13 +9,14 @@ import { findFiles, type LocalFault, type LocalFile } from './local-files.ts'
 import { isRefusal, sendFiles } from './send-files.ts'
 import { stateFiles } from './state-files.ts'
 import { formatSize, printableText } from './terminal-text.ts'
+import { type ExpiryOption, readExpiry } from './time-options.ts'
 import { openJournal } from './upload-journal.ts'
 import { uploadStates } from './upload-states.ts'
 import type { PlannedFile } from './upload-units.ts'
 
 export const upload = clientCommand({
   summary: 'Upload files and directories to the bucket.',
-  help: `Usage: mediabucket upload FILE|DIR …
+  help: `Usage: mediabucket upload FILE|DIR … [--expires TIME]
 
 Uploads each file, and all files below each directory, including hidden files. Prints the URL, a tab and the path of each
 file. Files are stored and printed in the order of the paths; names within a directory in natural order: 2.jpg before
@@ -29,26 +30,39 @@ default); a file that has changed starts again. The state is stored in $XDG_STAT
 Links to files are followed; links to directories below a directory are not. Files of the operating system, such as
 .DS_Store, Thumbs.db and ._*, are skipped below directories; pass their paths to upload them. Files that could not be
 uploaded are listed at the end, and the exit code is not 0. If the service rejects the token or cannot be reached, the
-remaining files are not tried.`,
+remaining files are not tried.
+
+Options:
+  --expires TIME  When the items expire, and are deleted: a duration from now such as 12h or 7d, or a time such as
+                  2030-01-31T08:00:00Z. Default: by the settings of the bucket.`,
 
   read(args) {
-    const { positionals } = parse('upload', { args: [...args], allowPositionals: true, options: {} })
+    const { values, positionals } = parse('upload', {
+      args: [...args],
+      allowPositionals: true,
+      options: { expires: { type: 'string' } },
+    })
     if (positionals.length === 0)
       throw new UsageError('upload takes files and directories. See: mediabucket upload --help')
-    return positionals
+    const { expires = null } = values
+    return { paths: positionals, expires, expiry: expires === null ? null : readExpiry('--expires', expires) }
   },
 
-  async run(paths, context) {
+  async run({ paths, expires, expiry }, context) {
     const { report, tokenHash } = context
     const start = performance.now()
     const { files, faults, systemFiles } = await findFiles(paths)
     const state = stateFiles(() => join(stateDirectory(), 'uploads'), report)
     const states = uploadStates(state)
-    const command = JSON.stringify([tokenHash, ...paths.map((path) => resolve(path))])
+    const options = expires === null ? [] : [{ expires }]
+    const command = JSON.stringify([tokenHash, ...paths.map((path) => resolve(path)), ...options])
     const journal = await openJournal(state, command)
+    // A run that continues another one sends the same time, so that resumable uploads go on.
+    if (expiry !== null) await journal.begin()
+    const expiresAt = expiry && expiryOf(expiry, journal.startedAt)
     const { stored, lost, failed, untried, end } = await sendFiles(
       planFiles(files),
-      { states, journal },
+      { states, journal, expiresAt },
       context,
     )
     const seconds = ((performance.now() - start) / 1000).toFixed(1)
@@ -79,6 +93,13 @@ remaining files are not tried.`,
       )
   },
 })
+
+/** If the time after the first run has passed, it is a time after this one. */
+function expiryOf(expiry: ExpiryOption, startedAt: number): Date {
+  if ('at' in expiry) return new Date(expiry.at)
+  const at = startedAt + expiry.after
+  return new Date(at > Date.now() ? at : Date.now() + expiry.after)
+}
 
 /** One line for each file; files with the same reason follow it. */
 function failureLines(failures: readonly LocalFault[]): string[] {
