@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto'
+import sharp from 'sharp'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryDirectory } from '../harness/directory.ts'
 import { seed } from '../harness/seed.ts'
@@ -9,6 +13,13 @@ beforeAll(async () => {
   server = await startServer()
 })
 afterAll(() => server[Symbol.asyncDispose]())
+
+const mediaObject = Type.Object({
+  id: Type.String(),
+  sha256: Type.String(),
+  thumbhash: Type.String(),
+  ...{ width: Type.Integer(), height: Type.Integer(), size: Type.Integer() },
+})
 
 const list = async (token: string, page = 1) =>
   await readPage(
@@ -30,6 +41,24 @@ test('L4, L10 seed --delete-every deletes every K-th item', async () => {
   const page = await list(token, 67)
   expect(page).toMatchObject({ total, last_page: 67, from: 661, to: 667 })
   expect(new Set(page.data).size).toBe(7)
+})
+
+test('B1, V8, V13 seed --pictures adds different pictures with bytes, dimensions and a ThumbHash', async () => {
+  const { token, total } = await seed(server, '--items', '20', '--pictures', '--bucket', 'pictures')
+  expect(total).toBe(20)
+  const authorization = `Bearer ${token}`
+  const response = await server.request('/api/items', { headers: { authorization } })
+  const { data } = Value.Parse(Type.Object({ data: Type.Array(Type.Unknown()) }), await response.json())
+  const files = new Set<string>()
+  for (const media of data.map((item) => Value.Parse(mediaObject, item))) {
+    const bytes = Buffer.from(await (await server.request(`/media/${media.id}`)).arrayBuffer())
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(media.sha256)
+    const { width, height } = await sharp(bytes).metadata()
+    expect([width, height, bytes.length]).toEqual([media.width, media.height, media.size])
+    expect(Buffer.from(media.thumbhash, 'base64').length).toBeGreaterThan(5)
+    files.add(media.sha256)
+  }
+  expect(files.size).toBe(20)
 })
 
 test('L4 seed adds to existing items', async () => {

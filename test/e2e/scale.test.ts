@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { beforeAll, expect } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
@@ -13,8 +13,12 @@ import { uniqueName } from '../harness/unique-name.ts'
 import { until } from '../harness/until.ts'
 import { visit } from './visit.ts'
 
-/** Rows without bytes, of which seven of ten are pictures. */
+/**
+ * Rows without bytes, of which seven of ten are pictures; with MEDIABUCKET_TEST_SCALE=pictures generated pictures. These take 20 s
+ * more, because the service renders the thumbnails of all that are shown.
+ */
 const items = 100_000
+const withPictures = process.env['MEDIABUCKET_TEST_SCALE'] === 'pictures'
 const Ids = Type.Array(Type.String())
 
 let browser: Browser
@@ -23,7 +27,14 @@ let token: string
 beforeAll(async () => {
   server = await sharedServer()
   browser = await sharedBrowser()
-  const large = await seed(server, '--items', `${items}`, '--bucket', uniqueName('large'))
+  const large = await seed(
+    server,
+    '--items',
+    `${items}`,
+    '--bucket',
+    uniqueName('large'),
+    ...(withPictures ? ['--pictures'] : []),
+  )
   token = large.token
   await runHere(server.data, 'bucket set', large.bucket, '--trash-days', '30')
 })
@@ -36,8 +47,9 @@ browserTest(
     const { page } = guest
     const tiles = page.locator('.timeline .tile')
     await page.getByText(strings.files(items)).waitFor()
-    await page.getByLabel(strings.filter.search).fill('clip-77775')
-    await tiles.filter({ hasText: 'clip-77775.mp4' }).waitFor()
+    const searched = withPictures ? 'Picture 77775.png' : 'clip-77775.mp4'
+    await page.getByLabel(strings.filter.search).fill(searched)
+    await tiles.filter({ hasText: searched }).waitFor()
     expect(await tiles.count()).toBe(1)
     await guest.button(strings.filter.clear).click()
     await page.getByText(strings.files(items)).waitFor()
@@ -98,5 +110,42 @@ browserTest(
       await (await server.request('/api/items?limit=500', { headers: { authorization } })).json(),
     )
     expect(restored.data.map(({ id }) => id)).toEqual(oldest)
+  },
+)
+
+const picturesTest = withPictures ? browserTest : test.skip
+picturesTest(
+  'G18, G29 jumps and scrolling among 100,000 pictures leave document and memory bounded',
+  async () => {
+    await using guest = await visit(browser, { ...server, token }, { hash: '' })
+    await guest.signIn(token)
+    const { page } = guest
+    await until('the whole list', () => page.evaluate('document.documentElement.scrollHeight > 1_000_000'))
+    const tools = await guest.context.newCDPSession(page)
+    await tools.send('Performance.enable')
+    const measure = async () => {
+      await tools.send('HeapProfiler.collectGarbage')
+      const { metrics } = await tools.send('Performance.getMetrics')
+      const metric = (wanted: string) => metrics.find(({ name }) => name === wanted)?.value ?? 0
+      return { heap: metric('JSHeapUsedSize'), nodes: metric('Nodes') }
+    }
+    await page.mouse.move(600, 500)
+    const tour = async (jumps: number) => {
+      for (let jump = 0; jump < jumps; jump += 1) {
+        const share = ((jump * 7 + jumps) % 20) / 20
+        await page.evaluate(`scrollTo(0, document.documentElement.scrollHeight * ${share})`)
+        await until('a loaded picture', () => page.locator('.timeline img[data-state=shown]').count())
+        for (let step = 0; step < 10; step += 1) await page.mouse.wheel(0, 400)
+        await page.locator('.timeline[aria-busy=false]').waitFor()
+        expect(await page.locator('.timeline .tile').count()).toBeLessThan(250)
+      }
+    }
+    await tour(10)
+    const before = await measure()
+    await tour(30)
+    const after = await measure()
+    console.log('after 10 and 40 jumps:', before, after)
+    expect(after.nodes).toBeLessThan(before.nodes * 1.5)
+    expect(after.heap).toBeLessThan(before.heap * 1.5 + 4_000_000)
   },
 )

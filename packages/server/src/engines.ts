@@ -215,6 +215,8 @@ interface Seeding {
   readonly bucket: string
   readonly items: number
   readonly deleteEvery?: number
+  /** Whether the items are small pictures with bytes. */
+  readonly pictures?: boolean
   readonly onProgress?: (done: number, of: number) => void
 }
 

@@ -31,7 +31,7 @@ export function Header() {
             </FileButton>
             <FileButton class="button primary" onChoose={(files) => void uploads.add(files)}>
               <Icon name="upload" />
-              {strings.header.upload}
+              <span class="off-screen-narrow">{strings.header.upload}</span>
             </FileButton>
           </>
         )}

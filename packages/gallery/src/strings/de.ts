@@ -128,7 +128,7 @@ export const de: Texts = {
   },
 
   timeline: {
-    day: (day: string) => `Dateien vom ${day}`,
+    day: (day: string) => `Dateien: ${day}`,
     loaded: 'Die Dateien sind geladen',
     newestFirst: 'Neueste zuerst',
     oldestFirst: 'Älteste zuerst',

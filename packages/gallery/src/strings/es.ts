@@ -124,7 +124,7 @@ export const es: Texts = {
   },
 
   timeline: {
-    day: (day: string) => `Archivos del ${day}`,
+    day: (day: string) => `Archivos: ${day}`,
     loaded: 'Los archivos están cargados',
     newestFirst: 'Más recientes primero',
     oldestFirst: 'Más antiguos primero',

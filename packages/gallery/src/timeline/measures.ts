@@ -1,11 +1,12 @@
 import type { Measures } from './layout.ts'
 
 /** The sizes of the grid, or of the list, at a width. Pixels. */
-export function measuresFor(width: number, list: boolean): Measures {
-  if (list) return { width, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
+export function measuresFor(width: number, list: boolean, byMonth: boolean): Measures {
+  if (list) return { width, byMonth, rowHeight: 0, gap: 0, headingHeight: 48, captionHeight: 56 }
   const small = width < 560
   return {
     width,
+    byMonth,
     rowHeight: small ? 120 : width < 1000 ? 170 : 210,
     gap: small ? 6 : 12,
     headingHeight: small ? 44 : 52,

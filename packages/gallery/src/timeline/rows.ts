@@ -1,6 +1,6 @@
 import type { Media } from '@mediabucket/client'
 
-/** Items beside one another, all of one day. */
+/** Items beside one another, all of one day or month. */
 export interface Row {
   readonly items: readonly Media[]
   readonly day: string
@@ -12,6 +12,8 @@ export interface Shape {
   /** The height of a row of pictures whose widths have the right sum. Pixels; 0 for a list with one item in each row. */
   readonly rowHeight: number
   readonly gap: number
+  /** Whether items are grouped by month instead of by day. */
+  readonly byMonth?: boolean
 }
 
 /** Wider and narrower pictures are shown whole in a box with these ratios of width and height. */
@@ -32,12 +34,13 @@ export const fillingHeight = (items: readonly Media[], { width, gap }: Shape): n
 const isFull = (items: readonly Media[], shape: Shape) =>
   shape.rowHeight === 0 || fillingHeight(items, shape) <= shape.rowHeight
 
-/** The day of a time of RFC 3339 in the browser's time zone, as `2026-05-01`; empty if it cannot be parsed. */
-function dayOf(time: string): string {
+/** The day, or the month, of a time of RFC 3339 in the browser's time zone: `2026-05-01` or `2026-05`; empty if it cannot be parsed. */
+function dayOf(time: string, { byMonth = false }: Shape): string {
   const date = new Date(time)
   if (Number.isNaN(date.getTime())) return ''
   const two = (number: number) => `${number}`.padStart(2, '0')
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  const month = `${date.getFullYear()}-${two(date.getMonth() + 1)}`
+  return byMonth ? month : `${month}-${two(date.getDate())}`
 }
 
 /** Fills rows from the first item on; the last row of each day may not fill the width. */
@@ -45,7 +48,7 @@ function fill(items: readonly Media[], shape: Shape): Row[] {
   const rows: { items: Media[]; day: string }[] = []
   for (const item of items) {
     const row = rows.at(-1)
-    const day = dayOf(item.created_at)
+    const day = dayOf(item.created_at, shape)
     if (row && row.day === day && !isFull(row.items, shape)) row.items.push(item)
     else rows.push({ items: [item], day })
   }
@@ -68,7 +71,7 @@ export function arrange(items: readonly Media[], former: readonly Row[], shape: 
   for (const item of items) {
     const row = rowOf.get(item.id)
     const last = kept.at(-1)
-    const day = dayOf(item.created_at)
+    const day = dayOf(item.created_at, shape)
     // New items form one run of several days.
     if (last && last.row === row && (row === undefined || last.day === day)) last.items.push(item)
     else kept.push({ row, items: [item], day })
@@ -78,7 +81,7 @@ export function arrange(items: readonly Media[], former: readonly Row[], shape: 
     const next = kept[index + 1]
     if (row !== undefined) rows.push({ items, day })
     else if (index === 0 && next) {
-      const open = !isFull(next.items, shape) && next.day === dayOf(items.at(-1)?.created_at ?? '')
+      const open = !isFull(next.items, shape) && next.day === dayOf(items.at(-1)?.created_at ?? '', shape)
       if (open) kept[index + 1] = { ...next, items: [] }
       rows.push(...fillBackward(open ? [...items, ...next.items] : items, shape))
     } else {

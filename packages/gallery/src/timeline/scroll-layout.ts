@@ -70,7 +70,10 @@ export function layOut(
 }
 
 const sameShape = (one: Measures, other: Measures) =>
-  one.width === other.width && one.rowHeight === other.rowHeight && one.captionHeight === other.captionHeight
+  one.width === other.width &&
+  one.rowHeight === other.rowHeight &&
+  one.captionHeight === other.captionHeight &&
+  one.byMonth === other.byMonth
 
 /** The first item on the screen that is in both layouts: its top in the former, and that from the top of the part in the new one. */
 function findAnchor(former: ScrollLayout, placed: readonly PlacedRow[], view: View) {

@@ -63,7 +63,7 @@ function OrderButton() {
       onClick={() => shownList.choose({ order: reverse(order) })}
     >
       <Icon name={order === 'newest' ? 'down' : 'up'} size={18} />
-      {label}
+      <span class="off-screen-narrow">{label}</span>
     </button>
   )
 }

@@ -1,6 +1,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
+import { isFiltered } from './item-list-query.ts'
 import { measuresFor } from './measures.ts'
 import {
   distanceFrom,
@@ -35,12 +36,14 @@ export function useScrollLayout(
   container: RefObject<HTMLElement | null>,
   list: boolean,
 ): ScrollLayout | null {
-  const { timeline } = useGallery()
+  const { timeline, shownList } = useGallery()
+  // The few items of a search would be scattered over many days.
+  const byMonth = isFiltered(shownList.filter.value)
   const part = timeline.loaded.value
   const [width, setWidth] = useState(0)
   const [, redraw] = useState(0)
   const current = useRef<ScrollLayout | null>(null)
-  const measures = useMemo(() => measuresFor(width, list), [width, list])
+  const measures = useMemo(() => measuresFor(width, list, byMonth), [width, list, byMonth])
 
   useLayoutEffect(() => {
     const element = container.current

@@ -1,5 +1,10 @@
 import { newMediaId } from '../core/media-id.ts'
-import type { NewMedia } from './records.ts'
+import type { NewMedia, NewMediaContent, Preview } from './records.ts'
+
+/** A seeded item; `item` has the preview of a generated picture. */
+export interface SeededMedia extends NewMediaContent {
+  readonly item: NewMedia & Partial<Preview>
+}
 
 interface Kind {
   readonly extension: string | null
@@ -51,10 +56,10 @@ const unknown: Kind = {
 const mix = [photo, screenshot, photo, document, photo, video, photo, screenshot, photo, unknown] as const
 
 /** An item without bytes whose other properties resemble those of uploads; they vary with `number`. */
-export function seedItem(number: number, createdAt: number): NewMedia {
+export function seedItem(number: number, createdAt: number): SeededMedia {
   const { extension, contentType, filename, sizes, picture } = mix[number % mix.length] ?? photo
   const [smallest, largest] = sizes
-  return {
+  const item = {
     id: newMediaId(),
     filename: filename(number),
     contentType,
@@ -65,4 +70,5 @@ export function seedItem(number: number, createdAt: number): NewMedia {
     height: picture ? 3_024 : null,
     createdAt,
   }
+  return { item, bytes: null }
 }

@@ -7,8 +7,8 @@ import { type Command, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
 export const seed: Command = {
-  summary: 'Fill a bucket with items without bytes, to test large buckets.',
-  help: `Usage: mediabucket seed --items N [--delete-every K] [--bucket NAME]
+  summary: 'Fill a bucket with many items, to test large buckets.',
+  help: `Usage: mediabucket seed --items N [--delete-every K] [--pictures] [--bucket NAME]
 
 Adds N items without bytes to a bucket, and deletes every K-th of them. Works while the service is running. Creates a token,
 and prints one line of JSON on standard output: {"bucket":…,"token":…,"total":…}.
@@ -16,6 +16,7 @@ and prints one line of JSON on standard output: {"bucket":…,"token":…,"total
 Options:
   --items N         How many items to add.
   --delete-every K  Delete every K-th of them. Default: none.
+  --pictures        Add small generated pictures, of about 300 bytes each, instead of items without bytes.
   --bucket NAME     The bucket; it is created if it does not exist ["seeded"]. ${bucketNameRule}`,
 
   async run(args, { config, print, report }) {
@@ -24,6 +25,7 @@ Options:
       options: {
         items: { type: 'string' },
         'delete-every': { type: 'string' },
+        pictures: { type: 'boolean', default: false },
         bucket: { type: 'string', default: 'seeded' },
       },
     })
@@ -37,6 +39,7 @@ Options:
     const { total } = await seedBucket(config, {
       bucket,
       items,
+      pictures: values.pictures,
       ...(deleteEvery === null ? {} : { deleteEvery }),
       onProgress: (done, of) => report(`seeded ${done} of ${of}`),
     })

@@ -1,6 +1,7 @@
 import type { BucketId } from '../records.ts'
 import { integer } from '../rows.ts'
 import { seedItem } from '../seed-items.ts'
+import { createSeedPictures } from '../seed-pictures.ts'
 import { lockBuckets } from './locked-buckets.ts'
 import { appendMedia, removeNumbers } from './media-rows.ts'
 import { openDatabase } from './open-database.ts'
@@ -19,12 +20,15 @@ interface SeedOptions {
   readonly items: number
   /** Every n-th of the new items is deleted again. */
   readonly deleteEvery?: number
+  /** Whether the items are small pictures with bytes. */
+  readonly pictures?: boolean
   readonly onProgress?: (done: number, of: number) => void
 }
 
-/** Adds rows without bytes to a bucket; safe while servers are running. Returns the bucket's new total. */
+/** Adds rows without bytes, or small pictures, to a bucket; safe while servers are running. Returns the bucket's new total. */
 export async function seedPostgresBucket(options: SeedOptions): Promise<{ total: number }> {
   const { url, bucket, items, deleteEvery = Number.POSITIVE_INFINITY, onProgress = () => {} } = options
+  const create = options.pictures ? createSeedPictures() : seedItem
   const connections = await openDatabase(url, { readers: 1, writers: 1 })
   const inTransaction = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
     connections.write((session) => runTransaction(session, () => work(session)))
@@ -39,7 +43,7 @@ export async function seedPostgresBucket(options: SeedOptions): Promise<{ total:
     await appendMedia(
       transaction,
       bucketId,
-      indexes.map((index) => ({ item: seedItem(done + index, now), bytes: null })),
+      indexes.map((index) => create(done + index, now)),
     )
     await removeNumbers(
       transaction,

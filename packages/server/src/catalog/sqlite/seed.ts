@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BucketId } from '../records.ts'
 import { integer } from '../rows.ts'
 import { seedItem } from '../seed-items.ts'
+import { createSeedPictures } from '../seed-pictures.ts'
 import { prepareBucketRows } from './buckets.ts'
 import { openDataDirectory } from './data-directory.ts'
 import { prepareMediaRows } from './media-rows.ts'
@@ -23,10 +24,12 @@ export interface SeedOptions {
   readonly items: number
   /** Every n-th of the new items is deleted again. */
   readonly deleteEvery?: number
+  /** Whether the items are small pictures with bytes. */
+  readonly pictures?: boolean
   readonly onProgress?: (done: number, of: number) => void
 }
 
-/** Adds rows without bytes to a bucket; safe while a server is running. Returns the bucket's new total. */
+/** Adds rows without bytes, or small pictures, to a bucket; safe while a server is running. Returns the bucket's new total. */
 export async function seedBucket(options: SeedOptions): Promise<{ total: number }> {
   const db = openDataDirectory(options.directory)
   try {
@@ -40,6 +43,7 @@ export async function seedBucket(options: SeedOptions): Promise<{ total: number 
 
 async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
   const { items, deleteEvery = Number.POSITIVE_INFINITY, onProgress = () => {} } = options
+  const create = options.pictures ? createSeedPictures() : seedItem
   const media = prepareMediaRows(db, prepareRanks(db))
   const bucket = db.prepare('SELECT next_seq, total FROM buckets WHERE id = ?')
   const { ensure } = prepareBucketRows(db)
@@ -62,7 +66,7 @@ async function fill(db: DatabaseSync, options: SeedOptions): Promise<number> {
     const deleted = indexes.filter((index) => (done + index + 1) % deleteEvery === 0)
     media.append(
       bucketId,
-      indexes.map((index) => ({ item: seedItem(done + index, now), bytes: null })),
+      indexes.map((index) => create(done + index, now)),
     )
     media.remove(
       bucketId,
