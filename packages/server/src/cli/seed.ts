@@ -3,6 +3,7 @@ import { bucketNameRule, isBucketName } from '../core/bucket-name.ts'
 import { defaultScopes } from '../core/scopes.ts'
 import { seedBucket } from '../engines.ts'
 import { parse } from './arguments.ts'
+import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, UsageError } from './command.ts'
 import { withCatalog } from './open-catalog.ts'
 
@@ -19,7 +20,7 @@ Options:
   --pictures        Add small generated pictures, of about 300 bytes each, instead of items without bytes.
   --bucket NAME     The bucket; it is created if it does not exist ["seeded"]. ${bucketNameRule}`,
 
-  async run(args, { config, print, report }) {
+  async run(args, { config, print }) {
     const { values } = parse('seed', {
       args: [...args],
       options: {
@@ -36,13 +37,14 @@ Options:
     const deleteEvery =
       values['delete-every'] === undefined ? null : count('--delete-every', values['delete-every'])
 
+    const progress = createItemProgress('Added')
     const { total } = await seedBucket(config, {
       bucket,
       items,
       pictures: values.pictures,
       ...(deleteEvery === null ? {} : { deleteEvery }),
-      onProgress: (done, of) => report(`seeded ${done} of ${of}`),
-    })
+      onProgress: progress.show,
+    }).finally(progress.end)
     const { token } = await withCatalog(config, (catalog) =>
       issueToken(catalog, { bucket, name: 'seed', scopes: defaultScopes, expiresAt: null, now: Date.now() }),
     )
