@@ -45,8 +45,10 @@ afterAll(async () => {
   await issuer[Symbol.asyncDispose]()
 })
 
-async function downloads(...options: string[]): Promise<Download[]> {
-  const { stdout } = await server.command('audit', '--action', 'download', '--json', ...options)
+const downloads = (...options: string[]) => recorded('--action', 'download', ...options)
+
+async function recorded(...options: string[]): Promise<Download[]> {
+  const { stdout } = await server.command('audit', '--json', ...options)
   return stdout
     .split('\n')
     .slice(0, -1)
@@ -168,12 +170,23 @@ test('Y8 bytes that a proxy sends have an event, also of a range', async () => {
 })
 
 test('Y6, Y8 the export follows the schema of OCSF', async () => {
+  await server.command('bucket', 'create', 'ocsf', '--trash-days', '3')
+  const { authorization } = await makeToken(server, '--bucket', 'ocsf')
+  const { id } = await upload(server, 'text', { authorization })
+  await server.request(`/api/media/${id}`, { method: 'DELETE', headers: { authorization } })
+  await server.command('bucket', 'set', 'ocsf', '--max-items', '7')
+  await server.command('fsck')
+  await server.command('bucket', 'delete', 'ocsf', '--yes')
   const ajv = new Ajv({ allErrors: true })
   addFormats.default(ajv)
   const validate = ajv.compile(ocsfSchema)
-  const events = await downloads()
-  expect(events.length).toBeGreaterThan(5)
+  const events = await recorded()
   for (const event of events) expect(validate(event), JSON.stringify([event, validate.errors])).toBe(true)
+  const codes = new Set(events.map(({ metadata }) => metadata.event_code))
+  for (const code of ['upload', 'download', 'trash', 'bucket-set', 'bucket-delete', 'fsck'])
+    expect(codes).toContain(code)
+  expect(validate({ ...events[0], class_uid: 6007 })).toBe(false)
+  expect((await recorded('--bucket', 'ocsf')).at(-1)?.metadata.event_code).toBe('bucket-delete')
 })
 
 test('Y8 a stop stores the downloads; with `changes`, there are none', async () => {

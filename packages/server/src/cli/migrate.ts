@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { copyEvent } from '../catalog/audit-log/events.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { withoutPassword } from '../core/database-urls.ts'
@@ -17,7 +18,7 @@ import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError, faultyItemLines } from './copy-report.ts'
-import { requireData, withCatalog } from './open-catalog.ts'
+import { recordCommand, requireData, withCatalog } from './open-catalog.ts'
 import { formatCount } from './table.ts'
 
 export const migrate: Command = {
@@ -62,6 +63,10 @@ To complete an interrupted migration, run the same command again. No service sta
         ))
           print(line)
       else for (const line of faultyItemLines(result.faulty)) print(line)
+      // With the rows in their place, the audit log stays too, and the source does not change.
+      const { items } = result
+      if (items !== null)
+        await recordCommand(target, (by) => copyEvent('migrate', { items, faults: result.faulty.length }, by))
       print(
         `Change these settings of the service, and start it: ${assignments(config, target, values.to ?? []).join(' ')}`,
       )

@@ -1,9 +1,10 @@
 import { statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { AuditEvent } from '../catalog/audit-log/events.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/config.ts'
-import { operator } from '../core/actor.ts'
+import { type Actor, operator } from '../core/actor.ts'
 import { errorCode } from '../core/error-code.ts'
 import { hasData, openCatalog } from '../engines.ts'
 import { requireNoRestore } from '../upkeep/require-no-restore.ts'
@@ -63,6 +64,12 @@ export async function withNewCatalog<T>(
       `Created ${resolve(config.data)}, because there was no data. If the service uses another directory, set MEDIABUCKET_DATA to it.`,
     )
   return result
+}
+
+/** Adds an event of the command to the audit log, if the setting turns it on. */
+export async function recordCommand(config: Config, eventBy: (by: Actor) => AuditEvent): Promise<void> {
+  if (config.audit === 'off') return
+  await withCatalog(config, (catalog) => catalog.recordEvents([eventBy(operator(userName()))]))
 }
 
 async function open<T>(config: Config, use: Use<T>): Promise<T> {

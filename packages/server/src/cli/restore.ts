@@ -1,9 +1,10 @@
+import { copyEvent } from '../catalog/audit-log/events.ts'
 import { lockData, openBlobs, openCopyableAudit } from '../engines.ts'
 import { parse } from './arguments.ts'
 import { createItemProgress } from './client/progress-bars.ts'
 import { type Command, CommandError, exitCodes, UsageError } from './command.ts'
 import { copyReportLines, explainCopyError } from './copy-report.ts'
-import { requireLocalCatalog } from './open-catalog.ts'
+import { recordCommand, requireLocalCatalog } from './open-catalog.ts'
 
 const localOnly =
   'Unset it, restore into a directory, and copy that to an empty database: mediabucket migrate --to postgres://…'
@@ -44,6 +45,8 @@ To complete an interrupted restore, run the same command again. No service start
       })
       progress.end()
       for (const line of copyReportLines('Restored', result, config.data)) print(line)
+      const counts = { items: result.items, faults: result.faulty.length }
+      await recordCommand(config, (by) => copyEvent('backup-restore', counts, by))
     } catch (error) {
       throw explainCopyError(error, config.data)
     } finally {

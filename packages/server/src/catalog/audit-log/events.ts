@@ -26,6 +26,8 @@ export const auditActions = {
   backup: 40,
   fsck: 41,
   'downloads-lost': 42,
+  'backup-restore': 43,
+  migrate: 44,
 } as const
 
 export type AuditAction = keyof typeof auditActions
@@ -169,6 +171,13 @@ export const upkeepEvent = ({ kind, faults }: UpkeepRun, by: Actor): AuditEvent 
   target: null,
   detail: { faults },
 })
+
+/** The data of this catalog are a copy, of a backup or of other engines. */
+export const copyEvent = (
+  action: 'backup-restore' | 'migrate',
+  { items, faults }: { readonly items: number; readonly faults: number },
+  by: Actor,
+): AuditEvent => ({ action, by, bucketId: null, target: null, detail: { items, faults } })
 
 const timeOf = (milliseconds: number | null): string | null =>
   milliseconds === null ? null : new Date(milliseconds).toISOString()

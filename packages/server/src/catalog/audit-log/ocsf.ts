@@ -29,6 +29,8 @@ const activities: Readonly<Record<AuditAction, readonly [classUid: 6006 | 3004, 
     backup: [3004, 2, 'Read'],
     fsck: [3004, 2, 'Read'],
     'downloads-lost': [3004, 99, 'Other'],
+    'backup-restore': [3004, 1, 'Create'],
+    migrate: [3004, 1, 'Create'],
   }
 
 const classes = {
