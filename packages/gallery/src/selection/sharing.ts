@@ -32,22 +32,14 @@ interface Dependencies {
   readonly closing: AbortSignal
 }
 
-export function createSharing({
-  client,
-  connection,
-  notices,
-  usage,
-  selectMany,
-  locationWarning,
-  files,
-  closing,
-}: Dependencies): Sharing {
+export function createSharing(parts: Dependencies): Sharing {
+  const { connection, notices } = parts
   const fail = (text: string) => notices.show(text, { tone: 'bad' })
 
   /** The items that exist; null if the person does not want to share them. */
   async function toShare(ids: readonly string[]): Promise<readonly Media[] | null> {
-    const media = await selectMany.describe(ids)
-    return (await locationWarning.allows(media)) ? media : null
+    const media = await parts.selectMany.describe(ids)
+    return (await parts.locationWarning.allows(media)) ? media : null
   }
 
   async function copyLines(lines: readonly string[], note: string): Promise<void> {
@@ -61,7 +53,7 @@ export function createSharing({
       try {
         const media = await toShare(ids)
         if (media === null) return
-        const note = usage.bucket.peek()?.private ? ` ${strings.link.needsToken}` : ''
+        const note = parts.usage.bucket.peek()?.private ? ` ${strings.link.needsToken}` : ''
         await copyLines(
           media.map((each) => linkText(form, each)),
           note,
@@ -73,7 +65,7 @@ export function createSharing({
     async copyExpiringLinks(ids, seconds) {
       try {
         if ((await toShare(ids)) === null) return
-        const { urls } = await connection.watch(() => client.createLinks(ids, { expiresIn: seconds }))
+        const { urls } = await connection.watch(() => parts.client.createLinks(ids, { expiresIn: seconds }))
         const time = strings.link.lifetime(seconds / 3_600)
         await copyLines([...urls.values()], ` ${strings.link.validFor(time)}.`)
       } catch (error) {
@@ -82,7 +74,7 @@ export function createSharing({
     },
     async saveFile(media) {
       try {
-        await connection.watch(() => files.save(media))
+        await connection.watch(() => parts.files.save(media))
       } catch (error) {
         fail(errorMessage(error))
       }
@@ -93,9 +85,9 @@ export function createSharing({
         const media = await toShare(ids)
         if (media === null) return
         notices.show(strings.selection.zipStarted(ids.length))
-        await saveAsZip(media, filename, files.renew, closing)
+        await saveAsZip(media, filename, parts.files.renew, parts.closing)
       } catch {
-        if (!closing.aborted) fail(strings.selection.zipFailed)
+        if (!parts.closing.aborted) fail(strings.selection.zipFailed)
       }
     },
   }

@@ -8,8 +8,9 @@ export function measuresFor(width: number, list: boolean, byMonth: boolean): Mea
     width,
     byMonth,
     rowHeight: small ? 120 : width < 1000 ? 170 : 210,
-    gap: small ? 6 : 12,
+    gap: small ? 4 : 12,
     headingHeight: small ? 44 : 52,
-    captionHeight: small ? 24 : 30,
+    // Names would be shortened to a few letters.
+    captionHeight: small ? 0 : 30,
   }
 }

@@ -52,6 +52,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
     setFocused(next)
   }
 
+  const isSmall = !list && layout?.measures.captionHeight === 0
   const height = layout === null ? 0 : layout.above + layout.height + layout.below
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: arrow keys move the focus between the links in it
@@ -59,7 +60,7 @@ export function TimelineGrid({ list }: { list: boolean }) {
       ref={container}
       id="files"
       tabIndex={-1}
-      class={`timeline ${list ? 'as-list' : 'as-grid'} ${selection.count.value > 0 ? 'selecting' : ''}`}
+      class={`timeline ${list ? 'as-list' : 'as-grid'} ${isSmall ? 'without-names' : ''} ${selection.count.value > 0 ? 'selecting' : ''}`}
       aria-busy={timeline.loading.value}
       style={{ height: `${height}px` }}
       onKeyDown={onKeyDown}
