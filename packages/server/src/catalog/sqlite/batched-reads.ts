@@ -10,7 +10,11 @@ interface Pending<Key, Value> {
  * Runs the reads of one event-loop turn in one transaction, because SQLite's locks cost three times as much as finding a row.
  * The transaction begins after the last of them was requested and ends before any other code runs.
  */
-export function createBatchedReads<Key, Value>(db: DatabaseSync, read: (key: Key) => Value) {
+export function createBatchedReads<Key, Value>(
+  db: DatabaseSync,
+  /** `isFirst` is true for the first read of a turn. */
+  read: (key: Key, isFirst: boolean) => Value,
+) {
   const begin = db.prepare('BEGIN')
   const end = db.prepare('COMMIT')
   let pending: Pending<Key, Value>[] = []
@@ -20,9 +24,9 @@ export function createBatchedReads<Key, Value>(db: DatabaseSync, read: (key: Key
     pending = []
     const needsTransaction = batch.length > 1 && db.isOpen
     if (needsTransaction) begin.run()
-    for (const { key, resolve, reject } of batch) {
+    for (const [index, { key, resolve, reject }] of batch.entries()) {
       try {
-        resolve(read(key))
+        resolve(read(key, index === 0))
       } catch (error) {
         reject(error)
       }

@@ -18,6 +18,7 @@ import { type PageKey, prepareReads } from './reads.ts'
 import { asFault } from './sqlite-errors.ts'
 import { logBytes, prepareStatistics } from './statistics.ts'
 import { requireNoTransfer } from './transfer-target.ts'
+import { untilChanged } from './unchanged-grants.ts'
 import { openDirectWriter, startWriterThread, type Writer } from './writers.ts'
 
 /** Milliseconds that a read waits. In WAL mode reads wait only while the log is recovered after a crash. */
@@ -76,7 +77,10 @@ export async function openSqliteCatalog(options: SqliteCatalogOptions): Promise<
   const { signed, signedItems } = createSigning(options.actor ?? null)
   const statistics = prepareStatistics(db)
 
-  const grants = createBatchedReads(db, (tokenHash: Uint8Array) => reading(() => reads.authorise(tokenHash)))
+  const authorise = untilChanged(db, reads.authorise)
+  const grants = createBatchedReads(db, (tokenHash: Uint8Array, isFirst) =>
+    reading(() => authorise(tokenHash, isFirst)),
+  )
   const media = createBatchedReads(db, (id: MediaId) => reading(() => reads.media(id)))
   const pages = createBatchedReads(db, (key: PageKey) => reading(() => reads.page(key)))
   const buckets = createBatchedReads(db, (id: BucketId) => reading(() => reads.bucket(id)))

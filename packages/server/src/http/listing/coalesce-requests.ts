@@ -50,7 +50,7 @@ export function coalesceRequests(parts: {
 
   async function verifyAfter(end: Promise<void>, authorization: string): Promise<Grant> {
     await end
-    return verifyAuthorization(authorization)
+    return await verifyAuthorization(authorization)
   }
 
   async function respond(grant: Grant, request: FastPathRequest): Promise<ListingResponse> {
@@ -86,6 +86,6 @@ export function coalesceRequests(parts: {
     const refusal = countToken(grant.tokenId)
     if (refusal) throw refusal
     group.response ??= respond(grant, request)
-    return group.response
+    return await group.response
   }
 }

@@ -26,7 +26,7 @@ export type AuthorizationVerifier = (authorization: string) => Promise<Grant>
 export const createAuthorizationVerifier =
   (verifyToken: (token: string) => Promise<Grant>): AuthorizationVerifier =>
   async (authorization) =>
-    verifyToken(parseBearerToken(authorization))
+    await verifyToken(parseBearerToken(authorization))
 
 export const createAuthorizer =
   (
