@@ -5,6 +5,7 @@ import { strings } from '../../packages/gallery/src/strings.ts'
 import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { runHere } from '../harness/commands.ts'
+import { canReadPdf } from '../harness/films.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { until } from '../harness/until.ts'
@@ -88,10 +89,12 @@ describe.each([
   })
 })
 
-browserTest('G23 a PDF of a private bucket opens in a new tab, whose URL has no signature', async () => {
+browserTest('G23, G31 a PDF of a private bucket opens in a new tab, whose URL has no signature', async () => {
   await using guest = await visit(browser, server)
   await guest.signIn(server.token)
   await withOpened(guest, 'report.pdf', async (dialog) => {
+    const page = dialog.getByAltText(strings.viewer.firstPage)
+    if (canReadPdf) await until('the first page', () => isDrawn(page, 200))
     const opened = guest.context.waitForEvent('page')
     await dialog.getByRole('link', { name: strings.viewer.openPdf }).click()
     const tab = await opened
