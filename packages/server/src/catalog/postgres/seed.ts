@@ -25,7 +25,10 @@ interface SeedOptions {
   readonly onProgress?: (done: number, of: number) => void
 }
 
-/** Adds rows without bytes, or small pictures, to a bucket; safe while servers are running. Returns the bucket's new total. */
+/**
+ * Adds rows without bytes, or small pictures, to a bucket; safe while servers are running. Returns the bucket's new total. The first
+ * thumbnail of a picture records its ThumbHash.
+ */
 export async function seedPostgresBucket(options: SeedOptions): Promise<{ total: number }> {
   const { url, bucket, items, deleteEvery = Number.POSITIVE_INFINITY, onProgress = () => {} } = options
   const create = options.pictures ? createSeedPictures() : seedItem
