@@ -1,21 +1,38 @@
-import { type ByteSource, UnreadableFile } from './pieces.ts'
+import { type ByteSource, type Range, UnreadableFile } from './pieces.ts'
 
-/** Bytes that are read at once, because the next ones are often needed too. */
-const window = 65_536
+/** Bytes that are fetched at least. All fetched ranges start at a multiple of it. */
+const block = 65_536
 
-/** A file of `size` bytes. `fetch` is called with ranges of at most `maxFetch` bytes that are in the file. */
+/** Bytes that are fetched at once to search them, and the largest range that is kept in memory. */
+const readAhead = 1024 * 1024
+
+/** Ranges in memory. The directories of a TIFF file and their values are often in different places. */
+const maxCached = 16
+
+interface Cached extends Range {
+  readonly bytes: Buffer
+}
+
+/**
+ * A file of `size` bytes. `fetch` is called with ranges of at most `maxFetch` bytes that are in the file. A planner that reads the file many
+ * times gets an UnreadableFile: the structure of the file must be hostile.
+ */
 export function createByteSource(
   size: number,
   fetch: (position: number, length: number) => Promise<Uint8Array>,
   maxFetch: number,
 ): ByteSource {
-  let start = 0
-  let cached: Buffer = Buffer.alloc(0)
+  /** The range that was used last is the last one. */
+  const cache: Cached[] = []
+  let budget = 4 * size + 64 * 1024 * 1024
 
-  async function fetchAll(position: number, length: number): Promise<Buffer> {
-    const bytes = Buffer.allocUnsafeSlow(length)
-    for (let done = 0; done < length; ) {
-      const part = await fetch(position + done, Math.min(maxFetch, length - done))
+  async function fetchAll({ start, end }: Range): Promise<Buffer> {
+    // A small range costs as much as a block.
+    budget -= Math.max(end - start, block)
+    if (budget < 0) throw new UnreadableFile('the file must be read too often')
+    const bytes = Buffer.allocUnsafeSlow(end - start)
+    for (let done = 0; done < bytes.byteLength; ) {
+      const part = await fetch(start + done, Math.min(maxFetch, bytes.byteLength - done))
       if (part.byteLength === 0) throw new UnreadableFile('the file ends too early')
       bytes.set(part, done)
       done += part.byteLength
@@ -23,16 +40,38 @@ export function createByteSource(
     return bytes
   }
 
+  function findCached({ start, end }: Range): Cached | undefined {
+    const index = cache.findLastIndex((range) => range.start <= start && end <= range.end)
+    const [found] = index < 0 ? [] : cache.splice(index, 1)
+    if (found) cache.push(found)
+    return found
+  }
+
+  /** The range, which is extended to whole blocks, and to `minLength` bytes. */
+  async function load({ start, end }: Range, minLength: number): Promise<Cached> {
+    const from = start - (start % block)
+    const to = Math.min(size, Math.max(Math.ceil(end / block) * block, from + minLength))
+    const loaded = { start: from, end: to, bytes: await fetchAll({ start: from, end: to }) }
+    cache.push(loaded)
+    if (cache.length > maxCached) cache.shift()
+    return loaded
+  }
+
   return {
     size,
     async read(position, length) {
-      if (position < 0 || position + length > size) throw new UnreadableFile('the file ends too early')
-      if (position < start || position + length > start + cached.byteLength) {
-        const wanted = Math.min(size - position, Math.max(length, window))
-        cached = await fetchAll(position, wanted)
-        start = position
-      }
-      return cached.subarray(position - start, position - start + length)
+      const range = { start: position, end: position + length }
+      if (position < 0 || range.end > size) throw new UnreadableFile('the file ends too early')
+      const found = findCached(range)
+      if (!found && length > readAhead) return fetchAll(range)
+      const { start, bytes } = found ?? (await load(range, block))
+      return bytes.subarray(position - start, range.end - start)
+    },
+    async readSome(position) {
+      if (position < 0 || position >= size) throw new UnreadableFile('the file ends too early')
+      const range = { start: position, end: position + 1 }
+      const { start, bytes } = findCached(range) ?? (await load(range, readAhead))
+      return bytes.subarray(position - start)
     },
   }
 }

@@ -9,6 +9,8 @@ export interface ByteSource {
   readonly size: number
   /** Throws UnreadableFile if the file ends before. */
   read(position: number, length: number): Promise<Buffer>
+  /** Some bytes from `position` on, at least one: those in memory, or the next ones of the file. */
+  readSome(position: number): Promise<Buffer>
 }
 
 /** The file does not have the structure of its type, so its metadata cannot be found. */

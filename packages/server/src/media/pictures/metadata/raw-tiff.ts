@@ -64,7 +64,7 @@ export async function isRaw(source: ByteSource, format: TiffFormat): Promise<boo
         const values = rawValues.get(entry.tag)
         if (values === null) return true
         if (values === undefined) continue
-        const [value] = await readNumbers(source, format, entry)
+        const [value] = await readNumbers(source, format, entry, 1)
         if (value !== undefined && values.has(value)) return true
       }
   } catch (error) {

@@ -56,7 +56,7 @@ export async function readFormat(source: ByteSource): Promise<TiffFormat> {
 export async function* directoriesOf(source: ByteSource, format: TiffFormat): AsyncGenerator<TiffDirectory> {
   const waiting = [format.first]
   const visited = new Set<number>()
-  let entries = 0
+  let [entries, links] = [0, 0]
   for (let position = waiting.pop(); position !== undefined; position = waiting.pop()) {
     if (position === 0 || visited.has(position)) continue
     if (visited.size >= maxDirectories) throw damaged('too many directories')
@@ -67,7 +67,10 @@ export async function* directoriesOf(source: ByteSource, format: TiffFormat): As
     yield directory
     const inner = directory.entries.find(({ tag }) => tag === subDirectories)
     waiting.push(directory.next)
-    for (const start of inner ? await readNumbers(source, format, inner) : []) waiting.push(start)
+    if (!inner) continue
+    links += placeOf(source, format, inner).count
+    if (links > maxDirectories) throw damaged('too many directories')
+    waiting.push(...(await readNumbers(source, format, inner)))
   }
   if (visited.size === 0) throw damaged('no directory')
 }
@@ -111,15 +114,17 @@ export function placeOf(
   return { range: { start, end }, count, size, isInline }
 }
 
-/** The numbers of an entry. */
+/** The numbers of an entry, at most `limit`. */
 export async function readNumbers(
   source: ByteSource,
   format: TiffFormat,
   entry: TiffEntry,
+  limit = Number.POSITIVE_INFINITY,
 ): Promise<number[]> {
-  const { range, count, size } = placeOf(source, format, entry)
+  const { range, count: total, size } = placeOf(source, format, entry)
+  const count = Math.min(total, limit)
   if (count > maxTable) throw damaged('too many numbers')
-  const bytes = await source.read(range.start, range.end - range.start)
+  const bytes = await source.read(range.start, count * size)
   return Array.from({ length: count }, (_, at) => numberAt(format, bytes, at * size, size))
 }
 

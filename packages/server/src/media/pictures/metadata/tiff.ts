@@ -97,9 +97,10 @@ async function dataRanges(
     const [at, of] = [positions, lengths].map((tag) => entries.find((entry) => entry.tag === tag))
     if (!at) continue
     if (!of) throw damaged('pixels of unknown length')
-    const ends = await readNumbers(source, format, of)
-    for (const [index, start] of (await readNumbers(source, format, at)).entries()) {
-      const length = ends[index]
+    const starts = await readNumbers(source, format, at)
+    const sizes = await readNumbers(source, format, of, starts.length)
+    for (const [index, start] of starts.entries()) {
+      const length = sizes[index]
       if (length === undefined || start + length > source.size) throw damaged('pixels end after the file')
       ranges.push({ start, end: start + length })
     }
