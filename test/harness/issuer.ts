@@ -41,8 +41,8 @@ export interface TestIssuer extends AsyncDisposable {
   publicKey(): JsonWebKey & { readonly kid: string }
   /** Allows another redirect URI of the public client `gallery`. */
   allowRedirect(uri: string): void
-  /** Replaces the signing key. The issuer no longer publishes the earlier one. */
-  rotateKey(): void
+  /** Replaces the signing key. The issuer publishes the earlier one no longer, unless `keepsEarlier`. */
+  rotateKey(options?: { readonly keepsEarlier: boolean }): void
   /** While it is not reachable, it closes connections without a response. */
   setReachable(reachable: boolean): void
   /** The number of requests for the keys so far. */
@@ -58,6 +58,7 @@ export async function startIssuer(
   let reachable = true
   let keyRequests = 0
   let key = newKey()
+  let published = [key]
 
   const server = createServer((request, response) => {
     if (!reachable) return void request.socket.destroy()
@@ -69,7 +70,7 @@ export async function startIssuer(
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const create = () =>
-    new Provider(url, configuration({ keys: [key] }, redirectUris, tokenLifetime, refreshTokens))
+    new Provider(url, configuration({ keys: published }, redirectUris, tokenLifetime, refreshTokens))
   let provider = create()
 
   const requestToken = async (fields: Readonly<Record<string, string>>) => {
@@ -134,8 +135,9 @@ export async function startIssuer(
       provider = create()
     },
 
-    rotateKey() {
+    rotateKey({ keepsEarlier } = { keepsEarlier: false }) {
       key = newKey()
+      published = [key, ...(keepsEarlier ? published : [])]
       provider = create()
     },
 

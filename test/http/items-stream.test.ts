@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runHere } from '../harness/commands.ts'
 import { openConnection } from '../harness/connection.ts'
 import { expectProblem } from '../harness/problem.ts'
 import { seed } from '../harness/seed.ts'
@@ -70,6 +71,15 @@ test('K10 items that are uploaded during the stream follow at its end', async ()
   const lines = await linesOf(response)
   expect(lines.length).toBeGreaterThanOrEqual(20_000)
   if (lines.length > 20_000) expect(lines.at(-1)).toEqual(added)
+})
+
+test('K10, A7 a token that is revoked during the stream gets no further items', async () => {
+  const { id, authorization } = await makeToken(server, '--bucket', 'large')
+  // With signed URLs, which only a private bucket has, the lines are longer than the buffers of the connection.
+  await runHere(server.data, 'bucket set', 'large', '--private', 'on')
+  const response = await stream('?urls=signed', { authorization })
+  await runHere(server.data, 'token revoke', id)
+  await expect(response.text()).rejects.toThrow('terminated')
 })
 
 test.skipIf(process.platform !== 'linux')(

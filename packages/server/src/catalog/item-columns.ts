@@ -30,8 +30,8 @@ export const readItem = (row: Row): Item => ({
   ...(row[13] === null ? {} : { expiresAt: integer(row, 13) }),
 })
 
-/** 1 if the bucket of a row of `media` is private. */
-export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = media.bucket_id), 0)'
+/** 1 if the bucket of a row of `media` is private. An item without a bucket is not public. */
+export const isPrivateColumn = 'coalesce((SELECT private FROM buckets WHERE buckets.id = media.bucket_id), 1)'
 
 /** Reads an item from these columns and four more: bucket, 1 if it is damaged, number of its bytes in the catalog, 1 if it is private. */
 export const readMedia = (row: Row): Media => ({

@@ -24,6 +24,7 @@ import type { Authorizer } from './tokens/authorizer.ts'
 import { createTokenRoute } from './tokens/create-token.ts'
 import { describeTokenRoute } from './tokens/describe-token.ts'
 import { listTokensRoute } from './tokens/list-tokens.ts'
+import { createAuthorizedJsonReader } from './tokens/read-authorized-json.ts'
 import { revokeTokenRoute } from './tokens/revoke-token.ts'
 import { rotateTokenRoute } from './tokens/rotate-token.ts'
 import { resumableUploadsRoute } from './uploads/resumable-uploads.ts'
@@ -46,6 +47,7 @@ export async function addRoutes(
   const { authorize, readBody, respondToListing } = parts
   const { baseUrl, maxFileSize, maxParts, corsOrigins } = settings
   const pageSettings = pageSettingsOf(settings)
+  const readAuthorizedJson = createAuthorizedJsonReader(authorize, readBody)
 
   listMediaRoute(app, { authorize, respondToListing })
   listItemsRoute(app, {
@@ -79,17 +81,17 @@ export async function addRoutes(
     }),
   )
   findMediaRoute(app, { ...operations, authorize, catalog, urlSettings: pageSettings })
-  await app.register((scope) => removeManyMediaRoute(scope, { ...operations, authorize, readBody, metrics }))
+  await app.register((scope) => removeManyMediaRoute(scope, { ...operations, readAuthorizedJson, metrics }))
   await app.register((scope) =>
-    editMediaRoute(scope, { ...operations, authorize, readBody, urlSettings: pageSettings }),
+    editMediaRoute(scope, { ...operations, readAuthorizedJson, urlSettings: pageSettings }),
   )
   await app.register((scope) =>
-    trashRoutes(scope, { ...operations, authorize, readBody, urlSettings: pageSettings }),
+    trashRoutes(scope, { ...operations, authorize, readAuthorizedJson, urlSettings: pageSettings }),
   )
   removeMediaRoute(app, { ...operations, authorize, metrics })
   const linkParts = {
     ...operations,
-    ...{ authorize, readBody, catalog },
+    ...{ readAuthorizedJson, catalog },
     limits: {
       maxLifetime: Math.floor(settings.maxLinkLifetime / 1000),
       variantNames: settings.variants.map(({ name }) => name),
@@ -101,9 +103,9 @@ export async function addRoutes(
   describeBucketRoute(app, { authorize, catalog })
   describeTokenRoute(app, { authorize, catalog })
   listTokensRoute(app, { authorize, catalog })
-  await app.register((scope) => createTokenRoute(scope, { authorize, catalog, readBody }))
+  await app.register((scope) => createTokenRoute(scope, { catalog, readAuthorizedJson }))
   revokeTokenRoute(app, { authorize, catalog })
-  await app.register((scope) => rotateTokenRoute(scope, { authorize, catalog, readBody }))
+  await app.register((scope) => rotateTokenRoute(scope, { catalog, readAuthorizedJson }))
   explainProblemRoute(app, varyHeader(corsOrigins, 'Accept'))
   monitoringRoutes(app, { ...operations, isStopping, metrics })
   documentationRoutes(app, { operationList, settings })

@@ -149,6 +149,9 @@ export function describeTokens(engine: string, fresh: Fresh): void {
       await expect(catalog.grantToken(bucketId, 'stranger' as TokenId, another)).rejects.toMatchObject(
         refused,
       )
+      // The token was valid when its request arrived.
+      await catalog.addToken(newToken('expired', { expiresAt: another.createdAt }))
+      await expect(catalog.grantToken(bucketId, 'expired' as TokenId, another)).rejects.toMatchObject(refused)
       await other.revokeToken('a' as TokenId, 5_000)
       await expect(catalog.grantToken(bucketId, 'a' as TokenId, another)).rejects.toMatchObject(refused)
       expect(await catalog.token('c' as TokenId)).toBeNull()

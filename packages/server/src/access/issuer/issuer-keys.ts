@@ -111,7 +111,7 @@ export function createIssuerKeys(
     },
     refresh,
     discovery() {
-      // Nobody may have sent a token since the issuer is available again.
+      // Possibly no token was sent since the issuer is available again.
       if (loaded === null && !hasFailed()) void refresh()
       return loaded?.discovery ?? null
     },

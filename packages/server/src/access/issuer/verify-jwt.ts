@@ -1,4 +1,4 @@
-import { errors, jwtVerify } from 'jose'
+import { errors, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
 import { bucketNameFor } from '../../core/bucket-pattern.ts'
 import { type Claims, readClaim, scopesOfClaim } from '../../core/claims.ts'
 import { Fault } from '../../core/fault.ts'
@@ -18,6 +18,9 @@ export interface VerifiedUser {
 
 /** The longest token that is verified. Characters. */
 const maxLength = 8_192
+
+/** The number of keys that are tried for a token without a key id. */
+const maxKeys = 5
 
 /** The types of access tokens (RFC 9068), and of tokens without a special type. Others, such as logout tokens, grant nothing. */
 const acceptedTypes: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
@@ -44,7 +47,7 @@ export function verifyJwtOperation(
 
   async function verify(token: string) {
     const at = now()
-    const { payload, protectedHeader } = await jwtVerify(token, keys.find, {
+    const { payload, protectedHeader } = await verifySignature(token, {
       issuer,
       audience,
       algorithms: [...settings.algorithms],
@@ -61,6 +64,25 @@ export function verifyJwtOperation(
     if (typeof sub !== 'string' || !isSubject(sub)) throw new RefusedClaim('sub')
     if (exp === undefined || exp > maxTime) throw new RefusedClaim('exp')
     return { claims: payload, subject: sub, expiresAt: exp * 1000 }
+  }
+
+  /** Tries each key of the algorithm if the token names none, and the issuer has several, as during a rotation. */
+  async function verifySignature(token: string, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
+    try {
+      return await jwtVerify(token, keys.find, options)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+      let tried = 0
+      for await (const key of error) {
+        try {
+          return await jwtVerify(token, key, options)
+        } catch (failure) {
+          tried += 1
+          if (!(failure instanceof errors.JWSSignatureVerificationFailed) || tried === maxKeys) throw failure
+        }
+      }
+      throw error
+    }
   }
 
   function grantedScopes(claims: Claims): ReadonlySet<Scope> {

@@ -54,7 +54,7 @@ export interface AuditEvent {
   readonly time?: number
 }
 
-/** An item that is added, and who adds it. Nobody if the audit log is off. */
+/** An item that is added, and who adds it. Left out if the audit log is off. */
 export interface AddedContent extends NewMediaContent {
   readonly by?: Actor
 }

@@ -60,7 +60,7 @@ export function toOcsf(event: RecordedEvent, bucket: string | null): object {
       event_code: action,
       ...(by.requestId !== null && { correlation_uid: by.requestId }),
     },
-    actor: actorOf(by, detail),
+    actor: actorOf(by),
     src_endpoint: by.address === null ? { name: 'mediabucket' } : { ip: by.address },
     ...(classUid === 6006
       ? { file: fileOf(target ?? '', name, size, bucket) }
@@ -69,13 +69,11 @@ export function toOcsf(event: RecordedEvent, bucket: string | null): object {
   }
 }
 
-function actorOf({ kind, tokenId, subject }: Actor, { key }: AuditDetail): object {
+function actorOf({ kind, tokenId, subject }: Actor): object {
   if (kind === 'service') return { app_name: 'mediabucket' }
   if (kind === 'operator') return { user: { name: subject ?? 'unknown', type_id: 2, type: 'Admin' } }
-  if (tokenId === null && subject === null) {
-    const credential = typeof key === 'string' ? { credential_uid: key } : {}
-    return { user: { name: 'anonymous', type_id: 0, type: 'Unknown', ...credential } }
-  }
+  if (tokenId === null && subject === null)
+    return { user: { name: 'anonymous', type_id: 0, type: 'Unknown' } }
   // `issuer|subject` of a user, who may have no token of this service.
   const [issuer, ...rest] = subject?.split('|') ?? []
   return {

@@ -40,7 +40,7 @@ export async function grantToken(
   session: Session,
   { bucketId, grantor, token, by }: Changes['grant-token']['input'],
 ): Promise<undefined> {
-  await requireGrantor(session, bucketId, grantor)
+  await requireGrantor(session, bucketId, grantor, token.createdAt)
   await insertToken(session, bucketId, token, by)
 }
 
@@ -49,7 +49,7 @@ export async function rotateToken(
   session: Session,
   { bucketId, grantor, successor, by }: Changes['rotate-token']['input'],
 ): Promise<boolean> {
-  await requireGrantor(session, bucketId, grantor)
+  await requireGrantor(session, bucketId, grantor, successor.createdAt)
   const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
   // The lock makes a second rotation at the same time wait, and see the expiry that the first one sets.
   const added = await session.change(
@@ -88,10 +88,16 @@ export async function revokeToken(
 }
 
 /** The lock makes a revocation at the same time wait for the new token. */
-async function requireGrantor(session: Session, bucketId: BucketId, grantor: TokenId): Promise<void> {
+async function requireGrantor(
+  session: Session,
+  bucketId: BucketId,
+  grantor: TokenId,
+  now: number,
+): Promise<void> {
   const rows = await session.run(
-    'SELECT 1 FROM tokens WHERE id = $1 AND bucket_id = $2 AND revoked_at IS NULL FOR UPDATE',
-    ...[grantor, bucketId],
+    `SELECT 1 FROM tokens WHERE id = $1 AND bucket_id = $2 AND revoked_at IS NULL AND coalesce(expires_at > $3, true)
+    FOR UPDATE`,
+    ...[grantor, bucketId, now],
   )
   if (rows.length === 0) throw tokenRevoked()
 }

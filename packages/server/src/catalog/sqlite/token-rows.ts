@@ -28,7 +28,8 @@ export function prepareTokenRows(db: DatabaseSync): TokenRows {
     (id, bucket_id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)`
   const insert = db.prepare(values)
   const insertOnce = db.prepare(`${values} ON CONFLICT (hash) DO NOTHING`)
-  const findGrantor = db.prepare('SELECT 1 FROM tokens WHERE id = ? AND bucket_id = ? AND revoked_at IS NULL')
+  const findGrantor = db.prepare(`SELECT 1 FROM tokens
+    WHERE id = ? AND bucket_id = ? AND revoked_at IS NULL AND coalesce(expires_at > ?, true)`)
   const insertSuccessor = db.prepare(`INSERT INTO tokens
     (id, bucket_id, name, hash, scopes, created_at, expires_at)
     SELECT ?1, bucket_id, name, ?2, scopes, ?3, ?4 FROM tokens
@@ -42,8 +43,8 @@ export function prepareTokenRows(db: DatabaseSync): TokenRows {
 
   const record = prepareRecordEvents(db)
 
-  function requireGrantor(bucketId: BucketId, grantor: TokenId): void {
-    if (!one(findGrantor, grantor, bucketId)) throw tokenRevoked()
+  function requireGrantor(bucketId: BucketId, grantor: TokenId, now: number): void {
+    if (!one(findGrantor, grantor, bucketId, now)) throw tokenRevoked()
   }
 
   const add: TokenRows['insert'] = (bucketId, token, by) => {
@@ -58,11 +59,11 @@ export function prepareTokenRows(db: DatabaseSync): TokenRows {
       insertOnce.run(id, bucketId, name, hash, scopes.join(' '), createdAt, expiresAt)
     },
     grant({ bucketId, grantor, token, by }) {
-      requireGrantor(bucketId, grantor)
+      requireGrantor(bucketId, grantor, token.createdAt)
       add(bucketId, token, by)
     },
     rotate({ bucketId, grantor, successor, by }) {
-      requireGrantor(bucketId, grantor)
+      requireGrantor(bucketId, grantor, successor.createdAt)
       const { id, hash, createdAt, expiresAt, replaces, replacedUntil } = successor
       const added = insertSuccessor.run(id, hash, createdAt, expiresAt, replaces, bucketId).changes === 1
       if (added) endReplaced.run(replacedUntil, replaces)

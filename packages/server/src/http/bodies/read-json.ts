@@ -14,28 +14,33 @@ export const jsonBodyProblems: readonly FaultCode[] = [
 /** Bytes. Twice the longest texts of an item with every character escaped. */
 const maxJsonBody = 131_072
 
+/** Milliseconds in which the whole body must arrive. A client must not keep an authorized request open. */
+const deadline = 30_000
+
 /** The number of unknown members that a problem names. */
 const maxFaults = 20
+
+export type JsonObject = Readonly<Record<string, unknown>>
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Reads a body that is a JSON object with these members, all optional. Throws Fault `content-type-unsupported`,
- * `content-coding-unsupported`, `body-too-large` and `json-malformed`.
+ * `content-coding-unsupported`, `body-too-large`, `request-timeout` and `json-malformed`.
  */
 export async function readJsonObject(
   request: IncomingMessage,
   readBody: BodyReader,
   members: readonly string[],
   types: readonly string[] = ['application/json'],
-): Promise<Readonly<Record<string, unknown>>> {
+): Promise<JsonObject> {
   const { headers } = request
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!types.includes(type))
     throw new Fault('content-type-unsupported', `Send the body with Content-Type: ${types.join(' or ')}.`)
   if (headers['content-encoding'] !== undefined)
     throw new Fault('content-coding-unsupported', 'Send the body without Content-Encoding.')
-  const value = parse(await readAll(request, readBody))
+  const value = parse(await withDeadline(readAll(request, readBody)))
   if (!isObject(value)) throw new Fault('json-malformed', 'The body is not a JSON object.')
   const known: ReadonlySet<string> = new Set(members)
   const unknown = Object.keys(value).filter((name) => !known.has(name))
@@ -66,6 +71,18 @@ async function readAll(request: IncomingMessage, readBody: BodyReader): Promise<
   return Buffer.concat(chunks)
 }
 
+async function withDeadline<T>(reading: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    reject(new Fault('request-timeout', `The body took longer than ${deadline / 1000} seconds to arrive.`))
+  }, deadline)
+  try {
+    return await Promise.race([reading, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 function parse(body: Uint8Array): unknown {
   try {
     return JSON.parse(decoder.decode(body))
@@ -74,5 +91,5 @@ function parse(body: Uint8Array): unknown {
   }
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

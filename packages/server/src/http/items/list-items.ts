@@ -71,23 +71,25 @@ export function listItemsRoute(
   /** Sends the whole list as lines. Reads only as much as the client receives. */
   async function sendLines(
     reply: FastifyReply,
-    grant: Grant,
+    bucketId: BucketId,
     query: ItemsQuery,
     urls: ListedUrls | null,
   ): Promise<FastifyReply> {
-    const batches = streamItems(listItems, grant.bucketId, query)
+    const { request } = reply
+    const batches = streamItems(listItems, bucketId, query)
     // The first read reports a malformed cursor, and what else prevents a list, while that can still be the response.
     const first = await batches.next()
     async function* lines() {
-      for (let batch = first; !batch.done; batch = await batches.next())
+      for (let batch = first; !batch.done; batch = await batches.next()) {
+        // A token that was revoked, or has expired, gets no further items, and no URLs with a later expiry.
+        const grant = await authorize(request, 'media:read', { isCounted: true })
         yield describe(batch.value, await signerOf(grant, urls))
           .map((media) => `${JSON.stringify(media)}\n`)
           .join('')
+      }
     }
     reply.type(lineType).headers(cacheControl)
-    return reply.send(
-      reply.request.method === 'HEAD' ? undefined : Readable.from(lines(), { objectMode: false }),
-    )
+    return reply.send(request.method === 'HEAD' ? undefined : Readable.from(lines(), { objectMode: false }))
   }
 
   app.route<{ Querystring: Readonly<Record<string, unknown>> }>({
@@ -99,7 +101,7 @@ export function listItemsRoute(
       const { bucketId, revision: current } = grant
       const query = parseItemsQuery(request.query)
       const urls = readListedUrls(request.query)
-      if (prefersLines(request.headers.accept)) return sendLines(reply, grant, query, urls)
+      if (prefersLines(request.headers.accept)) return sendLines(reply, bucketId, query, urls)
       const signer = await signerOf(grant, urls)
       const ifNoneMatch = request.headers['if-none-match'] ?? ''
       const acceptsGzip = acceptsCoding(request.headers['accept-encoding'], 'gzip')

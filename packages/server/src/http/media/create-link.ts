@@ -3,19 +3,17 @@ import type { SignLinks } from '../../access/sign-links.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { findMedia } from '../../media/find-media.ts'
 import { recordLinks } from '../../media/record-links.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { LinkBody, MediaParams } from '../openapi/request-schemas.ts'
 import { sampleLink, sampleMedia } from '../openapi/samples.ts'
 import { SignedLink } from '../openapi/schemas.ts'
-import type { Authorizer } from '../tokens/authorizer.ts'
-import { type LinkLimits, readLinkRequest } from './link-body.ts'
+import type { AuthorizedJsonReader } from '../tokens/read-authorized-json.ts'
+import { type LinkLimits, linkMembers, readLinkRequest } from './link-body.ts'
 
 export interface LinkParts {
-  readonly authorize: Authorizer
-  readonly readBody: BodyReader
+  readonly readAuthorizedJson: AuthorizedJsonReader
   readonly catalog: Pick<Catalog, 'media' | 'recordEvents'>
   readonly signLinks: SignLinks
   readonly limits: LinkLimits
@@ -23,14 +21,15 @@ export interface LinkParts {
 
 /** `POST /api/media/{id}/links` (docs/interface.md H7). */
 export async function createLinkRoute(app: FastifyInstance, parts: LinkParts): Promise<void> {
-  const { authorize, readBody, catalog, signLinks, limits } = parts
+  const { readAuthorizedJson, catalog, signLinks, limits } = parts
   leaveBodiesUnread(app)
   app.post<{ Params: MediaParams }>(
     '/api/media/:id/links',
     routeOptions(description),
     async (request, reply) => {
-      const { bucketId, actor } = await authorize(request, 'media:read')
-      const { lifetime, ...options } = await readLinkRequest(request.raw, readBody, limits)
+      const { caller, body } = await readAuthorizedJson(request, 'media:read', linkMembers)
+      const { bucketId, actor } = caller
+      const { lifetime, ...options } = readLinkRequest(body, limits)
       const media = await findMedia(catalog, bucketId, request.params.id)
       const { sign, expires } = await signLinks(lifetime)
       if (lifetime !== null) await recordLinks(catalog, actor, [media], { ...options, expires })

@@ -10,16 +10,17 @@ import { otherMedia, sampleLink, sampleMedia } from '../openapi/samples.ts'
 import { SignedLinks } from '../openapi/schemas.ts'
 import type { LinkParts } from './create-link.ts'
 import { readIds } from './id-list.ts'
-import { readLinkRequest } from './link-body.ts'
+import { linkMembers, readLinkRequest } from './link-body.ts'
 
 /** `POST /api/links` (docs/interface.md H7). */
 export async function createLinksRoute(app: FastifyInstance, parts: LinkParts): Promise<void> {
-  const { authorize, readBody, catalog, signLinks, limits } = parts
+  const { readAuthorizedJson, catalog, signLinks, limits } = parts
   leaveBodiesUnread(app)
   app.post('/api/links', routeOptions(description), async (request, reply) => {
-    const { bucketId, actor } = await authorize(request, 'media:read')
-    const { lifetime, ids: sent, ...options } = await readLinkRequest(request.raw, readBody, limits, ['ids'])
-    const ids = [...new Set(readIds(sent))]
+    const { caller, body } = await readAuthorizedJson(request, 'media:read', ['ids', ...linkMembers])
+    const { bucketId, actor } = caller
+    const { lifetime, ...options } = readLinkRequest(body, limits)
+    const ids = [...new Set(readIds(body['ids']))]
     const found = await Promise.all(ids.map((id) => (isMediaId(id) ? catalog.media(id) : null)))
     const isOwn = (media: Media | null | undefined): media is Media => media?.bucketId === bucketId
     const items = found.filter(isOwn)

@@ -1,20 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import type { UrlSettings } from '../../core/media-url.ts'
 import type { EditMedia } from '../../media/edit-media.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
-import { jsonBodyProblems, readJsonObject } from '../bodies/read-json.ts'
+import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { MediaParams } from '../openapi/request-schemas.ts'
 import { sampleMedia } from '../openapi/samples.ts'
 import { ItemEdit, MediaObject } from '../openapi/schemas.ts'
-import type { Authorizer } from '../tokens/authorizer.ts'
+import type { AuthorizedJsonReader } from '../tokens/read-authorized-json.ts'
 import { itemResponse, matchesState } from './item-response.ts'
 import { editMembers, readEdit } from './read-edit.ts'
 
 interface Parts {
-  readonly authorize: Authorizer
-  readonly readBody: BodyReader
+  readonly readAuthorizedJson: AuthorizedJsonReader
   readonly editMedia: EditMedia
   readonly urlSettings: UrlSettings
 }
@@ -23,19 +21,19 @@ const patchTypes = ['application/merge-patch+json', 'application/json']
 
 /** `PATCH /api/media/{id}` (docs/interface.md M5, M6). */
 export async function editMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorize, readBody, editMedia, urlSettings } = parts
+  const { readAuthorizedJson, editMedia, urlSettings } = parts
   leaveBodiesUnread(app)
   app.patch<{ Params: MediaParams }>('/api/media/:id', routeOptions(description), async (request, reply) => {
-    const grant = await authorize(request, 'media:write')
+    const { caller, body } = await readAuthorizedJson(request, 'media:write', editMembers, patchTypes)
     // Before If-Match: a precondition is ignored if the request is refused without it (RFC 9110, section 13.2.1).
-    const edit = readEdit(await readJsonObject(request.raw, readBody, editMembers, patchTypes))
+    const edit = readEdit(body)
     const ifMatch = request.headers['if-match']
     const item = await editMedia(
-      grant.bucketId,
+      caller.bucketId,
       request.params.id,
       edit,
       ifMatch === undefined ? null : (item) => matchesState(ifMatch, itemResponse(urlSettings, item)),
-      grant.actor,
+      caller.actor,
     )
     const { media, headers } = itemResponse(urlSettings, item)
     return reply.headers(headers).send(media)

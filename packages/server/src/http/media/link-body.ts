@@ -1,7 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import type { ParameterFault } from '../../core/fault.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
-import { malformed, readJsonObject } from '../bodies/read-json.ts'
+import { type JsonObject, malformed } from '../bodies/read-json.ts'
 
 /** What the links of a request are for. */
 export interface LinkRequest {
@@ -18,21 +16,16 @@ export interface LinkLimits {
   readonly variantNames: readonly string[]
 }
 
-const members = ['expires_in', 'variant', 'download']
+/** The members of the body of a request that creates links. */
+export const linkMembers = ['expires_in', 'variant', 'download'] as const
 
-/** Reads the body of a request that creates links (docs/interface.md H7). Returns the member `ids` as sent. Throws as readJsonObject. */
-export async function readLinkRequest(
-  request: IncomingMessage,
-  readBody: BodyReader,
-  { maxLifetime, variantNames }: LinkLimits,
-  otherMembers: readonly 'ids'[] = [],
-): Promise<LinkRequest & { readonly ids: unknown }> {
-  const body = await readJsonObject(request, readBody, [...otherMembers, ...members])
+/** Reads the body of a request that creates links (docs/interface.md H7). Throws Fault `json-malformed`. */
+export function readLinkRequest(body: JsonObject, { maxLifetime, variantNames }: LinkLimits): LinkRequest {
   const { expires_in: lifetime = null, variant = null, download: isDownload = false } = body
   const hasLifetime = isLifetime(lifetime, maxLifetime)
   const hasVariant = isVariant(variant, variantNames)
   const hasDownload = typeof isDownload === 'boolean'
-  if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload, ids: body['ids'] }
+  if (hasLifetime && hasVariant && hasDownload) return { lifetime, variant, isDownload }
   const faults: ParameterFault[] = []
   if (!hasLifetime)
     faults.push({ parameter: 'expires_in', detail: `An integer from 1 to ${maxLifetime}, or null.` })

@@ -1,30 +1,27 @@
 import type { FastifyInstance } from 'fastify'
 import type { MediaRemover } from '../../media/deletion/remove-media.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
-import { jsonBodyProblems, readJsonObject } from '../bodies/read-json.ts'
+import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { otherMedia, sampleMedia } from '../openapi/samples.ts'
 import { DeletedItems, IdList } from '../openapi/schemas.ts'
-import type { Authorizer } from '../tokens/authorizer.ts'
+import type { AuthorizedJsonReader } from '../tokens/read-authorized-json.ts'
 import { readIds } from './id-list.ts'
 
 interface Parts {
-  readonly authorize: Authorizer
-  readonly readBody: BodyReader
+  readonly readAuthorizedJson: AuthorizedJsonReader
   readonly removeManyMedia: MediaRemover['removeMany']
   readonly metrics: Metrics
 }
 
 /** `DELETE /api/media` (docs/interface.md M4). */
 export async function removeManyMediaRoute(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorize, readBody, removeManyMedia, metrics } = parts
+  const { readAuthorizedJson, removeManyMedia, metrics } = parts
   leaveBodiesUnread(app)
   app.delete('/api/media', routeOptions(description), async (request, reply) => {
-    const grant = await authorize(request, 'media:delete')
-    const { ids } = await readJsonObject(request.raw, readBody, ['ids'])
-    const result = await removeManyMedia(grant.bucketId, readIds(ids), grant.actor)
+    const { caller, body } = await readAuthorizedJson(request, 'media:delete', ['ids'])
+    const result = await removeManyMedia(caller.bucketId, readIds(body['ids']), caller.actor)
     metrics.deletedItems.inc(result.deleted.length)
     return reply.header('cache-control', 'no-store').send(result)
   })

@@ -5,17 +5,17 @@ import { parseTrashQuery } from '../../core/trash-query.ts'
 import type { MediaRemover } from '../../media/deletion/remove-media.ts'
 import type { TrashOperations } from '../../media/deletion/trash.ts'
 import { describeMedia } from '../../media/describe-media.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
-import { malformed, readJsonObject } from '../bodies/read-json.ts'
+import { malformed } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { routeOptions } from '../openapi/operation-description.ts'
 import type { Authorizer } from '../tokens/authorizer.ts'
+import type { AuthorizedJsonReader } from '../tokens/read-authorized-json.ts'
 import { readIds } from './id-list.ts'
 import { listDescription, purgeDescription, restoreDescription } from './trash-descriptions.ts'
 
 interface Parts extends TrashOperations {
   readonly authorize: Authorizer
-  readonly readBody: BodyReader
+  readonly readAuthorizedJson: AuthorizedJsonReader
   readonly purgeMedia: MediaRemover['purge']
   readonly urlSettings: UrlSettings
 }
@@ -24,7 +24,8 @@ const noStore = { 'cache-control': 'no-store' }
 
 /** `GET` and `DELETE /api/trash`, `POST /api/trash/restore` (docs/interface.md, Trash). */
 export async function trashRoutes(app: FastifyInstance, parts: Parts): Promise<void> {
-  const { authorize, readBody, listTrash, restoreMedia, emptyTrash, purgeMedia, urlSettings } = parts
+  const { authorize, readAuthorizedJson, listTrash, restoreMedia, emptyTrash, purgeMedia, urlSettings } =
+    parts
   leaveBodiesUnread(app)
 
   const describe = ({ item, deletedAt, expiresAt }: TrashedItem) => ({
@@ -45,21 +46,21 @@ export async function trashRoutes(app: FastifyInstance, parts: Parts): Promise<v
   )
 
   app.post('/api/trash/restore', routeOptions(restoreDescription), async (request, reply) => {
-    const grant = await authorize(request, 'media:delete')
-    const { ids } = await readJsonObject(request.raw, readBody, ['ids'])
-    return reply.headers(noStore).send(await restoreMedia(grant.bucketId, readIds(ids), grant.actor))
+    const { caller, body } = await readAuthorizedJson(request, 'media:delete', ['ids'])
+    const restored = await restoreMedia(caller.bucketId, readIds(body['ids']), caller.actor)
+    return reply.headers(noStore).send(restored)
   })
 
   app.delete('/api/trash', routeOptions(purgeDescription), async (request, reply) => {
-    const grant = await authorize(request, 'media:delete')
-    const { ids, all } = await readJsonObject(request.raw, readBody, ['ids', 'all'])
+    const { caller, body } = await readAuthorizedJson(request, 'media:delete', ['ids', 'all'])
+    const { ids, all } = body
     if (all === undefined) {
-      const purged = await purgeMedia(grant.bucketId, readIds(ids), grant.actor)
+      const purged = await purgeMedia(caller.bucketId, readIds(ids), caller.actor)
       return reply.headers(noStore).send(purged)
     }
     if (all !== true || ids !== undefined)
       throw malformed([{ parameter: 'all', detail: 'True, and then no ids.' }])
-    await emptyTrash(grant.bucketId, grant.actor)
+    await emptyTrash(caller.bucketId, caller.actor)
     return reply.code(204).send()
   })
 }

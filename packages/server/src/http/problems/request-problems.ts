@@ -49,7 +49,7 @@ export const requestProblems = {
   'request-timeout': {
     status: 408,
     title: 'The request took too long to arrive',
-    cause: 'The headers of the request were not complete within the time limit.',
+    cause: 'The headers of the request, or its JSON body, were not complete within the time limit.',
     cure: 'Try again on a new connection.',
   },
   'body-too-large': {

@@ -15,10 +15,14 @@ export interface Caller extends Grant {
 }
 
 /**
- * Verifies the token of a request, counts the request and requires `scope`, unless that is null. Returns what the token
- * grants; throws the Fault that names the reason for a refusal.
+ * Verifies the token of a request, counts the request unless it was counted before, and requires `scope`, unless that is null.
+ * Returns what the token grants; throws the Fault that names the reason for a refusal.
  */
-export type Authorizer = (request: Pick<FastifyRequest, 'raw' | 'id'>, scope: Scope | null) => Promise<Caller>
+export type Authorizer = (
+  request: Pick<FastifyRequest, 'raw' | 'id'>,
+  scope: Scope | null,
+  options?: { readonly isCounted: boolean },
+) => Promise<Caller>
 
 /** Verifies the token of an Authorization header. Does not count the request and requires no scope. */
 export type AuthorizationVerifier = (authorization: string) => Promise<Grant>
@@ -34,9 +38,9 @@ export const createAuthorizer =
     { countToken }: Pick<RequestLimits, 'countToken'>,
     { wholeOfRequest }: Pick<ClientAddresses, 'wholeOfRequest'>,
   ): Authorizer =>
-  async (request, scope) => {
+  async (request, scope, { isCounted } = { isCounted: false }) => {
     const grant = await verifyAuthorization(requireAuthorization(request.raw))
-    const refusal = countToken(grant.tokenId)
+    const refusal = isCounted ? null : countToken(grant.tokenId)
     if (refusal) throw refusal
     if (scope !== null) requireScope(grant, scope)
     const { tokenId, subject } = grant

@@ -1,36 +1,28 @@
 import type { FastifyInstance } from 'fastify'
 import { grantToken } from '../../access/grant-token.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { sampleCreatedToken } from '../openapi/samples.ts'
 import { CreatedToken, NewTokenBody } from '../openapi/token-schemas.ts'
-import type { Authorizer } from './authorizer.ts'
-import { readNewToken } from './token-body.ts'
+import type { AuthorizedJsonReader } from './read-authorized-json.ts'
+import { newTokenMembers, readNewToken } from './token-body.ts'
 
 /** `POST /api/tokens` (docs/interface.md T6). */
 export async function createTokenRoute(
   app: FastifyInstance,
   parts: {
-    readonly authorize: Authorizer
-    readonly readBody: BodyReader
+    readonly readAuthorizedJson: AuthorizedJsonReader
     readonly catalog: Pick<Catalog, 'grantToken' | 'token'>
   },
 ): Promise<void> {
-  const { authorize, readBody, catalog } = parts
+  const { readAuthorizedJson, catalog } = parts
   leaveBodiesUnread(app)
   app.post('/api/tokens', routeOptions(description), async (request, reply) => {
-    const grant = await authorize(request, 'tokens:manage')
+    const { caller, body } = await readAuthorizedJson(request, 'tokens:manage', newTokenMembers)
     const now = Date.now()
-    const created = await grantToken(
-      catalog,
-      grant,
-      await readNewToken(request.raw, readBody, now),
-      now,
-      grant.actor,
-    )
+    const created = await grantToken(catalog, caller, readNewToken(body, now), now, caller.actor)
     return reply.code(201).header('cache-control', 'no-store').send(created)
   })
 }

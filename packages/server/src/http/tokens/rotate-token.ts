@@ -1,34 +1,32 @@
 import type { FastifyInstance } from 'fastify'
 import { rotateToken } from '../../access/rotate-token.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
 import { jsonBodyProblems } from '../bodies/read-json.ts'
 import { leaveBodiesUnread } from '../bodies/unread-bodies.ts'
 import { exampleBase, type OperationDescription, routeOptions } from '../openapi/operation-description.ts'
 import { sampleCreatedToken } from '../openapi/samples.ts'
 import { CreatedToken, TokenParams, TokenRotation } from '../openapi/token-schemas.ts'
-import type { Authorizer } from './authorizer.ts'
-import { readRotation } from './token-body.ts'
+import type { AuthorizedJsonReader } from './read-authorized-json.ts'
+import { readRotation, rotationMembers } from './token-body.ts'
 
 /** `POST /api/tokens/{id}/rotate` (docs/interface.md T8). */
 export async function rotateTokenRoute(
   app: FastifyInstance,
   parts: {
-    readonly authorize: Authorizer
-    readonly readBody: BodyReader
+    readonly readAuthorizedJson: AuthorizedJsonReader
     readonly catalog: Pick<Catalog, 'rotateToken' | 'token'>
   },
 ): Promise<void> {
-  const { authorize, readBody, catalog } = parts
+  const { readAuthorizedJson, catalog } = parts
   leaveBodiesUnread(app)
   app.post<{ Params: TokenParams }>(
     '/api/tokens/:id/rotate',
     routeOptions(description),
     async (request, reply) => {
-      const grant = await authorize(request, 'tokens:manage')
+      const { caller, body } = await readAuthorizedJson(request, 'tokens:manage', rotationMembers)
       const now = Date.now()
-      const rotation = await readRotation(request.raw, readBody, now)
-      const created = await rotateToken(catalog, grant, request.params.id, rotation, now, grant.actor)
+      const rotation = readRotation(body, now)
+      const created = await rotateToken(catalog, caller, request.params.id, rotation, now, caller.actor)
       return reply.code(201).header('cache-control', 'no-store').send(created)
     },
   )

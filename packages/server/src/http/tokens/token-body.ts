@@ -1,20 +1,19 @@
-import type { IncomingMessage } from 'node:http'
 import type { GrantedToken } from '../../catalog/token-records.ts'
 import type { ParameterFault } from '../../core/fault.ts'
 import { isScope, type Scope, scopes } from '../../core/scopes.ts'
 import { parseTimestamp } from '../../core/timestamp.ts'
 import { isTokenName, tokenNameRule } from '../../core/token-name.ts'
 import { defaultOverlap, maxOverlap } from '../../core/token-rotation.ts'
-import type { BodyReader } from '../bodies/body-reader.ts'
-import { malformed, readJsonObject } from '../bodies/read-json.ts'
+import { type JsonObject, malformed } from '../bodies/read-json.ts'
 
-/** Reads the body of a request that creates a token (docs/interface.md T6). Throws as readJsonObject. */
-export async function readNewToken(
-  request: IncomingMessage,
-  readBody: BodyReader,
+export const newTokenMembers = ['scopes', 'name', 'expires_at'] as const
+export const rotationMembers = ['expires_at', 'overlap_seconds'] as const
+
+/** Reads the body of a request that creates a token (docs/interface.md T6). Throws Fault `json-malformed`. */
+export function readNewToken(
+  body: JsonObject,
   now: number,
-): Promise<Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt'>> {
-  const body = await readJsonObject(request, readBody, ['scopes', 'name', 'expires_at'])
+): Pick<GrantedToken, 'name' | 'scopes' | 'expiresAt'> {
   const faults: ParameterFault[] = []
   const names = readScopes(body['scopes'])
   if (names === null)
@@ -27,17 +26,15 @@ export async function readNewToken(
   return { name, scopes: names, expiresAt }
 }
 
-/** Reads the body of a request that replaces a token (docs/interface.md T8). Throws as readJsonObject. */
-export async function readRotation(
-  request: IncomingMessage,
-  readBody: BodyReader,
+/** Reads the body of a request that replaces a token (docs/interface.md T8). Throws Fault `json-malformed`. */
+export function readRotation(
+  body: JsonObject,
   now: number,
-): Promise<{
+): {
   /** Milliseconds. */
   readonly overlap: number
   readonly expiresAt: number | null
-}> {
-  const body = await readJsonObject(request, readBody, ['expires_at', 'overlap_seconds'])
+} {
   const faults: ParameterFault[] = []
   const expiresAt = readExpiry(body['expires_at'], now)
   if (expiresAt === undefined) faults.push(expiryFault)

@@ -137,6 +137,17 @@ test('J8 a new key is found when a token has it, and the withdrawn one is refuse
   expect(await outcome(old)).toBe('token-refused')
 })
 
+test('J2 a token without a key id is verified with each key of the issuer', async () => {
+  const { outcomeOf, outcome } = setUp()
+  const byEarlier = await issuer.sign({ iat: 0 }, { kid: undefined })
+  issuer.rotateKey({ keepsEarlier: true })
+  expect(await outcome({ kid: undefined })).toBe('valid')
+  expect(await outcomeOf(byEarlier)).toBe('valid')
+  const signature = /[^.]+$/
+  const other = signature.exec(await issuer.sign({ sub: 'other' }, { kid: undefined }))?.[0] ?? ''
+  expect(await outcomeOf(byEarlier.replace(signature, other))).toBe('token-refused')
+})
+
 test('J8 the URL of the keys can be set; the discovery document is then not requested', async () => {
   const { outcome, keys } = setUp(issuer.url, `${issuer.url}/jwks`)
   expect(await outcome()).toBe('valid')
