@@ -1,7 +1,7 @@
 import type { Actor } from '../../core/actor.ts'
 import { version } from '../../core/version.ts'
 import type { RecordedEvent } from './audit-log.ts'
-import type { AuditAction, AuditDetail } from './events.ts'
+import type { AuditAction } from './events.ts'
 
 /** The version of the OCSF schema (https://schema.ocsf.io). */
 const schemaVersion = '1.3.0'
