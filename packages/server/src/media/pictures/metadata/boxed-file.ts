@@ -23,6 +23,9 @@ const fragmentBoxes: ReadonlySet<string> = new Set([
 /** Bytes of a box in memory. An hour of video has about 5 MB. */
 const maxLoaded = 128 * 1024 * 1024
 
+/** Bytes of the box of brands. */
+const maxBrands = 65_536
+
 const maxBoxes = 200_000
 
 /**
@@ -47,7 +50,8 @@ export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
     if (kept.has(box.type) || box.type === 'mdat') used.add(box)
   }
   const movie = boxes.find(({ type }) => type === 'moov')
-  if (movie) add(movie, planMovie(await loadBox(source, movie, maxLoaded), movie, isFragmented))
+  const form = { isFragmented, isQuickTime: await hasQuickTimeBrand(source, boxes) }
+  if (movie) add(movie, planMovie(await loadBox(source, movie, maxLoaded), movie, form))
   const pictures = boxes.find(({ type }) => type === 'meta')
   const loaded = pictures && (await loadBox(source, pictures, maxLoaded))
   const hasPictures = pictures && loaded && isPictureList(loaded, pictures)
@@ -60,6 +64,16 @@ export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
   if (!isFragmented) for (const gap of gapsInBoxes(ranges, data)) edits.push({ ...gap, bytes: null })
   for (const box of boxes) if (!used.has(box)) edits.push(...freed(box))
   return applyEdits(edits, boxes.findLast((box) => used.has(box))?.end ?? 0)
+}
+
+/** Files without brands are older than those of ISO 14496-12. */
+async function hasQuickTimeBrand(source: ByteSource, boxes: readonly Box[]): Promise<boolean> {
+  const brands = boxes.find(({ type }) => type === 'ftyp')
+  if (!brands) return true
+  const { bytes } = await loadBox(source, brands, maxBrands)
+  for (let at = brands.data - brands.start; at < bytes.byteLength; at += 4)
+    if (bytes.toString('latin1', at, at + 4) === 'qt  ') return true
+  return false
 }
 
 function freed({ type, start, data, end }: Box): Edit[] {
@@ -91,11 +105,12 @@ async function topBoxes(source: ByteSource): Promise<Box[]> {
   return boxes
 }
 
-/** Requires that each range is in one of the boxes. Open ranges are cut off at its end. Returns them in order. */
+/** Requires that each range is in one of the boxes, unless it is empty. Open ranges are cut off at its end. Returns them in order. */
 function withinBoxes(needed: readonly NeededRange[], boxes: readonly Box[]): Range[] {
   const places = boxes.toSorted((one, other) => one.start - other.start)
   let at = 0
   return needed
+    .filter(({ start, end }) => start < end)
     .toSorted((one, other) => one.start - other.start)
     .map(({ start, end, isOpen = false }) => {
       while (at < places.length && start >= (places[at]?.end ?? 0)) at += 1

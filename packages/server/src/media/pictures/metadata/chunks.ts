@@ -4,8 +4,8 @@ import { maxTable, UnreadableFile } from './pieces.ts'
 /** The chunks of a track; `end` is null if the sizes of its samples are those of QuickTime's sounds, which mean something else. */
 export type TrackChunks = readonly { readonly start: number; readonly end: number | null }[]
 
-/** Where the samples of a track are, from its sample table. Throws UnreadableFile. */
-export function chunksOf(loaded: LoadedBoxes, table: Box): TrackChunks {
+/** Where the samples of a track are, from its sample table. `isExact` if sizes are in bytes, also one size of all samples. Throws UnreadableFile. */
+export function chunksOf(loaded: LoadedBoxes, table: Box, isExact: boolean): TrackChunks {
   const data = (type: string): Buffer | null => {
     const box = childOf(loaded, table, type)
     return box && dataOf(loaded, box)
@@ -13,12 +13,14 @@ export function chunksOf(loaded: LoadedBoxes, table: Box): TrackChunks {
   const starts = readStarts(data('stco'), data('co64'))
   if (starts.length === 0) return []
   const runs = readRuns(data('stsc'))
-  const sizeOf = readSizes(data('stsz'), data('stz2'))
+  const sizes = data('stsz')
+  const commonSize = readCommonSize(sizes)
+  const sizeOf = commonSize === 0 ? readSizes(sizes, data('stz2')) : null
   let [run, sample] = [0, 0]
   return starts.map((start, index) => {
     while (run + 1 < runs.length && (runs[run + 1]?.firstChunk ?? 0) <= index + 1) run += 1
     const count = runs[run]?.samples ?? 0
-    if (sizeOf === null) return { start, end: null }
+    if (sizeOf === null) return { start, end: isExact ? start + count * commonSize : null }
     let end = start
     for (const last = sample + count; sample < last; sample += 1) end += sizeOf(sample)
     return { start, end }
@@ -48,8 +50,15 @@ function readRuns(table: Buffer | null): { readonly firstChunk: number; readonly
   }))
 }
 
-/** The size of each sample in bytes; null if all have the same, which QuickTime counts in other units for some sounds. */
-function readSizes(sizes: Buffer | null, compact: Buffer | null): ((sample: number) => number) | null {
+/** The size of all samples; 0 if each has its own. */
+function readCommonSize(sizes: Buffer | null): number {
+  if (!sizes) return 0
+  if (sizes.byteLength < 12) throw damaged()
+  return sizes.readUInt32BE(4)
+}
+
+/** The size of each sample in bytes. */
+function readSizes(sizes: Buffer | null, compact: Buffer | null): (sample: number) => number {
   const at = (read: () => number): number => {
     try {
       return read()
@@ -58,8 +67,6 @@ function readSizes(sizes: Buffer | null, compact: Buffer | null): ((sample: numb
     }
   }
   if (sizes) {
-    if (sizes.byteLength < 12) throw damaged()
-    if (sizes.readUInt32BE(4) !== 0) return null
     countIn(sizes, 8, 12, 4)
     return (sample) => at(() => sizes.readUInt32BE(12 + sample * 4))
   }

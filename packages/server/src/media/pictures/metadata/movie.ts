@@ -1,9 +1,9 @@
 import { type Box, BoxEdits, childOf, childrenOf, dataOf, type LoadedBoxes } from './boxes.ts'
 import { chunksOf, type TrackChunks } from './chunks.ts'
 import { type Content, type NeededRange, UnreadableFile } from './pieces.ts'
-import { clearEncoderNames } from './sample-entries.ts'
+import { cleanSampleEntries, hasExactSizes } from './sample-entries.ts'
 
-/** The boxes that are kept in each box. Those of `stsd` and the codecs are kept whole. */
+/** The boxes that are kept in each box. Those without a row are kept whole, except `stsd`. */
 const keptIn: Readonly<Record<string, ReadonlySet<string>>> = {
   moov: new Set(['mvhd', 'iods', 'trak', 'mvex', 'pssh', 'ctab', 'clip']),
   mvex: new Set(['mehd', 'trex', 'leva']),
@@ -11,32 +11,49 @@ const keptIn: Readonly<Record<string, ReadonlySet<string>>> = {
   mdia: new Set(['mdhd', 'hdlr', 'minf', 'elng']),
   minf: new Set(['vmhd', 'smhd', 'hmhd', 'sthd', 'nmhd', 'gmhd', 'hdlr', 'dinf', 'stbl']),
   dinf: new Set(['dref']),
+  edts: new Set(['elst']),
+  tapt: new Set(['clef', 'prof', 'enof']),
+  clip: new Set(['crgn']),
+  matt: new Set(['kmat']),
+  trgr: new Set(['msrc', 'ster', 'cstg']),
+  gmhd: new Set(['gmin', 'text']),
   stbl: new Set([
     ...['stsd', 'stts', 'ctts', 'cslg', 'stss', 'stps', 'stsh', 'stsz', 'stz2', 'stsc', 'stco', 'co64'],
     ...['sdtp', 'sgpd', 'sbgp', 'subs', 'saiz', 'saio', 'senc', 'padb', 'stdp'],
   ]),
 }
 
+const listsOfTrack: ReadonlySet<string> = new Set(['edts', 'tapt', 'clip', 'matt', 'trgr'])
+
 /**
- * Handlers of tracks with pictures, sounds, captions and time codes. Tracks of other handlers are removed with their samples: timed
- * metadata, such as the positions of action cameras and drones. `text` and `sbtl` are among them, because drones write their position as subtitles.
+ * Handlers of tracks with pictures, sounds and captions. Tracks of other handlers are removed with their samples: timed metadata, such as the
+ * positions of action cameras and drones, and time codes, which are the time of day on many cameras. `text` and `sbtl` are among them, because
+ * drones write their position as subtitles.
  */
-const keptHandlers: ReadonlySet<string> = new Set(['vide', 'soun', 'auxv', 'pict', 'clcp', 'subt', 'tmcd'])
+const keptHandlers: ReadonlySet<string> = new Set(['vide', 'soun', 'auxv', 'pict', 'clcp', 'subt'])
+
+/** The form of a file, from its other boxes. */
+interface Form {
+  readonly isFragmented: boolean
+  readonly isQuickTime: boolean
+}
 
 /** Removes the metadata of a movie: unknown boxes, tracks without pictures and sounds, times of creation, names. */
-export function planMovie(loaded: LoadedBoxes, movie: Box, isFragmented: boolean): Content {
+export function planMovie(loaded: LoadedBoxes, movie: Box, { isFragmented, isQuickTime }: Form): Content {
   const edits = new BoxEdits(loaded)
   const children = childrenOf(loaded, movie)
   if (children.some(({ type }) => type === 'cmov')) throw damaged('its header is compressed')
-  const tracks = children.filter(({ type }) => type === 'trak').map((box) => readTrack(loaded, box))
+  const tracks = children
+    .filter(({ type }) => type === 'trak')
+    .map((box) => readTrack(loaded, box, isQuickTime))
   const isKept = ({ handler }: Track) => keptHandlers.has(handler)
   const [kept, removed] = [tracks.filter(isKept), tracks.filter((track) => !isKept(track))]
   if (kept.length === 0) throw damaged('it has no pictures and no sounds')
-  if (isFragmented && removed.length > 0) throw damaged('it has fragments of timed metadata')
+  if (isFragmented && removed.length > 0) throw damaged('it has fragments of timed metadata or time codes')
 
   for (const box of freeOthers(loaded, edits, movie)) {
     if (box.type === 'mvhd') clearTimes(loaded, edits, box)
-    if (box.type === 'mvex') freeOthers(loaded, edits, box)
+    if (box.type === 'mvex' || box.type === 'clip') freeOthers(loaded, edits, box)
   }
   for (const { box } of removed) edits.free(box)
   const removedIds = new Set(removed.map(({ id }) => id))
@@ -48,40 +65,45 @@ interface Track {
   readonly box: Box
   readonly id: number
   readonly handler: string
+  readonly isQuickTime: boolean
   readonly chunks: TrackChunks
 }
 
-function readTrack(loaded: LoadedBoxes, box: Box): Track {
+function readTrack(loaded: LoadedBoxes, box: Box, isQuickTime: boolean): Track {
   const [header, media] = ['tkhd', 'mdia'].map((type) => childOf(loaded, box, type))
   const handler = media && childOf(loaded, media, 'hdlr')
   const information = media && childOf(loaded, media, 'minf')
   const table = information && childOf(loaded, information, 'stbl')
-  if (!header || !handler || !table) throw damaged('a track is incomplete')
+  const formats = table && childOf(loaded, table, 'stsd')
+  if (!header || !handler || !formats) throw damaged('a track is incomplete')
   const [headerData, handlerData] = [dataOf(loaded, header), dataOf(loaded, handler)]
   const idPosition = headerData[0] === 1 ? 20 : 12
   if (headerData.byteLength < idPosition + 4) throw damaged('a header is too short')
+  const type = handlerData.toString('latin1', 8, 12)
   return {
     box,
     id: headerData.readUInt32BE(idPosition),
-    handler: handlerData.toString('latin1', 8, 12),
-    chunks: chunksOf(loaded, table),
+    handler: type,
+    isQuickTime,
+    chunks: chunksOf(loaded, table, hasExactSizes(loaded, formats, type, isQuickTime)),
   }
 }
 
 function cleanTrack(
   loaded: LoadedBoxes,
   edits: BoxEdits,
-  { box: track, handler }: Track,
+  track: Track,
   removedIds: ReadonlySet<number>,
 ): void {
-  for (const box of freeOthers(loaded, edits, track)) {
+  for (const box of freeOthers(loaded, edits, track.box)) {
     if (box.type === 'tkhd') clearTimes(loaded, edits, box)
     if (box.type === 'tref') freeReferences(loaded, edits, box, removedIds)
+    if (listsOfTrack.has(box.type)) freeOthers(loaded, edits, box)
     if (box.type !== 'mdia') continue
     for (const part of freeOthers(loaded, edits, box)) {
       if (part.type === 'mdhd') clearTimes(loaded, edits, part)
       if (part.type === 'hdlr') clearHandlerName(edits, part)
-      if (part.type === 'minf') cleanMediaInformation(loaded, edits, part, handler === 'vide')
+      if (part.type === 'minf') cleanMediaInformation(loaded, edits, part, track)
     }
   }
 }
@@ -103,19 +125,15 @@ function freeReferences(
   }
 }
 
-function cleanMediaInformation(
-  loaded: LoadedBoxes,
-  edits: BoxEdits,
-  information: Box,
-  isVideo: boolean,
-): void {
+function cleanMediaInformation(loaded: LoadedBoxes, edits: BoxEdits, information: Box, track: Track): void {
   for (const box of freeOthers(loaded, edits, information)) {
     if (box.type === 'hdlr') clearHandlerName(edits, box)
+    if (box.type === 'gmhd') freeOthers(loaded, edits, box)
     if (box.type === 'dinf')
       for (const reference of freeOthers(loaded, edits, box)) clearReferences(loaded, edits, reference)
     if (box.type !== 'stbl') continue
     for (const table of freeOthers(loaded, edits, box))
-      if (table.type === 'stsd') clearEncoderNames(loaded, edits, table, isVideo)
+      if (table.type === 'stsd') cleanSampleEntries(loaded, edits, table, track)
   }
 }
 

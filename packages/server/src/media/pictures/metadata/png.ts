@@ -22,7 +22,7 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
   if (!(await source.read(0, 8)).equals(signature)) throw damaged('no signature')
   const pieces: Piece[] = []
   append(pieces, { from: 0, to: 8 })
-  let hasData = false
+  let [hasData, hasExif] = [false, false]
   for (let start = 8; ; ) {
     const header = await source.read(start, 8)
     const length = header.readUInt32BE(0)
@@ -30,7 +30,9 @@ export async function planPng(source: ByteSource): Promise<Piece[]> {
     const end = start + 12 + length
     if (end > source.size) throw damaged('a chunk ends after the file')
     if ((type === 'IHDR') !== (start === 8)) throw damaged('the header is not the first chunk')
-    if (type === 'eXIf' && length <= maxExif) {
+    // A file has one at most; decoders read the first one.
+    if (type === 'eXIf' && length <= maxExif && !hasExif) {
+      hasExif = true
       const orientation = orientationOf(await source.read(start + 8, length))
       if (orientation !== 1) append(pieces, { bytes: exifChunk(orientation) })
     }

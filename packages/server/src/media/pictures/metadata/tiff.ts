@@ -32,6 +32,13 @@ const kept: ReadonlySet<number> = new Set([
   ...[529, 530, 531, 532, 559, 32995, 32996, 32997, 32998, 34675, 50674],
 ])
 
+/** The tag of the description of a picture, and the type of texts. */
+const description = 270
+const text = 2
+
+/** Bytes of a description of ImageJ in which the number of pictures is searched. */
+const maxDescription = 1_000
+
 /** Pairs of tags: the positions of the pixels, and their lengths. */
 const dataTags = [
   [273, 279],
@@ -51,8 +58,10 @@ export async function planTiff(source: ByteSource): Promise<Piece[]> {
   if (await isRaw(source, format)) return [{ from: 0, to: source.size }]
   const needed: Range[] = [{ start: 0, end: format.headerSize }]
   const edits: Edit[] = []
-  let literals = 0
+  let [literals, directories, pictures] = [0, 0, 0]
   for await (const directory of directoriesOf(source, format)) {
+    directories += 1
+    pictures = Math.max(pictures, await picturesOfImageJ(source, format, directory))
     if (directory.entries.some(({ tag }) => unsupported.has(tag))) throw damaged('an obsolete form of JPEG')
     const wanted = directory.entries.filter(({ tag }) => kept.has(tag))
     if (wanted.length === 0) throw damaged('a directory without a picture')
@@ -66,9 +75,23 @@ export async function planTiff(source: ByteSource): Promise<Piece[]> {
     for (const range of await dataRanges(source, format, wanted)) needed.push(range)
     if (literals > maxLiterals || needed.length > maxTable) throw damaged('too many parts')
   }
+  if (pictures > directories) throw damaged('pictures without directories')
   const end = [...needed, ...edits].reduce((last, range) => Math.max(last, range.end), 0)
   const gaps = gapsBetween([...needed, ...edits], { start: 0, end })
   return applyEdits([...edits, ...gaps.map((gap) => ({ ...gap, bytes: null }))], end)
+}
+
+/** The number of pictures of a stack, which ImageJ writes after each other with one directory; 0 for other files. */
+async function picturesOfImageJ(
+  source: ByteSource,
+  format: TiffFormat,
+  { entries }: TiffDirectory,
+): Promise<number> {
+  const entry = entries.find(({ tag, type }) => tag === description && type === text)
+  if (!entry) return 0
+  const { start, end } = placeOf(source, format, entry).range
+  const value = (await source.read(start, Math.min(end - start, maxDescription))).toString('latin1')
+  return value.startsWith('ImageJ=') ? Number(/^images=(\d+)/m.exec(value)?.[1] ?? 0) : 0
 }
 
 /** The directory with only these entries. */

@@ -3,18 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { animation, noise } from '../../../../../../test/harness/pictures.ts'
 import { seededRandom } from '../../../../../../test/harness/random.ts'
 import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
+import { box } from './boxes.ts'
 import { changedBy, hasPrograms, packetsOf, secret, withoutMetadata } from './samples.ts'
 
 const jpeg = () => noise(32).jpeg({ progressive: true }).toBuffer()
 const pixelsOf = (bytes: Buffer) => sharp(bytes).raw().toBuffer()
 const segment = (marker: number, text: string) =>
   Buffer.concat([Buffer.from([0xff, marker, 0, text.length + 2]), Buffer.from(text)])
-const box = (type: string, ...content: readonly (string | Buffer)[]): Buffer => {
-  const data = Buffer.concat([Buffer.from(type), ...content.map((each) => Buffer.from(each))])
-  const size = Buffer.alloc(4)
-  size.writeUInt32BE(data.length + 4)
-  return Buffer.concat([size, data])
-}
 const replaced = (bytes: Buffer, old: string, by: string): Buffer => {
   const at = bytes.indexOf(old, 0, 'latin1')
   if (at < 0) throw new Error(`no ${old}`)
@@ -106,6 +101,19 @@ describe('X2 hidden metadata', () => {
     sentWebp.writeUInt32LE(webp.readUInt32LE(4) + extra.length, 4)
     const storedWebp = await withoutMetadata(sentWebp, 'image/webp')
     expect(storedWebp.equals(webp)).toBe(true)
+  })
+
+  test('in the second of two Exif chunks of a PNG file is removed', async () => {
+    const png = await noise(16).png().withMetadata({ orientation: 6 }).toBuffer()
+    const start = png.indexOf('eXIf') - 4
+    const end = start + 12 + png.readUInt32BE(start)
+    const exif = png.subarray(start, end)
+    const stored = await withoutMetadata(
+      Buffer.concat([png.subarray(0, end), exif, png.subarray(end)]),
+      'image/png',
+    )
+    expect(stored.toString('latin1').split('eXIf')).toHaveLength(2)
+    expect((await sharp(stored).metadata()).orientation).toBe(6)
   })
 
   test('in the unused bytes of a TIFF file is removed', async () => {

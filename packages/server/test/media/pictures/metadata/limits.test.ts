@@ -7,21 +7,10 @@ import { planRemoval } from '../../../../src/media/pictures/metadata/plan-remova
 import { PictureOverLimits } from '../../../../src/media/pictures/picture-workers.ts'
 import { removeMetadataOperation } from '../../../../src/media/pictures/remove-metadata.ts'
 import { received } from '../../../../src/media/receive-files.ts'
+import { box, bytesOf } from './boxes.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 
-const bytesOf = (...numbers: readonly (readonly [value: number, size: 2 | 4])[]): Buffer =>
-  Buffer.concat(
-    numbers.map(([value, size]) => {
-      const bytes = Buffer.alloc(size)
-      bytes.writeUIntBE(value, 0, size)
-      return bytes
-    }),
-  )
-const box = (type: string, ...content: readonly (string | Buffer)[]): Buffer => {
-  const data = Buffer.concat([Buffer.from(type), ...content.map((each) => Buffer.from(each))])
-  return Buffer.concat([bytesOf([data.length + 4, 4]), data])
-}
 const plan = (bytes: Buffer, type: string) =>
   planRemoval(
     createByteSource(bytes.length, async (at, length) => bytes.subarray(at, at + length), 1e6),
@@ -79,7 +68,7 @@ describe('X4 a small file cannot need much memory', () => {
         box('stsz', bytesOf([0, 4], [0, 4], [count, 4]), Buffer.alloc(count * 4)),
       )
       const table = { type: 'stbl', start: 0, data: 8, end: bytes.length }
-      return chunksOf({ bytes, base: 0 }, table)
+      return chunksOf({ bytes, base: 0 }, table, true)
     }
     expect(chunks(1_000)).toHaveLength(1_000)
     expect(() => chunks(1_000_001)).toThrow(UnreadableFile)

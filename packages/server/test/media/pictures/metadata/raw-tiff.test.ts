@@ -8,7 +8,7 @@ import { isRawExtension } from '../../../../src/media/pictures/metadata/raw-tiff
 import { received } from '../../../../src/media/receive-files.ts'
 import { secret, withoutMetadata } from './samples.ts'
 
-type Tag = readonly [tag: number, type: 3 | 4, value: number]
+type Tag = readonly [tag: number, type: 2 | 3 | 4, value: number, count?: number]
 
 const pixels: readonly Tag[] = [
   ...([
@@ -30,10 +30,12 @@ const plain = [...pixels, compression(1), colour(1)]
 function directory(tags: readonly Tag[], next = 0): Buffer {
   const bytes = Buffer.alloc(2 + tags.length * 12 + 4)
   bytes.writeUInt16LE(tags.length)
-  for (const [at, [tag, type, value]] of tags.toSorted(([one], [other]) => one - other).entries()) {
+  for (const [at, [tag, type, value, count = 1]] of tags
+    .toSorted(([one], [other]) => one - other)
+    .entries()) {
     bytes.writeUInt16LE(tag, 2 + at * 12)
     bytes.writeUInt16LE(type, 4 + at * 12)
-    bytes.writeUInt32LE(1, 6 + at * 12)
+    bytes.writeUInt32LE(count, 6 + at * 12)
     bytes.writeUInt32LE(value, 10 + at * 12)
   }
   bytes.writeUInt32LE(next, 2 + tags.length * 12)
@@ -119,4 +121,15 @@ test('X4 a million strips are refused', async () => {
     bytes.writeUInt32LE(307, at + 8)
   }
   await expect(withoutMetadata(bytes, 'image/tiff')).rejects.toThrow('too many numbers')
+})
+
+test('X4 a TIFF file of ImageJ with pictures that have no directories is refused', async () => {
+  const stack = (pictures: number) => {
+    const text = `ImageJ=1.54f\nimages=${pictures}\nslices=${pictures}\n\0`
+    const description: Tag = [270, 2, 301 + secret.length, text.length]
+    const next = [...pixels, compression(1), colour(1)]
+    return Buffer.concat([tiff([...plain, description], next, { next: 160 }), Buffer.from(text)])
+  }
+  await expect(withoutMetadata(stack(2), 'image/tiff')).resolves.toBeInstanceOf(Buffer)
+  await expect(withoutMetadata(stack(3), 'image/tiff')).rejects.toBeInstanceOf(UnreadableFile)
 })
