@@ -55,7 +55,7 @@ export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
   const pictures = boxes.find(({ type }) => type === 'meta')
   const loaded = pictures && (await loadBox(source, pictures, maxLoaded))
   const hasPictures = pictures && loaded && isPictureList(loaded, pictures)
-  if (hasPictures) add(pictures, planPictureItems(loaded, pictures, source.size))
+  if (hasPictures) add(pictures, await planPictureItems(source, loaded, pictures))
   if (!movie && !hasPictures) throw damaged('it has no movie and no pictures')
 
   const data = boxes.filter(({ type }) => type === 'mdat')

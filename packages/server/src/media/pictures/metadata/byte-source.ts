@@ -75,3 +75,16 @@ export function createByteSource(
     },
   }
 }
+
+/** A part of a file as a file of its own. */
+export const partOf = (source: ByteSource, { start, end }: Range): ByteSource => ({
+  size: end - start,
+  async read(position, length) {
+    if (position < 0 || position + length > end - start) throw new UnreadableFile('a part ends too early')
+    return source.read(start + position, length)
+  },
+  async readSome(position) {
+    if (position < 0 || position >= end - start) throw new UnreadableFile('a part ends too early')
+    return (await source.readSome(start + position)).subarray(0, end - start - position)
+  },
+})

@@ -1,11 +1,20 @@
 import { type Box, BoxEdits, childrenOf, dataOf, type LoadedBoxes } from './boxes.ts'
+import { partOf } from './byte-source.ts'
 import { emptyBlock } from './exif.ts'
 import { readItemPlaces } from './item-places.ts'
-import { type Content, type Edit, gapsBetween, type Range, UnreadableFile } from './pieces.ts'
+import { jpegEdits } from './jpeg.ts'
+import {
+  type ByteSource,
+  type Content,
+  type Edit,
+  gapsBetween,
+  type Range,
+  UnreadableFile,
+} from './pieces.ts'
 
 /** The boxes of a list of pictures that are kept. Those of the properties are in another list. */
 const kept: ReadonlySet<string> = new Set([
-  ...['hdlr', 'pitm', 'iinf', 'iloc', 'iref', 'iprp', 'idat', 'grpl', 'ipro', 'dinf'],
+  ...['hdlr', 'pitm', 'iinf', 'iloc', 'iref', 'iprp', 'idat', 'grpl', 'ipro'],
 ])
 
 /** The kinds of items that are pictures. All others are metadata: `Exif`, `mime` (XMP), `uri `. */
@@ -17,7 +26,7 @@ const pictureKinds: ReadonlySet<string> = new Set([
 /** The properties that decide how pictures look. Others are, for example, names, tags and times. */
 const keptProperties: ReadonlySet<string> = new Set([
   ...['ispe', 'pixi', 'colr', 'pasp', 'clap', 'irot', 'imir', 'auxC', 'rloc', 'rref', 'iscl', 'lsel', 'tols'],
-  ...['hvcC', 'av1C', 'avcC', 'vvcC', 'lhvC', 'jpgC', 'j2kH', 'evcC', 'a1op', 'a1lx', 'oinf', 'prfr', 'cmpd'],
+  ...['hvcC', 'av1C', 'avcC', 'vvcC', 'lhvC', 'j2kH', 'evcC', 'a1op', 'a1lx', 'oinf', 'prfr', 'cmpd'],
   ...['uncC', 'cmpC', 'icef', 'splz', 'cpat', 'clli', 'mdcv', 'cclv', 'amve', 'reve', 'ndwt', 'hdrg', 'ster'],
 ])
 
@@ -39,8 +48,11 @@ export function isPictureList(loaded: LoadedBoxes, list: Box): boolean {
   }
 }
 
-/** Removes the metadata of HEIC and AVIF pictures: the content of all items that are no pictures, names, and unknown properties. */
-export function planPictureItems(loaded: LoadedBoxes, list: Box, fileSize: number): Content {
+/**
+ * Removes the metadata of HEIC and AVIF pictures: the content of all items that are no pictures, names, unknown properties, and the metadata
+ * in pictures that are JPEG files.
+ */
+export async function planPictureItems(source: ByteSource, loaded: LoadedBoxes, list: Box): Promise<Content> {
   const edits = new BoxEdits(loaded)
   const boxes = new Map(childrenOf(loaded, list, 4).map((box) => [box.type, box]))
   if (boxes.size < childrenOf(loaded, list, 4).length) throw damaged('it has a box twice')
@@ -52,8 +64,9 @@ export function planPictureItems(loaded: LoadedBoxes, list: Box, fileSize: numbe
   if (properties) cleanProperties(loaded, edits, properties)
 
   const items = readItems(loaded, edits, information)
-  const places = readItemPlaces(dataOf(loaded, locations), data, fileSize)
+  const places = readItemPlaces(dataOf(loaded, locations), data, source.size)
   const pictures: Range[] = []
+  const jpegs = new Map<string, Range>()
   const others: OtherItem[] = []
   for (const [id, ranges] of places) {
     const { kind, isXmp } = items.get(id) ?? { kind: '', isXmp: false }
@@ -62,13 +75,18 @@ export function planPictureItems(loaded: LoadedBoxes, list: Box, fileSize: numbe
         if (start < end) others.push({ start, end, kind, isXmp })
       }
     else if (ranges.some(({ start, end }) => start === end)) throw damaged('a picture has no length')
-    else pictures.push(...ranges)
+    else if (kind !== 'jpeg') pictures.push(...ranges)
+    else for (const range of ranges) jpegs.set(`${range.start} ${range.end}`, range)
+    if (kind === 'jpeg' && ranges.length > 1) throw damaged('a JPEG picture is in parts')
   }
-  if (pictures.length === 0) throw damaged('it has no pictures')
-  // Without overlaps, what is cleared is not longer than the file.
-  requireApart(pictures, others)
+  if (pictures.length + jpegs.size === 0) throw damaged('it has no pictures')
+  // Without overlaps, what is read and cleared is not longer than the file.
+  requireApart(pictures, [...others, ...jpegs.values()])
   const cleared = others.flatMap(emptied)
-  const needed = [...pictures, ...others]
+  for (const range of jpegs.values())
+    for (const { start, end, bytes } of await jpegEdits(partOf(source, range)))
+      cleared.push({ start: range.start + start, end: range.start + end, bytes })
+  const needed = [...pictures, ...jpegs.values(), ...others]
   const unused = data === null ? [] : gapsBetween(needed, { start: data.data, end: data.end })
   for (const gap of unused) edits.clear(gap)
   return { edits: [...edits.edits, ...cleared], needed }
@@ -120,8 +138,11 @@ function cleanProperties(loaded: LoadedBoxes, edits: BoxEdits, properties: Box):
     if (box.type === 'ipma') continue
     if (box.type !== 'ipco') edits.free(box)
     else
-      for (const property of childrenOf(loaded, box))
+      for (const property of childrenOf(loaded, box)) {
+        // The first part of a JPEG file, without which its metadata cannot be found.
+        if (property.type === 'jpgC') throw damaged('a JPEG picture is in parts')
         if (!keptProperties.has(property.type)) edits.free(property)
+      }
   }
 }
 
