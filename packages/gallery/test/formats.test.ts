@@ -1,7 +1,20 @@
 import { expect, test } from 'vitest'
+import { formatDay } from '../src/format/date.ts'
 import { formatDuration } from '../src/format/duration.ts'
 import { kindOf, shortType } from '../src/format/kind.ts'
 import { formatSize } from '../src/format/size.ts'
+
+test.each([
+  ['2026-05-02', 'Today'],
+  ['2026-05-01', 'Yesterday'],
+  ['2026-04-30', 'Thursday, April 30, 2026'],
+  ['2026-05-03', 'Sunday, May 3, 2026'],
+  ['2026-05', 'May 2026'],
+  ['unknown', 'unknown'],
+])('the day %s is %s on May 2', (day, text) => {
+  expect(formatDay(day, new Date(2026, 4, 2, 23, 59))).toBe(text)
+  expect(formatDay(day, new Date(2026, 4, 2, 0, 1))).toBe(text)
+})
 
 test.each([
   [0.2, '0:01'],
