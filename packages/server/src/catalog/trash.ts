@@ -1,5 +1,5 @@
 import { itemColumnCount, itemColumns, readItem } from './item-columns.ts'
-import type { BucketId, TrashedItem, TrashState } from './records.ts'
+import type { BucketId, RemovedMedia, TrashedItem, TrashState } from './records.ts'
 import { integer, type Row } from './rows.ts'
 
 // Deleted items that can be restored are in a bucket of their own, whose id is the negative one of their bucket. So no statement that
@@ -13,6 +13,12 @@ export const trashName = (bucketId: BucketId): string => `${bucketId}/trash`
 
 const day = 24 * 60 * 60 * 1000
 export const expiryOf = (deletedAt: number, days: number): number => deletedAt + days * day
+
+/** The items of a bucket and of its trash that one change has removed. */
+export const joinRemoved = (listed: RemovedMedia, trashed: RemovedMedia): RemovedMedia => ({
+  ids: [...listed.ids, ...trashed.ids],
+  tombstones: [...listed.tombstones, ...trashed.tombstones],
+})
 
 /** Statements of both engines. */
 export const trashedColumns = `${itemColumns}, seq, deleted_at, expires_at`

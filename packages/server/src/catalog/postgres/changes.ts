@@ -3,13 +3,14 @@ import { type AddedContent, upkeepEvent } from '../audit-log/events.ts'
 import type { Change, ChangeKind, Changes, Output } from '../changes.ts'
 import type { BucketId } from '../records.ts'
 import { text } from '../rows.ts'
+import { joinRemoved, trashOf } from '../trash.ts'
 import { formatUpkeepRun, upkeepKey } from '../upkeep-runs.ts'
 import { recordEvents, recordItems } from './audit-log.ts'
 import { deleteBucketChunk } from './bucket-deletion.ts'
 import { createBucket, findBucket, holdBucket, setBucket } from './bucket-rows.ts'
 import { editMedia } from './edit-media.ts'
 import { findRepeated, storeRepeatable } from './idempotency-records.ts'
-import { refreshExpiry } from './item-expiry.ts'
+import { expiredItems, refreshExpiry } from './item-expiry.ts'
 import { addKey, removeKey } from './key-rows.ts'
 import { appendMedia, removeByIds, type Transaction } from './media-rows.ts'
 import { claimNames, storeNames } from './name-index.ts'
@@ -69,16 +70,17 @@ const functions: ChangeFunctions = {
 
   async 'expire-items'(transaction, { bucketId, now, limit, ...input }) {
     const { session } = transaction
-    const rows = await session.run(
-      `SELECT id FROM media WHERE bucket_id = $1 AND item_expires_at <= $2 ORDER BY item_expires_at LIMIT $3`,
-      ...[bucketId, now, limit],
-    )
-    const ids = rows.map((row) => text(row, 0) as MediaId)
+    const listed = await expiredItems(session, bucketId, now, limit)
+    const trashed = await expiredItems(session, trashOf(bucketId), now, limit - listed.length)
     const removed = await recordItems(
       session,
       'expire',
-      { ...input, bucketId, ids },
-      () => removeByIds(transaction, bucketId, ids),
+      { ...input, bucketId, ids: [...listed, ...trashed] },
+      async () =>
+        joinRemoved(
+          await removeByIds(transaction, bucketId, listed),
+          await purgeMedia(transaction, bucketId, trashed),
+        ),
       (result) => result.ids,
     )
     await refreshExpiry(session, bucketId)

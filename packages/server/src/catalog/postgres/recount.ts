@@ -3,6 +3,7 @@ import { indexOf, defaultShape as shape, slotOf, topLevel } from '../rank-shape.
 import type { BucketId } from '../records.ts'
 import { integer, integerOrNull, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
+import { refreshExpiry } from './item-expiry.ts'
 import type { Session } from './session.ts'
 
 /** The stored counters of a bucket, and those that its rows give. */
@@ -12,7 +13,6 @@ interface Counted {
   readonly bytes: number
   readonly nextSeq: number
   readonly reserved: readonly [items: number, bytes: number]
-  readonly nextExpiry: number | null
   readonly nodes: readonly RankNode[]
 }
 
@@ -66,12 +66,13 @@ async function count(session: Session, id: BucketId): Promise<Counted | null> {
     `${integer(row, 4)} items, ${integer(row, 5)} bytes`,
     `${reserved[0]} items, ${reserved[1]} bytes`,
   )
+  // Of the listed items only: earlier versions did not record those of the trash, which a sweep removes.
   const nextExpiry = isTrash(id) ? null : integerOrNull(row, 7)
   const late = lateExpiry(integerOrNull(row, 6), nextExpiry)
   if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
   const wrong = await wrongNodes(session, id, nodes)
   if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
-  return { faults, total, bytes, nextSeq, reserved, nextExpiry, nodes }
+  return { faults, total, bytes, nextSeq, reserved, nodes }
 }
 
 /** The rank tree of blocks of items: the number of each block, and of its items. */
@@ -125,7 +126,7 @@ export async function correctBucket(session: Session, id: BucketId): Promise<Buc
   await session.run('SELECT FROM buckets WHERE id = $1 FOR UPDATE', id)
   const counted = await count(session, id)
   if (counted === null || counted.faults.length === 0) return []
-  const { faults, total, bytes, nextSeq, reserved, nextExpiry, nodes } = counted
+  const { faults, total, bytes, nextSeq, reserved, nodes } = counted
   await session.run('DELETE FROM ranks WHERE bucket_id = $1', id)
   await session.run(
     `INSERT INTO ranks (bucket_id, level, slot, sums)
@@ -138,13 +139,13 @@ export async function correctBucket(session: Session, id: BucketId): Promise<Buc
   )
   await session.run(
     `UPDATE buckets SET revision = revision + revision_step(), total = $1, bytes = $2, next_seq = $3,
-      reserved_items = $4, reserved_bytes = $5, next_expiry = $6 WHERE id = $7`,
+      reserved_items = $4, reserved_bytes = $5 WHERE id = $6`,
     total,
     bytes,
     nextSeq,
     ...reserved,
-    nextExpiry,
     id,
   )
+  if (!isTrash(id)) await refreshExpiry(session, id)
   return faults
 }

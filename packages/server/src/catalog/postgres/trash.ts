@@ -60,6 +60,7 @@ export async function purgeMedia(
   bucketId: BucketId,
   ids: readonly MediaId[],
 ): Promise<RemovedMedia> {
+  if (ids.length === 0) return { ids: [], tombstones: [] }
   const { session, buckets } = transaction
   const [row = []] = await session.run(
     'SELECT coalesce(sum(size), 0)::int8 FROM media WHERE bucket_id = $1 AND id = ANY ($2::text[])',

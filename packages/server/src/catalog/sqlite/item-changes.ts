@@ -4,6 +4,7 @@ import { type AuditAction, itemEvents } from '../audit-log/events.ts'
 import type { Audited, Changes, Output } from '../changes.ts'
 import type { BucketId } from '../records.ts'
 import { integer, text, textOrNull } from '../rows.ts'
+import { joinRemoved, trashOf } from '../trash.ts'
 import { prepareRecordEvents } from './audit-log.ts'
 import { prepareRefreshExpiry } from './item-expiry.ts'
 import type { MediaRows } from './media-rows.ts'
@@ -57,11 +58,14 @@ export function prepareItemChanges(db: DatabaseSync, media: MediaRows, trash: Tr
         (ids) => ids,
       ),
     'expire-items'({ bucketId, now, limit, ...input }) {
-      const ids = all(expired, bucketId, now, limit).map((row) => text(row, 0) as MediaId)
+      const expiredOf = (id: BucketId, max: number) =>
+        all(expired, id, now, max).map((row) => text(row, 0) as MediaId)
+      const listed = expiredOf(bucketId, limit)
+      const trashed = expiredOf(trashOf(bucketId), limit - listed.length)
       const removed = recorded(
         'expire',
-        { ...input, bucketId, ids },
-        () => media.removeByIds(bucketId, ids),
+        { ...input, bucketId, ids: [...listed, ...trashed] },
+        () => joinRemoved(media.removeByIds(bucketId, listed), trash.purge(bucketId, trashed)),
         (result) => result.ids,
       )
       refreshExpiry(bucketId)

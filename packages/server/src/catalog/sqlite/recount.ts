@@ -4,6 +4,7 @@ import { indexOf, defaultShape as shape, slotOf, topLevel } from '../rank-shape.
 import type { BucketId } from '../records.ts'
 import { bytes, integer, integerOrNull, text } from '../rows.ts'
 import { isTrash } from '../trash.ts'
+import { prepareRefreshExpiry } from './item-expiry.ts'
 import { RankNode } from './rank-nodes.ts'
 import { all, one } from './rows.ts'
 
@@ -23,7 +24,6 @@ interface Counted {
   readonly bytes: number
   readonly nextSeq: number
   readonly reserved: readonly [items: number, bytes: number]
-  readonly nextExpiry: number | null
   readonly nodes: ReadonlyMap<string, RankNode>
 }
 
@@ -45,7 +45,8 @@ export function prepareRecount(db: DatabaseSync): Recount {
   const dropRanks = db.prepare('DELETE FROM ranks WHERE bucket_id = ?')
   const addRank = db.prepare('INSERT INTO ranks (bucket_id, level, slot, counts) VALUES (?, ?, ?, ?)')
   const update = db.prepare(`UPDATE buckets SET revision = revision + 1, total = ?, bytes = ?, next_seq = ?,
-    reserved_items = ?, reserved_bytes = ?, next_expiry = ? WHERE id = ?`)
+    reserved_items = ?, reserved_bytes = ? WHERE id = ?`)
+  const refreshExpiry = prepareRefreshExpiry(db)
 
   function count(bucketId: BucketId): Counted | null {
     const row = one(bucketRow, bucketId)
@@ -83,12 +84,13 @@ export function prepareRecount(db: DatabaseSync): Recount {
       `${integer(row, 5)} items, ${integer(row, 6)} bytes`,
       `${reserved[0]} items, ${reserved[1]} bytes`,
     )
+    // Of the listed items only: earlier versions did not record those of the trash, which a sweep removes.
     const nextExpiry = isTrash(id) ? null : integerOrNull(one(firstExpiry, id) ?? [null], 0)
     const late = lateExpiry(integerOrNull(row, 7), nextExpiry)
     if (late !== null) faults.push({ bucket, what: 'expiry', detail: late })
     const wrong = wrongNodes(id, nodes)
     if (wrong > 0) faults.push({ bucket, what: 'ranks', detail: `${wrong} nodes do not match the rows` })
-    return { id, faults, total, bytes: size, nextSeq, reserved, nextExpiry, nodes }
+    return { id, faults, total, bytes: size, nextSeq, reserved, nodes }
   }
 
   function wrongNodes(bucketId: number, nodes: ReadonlyMap<string, RankNode>): number {
@@ -112,13 +114,14 @@ export function prepareRecount(db: DatabaseSync): Recount {
     correct(bucketId) {
       const counted = count(bucketId)
       if (counted === null || counted.faults.length === 0) return []
-      const { id, faults, total, bytes, nextSeq, reserved, nextExpiry, nodes } = counted
+      const { id, faults, total, bytes, nextSeq, reserved, nodes } = counted
       dropRanks.run(id)
       for (const [key, node] of nodes) {
         const [level = 0, slot = 0] = key.split('/').map(Number)
         addRank.run(id, level, slot, node.bytes)
       }
-      update.run(total, bytes, nextSeq, ...reserved, nextExpiry, id)
+      update.run(total, bytes, nextSeq, ...reserved, id)
+      if (!isTrash(id)) refreshExpiry(bucketId)
       return faults
     },
   }
