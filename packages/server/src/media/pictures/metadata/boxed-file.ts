@@ -1,4 +1,5 @@
-import { type Box, BoxEdits, boxAt, childrenOf, freeType, type LoadedBoxes, loadBox } from './boxes.ts'
+import { type Box, boxAt, freeType, loadBox } from './boxes.ts'
+import { planFragment, readDefaultSizes } from './fragments.ts'
 import { planMovie } from './movie.ts'
 import { isPictureList, planPictureItems } from './picture-items.ts'
 import {
@@ -7,6 +8,7 @@ import {
   type Content,
   type Edit,
   gapsBetween,
+  maxTable,
   type NeededRange,
   type Piece,
   type Range,
@@ -15,10 +17,6 @@ import {
 
 /** Boxes of the file that have no metadata. */
 const kept: ReadonlySet<string> = new Set(['ftyp', 'styp', 'sidx', 'ssix', 'mfra', 'pdin'])
-
-const fragmentBoxes: ReadonlySet<string> = new Set([
-  ...['mfhd', 'traf', 'tfhd', 'tfdt', 'trun', 'sdtp', 'sbgp', 'sgpd', 'subs', 'saiz', 'saio', 'senc'],
-])
 
 /** Bytes of a box in memory. An hour of video has about 5 MB. */
 const maxLoaded = 128 * 1024 * 1024
@@ -44,14 +42,22 @@ export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
     for (const range of content.needed) needed.push(range)
   }
 
-  for (const box of boxes) {
-    if (box.type === 'moof')
-      add(box, { edits: fragmentEdits(await loadBox(source, box, maxLoaded), box), needed: [] })
-    if (kept.has(box.type) || box.type === 'mdat') used.add(box)
-  }
+  for (const box of boxes) if (kept.has(box.type) || box.type === 'mdat') used.add(box)
   const movie = boxes.find(({ type }) => type === 'moov')
   const form = { isFragmented, isQuickTime: await hasQuickTimeBrand(source, boxes) }
-  if (movie) add(movie, planMovie(await loadBox(source, movie, maxLoaded), movie, form))
+  if (movie) {
+    const loaded = await loadBox(source, movie, maxLoaded)
+    add(movie, planMovie(loaded, movie, form))
+    const defaults = readDefaultSizes(loaded, movie)
+    const end = boxes.at(-1)?.end ?? 0
+    for (const box of boxes) {
+      if (box.type !== 'moof') continue
+      const fragment = planFragment(await loadBox(source, box, maxLoaded), box, defaults)
+      // The last data of a recording that was interrupted is no whole box, and is left out.
+      add(box, { ...fragment, needed: fragment.needed.filter(({ start }) => start < end) })
+      if (needed.length > maxTable) throw damaged('it has too many parts')
+    }
+  }
   const pictures = boxes.find(({ type }) => type === 'meta')
   const loaded = pictures && (await loadBox(source, pictures, maxLoaded))
   const hasPictures = pictures && loaded && isPictureList(loaded, pictures)
@@ -60,8 +66,7 @@ export async function planBoxedFile(source: ByteSource): Promise<Piece[]> {
 
   const data = boxes.filter(({ type }) => type === 'mdat')
   const ranges = withinBoxes(needed, hasPictures ? [...data, pictures] : data)
-  // In a fragmented file, all data belongs to frames and sounds, because no other track is accepted.
-  if (!isFragmented) for (const gap of gapsInBoxes(ranges, data)) edits.push({ ...gap, bytes: null })
+  for (const gap of gapsInBoxes(ranges, data)) edits.push({ ...gap, bytes: null })
   for (const box of boxes) if (!used.has(box)) edits.push(...freed(box))
   return applyEdits(edits, boxes.findLast((box) => used.has(box))?.end ?? 0)
 }
@@ -79,16 +84,6 @@ async function hasQuickTimeBrand(source: ByteSource, boxes: readonly Box[]): Pro
 function freed({ type, start, data, end }: Box): Edit[] {
   const content = data < end ? [{ start: data, end, bytes: null }] : []
   return type === 'free' ? content : [{ start: start + 4, end: start + 8, bytes: freeType }, ...content]
-}
-
-function fragmentEdits(loaded: LoadedBoxes, fragment: Box): Edit[] {
-  const edits = new BoxEdits(loaded)
-  for (const box of childrenOf(loaded, fragment)) {
-    if (!fragmentBoxes.has(box.type)) edits.free(box)
-    else if (box.type === 'traf')
-      for (const part of childrenOf(loaded, box)) if (!fragmentBoxes.has(part.type)) edits.free(part)
-  }
-  return edits.edits
 }
 
 async function topBoxes(source: ByteSource): Promise<Box[]> {

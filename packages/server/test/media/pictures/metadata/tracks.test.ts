@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { UnreadableFile } from '../../../../src/media/pictures/metadata/pieces.ts'
 import { box, bytesOf, withBox } from './boxes.ts'
 import { changedBy, hasPrograms, packetsOf, secret, withoutMetadata } from './samples.ts'
 
@@ -88,6 +89,41 @@ describe.skipIf(!hasPrograms)('X2 metadata in tracks', () => {
     const stored = await withoutMetadata(sent, 'video/quicktime')
     expect(stored.includes(secret)).toBe(false)
     expect(await packetsOf('a.mov', stored)).toBe(await packetsOf('a.mov', plain))
+  })
+})
+
+describe.skipIf(!hasPrograms)('X2 in a fragmented video', () => {
+  const fragmented = (...flags: readonly string[]) =>
+    film('a.mp4', ...sound, ...h264, '-g', '5', '-movflags', ['frag_keyframe', ...flags].join('+'))
+
+  test.each([
+    ['positions in the file', []],
+    ['positions in fragments', ['empty_moov', 'default_base_moof']],
+    ['positions of earlier tracks', ['empty_moov', 'omit_tfhd_offset']],
+    ['one sample in each run', ['empty_moov', 'separate_moof']],
+  ] as const)('with %s, data that no fragment names is removed', async (_what, flags) => {
+    const plain = await fragmented(...flags)
+    const sent = Buffer.concat([plain, box('mdat', secret)])
+    const stored = await withoutMetadata(sent, 'video/mp4')
+    expect(stored.includes(secret)).toBe(false)
+    expect(await packetsOf('a.mp4', stored)).toBe(await packetsOf('a.mp4', plain))
+    expect(await packetsOf('a.mp4', stored, true)).toBe(await packetsOf('a.mp4', plain, true))
+  })
+
+  test('that was interrupted, the fragments before are kept', async () => {
+    const plain = await fragmented('empty_moov', 'default_base_moof', 'skip_trailer')
+    const last = plain.lastIndexOf('mdat') - 4
+    const stored = await withoutMetadata(plain.subarray(0, last + 100), 'video/mp4')
+    expect(await packetsOf('a.mp4', stored)).toBe(await packetsOf('a.mp4', plain.subarray(0, last)))
+  })
+
+  test('X4 with samples outside of its data is refused', async () => {
+    const plain = await fragmented('empty_moov', 'default_base_moof')
+    const changed = Buffer.from(plain)
+    // The position of the samples of the first run.
+    const at = changed.indexOf('trun') + 12
+    changed.writeInt32BE(changed.readInt32BE(at) - 100, at)
+    await expect(withoutMetadata(changed, 'video/mp4')).rejects.toBeInstanceOf(UnreadableFile)
   })
 })
 
