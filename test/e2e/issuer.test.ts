@@ -45,6 +45,13 @@ async function signIn({ page, button }: Visit, user: string): Promise<void> {
 /** With anything but letters, the name of the bucket shows that the subject has arrived unchanged. */
 const bucketOf = ({ page }: Visit, name: string) => page.getByRole('heading', { name })
 
+/** Leaves the page of the issuer, and returns the state of the sign-in that it belongs to. */
+async function pendingState({ page }: Visit): Promise<string | undefined> {
+  await page.goBack()
+  const pending = await page.evaluate(`sessionStorage.getItem('mediabucket.sign-in /')`)
+  return /"state":"([^"]+)"/.exec(String(pending))?.[1]
+}
+
 browserTest(
   'G25, G6 a person signs in with the issuer; the code is in no address, and a reload keeps the session',
   async () => {
@@ -111,12 +118,27 @@ browserTest('G25 a response that this tab has not requested is ignored, and a re
 
   await guest.button(strings.signIn.withIssuer('Example')).click()
   await page.getByLabel('User').waitFor()
-  await page.goBack()
-  const pending = await page.evaluate(`sessionStorage.getItem('mediabucket.sign-in /')`)
-  const state = /"state":"([^"]+)"/.exec(String(pending))?.[1]
+  const state = await pendingState(guest)
   await page.goto(`${server.url}/?error=access_denied&state=${state}&iss=${encodeURIComponent(issuer.url)}`)
   await page.getByText(strings.signIn.issuerFailed).waitFor()
   expect(page.url()).toBe(`${server.url}/`)
+})
+
+browserTest('G25 after a failed sign-in, the session of another tab is continued', async () => {
+  await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
+  const { page } = guest
+  await guest.button(strings.signIn.withIssuer('Example')).click()
+  await page.getByLabel('User').waitFor()
+  const other = await guest.context.newPage()
+  await other.goto(server.url)
+  await other.getByRole('checkbox').check()
+  await other.getByRole('button', { name: strings.signIn.withIssuer('Example') }).click()
+  await other.getByLabel('User').fill('dora')
+  await other.getByRole('button', { name: 'Continue' }).click()
+  await other.getByRole('heading', { name: 'user-dora' }).waitFor()
+  const state = await pendingState(guest)
+  await page.goto(`${server.url}/?error=access_denied&state=${state}&iss=${encodeURIComponent(issuer.url)}`)
+  await bucketOf(guest, 'user-dora').waitFor()
 })
 
 browserTest(

@@ -113,10 +113,22 @@ export function createSession(callback: IssuerCallback | null): Session {
       const session = await finishSignIn(parameters, pending)
       await open(session, (opened) => storeSession(opened, pending.everyTab))
     } catch (error) {
-      state.value = signedOut(
-        isUnauthorized(error) ? strings.signIn.refused : strings.signIn.issuerFailed,
-        true,
-      )
+      // Another tab may have signed in since. A reload would continue its session.
+      if (storedSession() !== null) return resumeStored()
+      const message = isUnauthorized(error) ? strings.signIn.refused : strings.signIn.issuerFailed
+      state.value = signedOut(message, true)
+    }
+  }
+
+  async function resumeStored(): Promise<void> {
+    const session = storedSession()
+    if (session === null) return
+    try {
+      await open(session, () => undefined)
+    } catch (error) {
+      if (isUnreachable(error)) state.value = { at: 'resuming', unreachable: true }
+      else if (isUnauthorized(error)) close(strings.signIn.ended, true, session.token)
+      else state.value = signedOut(errorMessage(error), true)
     }
   }
 
@@ -150,20 +162,10 @@ export function createSession(callback: IssuerCallback | null): Session {
       }
     },
     async resume() {
-      if (callback !== null) {
-        const response = callback
-        callback = null
-        return finish(response)
-      }
-      const session = storedSession()
-      if (session === null) return
-      try {
-        await open(session, () => undefined)
-      } catch (error) {
-        if (isUnreachable(error)) state.value = { at: 'resuming', unreachable: true }
-        else if (isUnauthorized(error)) close(strings.signIn.ended, true, session.token)
-        else state.value = signedOut(errorMessage(error), true)
-      }
+      if (callback === null) return resumeStored()
+      const response = callback
+      callback = null
+      await finish(response)
     },
     signOut() {
       close(strings.signIn.signedOut, false)
