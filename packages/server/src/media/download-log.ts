@@ -19,24 +19,37 @@ const maxWaiting = 20_000
 
 /**
  * Stores events in batches: each second, and at once when there are enough for a batch. A failed batch is repeated a second later. Beyond
- * `limit` events, further ones are counted instead, and an event with their number is stored as soon as that is possible.
+ * `limit` events, and while there is no room, events are counted instead, and an event with their number is stored as soon as that is
+ * possible.
  */
 export function createDownloadLog(parts: {
   readonly catalog: Pick<Catalog, 'recordEvents'>
   readonly now: () => number
   readonly limit?: number
-  /** Called once for each event that is lost. */
-  readonly onLoss: () => void
+  /** Whether the disk of the catalog has space for downloads. */
+  readonly hasRoom: () => boolean
+  /** Receives the number of events that are lost, each event once. */
+  readonly onLoss: (count: number) => void
   /** Receives the error of each batch that could not be stored. */
   readonly onFailure: (error: unknown) => void
 }): DownloadLog {
-  const { catalog, now, limit = maxWaiting, onLoss, onFailure } = parts
+  const { catalog, now, limit = maxWaiting, hasRoom, onLoss, onFailure } = parts
   let waiting: AuditEvent[] = []
   let lostCount = 0
   let timer: NodeJS.Timeout | null = null
   let storing: Promise<void> | null = null
 
+  function lose(count: number): void {
+    lostCount += count
+    onLoss(count)
+  }
+
   async function storeBatch(): Promise<void> {
+    if (!hasRoom()) {
+      if (waiting.length > 0) lose(waiting.length)
+      waiting = []
+      return
+    }
     const [batch, lost] = [waiting.slice(0, batchLength), lostCount]
     await catalog.recordEvents(lost === 0 ? batch : [...batch, lossEvent(lost, now())])
     waiting = waiting.slice(batch.length)
@@ -54,7 +67,7 @@ export function createDownloadLog(parts: {
       .catch(onFailure)
       .finally(() => {
         storing = null
-        if (waiting.length > 0) startTimer()
+        if (waiting.length + lostCount > 0) startTimer()
       })
     return storing
   }
@@ -69,8 +82,7 @@ export function createDownloadLog(parts: {
   return {
     record(event) {
       if (waiting.length >= limit) {
-        lostCount += 1
-        onLoss()
+        lose(1)
         return
       }
       waiting.push({ ...event, time: now() })

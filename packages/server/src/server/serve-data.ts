@@ -60,7 +60,7 @@ export async function serveData(
     issuer,
   })
   const signIn = issuer?.signIn ?? null
-  const downloadLog = startDownloadLog(context, data)
+  const downloadLog = startDownloadLog(context, { ...data, space })
   const app = await createHttpApp(context, {
     ...data,
     ...address,

@@ -1,4 +1,6 @@
 import { createDownloadLog, type DownloadLog } from '../media/download-log.ts'
+import { hasRoomForDownloads } from '../media/space/download-room.ts'
+import type { FreeSpace } from '../media/space/free-space.ts'
 import type { OpenData } from './open-data.ts'
 import type { StartContext } from './start-context.ts'
 
@@ -8,18 +10,19 @@ const logInterval = 60_000
 /** Records downloads in the audit log; null unless MEDIABUCKET_AUDIT is `all`. Start it before the HTTP server, which stops before it. */
 export function startDownloadLog(
   { config, log, metrics, closers }: StartContext,
-  { catalog }: Pick<OpenData, 'catalog'>,
+  { catalog, space }: Pick<OpenData, 'catalog'> & { readonly space: Pick<FreeSpace, 'read'> },
 ): DownloadLog | null {
   if (config.audit !== 'all') return null
   const [mayLogLoss, mayLogFailure] = [oncePer(logInterval), oncePer(logInterval)]
   const downloads = createDownloadLog({
     catalog,
     now: Date.now,
-    onLoss() {
-      metrics.lostDownloadEvents.inc()
+    hasRoom: () => hasRoomForDownloads(space.read()),
+    onLoss(count) {
+      metrics.lostDownloadEvents.inc(count)
       if (mayLogLoss())
         log.error(
-          'downloads are not recorded in the audit log, because too many events wait to be stored; their number will be recorded',
+          'downloads are not recorded in the audit log, because the disk is nearly full or too many events wait to be stored; their number will be recorded',
         )
     },
     onFailure(err) {

@@ -16,7 +16,7 @@ const download = (target: number | string): AuditEvent => ({
 /** A log whose batches are in `batches`; while `isBroken`, none can be stored. */
 function newLog(limit?: number) {
   const batches: (readonly AuditEvent[])[] = []
-  const state = { isBroken: false, losses: 0, failures: 0 }
+  const state = { isBroken: false, isFull: false, losses: 0, failures: 0 }
   const log = createDownloadLog({
     catalog: {
       async recordEvents(events) {
@@ -26,8 +26,9 @@ function newLog(limit?: number) {
     },
     now: Date.now,
     ...(limit !== undefined && { limit }),
-    onLoss() {
-      state.losses += 1
+    hasRoom: () => !state.isFull,
+    onLoss(count) {
+      state.losses += count
     },
     onFailure() {
       state.failures += 1
@@ -78,6 +79,25 @@ test('Y8 a failed batch is stored later; events beyond the limit are counted, an
   log.record(download('f'))
   await vi.advanceTimersByTimeAsync(1_000)
   expect(targets()).toEqual(['a', 'b', 'c', null, 'f'])
+})
+
+test('Y8 while the disk is nearly full, downloads are counted, and their number is stored once there is space', async () => {
+  const { log, state, targets, batches } = newLog()
+  state.isFull = true
+  for (let index = 0; index < 700; index += 1) log.record(download(index))
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(state.losses).toBe(700)
+  expect(batches).toEqual([])
+  state.isFull = false
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(batches.flat()).toMatchObject([{ action: 'downloads-lost', detail: { count: 700 } }])
+  log.record(download('a'))
+  expect(await log.close()).toBe(0)
+  expect(targets()).toEqual([null, 'a'])
+  state.isFull = true
+  log.record(download('b'))
+  expect(await log.close()).toBe(1)
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 test('Y8 closing stores what is waiting; it ends while nothing can be stored', async () => {

@@ -84,7 +84,7 @@ export function createMetrics() {
   })
   const lostDownloadEvents = new Counter({
     name: 'mediabucket_audit_downloads_lost_total',
-    help: 'Downloads that were not recorded in the audit log, because events were added faster than they could be stored.',
+    help: 'Downloads that were not recorded in the audit log, because the disk is nearly full, or events were added faster than they could be stored.',
     registers: [registry],
   })
   const buildInfo = new Gauge({
