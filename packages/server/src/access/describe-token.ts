@@ -4,8 +4,8 @@ import { Fault } from '../core/fault.ts'
 import { type TokenObject, tokenObject } from './token-object.ts'
 
 /**
- * Reads the token of this grant. Scopes and expiry are those of the request: a user’s row has none (docs/interface.md J6). Throws Fault `token-unknown` if it no
- * longer exists.
+ * Reads the token of this grant. Scopes and expiry are those of the request: a user’s row has none (docs/interface.md J6). Throws
+ * Fault `token-unknown` if it no longer exists.
  */
 export async function describeToken(
   catalog: Pick<Catalog, 'token'>,

@@ -6,7 +6,8 @@ import { type RemoveExpired, withoutExpiredItems } from './expired-items.ts'
 import { recordUseOperation } from './record-use.ts'
 
 /**
- * Looks up a token for each request: a token is refused from the moment it is revoked or expires (docs/interface.md A2, A7, A9). Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
+ * Looks up a token for each request: a token is refused from the moment it is revoked or expires (docs/interface.md A2, A7, A9).
+ * Throws Fault `token-malformed`, `token-unknown`, `token-revoked` and `token-expired`.
  */
 export function verifyTokenOperation(parts: {
   readonly catalog: Pick<Catalog, 'authorise' | 'touchToken'>

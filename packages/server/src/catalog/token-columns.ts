@@ -15,9 +15,11 @@ function scopesOf(stored: string): ReadonlySet<Scope> {
   return set
 }
 
+/** Of a bucket: 0 if it is not private, 1 if it is, 2 if its lists also have signed URLs. */
+export const privacyColumn = 'private + (private & signed_pages)'
+
 /**
- * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, 1 if the bucket is private (2 if its lists have signed URLs
- * too), 1 if the bucket removes metadata, the next expiry, and the lifetime of items.
+ * Reads token, bucket, scopes, expiry, revocation, last use, revision, total, `privacyColumn`, 1 if the bucket removes metadata, the next expiry, and the lifetime of items.
  */
 export const readGrant = (row: Row): Grant => ({
   tokenId: text(row, 0) as TokenId,

@@ -26,8 +26,8 @@ export const bytesOf = (file: ReceivedFile): Uint8Array<ArrayBuffer> | null =>
 /** Receives the files of one request. */
 export interface FileReceiver {
   /**
-   * Reads the bytes of the item `id` from the source to its end. `atMost` is their size, null if unknown. Throws Fault `file-too-large` above `limit` bytes
-   * and `storage-full`; leaves nothing behind when it throws.
+   * Reads the bytes of the item `id` from the source to its end. `atMost` is their size, null if unknown. Throws Fault
+   * `file-too-large` above `limit` bytes and `storage-full`; leaves nothing behind when it throws.
    */
   receive(
     id: MediaId,

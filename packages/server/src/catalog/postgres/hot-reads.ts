@@ -7,7 +7,7 @@ import type { SigningKey } from '../key-catalog.ts'
 import { readKey, selectKeys } from '../key-columns.ts'
 import type { Bucket, BucketId, ContentId, Grant, Media, PageRows } from '../records.ts'
 import { bytes, integer, type Row, textOrNull } from '../rows.ts'
-import { readGrant } from '../token-columns.ts'
+import { privacyColumn, readGrant } from '../token-columns.ts'
 import { type BatchedReads, createBatchedReads } from './batched-reads.ts'
 import { bytesArray } from './values.ts'
 
@@ -27,7 +27,7 @@ interface HotReads {
 // Each statement returns the number of the key (from 1) in its last column.
 
 const grantRows = `SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at, revision, total,
-    private + (private & signed_pages), remove_metadata, next_expiry, item_days, wanted.number
+    ${privacyColumn}, remove_metadata, next_expiry, item_days, wanted.number
   FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, number)
   JOIN tokens ON tokens.hash = wanted.hash JOIN buckets ON buckets.id = tokens.bucket_id
   WHERE require_primary()`

@@ -24,7 +24,7 @@ import type {
   TrashState,
 } from '../records.ts'
 import { integer, type Row, text, textOrNull } from '../rows.ts'
-import { readGrant, readToken } from '../token-columns.ts'
+import { privacyColumn, readGrant, readToken } from '../token-columns.ts'
 import type { TokenRecord } from '../token-records.ts'
 import { readTrashed, readTrashState, trashedColumns, trashOf, trashStateColumns } from '../trash.ts'
 import { prepareIdempotencyRecords } from './idempotency-records.ts'
@@ -73,7 +73,7 @@ export interface Reads extends UploadReads {
 export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const epoch = db.prepare("SELECT value FROM meta WHERE key = 'epoch'")
   const authorise = db.prepare(`SELECT tokens.id, buckets.id, scopes, expires_at, revoked_at, last_used_at,
-    revision, total, private + (private & signed_pages), remove_metadata, next_expiry, item_days
+    revision, total, ${privacyColumn}, remove_metadata, next_expiry, item_days
     FROM tokens JOIN buckets ON buckets.id = tokens.bucket_id WHERE hash = ?`)
   const bucketState = db.prepare('SELECT revision, total, next_seq FROM buckets WHERE id = ?')
   const pageRows = db.prepare(`SELECT id, extension FROM media WHERE bucket_id = ? AND seq >= ?

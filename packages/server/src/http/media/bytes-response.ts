@@ -187,7 +187,7 @@ export const hasConditions = (headers: IncomingHttpHeaders): boolean =>
   headers['if-match'] !== undefined ||
   headers['if-unmodified-since'] !== undefined
 
-/** Whether If-None-Match contains the tag; `*` does not count, since it matches tags that the client does not know. */
+/** Whether If-None-Match contains the tag; `*` does not count, since it matches every tag, not only those of earlier responses. */
 function namesTag(headers: IncomingHttpHeaders, etag: string): boolean {
   const match = headers['if-none-match']
   return match !== undefined && match.trim() !== '*' && matchesWeakly(match, etag)

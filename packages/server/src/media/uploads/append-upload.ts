@@ -188,7 +188,7 @@ export function appendUploadOperation(
     return isChanged ? takenOver() : uploadUnknown()
   }
 
-  /** Call it with the lock: a write that does not know the new length could store the last byte without creating the item. */
+  /** Call it with the lock: a concurrent write that has read the upload without a length could store the last byte without creating the item. */
   async function declareLength(upload: Upload, length: number): Promise<Upload> {
     if (upload.length === null && !(await catalog.declareLength(upload.id, length)))
       throw await refusal(upload)
