@@ -6,6 +6,7 @@ import { browserTest } from '../harness/browser.ts'
 import { sharedBrowser } from '../harness/chromium.ts'
 import { audience, startIssuer, type TestIssuer } from '../harness/issuer.ts'
 import { startServer, type TestServer } from '../harness/server.ts'
+import { until } from '../harness/until.ts'
 import { type Visit, visit } from './visit.ts'
 
 let browser: Browser
@@ -72,7 +73,7 @@ browserTest(
 )
 
 browserTest(
-  'G25 the token is renewed before it expires, in several tabs; signing out removes all of it',
+  'G25 the token is renewed before it expires, in several tabs; signing out removes all of it, and revokes the refresh token',
   async () => {
     await using guest = await visit(browser, server, { alsoAsked: issuer.url, hash: '' })
     await signIn(guest, 'bob')
@@ -85,12 +86,25 @@ browserTest(
     await second.getByRole('heading', { name: 'user-bob' }).waitFor()
     await guest.page.reload()
     await bucketOf(guest, 'user-bob').waitFor()
-    expect(await guest.page.evaluate(stored)).toContain('eyJ')
+    const before = String(await guest.page.evaluate(stored))
+    expect(before).toContain('eyJ')
+    const refreshToken = /refreshToken\W+([\w-]+)/.exec(before)?.[1] ?? ''
+    const refresh = () =>
+      fetch(`${issuer.url}/token`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'refresh_token',
+          client_id: 'gallery',
+          refresh_token: refreshToken,
+        }),
+      })
+    expect((await refresh()).status).toBe(200)
     await guest.button(strings.header.signOut).click()
     for (const page of [guest.page, second]) {
       await page.getByText(strings.signIn.signedOut).waitFor()
       expect(await page.evaluate(stored)).not.toMatch(/eyJ|refreshToken/)
     }
+    await until('the refresh token is revoked', async () => (await refresh()).status === 400)
   },
 )
 

@@ -192,6 +192,7 @@ const configuration = (
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
+    revocation: { enabled: true },
     resourceIndicators: {
       enabled: true,
       defaultResource: () => audience,

@@ -69,6 +69,17 @@ export async function renew(session: StoredSession): Promise<StoredSession> {
   return sessionOf(result, refreshToken, session.until)
 }
 
+/** Revokes a refresh token (RFC 7009), if the issuer offers that. */
+export async function revokeRefreshToken(refreshToken: string): Promise<void> {
+  const { metadata, client } = await requireIssuer()
+  if (metadata.revocation_endpoint === undefined) return
+  const response = await oauth.revocationRequest(metadata, client, oauth.None(), refreshToken, {
+    ...requestOptions(metadata),
+    additionalParameters: { token_type_hint: 'refresh_token' },
+  })
+  await oauth.processRevocationResponse(response)
+}
+
 export const isRefusal = (error: unknown): boolean =>
   error instanceof oauth.ResponseBodyError ||
   (error instanceof oauth.WWWAuthenticateChallengeError && error.status === 401)

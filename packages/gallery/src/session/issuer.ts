@@ -15,6 +15,7 @@ export type IssuerMetadata = {
   readonly issuer: string
   readonly authorization_endpoint: string
   readonly token_endpoint: string
+  readonly revocation_endpoint?: string
   readonly id_token_signing_alg_values_supported: string[]
   readonly authorization_response_iss_parameter_supported: boolean
 }

@@ -40,7 +40,7 @@ async function renew(session: StoredSession): Promise<StoredSession> {
 }
 
 /** Another tab may have renewed the session, also if it is due again: then only its refresh token is still accepted. */
-function latestOf(session: StoredSession): StoredSession {
+export function latestOf(session: StoredSession): StoredSession {
   const stored = storedSession()
   const isNewer =
     stored?.until === session.until && (stored.renewal?.expiresAt ?? 0) > (session.renewal?.expiresAt ?? 0)

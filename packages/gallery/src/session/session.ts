@@ -6,6 +6,7 @@ import { strings } from '../strings.ts'
 import type { IssuerInfo } from './issuer.ts'
 import type { IssuerCallback } from './issuer-callback.ts'
 import { renewedSession } from './renewed-session.ts'
+import { revokeSession } from './revoke-session.ts'
 import {
   forgetSession,
   type StoredSession,
@@ -73,8 +74,13 @@ export function createSession(callback: IssuerCallback | null): Session {
     state.value = signedOut(message, failed)
   }
 
+  function leave(): void {
+    revokeSession(current?.session)
+    close(strings.signIn.signedOut, false)
+  }
+
   const otherTabs = connectTabs(() => {
-    if (state.value.at !== 'signed-out') close(strings.signIn.signedOut, false)
+    if (state.value.at !== 'signed-out') leave()
   })
 
   /** Ends the session when its time is over. Also called when the tab becomes visible, because timers stop during sleep. */
@@ -168,7 +174,7 @@ export function createSession(callback: IssuerCallback | null): Session {
       await finish(response)
     },
     signOut() {
-      close(strings.signIn.signedOut, false)
+      leave()
       otherTabs.signOut()
     },
     end() {

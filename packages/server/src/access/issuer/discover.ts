@@ -31,11 +31,13 @@ export function clientMetadata(issuer: string, { document }: Discovery): ClientM
   const authorizationEndpoint = urlOf(document, 'authorization_endpoint')
   const tokenEndpoint = urlOf(document, 'token_endpoint')
   if (authorizationEndpoint === null || tokenEndpoint === null) return null
+  const revocationEndpoint = urlOf(document, 'revocation_endpoint')
   const algorithms = document['id_token_signing_alg_values_supported']
   return {
     issuer,
     authorization_endpoint: authorizationEndpoint,
     token_endpoint: tokenEndpoint,
+    ...(revocationEndpoint !== null && { revocation_endpoint: revocationEndpoint }),
     id_token_signing_alg_values_supported: Array.isArray(algorithms)
       ? algorithms.filter((name) => typeof name === 'string')
       : [],
@@ -49,6 +51,7 @@ export interface ClientMetadata {
   readonly issuer: string
   readonly authorization_endpoint: string
   readonly token_endpoint: string
+  readonly revocation_endpoint?: string
   readonly id_token_signing_alg_values_supported: readonly string[]
   readonly authorization_response_iss_parameter_supported: boolean
 }

@@ -93,7 +93,10 @@ export function galleryRoutes(
   /** The page sends codes and refresh tokens to the issuer. */
   const issuerSource = () => {
     const metadata = signIn?.metadata()
-    return metadata ? ` ${new URL(metadata.token_endpoint).origin}` : ''
+    if (!metadata) return ''
+    const { token_endpoint, revocation_endpoint = token_endpoint } = metadata
+    const origins = [token_endpoint, revocation_endpoint].map((url) => ` ${new URL(url).origin}`)
+    return [...new Set(origins)].join('')
   }
   app.get('/', (request, reply) => {
     reply.headers({
