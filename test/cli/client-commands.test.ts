@@ -224,7 +224,10 @@ test('M5 edit changes the given texts of an item, and an empty one removes the t
   await run('edit', id, '--caption', '')
   expect(await texts()).toEqual(['two words.txt', 'boats', null])
   const refused = await run('edit', id, '--filename', '/')
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('members that this operation')])
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining('does not accept the JSON object'),
+  ])
   expect((await run('edit', 'nosuchitem', '--caption', 'x')).code).toBe(4)
   await run('rm', id)
 })

@@ -221,6 +221,7 @@ export const de: Texts = {
     dimensions: 'Abmessungen',
     pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} Pixel`,
     added: 'Hinzugefügt',
+    expires: 'Läuft ab',
     hash: 'SHA-256',
     link: 'Link',
     altText: 'Alternativtext',

@@ -214,6 +214,7 @@ export const en = {
     dimensions: 'Dimensions',
     pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} pixels`,
     added: 'Added',
+    expires: 'Expires',
     hash: 'SHA-256',
     link: 'Link',
     altText: 'Alternative text',

@@ -215,6 +215,7 @@ export const es: Texts = {
     dimensions: 'Dimensiones',
     pixels: (width: number, height: number) => `${formatCount(width)} × ${formatCount(height)} píxeles`,
     added: 'Añadido',
+    expires: 'Caduca',
     hash: 'SHA-256',
     link: 'Enlace',
     altText: 'Texto alternativo',

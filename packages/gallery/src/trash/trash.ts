@@ -70,9 +70,10 @@ export function createTrash(
   async function act(request: () => Promise<{ done: string; missing: number }>): Promise<boolean> {
     try {
       const { done, missing } = await connection.watch(request)
+      // The files are shown again before the notice says so.
+      await onChanged()
       if (done !== '') notices.show(done)
       if (missing > 0) notices.show(strings.trash.missing(missing), { tone: 'bad' })
-      await onChanged()
       return true
     } catch (reason) {
       notices.show(strings.trash.failed(errorMessage(reason)), { tone: 'bad' })

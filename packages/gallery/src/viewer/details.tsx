@@ -43,6 +43,11 @@ export function Details({ media }: { media: Media }) {
         <Entry term={strings.details.added}>
           <time dateTime={media.created_at}>{formatTime(media.created_at)}</time>
         </Entry>
+        {typeof media.expires_at === 'string' && (
+          <Entry term={strings.details.expires}>
+            <time dateTime={media.expires_at}>{formatTime(media.expires_at)}</time>
+          </Entry>
+        )}
         <CameraEntries media={media} />
         {sha256 !== null && (
           <Entry term={strings.details.hash}>

@@ -136,7 +136,7 @@ const table = {
   MEDIABUCKET_TRUSTED_PROXIES: setting(
     '',
     addressRanges,
-    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. The address is used for limits only. None by default.',
+    'Reverse proxies whose `X-Forwarded-For` header gives the address of the client. Limits and the audit log use the address. None by default.',
   ),
   ...issuerSettings,
   MEDIABUCKET_TOKEN_RATE: setting(

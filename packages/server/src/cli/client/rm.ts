@@ -11,7 +11,7 @@ export const rm = clientCommand({
   summary: 'Delete items from the bucket of a service.',
   help: `Usage: mediabucket rm ID|URL …
 
-Deletes each item permanently, without confirmation. Items that do not exist are reported, the others are deleted, and the
+Deletes each item without confirmation: permanently, or into the trash if the bucket has one. Items that do not exist are reported, the others are deleted, and the
 exit code is ${exitCodes.notFound}.`,
 
   read(args) {

@@ -52,10 +52,13 @@ export async function readJsonObject(
 }
 
 /** The fault of members that are unknown or have wrong values. */
-export const malformed = (parameters: readonly ParameterFault[]): Fault =>
-  new Fault('json-malformed', 'The JSON object has members that this operation does not accept.', {
+export function malformed(parameters: readonly ParameterFault[]): Fault {
+  const [first] = parameters
+  const reason = first ? ` \`${first.parameter.slice(0, 100)}\`: ${first.detail}` : ''
+  return new Fault('json-malformed', `The operation does not accept the JSON object.${reason}`, {
     parameters,
   })
+}
 
 async function readAll(request: IncomingMessage, readBody: BodyReader): Promise<Uint8Array> {
   const tooLarge = new Fault('body-too-large', `The body has more than ${maxJsonBody} bytes.`)

@@ -38,7 +38,11 @@ export async function* readFilesBetween(
     hasFile = true
     yield file
   }
-  if (!hasFile) throw new Fault('form-without-file', 'The form has no file; give a part a filename.')
+  if (!hasFile)
+    throw new Fault(
+      'form-without-file',
+      'The form has no file; give a part a filename, as `curl -F file=@photo.png` does.',
+    )
 }
 
 /** Returns null where the part is a field. Throws Fault `form-malformed`. */

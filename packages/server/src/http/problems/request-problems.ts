@@ -29,7 +29,7 @@ export const requestProblems = {
   },
   'json-malformed': {
     status: 400,
-    title: 'The JSON body is malformed',
+    title: 'The JSON body is not accepted',
     cause:
       'The body is not a JSON object in UTF-8, or members are missing, unknown or have other values than they accept. `errors` lists them.',
     cure: 'Send a JSON object with the members that `/docs` describes.',
