@@ -23,12 +23,14 @@ export function Details({ media }: { media: Media }) {
     )
   return (
     <aside class="details" aria-label={strings.details.title}>
-      <h2>{strings.details.title}</h2>
-      {canEdit && (
-        <button type="button" class="button small" onClick={() => setEditing(media.id)}>
-          {strings.details.edit}
-        </button>
-      )}
+      <div class="details-head">
+        <h2>{strings.details.title}</h2>
+        {canEdit && (
+          <button type="button" class="button small" onClick={() => setEditing(media.id)}>
+            {strings.details.edit}
+          </button>
+        )}
+      </div>
       <dl>
         <Entry term={strings.details.name}>{media.filename ?? strings.unnamed}</Entry>
         {media.alt_text && <Entry term={strings.details.altText}>{media.alt_text}</Entry>}
