@@ -8,6 +8,7 @@ import { sharedBrowser } from '../harness/chromium.ts'
 import type { SharedServer } from '../harness/server.ts'
 import { sharedServer } from '../harness/shared-server.ts'
 import { makeToken } from '../harness/token.ts'
+import { until } from '../harness/until.ts'
 import { upload } from '../harness/upload.ts'
 import { picture } from './files.ts'
 import { visit } from './visit.ts'
@@ -48,7 +49,7 @@ browserTest(
     await page.keyboard.press('ArrowLeft')
     await page.getByLabel(strings.details.caption).fill('Summer\n2026')
     await guest.button(strings.details.save).click()
-    await page.getByText(strings.details.saved).first().waitFor()
+    await page.getByText(strings.details.saved, { exact: true }).first().waitFor()
     await page.getByRole('dialog', { name: strings.viewer.label('port.jpg') }).waitFor()
     expect(await stored()).toMatchObject({
       filename: 'port.jpg',
@@ -65,6 +66,26 @@ browserTest(
     expect((await stored()).caption).toBe('Theirs')
   },
 )
+
+browserTest('M6 an edit is saved although the first variant was rendered in the meantime', async () => {
+  const file = await upload(server, new Uint8Array(await picture(2).jpeg().toBuffer()), { name: 'quay.jpg' })
+  const context = await browser.newContext({ reducedMotion: 'reduce' })
+  await context.route(/[?&]variant=/, (route) => route.abort())
+  await using guest = await visit(browser, server, { hash: `#item=${file.id}`, context })
+  const { page } = guest
+  await guest.signIn(server.token)
+  await guest.button(strings.viewer.details).click()
+  await guest.button(strings.details.edit).click()
+  await page.getByLabel(strings.details.name, { exact: true }).fill('pier.jpg')
+
+  const etag = async () => (await server.request(`/api/media/${file.id}`)).headers.get('etag')
+  const before = await etag()
+  await server.request(`${new URL(file.url).pathname}?variant=thumb`)
+  await until('the entity tag changes', async () => (await etag()) !== before)
+
+  await guest.button(strings.details.save).click()
+  await page.getByRole('dialog', { name: strings.viewer.label('pier.jpg') }).waitFor()
+})
 
 browserTest('A3 a token without media:write offers no editing', async () => {
   const { token } = await makeToken(server, '--bucket', server.bucket, '--scope', 'media:read')

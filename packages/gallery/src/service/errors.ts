@@ -12,6 +12,9 @@ export const isUnauthorized = (error: unknown): boolean =>
 
 export const isNotFound = (error: unknown): boolean => error instanceof AnswerError && error.status === 404
 
+export const isPreconditionFailed = (error: unknown): boolean =>
+  error instanceof AnswerError && error.status === 412
+
 /** The message to show for an error: the server's own text if it sent a problem (RFC 9457). */
 export function errorMessage(error: unknown): string {
   if (isUnreachable(error)) return strings.errors.unreachable

@@ -1,4 +1,4 @@
-import type { Media } from '@mediabucket/client'
+import type { Media, TaggedMedia } from '@mediabucket/client'
 import { useEffect, useState } from 'preact/hooks'
 import { useGallery } from '../gallery.ts'
 import { errorMessage } from '../service/errors.ts'
@@ -7,8 +7,7 @@ import { strings } from '../strings.ts'
 /** A form that changes the texts of an item. An edit by others in the meantime is not overwritten. */
 export function EditDetails({ media, onDone }: { media: Media; onDone: () => void }) {
   const { edits, mediaCache, notices } = useGallery()
-  const [etag, setEtag] = useState<string | null>(null)
-  const [current, setCurrent] = useState<Media | null>(null)
+  const [before, setBefore] = useState<TaggedMedia | null>(null)
   const [busy, setBusy] = useState(false)
 
   useEffect(() => {
@@ -16,9 +15,7 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
     edits
       .load(media.id)
       .then((tagged) => {
-        if (unmounted) return
-        setCurrent(tagged.media)
-        setEtag(tagged.etag)
+        if (!unmounted) setBefore(tagged)
       })
       .catch((error: unknown) => {
         notices.show(errorMessage(error), { tone: 'bad' })
@@ -29,7 +26,7 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
     }
   }, [media.id])
 
-  async function save(form: HTMLFormElement): Promise<void> {
+  async function save(loaded: TaggedMedia, form: HTMLFormElement): Promise<void> {
     const fields = new FormData(form)
     const textOf = (name: string) => `${fields.get(name) ?? ''}`.trim() || null
     setBusy(true)
@@ -41,7 +38,7 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       }
       // An edit changes no URL, and its response has no signed ones.
       const { url, variants } = media
-      mediaCache.putEdited({ ...(await edits.save(media.id, changes, etag)), url, variants })
+      mediaCache.putEdited({ ...(await edits.save(loaded, changes)), url, variants })
       notices.show(strings.details.saved)
       onDone()
     } catch (error) {
@@ -50,18 +47,19 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
     }
   }
 
-  if (current === null) return <p role="status">{strings.viewer.loading}</p>
+  if (before === null) return <p role="status">{strings.viewer.loading}</p>
+  const { filename, alt_text, caption } = before.media
   return (
     <form
       class="edit-details"
       onSubmit={(event) => {
         event.preventDefault()
-        void save(event.currentTarget)
+        void save(before, event.currentTarget)
       }}
     >
       <label>
         {strings.details.name}
-        <input type="text" name="filename" autocomplete="off" defaultValue={current.filename ?? ''} />
+        <input type="text" name="filename" autocomplete="off" defaultValue={filename ?? ''} />
       </label>
       <label>
         {strings.details.altText}
@@ -70,7 +68,7 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
           rows={2}
           maxLength={1000}
           aria-describedby="alt-text-hint"
-          defaultValue={current.alt_text ?? ''}
+          defaultValue={alt_text ?? ''}
         />
       </label>
       <p id="alt-text-hint" class="small muted">
@@ -78,7 +76,7 @@ export function EditDetails({ media, onDone }: { media: Media; onDone: () => voi
       </p>
       <label>
         {strings.details.caption}
-        <textarea name="caption" rows={3} maxLength={5000} defaultValue={current.caption ?? ''} />
+        <textarea name="caption" rows={3} maxLength={5000} defaultValue={caption ?? ''} />
       </label>
       <div class="dialog-actions">
         <button type="button" class="button" onClick={onDone}>
