@@ -18,7 +18,6 @@ import type {
   NamedBucket,
   NewMedia,
   PageRows,
-  Servability,
   TokenId,
   TrashedItem,
   TrashState,
@@ -31,6 +30,7 @@ import { prepareIdempotencyRecords } from './idempotency-records.ts'
 import { prepareReadItems } from './item-lists.ts'
 import type { LocateItem } from './item-locations.ts'
 import { all, one } from './rows.ts'
+import { prepareSnapshot } from './snapshot.ts'
 import { prepareFindUnreferenced } from './unreferenced-ids.ts'
 import { prepareUploadReads, type UploadReads } from './upload-reads.ts'
 
@@ -48,7 +48,6 @@ export interface Reads extends UploadReads {
   page(key: PageKey): PageRows
   items(selection: ItemSelection, after: ItemPlace | null, limit: number): ItemRows
   media(id: MediaId): Media | null
-  servability(ids: readonly MediaId[]): Servability[]
   trashState(bucketId: BucketId): TrashState
   trash(bucketId: BucketId, after: number | null, limit: number, now: number): TrashedItem[]
   expiredTrash(now: number, limit: number): { bucketId: BucketId; id: MediaId }[]
@@ -81,14 +80,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const media =
     db.prepare(`SELECT ${itemColumns}, bucket_id, EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id), content_id, ${isPrivateColumn}
     FROM media WHERE id = ?`)
-  // Reads no row of `media`, only its indexes: reading the row costs three times as much.
-  const servable =
-    db.prepare(`SELECT CASE WHEN EXISTS (SELECT 1 FROM damaged WHERE damaged.id = media.id) THEN 0
-    WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_expiring WHERE id = ?1 AND item_expires_at IS NOT NULL AND item_expires_at <= ?2) THEN 0
-    WHEN ${isPrivateColumn} = 1 THEN 3
-    WHEN EXISTS (SELECT 1 FROM media INDEXED BY media_renamed WHERE id = ?1 AND renamed IS NOT NULL) THEN 1 ELSE 2 END
-    FROM media WHERE id = ?1 AND bucket_id > 0`)
-  const servabilities = ['not', 'renamed', 'servable', 'private'] as const
   const trashState = db.prepare(`SELECT ${trashStateColumns} WHERE buckets.id = ?`)
   const trashed = db.prepare(`SELECT ${trashedColumns} FROM media
     WHERE bucket_id = ? AND seq < ? AND expires_at > ? ORDER BY seq DESC LIMIT ?`)
@@ -113,20 +104,7 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
   const idempotency = prepareIdempotencyRecords(db)
   const readItems = prepareReadItems(db)
   const isNew = db.prepare('SELECT NOT EXISTS (SELECT 1 FROM buckets)')
-  const begin = db.prepare('BEGIN')
-  const end = db.prepare('COMMIT')
-
-  /** Runs the reads in the transaction in progress, or in one of their own. */
-  function inSnapshot<T>(read: () => T): T {
-    if (db.isTransaction) return read()
-    begin.run()
-    try {
-      return read()
-    } finally {
-      // SQLite itself ends the transaction on some errors.
-      if (db.isTransaction) end.run()
-    }
-  }
+  const inSnapshot = prepareSnapshot(db)
 
   const readPage = (bucketId: BucketId, page: number): PageRows => {
     const bucket = one(bucketState, bucketId)
@@ -163,15 +141,6 @@ export function prepareReads(db: DatabaseSync, locate: LocateItem): Reads {
     },
 
     expiringBuckets: (now) => all(expiringBuckets, now).map((row) => integer(row, 0) as BucketId),
-
-    servability: (ids) =>
-      inSnapshot(() => {
-        const now = Date.now()
-        return ids.map((id) => {
-          const row = one(servable, id, now)
-          return row ? (servabilities[integer(row, 0)] ?? 'not') : 'not'
-        })
-      }),
 
     trashState(id) {
       const row = one(trashState, id)

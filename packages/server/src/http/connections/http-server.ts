@@ -20,6 +20,8 @@ export function createHttpServer(
       headersTimeout: timeouts.headerTimeout,
       requestTimeout: 0,
       keepAliveTimeout: timeouts.idleTimeout,
+      // The stream of a body that cannot come costs a tenth of a small response.
+      optimizeEmptyRequests: true,
       connectionsCheckingInterval: Math.min(timeouts.headerTimeout, 1_000),
     },
     listener,

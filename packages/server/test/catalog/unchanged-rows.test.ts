@@ -5,7 +5,7 @@ import { openConnection } from '../../src/catalog/sqlite/connection.ts'
 import { openDataDirectory } from '../../src/catalog/sqlite/data-directory.ts'
 import { prepareLocateItem } from '../../src/catalog/sqlite/item-locations.ts'
 import { prepareReads } from '../../src/catalog/sqlite/reads.ts'
-import { untilChanged } from '../../src/catalog/sqlite/unchanged-grants.ts'
+import { createUnchangedRows } from '../../src/catalog/sqlite/unchanged-rows.ts'
 import { newToken } from './samples.ts'
 import { tempDirectory } from './temp-directory.ts'
 
@@ -23,38 +23,45 @@ function opened() {
     apply: (...changes: Parameters<typeof commitBatch>[2]) => commitBatch(writing, functions, changes),
     db,
     authorise,
-    cached: untilChanged(db, authorise),
+    rows: createUnchangedRows(db, { keyOf: (hash) => Buffer.from(hash).toString('hex'), read: authorise }),
   }
 }
 
-test('a grant is read once until another connection commits', () => {
-  const { apply, authorise, cached } = opened()
+test('a row is read once until another connection commits', () => {
+  const { apply, authorise, rows } = opened()
   const [one, other] = [newToken('a'), newToken('b')]
   apply({ kind: 'add-token', input: one }, { kind: 'add-token', input: other })
   for (let turn = 0; turn < 3; turn += 1) {
-    expect(cached(one.hash, true)).toMatchObject({ tokenId: one.id, revokedAt: null })
-    expect(cached(other.hash, false)).toMatchObject({ tokenId: other.id })
+    rows.refresh()
+    expect(rows.read(one.hash)).toMatchObject({ tokenId: one.id, revokedAt: null })
+    expect(rows.read(other.hash)).toMatchObject({ tokenId: other.id })
+    expect(rows.has(other.hash)).toBe(true)
   }
   expect(authorise).toHaveBeenCalledTimes(2)
 })
 
 test('A7 a revocation of another connection holds from the next turn', () => {
-  const { apply, cached } = opened()
+  const { apply, rows } = opened()
   const token = newToken('a')
-  expect(cached(token.hash, true)).toBeNull()
+  const refreshed = () => {
+    rows.refresh()
+    return rows.read(token.hash)
+  }
+  expect(refreshed()).toBeNull()
   apply({ kind: 'add-token', input: token })
-  expect(cached(token.hash, true)).toMatchObject({ revokedAt: null })
+  expect(refreshed()).toMatchObject({ revokedAt: null })
   apply({ kind: 'revoke-token', input: { id: token.id, at: 5 } })
-  expect(cached(token.hash, true)).toMatchObject({ revokedAt: 5 })
+  expect(refreshed()).toMatchObject({ revokedAt: 5 })
 })
 
-test('a version that cannot be read leaves no grant of an earlier one', () => {
-  const { apply, db, authorise, cached } = opened()
+test('a version that cannot be read leaves no row of an earlier one', () => {
+  const { apply, db, authorise, rows } = opened()
   const token = newToken('a')
   apply({ kind: 'add-token', input: token })
-  cached(token.hash, true)
+  rows.refresh()
+  rows.read(token.hash)
   db.close()
-  expect(() => cached(token.hash, true)).toThrow()
+  expect(() => rows.refresh()).toThrow()
   authorise.mockReturnValue(null)
-  expect(cached(token.hash, false)).toBeNull()
+  expect(rows.read(token.hash)).toBeNull()
 })
