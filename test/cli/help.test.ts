@@ -28,15 +28,20 @@ const commands = [
   'bucket list',
   'bucket set',
   'bucket delete',
+  'keys list',
+  'keys rotate',
+  'keys remove',
   'audit',
   'seed',
   'fsck',
   'backup',
   'restore',
+  'migrate',
   'vacuum',
   'upload',
   'ls',
   'get',
+  'link',
   'edit',
   'rm',
   'trash list',
@@ -45,10 +50,24 @@ const commands = [
   'whoami',
 ]
 
-test.each([[[]], [['help']], [['-h']]])('mediabucket %j lists every command and setting', async (args) => {
+test.each([[[]], [['help']], [['-h']]])('mediabucket %j lists every command', async (args) => {
   const { stdout, stderr } = await run(...args)
   expect(stderr).toBe('')
-  for (const name of [...commands, ...Object.keys(settings)]) expect(stdout).toContain(`  ${name} `)
+  for (const name of commands) expect(stdout).toContain(`  ${name} `)
+})
+
+test('mediabucket help settings describes every setting of the service', async () => {
+  const { stdout, stderr } = await run('help', 'settings')
+  expect(stderr).toBe('')
+  const paragraphs = stdout.trimEnd().split('\n\n').slice(1)
+  const described = paragraphs.map((paragraph) => paragraph.split(/\n? {4}/))
+  expect(described.map(([name, ...lines]) => [name, lines.join(' ')])).toEqual(
+    Object.entries(settings).map(([name, { description, defaultText }]) => [
+      name,
+      description + (defaultText ? ` [${defaultText}]` : ''),
+    ]),
+  )
+  expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(100)
 })
 
 test('docs/client.md has the same exit codes and client settings as the help', async () => {

@@ -1,5 +1,4 @@
 import { readConfig } from '../config/config.ts'
-import { settings } from '../config/settings.ts'
 import { nearestName } from '../core/nearest-name.ts'
 import { version } from '../core/version.ts'
 import { audit } from './audit.ts'
@@ -8,7 +7,6 @@ import { bucketCreate } from './bucket-create.ts'
 import { bucketDelete } from './bucket-delete.ts'
 import { bucketList } from './bucket-list.ts'
 import { bucketSet } from './bucket-set.ts'
-import { clientSettings } from './client/client-settings.ts'
 import { edit } from './client/edit.ts'
 import { get } from './client/get.ts'
 import { link } from './client/link.ts'
@@ -19,9 +17,10 @@ import { trashList } from './client/trash-list.ts'
 import { trashRestore } from './client/trash-restore.ts'
 import { upload } from './client/upload.ts'
 import { whoami } from './client/whoami.ts'
-import { type Command, exitCodes, UsageError } from './command.ts'
+import { type Command, UsageError } from './command.ts'
 import { exitCodeOf, explainFailure } from './explain-failure.ts'
 import { fsck } from './fsck.ts'
+import { type HelpGroup, help, settingsHelp } from './help.ts'
 import { keysList } from './keys-list.ts'
 import { keysRemove } from './keys-remove.ts'
 import { keysRotate } from './keys-rotate.ts'
@@ -34,25 +33,22 @@ import { tokenList } from './token-list.ts'
 import { tokenRevoke } from './token-revoke.ts'
 import { vacuum } from './vacuum.ts'
 
-const commands: Readonly<Record<string, Command>> = {
-  serve,
-  'token create': tokenCreate,
-  'token list': tokenList,
-  'token revoke': tokenRevoke,
+const service = { serve, fsck, backup, restore, migrate, vacuum, audit, seed }
+
+const access = {
   'bucket create': bucketCreate,
   'bucket list': bucketList,
   'bucket set': bucketSet,
   'bucket delete': bucketDelete,
+  'token create': tokenCreate,
+  'token list': tokenList,
+  'token revoke': tokenRevoke,
   'keys list': keysList,
   'keys rotate': keysRotate,
   'keys remove': keysRemove,
-  audit,
-  seed,
-  fsck,
-  backup,
-  restore,
-  migrate,
-  vacuum,
+}
+
+const files = {
   upload,
   ls,
   get,
@@ -65,18 +61,13 @@ const commands: Readonly<Record<string, Command>> = {
   whoami,
 }
 
-/** The exit codes in the help; docs/client.md has the same table. */
-const exitCodeRows: readonly (readonly [string, string])[] = [
-  ['0', 'done'],
-  ['1', 'failed'],
-  ['2', 'an argument or setting is invalid'],
-  [`${exitCodes.accessDenied}`, 'the service rejects the token (401), or the token lacks the scope (403)'],
-  [`${exitCodes.notFound}`, 'the item, bucket or token does not exist'],
-  [
-    `${exitCodes.incomplete}`,
-    'the backup, restore or migration is complete except for the bytes of the reported items',
-  ],
-  [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],
+const commands: Readonly<Record<string, Command>> = { ...service, ...access, ...files }
+
+/** The commands in the help. */
+const groups: readonly HelpGroup[] = [
+  { title: 'The service and its data', commands: service },
+  { title: 'Buckets, tokens and keys, also while the service is running', commands: access },
+  { title: 'The files of a bucket, over HTTP with a token', commands: files },
 ]
 
 export async function main(args: readonly string[]): Promise<void> {
@@ -93,8 +84,9 @@ async function dispatch(args: readonly string[]): Promise<void> {
   const [name, rest] = split(args)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) {
+    if (name === 'help' && rest.join(' ') === 'settings') return console.log(settingsHelp())
     if (name === 'help' && rest.length > 0) return await dispatch([...rest, '--help'])
-    if (name === '' || name === 'help' || isHelp(name)) return console.log(help())
+    if (name === '' || name === 'help' || isHelp(name)) return console.log(help(groups))
     if (name === '--version' || name === '-V') return console.log(version)
     const group = Object.keys(commands).filter((known) => known.startsWith(`${name} `))
     if (group.length > 0 && rest.some(isHelp))
@@ -156,41 +148,4 @@ const isHelp = (word: string): boolean => word === '--help' || word === '-h'
 function split(args: readonly string[]): [string, readonly string[]] {
   const two = args.slice(0, 2).join(' ')
   return Object.hasOwn(commands, two) ? [two, args.slice(2)] : [args[0] ?? '', args.slice(1)]
-}
-
-const rows = (pairs: readonly (readonly [string, string])[]) => {
-  const width = Math.max(...pairs.map(([name]) => name.length))
-  return pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n')
-}
-
-const settingRows = (
-  all: Readonly<Record<string, { readonly description: string; readonly defaultText: string }>>,
-) =>
-  rows(
-    Object.entries(all).map(([name, { description, defaultText }]) => [
-      name,
-      `${description}${defaultText ? ` [${defaultText}]` : ''}`,
-    ]),
-  )
-
-function help(): string {
-  return `mediabucket: a self-hosted media bucket
-
-Usage: mediabucket COMMAND [OPTIONS]
-
-In a clone of the repository, run it as \`npx mediabucket\`; elsewhere as \`npx --prefix CLONE mediabucket\`.
-
-Commands:
-${rows(Object.entries(commands).map(([name, { summary }]) => [name, summary]))}
-
-\`mediabucket COMMAND --help\` describes a command; \`mediabucket --version\` prints the version.
-
-Exit codes:
-${rows(exitCodeRows)}
-
-Settings of the service (environment variables, with their defaults):
-${settingRows(settings)}
-
-Settings of upload, ls, get, link, edit, rm, trash and whoami, which use a service over HTTP:
-${settingRows(clientSettings)}`
 }

@@ -30,7 +30,7 @@ Exit codes:
   143  a second SIGTERM
 
 The log is written to standard error: as JSON, one object per line, or as readable text on a terminal
-(MEDIABUCKET_LOG_FORMAT). \`mediabucket help\` lists the settings.`,
+(MEDIABUCKET_LOG_FORMAT). \`mediabucket help settings\` lists the settings.`,
 
   async run(args, { config, warnings, print }) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, but received: ${args.join(' ')}`)

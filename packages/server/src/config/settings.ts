@@ -24,7 +24,7 @@ import {
 import { type Setting, setting } from './setting.ts'
 import { variantSettings } from './variant-settings.ts'
 
-/** Every setting of the service. docs/settings.md and `mediabucket help` show this table. */
+/** Every setting of the service. docs/settings.md and `mediabucket help settings` show this table. */
 const table = {
   MEDIABUCKET_HOST: setting(
     '127.0.0.1',

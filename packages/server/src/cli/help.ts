@@ -1,0 +1,76 @@
+import { settings } from '../config/settings.ts'
+import { clientSettings } from './client/client-settings.ts'
+import { type Command, exitCodes } from './command.ts'
+
+/** Commands under one heading of the help. */
+export interface HelpGroup {
+  readonly title: string
+  readonly commands: Readonly<Record<string, Pick<Command, 'summary'>>>
+}
+
+/** The exit codes in the help; docs/client.md has the same table. */
+const exitCodeRows: readonly (readonly [string, string])[] = [
+  ['0', 'done'],
+  ['1', 'failed'],
+  ['2', 'an argument or setting is invalid'],
+  [`${exitCodes.accessDenied}`, 'the service rejects the token (401), or the token lacks the scope (403)'],
+  [`${exitCodes.notFound}`, 'the item, bucket or token does not exist'],
+  [
+    `${exitCodes.incomplete}`,
+    'the backup, restore or migration is complete except for the bytes of the reported items',
+  ],
+  [`${exitCodes.interrupted}`, 'interrupted with Ctrl-C'],
+]
+
+/** The text of `mediabucket help`. */
+export function help(groups: readonly HelpGroup[]): string {
+  const names = groups.flatMap(({ commands }) => Object.keys(commands))
+  const width = Math.max(...names.map(({ length }) => length))
+  const commandRows = groups.map(({ title, commands }) => {
+    const summaries = Object.entries(commands).map(([name, { summary }]) => [name, summary] as const)
+    return `${title}:\n${rows(summaries, width)}`
+  })
+  return `mediabucket: a self-hosted media bucket
+
+Usage: mediabucket COMMAND [OPTIONS]
+
+In a clone of the repository, run it as \`npx mediabucket\`; elsewhere as \`npx --prefix CLONE mediabucket\`.
+
+${commandRows.join('\n\n')}
+
+Settings of the commands over HTTP (environment variables, with their defaults):
+${rows(Object.entries(clientSettings).map(([name, setting]) => [name, descriptionOf(setting)]))}
+
+Exit codes:
+${rows(exitCodeRows)}
+
+See also:
+  mediabucket COMMAND --help  describes a command
+  mediabucket help settings   describes the settings of the service
+  mediabucket --version       prints the version`
+}
+
+/** The text of `mediabucket help settings`. */
+export const settingsHelp =
+  (): string => `Settings of the service: environment variables, with their defaults.
+
+${Object.entries(settings)
+  .map(([name, setting]) => `${name}\n${wrap(descriptionOf(setting))}`)
+  .join('\n\n')}`
+
+interface Setting {
+  readonly description: string
+  readonly defaultText: string
+}
+
+const descriptionOf = ({ description, defaultText }: Setting): string =>
+  `${description}${defaultText ? ` [${defaultText}]` : ''}`
+
+const rows = (pairs: readonly (readonly [string, string])[], width = widest(pairs)): string =>
+  pairs.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n')
+
+const widest = (pairs: readonly (readonly [string, string])[]): number =>
+  Math.max(...pairs.map(([name]) => name.length))
+
+/** Breaks a text into indented lines of at most 100 characters, where its words allow that. */
+const wrap = (text: string): string => text.replace(/(.{1,96})(?: |$)/g, '    $1\n').trimEnd()
