@@ -74,3 +74,12 @@ test('token create with invalid arguments creates no bucket', async () => {
   const { stdout } = await server.command('token', 'list', '--json')
   expect(stdout).not.toContain('"bucket":"b"')
 })
+
+test('A8 scopes are given in one option, or one by one', async () => {
+  const scopesOf = async (...scopes: string[]) =>
+    (await server.command('token', 'create', '--bucket', 'scoped', ...scopes)).stderr
+  expect(await scopesOf('--scope', 'tokens:manage,media:read')).toContain('scopes media:read, tokens:manage.')
+  expect(await scopesOf('--scope', 'media:write', '--scope', 'media:read')).toContain(
+    'scopes media:read, media:write.',
+  )
+})

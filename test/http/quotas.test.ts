@@ -190,6 +190,8 @@ describe('Q4 limits are set while the server runs', () => {
     expect(await bucket.state()).toMatchObject({ items: 2, max_items: 1, max_bytes: 2 * 2 ** 30 })
     const { reported } = await set('--max-items', 'none')
     expect(reported).toBe(`Settings of the bucket "${bucket.name}": no limit on items.`)
+    const { reported: others } = await set('--trash-days', 'none', '--signed-pages', 'on')
+    expect(others).toMatch(/: no trash, signed URLs in lists\.\nThe bucket is public, so/)
     expect((await bucket.raw('three')).status).toBe(201)
     expect(await bucket.state()).toMatchObject({ items: 3, max_items: null, max_bytes: 2 * 2 ** 30 })
   })

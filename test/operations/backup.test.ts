@@ -40,7 +40,9 @@ test('F7, F8 a backup of a running server restores the same listing and bytes, w
   const page = await server.request('/api/media')
   const listed = await listAll(server)
   const { stdout } = await server.command('backup', to)
-  expect(stdout).toMatch(/^Backed up 15 items to .*: 3 copied \(8 B\), 0 already there\./)
+  expect(stdout).toMatch(
+    /^Backed up 15 items to .*: 0 copied \(0 B\), 0 already there; the bytes of 3 are in the catalog\./,
+  )
   expect((await readdir(to)).filter((name) => /lock|hold/.test(name))).toEqual([])
 
   expect((await restore(to, data)).stdout).toMatch(/^Restored 15 items/)
@@ -188,7 +190,7 @@ test('F8 restore refuses existing data, a running server, a directory without a 
   await refused(to, server.data, 'holds data already')
   // The record that a restore of another backup leaves if it is killed after its last step.
   const record = join(server.data, 'restoring.json')
-  const result = { items: 9, copied: 9, bytes: 9, present: 0, faulty: [] }
+  const result = { items: 9, copied: 9, bytes: 9, present: 0, inCatalog: 0, faulty: [] }
   await writeFile(record, JSON.stringify({ backup: 'another', result }))
   await refused(to, server.data, 'holds data already')
   await rm(record)

@@ -28,7 +28,7 @@ Options:
   --json           Print one JSON object per line, in the fields of OCSF.
   --csv            Print comma-separated values, with a header.`,
 
-  async run(args, { config }) {
+  async run(args, { config, report }) {
     const { values } = parse('audit', {
       args: [...args],
       options: {
@@ -58,6 +58,7 @@ Options:
     const output = standardOutput()
     const format = values.json ? jsonLines : values.csv ? csv(output) : table({ header: output.isTerminal })
     try {
+      if (values.follow && output.isTerminal) report('Waiting for events. Ctrl-C ends the command.')
       const buckets = values.bucket === undefined ? null : await findBuckets(log, values.bucket)
       await print(log, { ...filter, buckets }, format, output, values.follow)
     } catch (error) {

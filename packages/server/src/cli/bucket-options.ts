@@ -86,11 +86,11 @@ const options: readonly BucketOption[] = [
   }),
   option({
     name: 'trash-days',
-    value: 'N',
-    help: 'The days for which deleted items can be restored, or 0 for none. Applies to later deletes.',
-    validValues: `a whole number from 0 to ${maxDays}`,
+    value: 'N|none',
+    help: 'The days for which deleted items can be restored, or none for no trash. Applies to later deletes.',
+    validValues: `a whole number from 0 to ${maxDays} or none`,
     parse: (text) => {
-      const days = parseCount(text)
+      const days = text === 'none' ? 0 : parseCount(text)
       return days === undefined || days > maxDays ? undefined : days
     },
     toSettings: (trashDays) => ({ trashDays }),

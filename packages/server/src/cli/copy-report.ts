@@ -10,8 +10,9 @@ const listed = 20
 
 /** The result of a copy as lines of text. Sets the exit code if items have no bytes. */
 export function* copyReportLines(done: string, result: CopyResult, path: string): Generator<string> {
-  const { items, copied, bytes, present, faulty } = result
-  yield `${done} ${formatCount(items, 'item')} to ${path}: ${copied} copied (${formatSize(bytes)}), ${present} already there.`
+  const { items, copied, bytes, present, inCatalog, faulty } = result
+  const small = inCatalog === 0 ? '' : `; the bytes of ${inCatalog} are in the catalog`
+  yield `${done} ${formatCount(items, 'item')} to ${path}: ${copied} copied (${formatSize(bytes)}), ${present} already there${small}.`
   yield* faultyItemLines(faulty)
 }
 

@@ -8,14 +8,14 @@ import { withNewCatalog } from './open-catalog.ts'
 
 export const tokenCreate: Command = {
   summary: 'Create a token for a bucket, and the bucket if it does not exist.',
-  help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPE …] [--expires DURATION]
+  help: `Usage: mediabucket token create --bucket NAME [--name NAME] [--scope SCOPES] [--expires DURATION]
 
 Prints the token, and nothing else, on standard output. It is not shown again. Works while the service is running.
 
 Options:
   --bucket NAME       The bucket; it is created if it does not exist. ${bucketNameRule}
   --name NAME         A name for the token, shown by \`token list\` and accepted by \`token revoke\`.
-  --scope SCOPE       A scope of the token; repeat the option for several. One of: ${scopes.join(', ')}.
+  --scope SCOPES      The scopes of the token, separated by commas. Each is one of: ${scopes.join(', ')}.
                       Default: ${defaultScopes.join(', ')}.
   --expires DURATION  How long the token is valid: 12h, 30d, 52w. Default: it does not expire.`,
 
@@ -30,13 +30,14 @@ Options:
       },
     })
     const { bucket } = values
-    const mistakes = [bucketMistake(bucket), scopeMistake(values.scope)].filter((text) => text !== null)
+    const names = values.scope?.flatMap((list) => list.split(','))
+    const mistakes = [bucketMistake(bucket), scopeMistake(names)].filter((text) => text !== null)
     if (bucket === undefined || mistakes.length > 0) throw new UsageError(mistakes.join('\n'))
     const now = Date.now()
     const request = {
       bucket,
       name: values.name ?? '',
-      scopes: readScopes(values.scope),
+      scopes: readScopes(names),
       expiresAt: values.expires === undefined ? null : now + readExpiry(values.expires),
       now,
     }

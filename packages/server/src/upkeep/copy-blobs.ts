@@ -16,6 +16,8 @@ export interface CopyResult {
   readonly bytes: number
   /** Items whose bytes were in the target already, with the correct size. */
   readonly present: number
+  /** Items whose bytes are in the catalog, which is copied as a whole. */
+  readonly inCatalog: number
   /** Items without bytes in the target. */
   readonly faulty: readonly FaultyItem[]
 }
@@ -40,7 +42,7 @@ export async function copyBlobs(parts: {
 }): Promise<CopyResult> {
   const { audit, from, to, onItem } = parts
   const faulty: FaultyItem[] = []
-  let [items, copied, bytes, present] = [0, 0, 0, 0]
+  let [items, copied, bytes, present, inCatalog] = [0, 0, 0, 0, 0]
 
   async function copy(item: AuditedItem & { readonly sha256: Uint8Array }): Promise<CopyFault | null> {
     const { id, size } = item
@@ -80,8 +82,7 @@ export async function copyBlobs(parts: {
     const blob = await openItem({ audit, blobs: from }, item)
     if (blob === null) return 'missing'
     if (blob.size !== item.size || Buffer.compare(await hashBlob(blob), item.sha256) !== 0) return 'changed'
-    copied += 1
-    bytes += blob.size
+    inCatalog += 1
     return null
   }
 
@@ -97,7 +98,7 @@ export async function copyBlobs(parts: {
   for await (const batch of itemBatches(audit))
     for (const result of await settleAll(batch, parallelism, copyItem))
       if (result.status === 'rejected') throw result.reason
-  return { items, copied, bytes, present, faulty }
+  return { items, copied, bytes, present, inCatalog, faulty }
 }
 
 async function open(

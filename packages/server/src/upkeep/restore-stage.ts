@@ -31,6 +31,7 @@ const Result = Type.Object({
   copied: Type.Integer(),
   bytes: Type.Integer(),
   present: Type.Integer(),
+  inCatalog: Type.Integer(),
   faulty: FaultyItems,
 })
 
