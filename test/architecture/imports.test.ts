@@ -143,6 +143,14 @@ test('the command line and the threads do not load the schema library when they 
   expect(loadedAtStart(`${src}server/start-server.ts`)).toContain('typebox')
 })
 
+// An import of `node:http` reads all its exports. One of them, WebSocket, loads the code of `fetch`: 50 ms of CPU time at each start.
+test('node:http is not imported but read with process.getBuiltinModule', () => {
+  const loaded = new Set<string>()
+  for (const path of files) loadedAtStart(path, loaded)
+  expect(loaded).toContain('node:https')
+  expect(loaded).not.toContain('node:http')
+})
+
 test('the core does no I/O', () => {
   const io = /^node:(?!crypto$|zlib$)/
   const found = files

@@ -1,6 +1,7 @@
-import { METHODS } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Fault } from '../core/fault.ts'
+
+const { METHODS } = process.getBuiltinModule('node:http')
 
 declare module 'fastify' {
   interface FastifyContextConfig {

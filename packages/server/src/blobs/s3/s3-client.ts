@@ -1,7 +1,8 @@
-import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { S3Client } from '@aws-sdk/client-s3'
 import type { S3Location } from '../../core/s3-location.ts'
+
+const { Agent: HttpAgent } = process.getBuiltinModule('node:http')
 
 /** Milliseconds until a connection must be established. */
 const connectionTimeout = 3_000

@@ -1,7 +1,9 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { Duplex } from 'node:stream'
 import { isParserPause, limitPipelining, parserUnsupported } from './pipelining.ts'
 import { maxHeaders } from './require-http1.ts'
+
+const { createServer } = process.getBuiltinModule('node:http')
 
 /** The limit for all headers of a request together, which the problem `headers-too-large` names. Bytes. */
 export const maxHeaderSize = 16_384

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, METHODS, type RequestListener, type Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { Fault } from '../../core/fault.ts'
@@ -13,7 +13,7 @@ import { serializeProblem } from './serialize-problem.ts'
 export const maxHeaders = 100
 
 /** Node's parser also knows the methods of RTSP. */
-const methods: ReadonlySet<string> = new Set(METHODS)
+const methods: ReadonlySet<string> = new Set(process.getBuiltinModule('node:http').METHODS)
 
 /** The detail of the problem `http-version-unsupported`. */
 export const supportedVersions = 'The service supports HTTP/1.1 and HTTP/1.0 only.'

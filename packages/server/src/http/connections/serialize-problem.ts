@@ -1,6 +1,7 @@
-import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../../core/fault.ts'
 import { problemResponse } from '../problems/problem-response.ts'
+
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** Serializes a problem as a complete response that closes the connection, for connections without a ServerResponse. */
 export function serializeProblem(

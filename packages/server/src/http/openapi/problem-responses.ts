@@ -1,9 +1,10 @@
-import { STATUS_CODES } from 'node:http'
 import { Fault, type FaultCode, type ParameterFault } from '../../core/fault.ts'
 import { hasChallenge, type Problem, problemDetails } from '../problems/problem-response.ts'
 import { problemKinds } from '../problems/problems.ts'
 import { exampleBase, type OperationDescription, readIfPrivate } from './operation-description.ts'
 import type { ResponseHeader } from './response-headers.ts'
+
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** Problems of every operation. */
 const commonProblems: readonly FaultCode[] = [

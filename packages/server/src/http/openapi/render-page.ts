@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { TSchema } from 'typebox'
 import type { FaultCode } from '../../core/fault.ts'
 import { version } from '../../core/version.ts'
@@ -16,6 +15,8 @@ import {
 import { pageStyle } from './page-style.ts'
 import { problemsByStatus } from './problem-responses.ts'
 import { requestHeaders } from './request-headers.ts'
+
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** An operation with all its methods and paths. */
 interface Entry {
